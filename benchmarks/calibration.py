@@ -1,9 +1,11 @@
-"""Whether `p_success` is true: real fix attempts are replayed in order, each is predicted before it is recorded.
+"""Whether `p_success` is true: real fix attempts are replayed in order, each is predicted before it
+is recorded.
 
-Needs a file of attempts, one JSON object a line with fixer, language, bug_type, problem and passed (`--data` names the folder
-that holds debugbench_python_dev.jsonl.gz). Brier score: mean squared error of the probability, smaller is better. Calibration
-error: in ten bins of the prediction, how far the mean prediction is from the share that passed, weighted by the bin's size.
-In the same run: a smoothed mean per fixer, language and bug type.
+Needs a file of attempts, one JSON object a line with fixer, language, bug_type, problem and passed
+(`--data` names the folder that holds debugbench_python_dev.jsonl.gz). Brier score: mean squared
+error of the probability, smaller is better. Calibration error: in ten bins of the prediction, how
+far the mean prediction is from the share that passed, weighted by the bin's size. In the same run:
+a smoothed mean per fixer, language and bug type.
 """
 
 from __future__ import annotations
@@ -43,7 +45,13 @@ def replay(attempts: Sequence[Attempt]) -> list[float]:
         for attempt in attempts:
             issue = issue_of(attempt)
             predictions.append(memory.odds(issue).p_success)
-            memory.record_fix(issue, attempt["passed"], attempt["passed"], analysis=attempt["fix"], fixer_type=attempt["fixer"])
+            memory.record_fix(
+                issue,
+                attempt["passed"],
+                attempt["passed"],
+                analysis=attempt["fix"],
+                fixer_type=attempt["fixer"],
+            )
     return predictions
 
 
@@ -59,7 +67,9 @@ def smoothed_mean(attempts: Sequence[Attempt]) -> list[float]:
 
 
 def brier(predictions: Sequence[float], outcomes: Sequence[bool]) -> float:
-    return sum((p - passed) ** 2 for p, passed in zip(predictions, outcomes, strict=True)) / len(outcomes)
+    return sum((p - passed) ** 2 for p, passed in zip(predictions, outcomes, strict=True)) / len(
+        outcomes
+    )
 
 
 def calibration_error(predictions: Sequence[float], outcomes: Sequence[bool]) -> float:
@@ -83,9 +93,13 @@ def area_under_curve(predictions: Sequence[float], outcomes: Sequence[bool]) -> 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True, help=f"the folder that holds {FILE}")
-    parser.add_argument("--orders", type=int, default=3, help="the file's own order, and so many less one shuffled")
+    parser.add_argument(
+        "--orders", type=int, default=3, help="the file's own order, and so many less one shuffled"
+    )
     options = parser.parse_args()
     with gzip.open(options.data / FILE, "rt") as lines:
         attempts = [json.loads(line) for line in lines]
@@ -95,23 +109,31 @@ def main() -> None:
         if order:
             random.Random(order).shuffle(stream)
         outcomes = [attempt["passed"] for attempt in stream]
-        sides: dict[str, Callable[[Sequence[Attempt]], list[float]]] = {"smoothed mean": smoothed_mean, "hardwon": replay}
+        sides: dict[str, Callable[[Sequence[Attempt]], list[float]]] = {
+            "smoothed mean": smoothed_mean,
+            "hardwon": replay,
+        }
         for name, predict in sides.items():
             predictions = predict(stream)
             score, error = brier(predictions, outcomes), calibration_error(predictions, outcomes)
             area = area_under_curve(predictions, outcomes)
             print(
-                f"{'shuffled ' + str(order) if order else 'as it is':10} {name:14} Brier {score:.4f} "
+                f"{'shuffled ' + str(order) if order else 'as it is':10} {name:14} Brier "
+                f"{score:.4f} "
                 f"calibration error {error:.4f} AUC {area:.3f} ({len(stream)} attempts)"
             )
         scores.append(score)
         errors.append(error)
     mean_score, mean_error = sum(scores) / len(scores), sum(errors) / len(errors)
     print(
-        f"in the file's order Brier {scores[0]:.4f} (below {BRIER_MAX}), calibration error {errors[0]:.4f} (below "
+        f"in the file's order Brier {scores[0]:.4f} (below {BRIER_MAX}), calibration error "
+        f"{errors[0]:.4f} (below "
         f"{CALIBRATION_ERROR_MAX}); mean of {len(scores)} orders {mean_score:.4f}, {mean_error:.4f}"
     )
-    held = max(scores[0], mean_score) < BRIER_MAX and max(errors[0], mean_error) < CALIBRATION_ERROR_MAX
+    held = (
+        max(scores[0], mean_score) < BRIER_MAX
+        and max(errors[0], mean_error) < CALIBRATION_ERROR_MAX
+    )
     raise SystemExit(0 if held else "a bound was missed")
 
 

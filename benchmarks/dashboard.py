@@ -1,10 +1,12 @@
-"""What the dashboard's first page costs with 100,000 records, against a plain `stats` request of the same server.
+"""What the dashboard's first page costs with 100,000 records, against a plain `stats` request of
+the same server.
 
-Needs no data: experiences as in write.py, with fixes and episodes besides, over ninety days. `hardwon serve` is a process of
-its own, reached over loopback; the time is that of a whole request, of which the server's work is all but a fraction. In each
-round the page is asked for with every time range and `stats` once, so that whatever else the machine does falls on all of them.
-The very first request, which finds every cache empty, is shown, and so are the other pages. A chart's data is what its page
-holds for it, as it is sent.
+Needs no data: experiences as in write.py, with fixes and episodes besides, over ninety days.
+`hardwon serve` is a process of its own, reached over loopback; the time is that of a whole request,
+of which the server's work is all but a fraction. In each round the page is asked for with every
+time range and `stats` once, so that whatever else the machine does falls on all of them. The very
+first request, which finds every cache empty, is shown, and so are the other pages. A chart's data
+is what its page holds for it, as it is sent.
 """
 
 from __future__ import annotations
@@ -54,7 +56,9 @@ def at(chance: random.Random, now: datetime) -> datetime:
 def spread(records: list[Experience], chance: random.Random, now: datetime) -> list[Experience]:
     moments = (Moment(timestamp=at(chance, now)) for _ in records)
     return [
-        record.model_copy(update={"metadata": record.metadata.model_copy(update={"context": moment})})
+        record.model_copy(
+            update={"metadata": record.metadata.model_copy(update={"context": moment})}
+        )
         for record, moment in zip(records, moments, strict=True)
     ]
 
@@ -62,7 +66,9 @@ def spread(records: list[Experience], chance: random.Random, now: datetime) -> l
 def fix(chance: random.Random, now: datetime) -> dict[str, object]:
     kind = chance.choice(ISSUES)
     works = chance.random() < 0.6
-    description = f"{kind.lower()} of worker {chance.randrange(200)} in region {chance.randrange(20)}"
+    description = (
+        f"{kind.lower()} of worker {chance.randrange(200)} in region {chance.randrange(20)}"
+    )
     return {
         "issue": {"model": chance.choice(MODELS), "issue_type": kind, "description": description},
         "fix_success": works or chance.random() < 0.5,
@@ -84,7 +90,9 @@ def episode(chance: random.Random, now: datetime) -> dict[str, object]:
 
 
 def charts_of(page: str) -> dict[str, int]:
-    found = re.findall(r'<script type="application/json" id="([^"]+)">(.*?)</script>', page, re.DOTALL)
+    found = re.findall(
+        r'<script type="application/json" id="([^"]+)">(.*?)</script>', page, re.DOTALL
+    )
     return {name: len(data.encode()) for name, data in found}
 
 
@@ -97,38 +105,69 @@ def fetched(client: httpx.Client, address: str) -> str:
 def measured(url: str, token: str, rounds: int) -> bool:
     """Whether the bounds were held."""
     first_pages = {f"overview {name}": f"/ui/default/overview?range={name}" for name in RANGES}
-    others = {place.name: f"/ui/default/{place.name}?range=all" for place in PLACES[1:] if place.listed}
-    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=60) as client:
+    others = {
+        place.name: f"/ui/default/{place.name}?range=all" for place in PLACES[1:] if place.listed
+    }
+    with httpx.Client(
+        base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=60
+    ) as client:
         entered = client.post("/ui/sign-in", data={"token": token}, headers={"Origin": url})
         assert entered.status_code == 303
         first = timed(partial(fetched, client, first_pages["overview all"]))
-        works = {name: partial(fetched, client, address) for name, address in (first_pages | others).items()}
+        works = {
+            name: partial(fetched, client, address)
+            for name, address in (first_pages | others).items()
+        }
         works["stats"] = partial(fetched, client, "/api/v1/projects/default/stats")
         charts = {name: charts_of(works[name]()) for name in first_pages | others}
-        times = {name: [timed(work) for _ in range(SHOWN_ROUNDS)] for name, work in works.items() if name in others}
+        times = {
+            name: [timed(work) for _ in range(SHOWN_ROUNDS)]
+            for name, work in works.items()
+            if name in others
+        }
         rest: dict[str, list[float]] = {name: [] for name in works if name not in others}
         for _ in range(rounds):
             for name, values in rest.items():
                 values.append(timed(works[name]))
-    return told(first, rest, times, max((size, name) for each in charts.values() for name, size in each.items()))
+    return told(
+        first,
+        rest,
+        times,
+        max((size, name) for each in charts.values() for name, size in each.items()),
+    )
 
 
-def told(first: float, judged: dict[str, list[float]], shown: dict[str, list[float]], largest: tuple[int, str]) -> bool:
+def told(
+    first: float,
+    judged: dict[str, list[float]],
+    shown: dict[str, list[float]],
+    largest: tuple[int, str],
+) -> bool:
     base = percentile(judged.pop("stats"), 0.5)
     print(f"stats            p50 {base:7.2f} ms")
     print(f"first request        {first:7.2f} ms")
     for name, values in judged.items():
         p50, p99 = percentile(values, 0.5), percentile(values, 0.99)
-        print(f"{name:16} p50 {p50:7.2f} ms (at most {PAGE_MAX_MS:.0f})   p99 {p99:7.2f} ms   {p50 / base:6.2f} times stats")
+        print(
+            f"{name:16} p50 {p50:7.2f} ms (at most {PAGE_MAX_MS:.0f})   p99 {p99:7.2f} ms   "
+            f"{p50 / base:6.2f} times stats"
+        )
     for name, values in shown.items():
         p50 = percentile(values, 0.5)
-        print(f"{name:16} p50 {p50:7.2f} ms   {p50 / base:6.2f} times stats, of all time: shown, not judged")
+        print(
+            f"{name:16} p50 {p50:7.2f} ms   {p50 / base:6.2f} times stats, of all time: shown, not "
+            f"judged"
+        )
     print(f"largest chart    {largest[0]:,} bytes, {largest[1]} (at most {CHART_MAX_BYTES:,})")
-    return largest[0] <= CHART_MAX_BYTES and all(percentile(values, 0.5) <= PAGE_MAX_MS for values in judged.values())
+    return largest[0] <= CHART_MAX_BYTES and all(
+        percentile(values, 0.5) <= PAGE_MAX_MS for values in judged.values()
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=30)
     given = parser.parse_args()

@@ -1,11 +1,14 @@
 """What a training memory costs after 100,000 episodes, against what it cost after 100.
 
-Memories with few and with many episodes behind them take the same next episodes in turn: each is recorded, a context is built,
-and the memory is saved (as in a careful run; most save after ten). Everything that a memory keeps is bounded, so that neither
-the steps nor the file may grow with the number of episodes ever recorded. Lists that are still filling up after 100 episodes
-are why the bound is not 1: the file is smaller then, and a save writes all of it. Once they are full nothing grows.
+Memories with few and with many episodes behind them take the same next episodes in turn: each is
+recorded, a context is built, and the memory is saved (as in a careful run; most save after ten).
+Everything that a memory keeps is bounded, so that neither the steps nor the file may grow with the
+number of episodes ever recorded. Lists that are still filling up after 100 episodes are why the
+bound is not 1: the file is smaller then, and a save writes all of it. Once they are full nothing
+grows.
 
-The texts are those of a real run in kind: a few dozen distinct mistakes and successes, scores of five tasks.
+The texts are those of a real run in kind: a few dozen distinct mistakes and successes, scores of
+five tasks.
 """
 
 from __future__ import annotations
@@ -19,12 +22,23 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from hardwon.training.functions import build_memory_context, new_agent_memory, record_episode, save_agent_memory
+from hardwon.training.functions import (
+    build_memory_context,
+    new_agent_memory,
+    record_episode,
+    save_agent_memory,
+)
 
 STEP_RATIO_MAX = 2.0
 GROWTH_MAX = 1.2
 TASKS = ["root_cause_analysis", "triage", "rollback", "capacity", "postmortem"]
-PARTS = ["auth-service", "the session cache", "the CSV importer", "the job scheduler", "the gateway"]
+PARTS = [
+    "auth-service",
+    "the session cache",
+    "the CSV importer",
+    "the job scheduler",
+    "the gateway",
+]
 DEEDS = [
     "Restarted {} before reading its log",
     "Escalated {} without a cause",
@@ -41,11 +55,16 @@ def episodes(seed: int) -> Iterator[dict[str, Any]]:
             "task_id": rng.choice(TASKS),
             "score": round(rng.random(), 3),
             "steps": rng.randrange(3, 30),
-            "trajectory_summary": f"Looked at {rng.choice(PARTS)} and {rng.choice(PARTS)}, run {rng.randrange(10**6)}",
+            "trajectory_summary": f"Looked at {rng.choice(PARTS)} and {rng.choice(PARTS)}, run "
+            f"{rng.randrange(10**6)}",
             "mistakes": rng.sample(lessons, 3),
             "successes": rng.sample(lessons, 3),
             "mistake_cards": [
-                {"mistake_type": f"low_score_{rng.randrange(40)}", "lesson": rng.choice(lessons), "evidence": "step 2"}
+                {
+                    "mistake_type": f"low_score_{rng.randrange(40)}",
+                    "lesson": rng.choice(lessons),
+                    "evidence": "step 2",
+                }
                 for _ in range(2)
             ],
         }
@@ -82,19 +101,28 @@ class Run:
 
 
 def report(name: str, few: float, many: float, unit: str, bound: float) -> bool:
-    print(f"{name:24} {few:9.1f} {unit} → {many:9.1f} {unit}, ratio {many / few:.2f} (at most {bound})")
+    print(
+        f"{name:24} {few:9.1f} {unit} → {many:9.1f} {unit}, ratio {many / few:.2f} (at most "
+        f"{bound})"
+    )
     return many / few <= bound
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--few", type=int, default=100, help="episodes behind the first memory")
     parser.add_argument("--many", type=int, default=100_000, help="episodes behind the second")
-    parser.add_argument("--full", type=int, default=10_000, help="episodes after which the lists are full")
+    parser.add_argument(
+        "--full", type=int, default=10_000, help="episodes after which the lists are full"
+    )
     parser.add_argument("--steps", type=int, default=300, help="episodes that are measured")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        few, full, many = (Run(Path(folder), before) for before in (options.few, options.full, options.many))
+        few, full, many = (
+            Run(Path(folder), before) for before in (options.few, options.full, options.many)
+        )
         for number, episode in zip(range(options.steps), episodes(-1), strict=False):
             runs = [few, full, many]
             for run in runs[number % 3 :] + runs[: number % 3]:
@@ -103,8 +131,20 @@ def main() -> None:
     everything = ("record", "context", "save")
     print(f"after {few.before} episodes → after {many.before}")
     held = [
-        report("record + context", few.median_us(*everything[:2]), many.median_us(*everything[:2]), "µs", STEP_RATIO_MAX),
-        report("record + context + save", few.median_us(*everything), many.median_us(*everything), "µs", STEP_RATIO_MAX),
+        report(
+            "record + context",
+            few.median_us(*everything[:2]),
+            many.median_us(*everything[:2]),
+            "µs",
+            STEP_RATIO_MAX,
+        ),
+        report(
+            "record + context + save",
+            few.median_us(*everything),
+            many.median_us(*everything),
+            "µs",
+            STEP_RATIO_MAX,
+        ),
     ]
     print(f"after {full.before} episodes → after {many.before}")
     held += [

@@ -1,4 +1,6 @@
-"""Exporting many records must not need much memory: peak resident size of a process that exports a million of them."""
+"""Exporting many records must not need much memory: peak resident size of a process that exports a
+million of them.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,17 @@ def export(location: str, target: str) -> None:
     took = time.perf_counter() - start
     peak_mb = peak_memory_mb()
     size_mb = Path(target).stat().st_size / 1e6
-    print(f"exported {count} records, {size_mb:.0f} MB, in {took:.1f} s; peak memory {peak_mb:.0f} MB (at most {PEAK_MB_MAX})")
+    print(
+        f"exported {count} records, {size_mb:.0f} MB, in {took:.1f} s; peak memory {peak_mb:.0f} "
+        f"MB (at most {PEAK_MB_MAX})"
+    )
     raise SystemExit(0 if peak_mb <= PEAK_MB_MAX else "a bound was missed")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--export", nargs=2, metavar=("LOCATION", "TARGET"), help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -1,10 +1,11 @@
 """What learning costs per record as a memory grows, and what it keeps.
 
-Fixes, episodes, trajectories and experiences about a fixed number of situations (issues, tasks, lessons, ways to fix) are
-written into a small and a large memory. Then the same batches go into both in turn, so that a noisy machine is noisy for
-both, and the time of the fold alone (what a record teaches, added up and counted into the tallies) is compared: the ratio says
-whether folding gets dearer. Then, on two new memories, add_many with and without the fold. Printed too: how many tallies there
-are as the large memory grows, and how long questions take on it.
+Fixes, episodes, trajectories and experiences about a fixed number of situations (issues, tasks,
+lessons, ways to fix) are written into a small and a large memory. Then the same batches go into
+both in turn, so that a noisy machine is noisy for both, and the time of the fold alone (what a
+record teaches, added up and counted into the tallies) is compared: the ratio says whether folding
+gets dearer. Then, on two new memories, add_many with and without the fold. Printed too: how many
+tallies there are as the large memory grows, and how long questions take on it.
 """
 
 from __future__ import annotations
@@ -38,20 +39,30 @@ AUTHORS = ["ann", "bob", "ci"]
 LESSONS = [f"lesson number {number} about the log and the cache" for number in range(60)]
 COMMANDS = [f"fix --variant {number}" for number in range(40)]
 ISSUES = 200  # each of one model, type and prompt, fixed in one of three ways
-ERRORS = ["ValueError: invalid literal", "bash: make: command not found", "ERROR: relation users does not exist"]
+ERRORS = [
+    "ValueError: invalid literal",
+    "bash: make: command not found",
+    "ERROR: relation users does not exist",
+]
 
 
 def records(count: int, seed: int, day: float = 0.0) -> Iterator[AnyRecord]:
     rng = random.Random(seed)
     for _ in range(count):
         moment = Moment(timestamp=START + timedelta(days=day, seconds=rng.randrange(3_600)))
-        metadata = Metadata(project_id="default", context=moment, source=Source(author=rng.choice(AUTHORS)))
+        metadata = Metadata(
+            project_id="default", context=moment, source=Source(author=rng.choice(AUTHORS))
+        )
         kind = rng.randrange(4)
         if kind == 0:
             number = rng.randrange(ISSUES)
             yield Fix(
                 metadata=metadata,
-                issue=Issue(model=MODELS[number % 10], issue_type=TYPES[number % 5], test_prompt=f"prompt {number}"),
+                issue=Issue(
+                    model=MODELS[number % 10],
+                    issue_type=TYPES[number % 5],
+                    test_prompt=f"prompt {number}",
+                ),
                 fix_success=True,
                 verification_success=rng.random() < 0.5,
                 fix_commands=[COMMANDS[(number + rng.randrange(3)) % 40]],
@@ -69,7 +80,9 @@ def records(count: int, seed: int, day: float = 0.0) -> Iterator[AnyRecord]:
                 Step(action="pytest", observation=rng.choice(ERRORS)),
                 Step(action=rng.choice(COMMANDS), observation="3 passed", reward=1.0),
             ]
-            yield Trajectory(metadata=metadata, task=rng.choice(TASKS), steps=steps, final_reward=1.0)
+            yield Trajectory(
+                metadata=metadata, task=rng.choice(TASKS), steps=steps, final_reward=1.0
+            )
         else:
             yield Experience(
                 metadata=metadata,
@@ -82,7 +95,10 @@ def records(count: int, seed: int, day: float = 0.0) -> Iterator[AnyRecord]:
 
 def fold_seconds(memory: Memory, batch: list[Row]) -> float:
     """Writes a batch; the time that its fold took."""
-    taught = [RecordCounts(row.project_id, row.author, row.at_us, row.id, row.status, row.lessons) for row in batch]
+    taught = [
+        RecordCounts(row.project_id, row.author, row.at_us, row.id, row.status, row.lessons)
+        for row in batch
+    ]
     with memory._store.write(memory.project) as writer:
         writer.append([row._replace(lessons=()) for row in batch])
         begin = time.perf_counter()
@@ -139,13 +155,15 @@ def measure(folder: Path, count: int, early: int, rounds: int) -> None:
         fill(small, early)
         sides: dict[str, list[float]] = {"small": [], "large": []}
         for number in range(rounds):
-            batch, same = (list(records(BATCH, -number - 1, DAYS - 0.5)) for _ in range(2))  # alike, but for their ids
+            # alike, but for their ids
+            batch, same = (list(records(BATCH, -number - 1, DAYS - 0.5)) for _ in range(2))
             turns = [("small", small, batch), ("large", large, same)]
             for name, memory, part in turns if number % 2 else reversed(turns):
                 sides[name].append(per_record(memory, part))
         first, last = statistics.median(sides["small"]), statistics.median(sides["large"])
         print(
-            f"fold of a record into {early:,} records {first:.1f} µs, into {count:,} records {last:.1f} µs: "
+            f"fold of a record into {early:,} records {first:.1f} µs, into {count:,} records "
+            f"{last:.1f} µs: "
             f"ratio {last / first:.2f} (at most {RATIO_MAX})"
         )
         questions(large)
@@ -168,13 +186,21 @@ def share(folder: Path, seed: int) -> None:
                 without.append(whole_seconds(other, batch))
             finally:
                 engine.add_tallies = add_tallies
-    ours, bare = statistics.median(with_fold) / BATCH * 1e6, statistics.median(without) / BATCH * 1e6
-    print(f"add_many of such records {ours:.1f} µs each, {bare:.1f} µs where nothing is counted: ratio {ours / bare:.2f}")
+    ours, bare = (
+        statistics.median(with_fold) / BATCH * 1e6,
+        statistics.median(without) / BATCH * 1e6,
+    )
+    print(
+        f"add_many of such records {ours:.1f} µs each, {bare:.1f} µs where nothing is counted: "
+        f"ratio {ours / bare:.2f}"
+    )
 
 
 def questions(memory: Memory) -> None:
     asked: dict[str, Callable[[], object]] = {
-        "odds of an issue": lambda: memory.odds({"model": MODELS[0], "issue_type": TYPES[0], "test_prompt": "prompt 1"}),
+        "odds of an issue": lambda: memory.odds(
+            {"model": MODELS[0], "issue_type": TYPES[0], "test_prompt": "prompt 1"}
+        ),
         "rules of a task": lambda: memory.rules(TASKS[0]),
         "patterns": memory.patterns,
         "model insights": lambda: memory.model_insights(MODELS[0]),
@@ -188,7 +214,9 @@ def questions(memory: Memory) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--early", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=40)

@@ -1,8 +1,9 @@
 """Runs every benchmark and the side by side, and writes docs/benchmarks.md with its pictures.
 
-What was measured is kept in benchmarks/.results, a file for each part, so that parts can be run alone and the page put together
-from what is there. Ends with an error where a program fails to run, and where somebody else leads and page_rows.py has no word
-of why. Bounds that were missed are on the page.
+What was measured is kept in benchmarks/.results, a file for each part, so that parts can be run
+alone and the page put together from what is there. Ends with an error where a program fails to run,
+and where somebody else leads and page_rows.py has no word of why. Bounds that were missed are on
+the page.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ PACKAGES: Final = ("apsw", "numpy", "psycopg", "pydantic", "wordllama")
 
 @dataclass(frozen=True)
 class Program:
-    """A benchmark of Hardwon's own, with what keeps the whole within an hour where its own sizes are larger."""
+    """A benchmark of Hardwon's own, with what keeps the whole within an hour where its own sizes
+    are larger.
+    """
 
     name: str
     arguments: str = ""
@@ -73,7 +76,12 @@ PROGRAMS: Final = (
 
 def run_program(program: Program, data: Path | None) -> Told:
     arguments = shlex.split(program.arguments)
-    shown = ["python", f"benchmarks/{program.path.name}", *arguments, *(["--data", "folder"] if program.needs_data else [])]
+    shown = [
+        "python",
+        f"benchmarks/{program.path.name}",
+        *arguments,
+        *(["--data", "folder"] if program.needs_data else []),
+    ]
     given = [*arguments, *(["--data", str(data)] if program.needs_data else [])]
     say(f"{program.name}: {shlex.join(shown)}")
     begin = time.perf_counter()
@@ -105,10 +113,12 @@ def run_programs(names: Sequence[str], data: Path | None, results: Path) -> None
     for place, program in enumerate(PROGRAMS):
         if program.name in names and (data or not program.needs_data):
             told = run_program(program, data)
-            (results / f"program-{place:02}-{program.name}.json").write_text(json.dumps(told, indent=1))
+            (results / f"program-{place:02}-{program.name}.json").write_text(
+                json.dumps(told, indent=1)
+            )
 
 
-# --- the machine ----------------------------------------------------------------------------------------------
+# --- the machine ---
 
 
 def processor() -> str:
@@ -127,9 +137,20 @@ def file_system(path: Path) -> str:
 def command(options: argparse.Namespace) -> str:
     """What was typed, without the folders of whoever typed it."""
     if options.only or options.stores or options.sizes != Plan.sizes:
-        parts = [("--only", options.only), ("--stores", options.stores), ("--sizes", [",".join(map(str, options.sizes))])]
+        parts = [
+            ("--only", options.only),
+            ("--stores", options.stores),
+            ("--sizes", [",".join(map(str, options.sizes))]),
+        ]
         shown = [word for name, words in parts if words for word in (name, *words)]
-        return shlex.join(["python", "benchmarks/page.py", *shown, *(["--data", "folder"] if options.data else [])])
+        return shlex.join(
+            [
+                "python",
+                "benchmarks/page.py",
+                *shown,
+                *(["--data", "folder"] if options.data else []),
+            ]
+        )
     return "make bench BENCH_DATA=folder" if options.data else "make bench"
 
 
@@ -139,7 +160,8 @@ def described(options: argparse.Namespace) -> Told:
         "machine": {
             "processor": f"{processor()}, {os.cpu_count()} cores for this system",
             "memory": f"{gigabytes:.0f} GB",
-            "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
+            "system": f"{platform.system()} {platform.release()}, Python "
+            f"{platform.python_version()}",
             "file system": file_system(Path(tempfile.gettempdir())),
             "load when it began": f"{os.getloadavg()[0]:.1f}",
         },
@@ -148,28 +170,58 @@ def described(options: argparse.Namespace) -> Told:
     }
 
 
-# --- the page -------------------------------------------------------------------------------------------------
+# --- the page ---
 
 
 def assemble(results: Results, target: Path, pictures: Path) -> list[str]:
     """Writes the page, and returns what is wrong with it."""
     drawn = draw(results, pictures)
     target.write_text(page(results, [path.name for path in drawn]))
-    say(f"{target.name} is written from {len(results.stores)} stores and {len(results.programs)} programs")
+    say(
+        f"{target.name} is written from {len(results.stores)} stores and {len(results.programs)} "
+        f"programs"
+    )
     for name, _ in missed_bounds(results):
         say(f"  a bound was missed: {name}")
-    return [f"{one.measure}: {one.ours} behind {one.theirs}: {NO_REASON}" for one in behind(results) if one.reason == NO_REASON]
+    return [
+        f"{one.measure}: {one.ours} behind {one.theirs}: {NO_REASON}"
+        for one in behind(results)
+        if one.reason == NO_REASON
+    ]
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=["peers", *(program.name for program in PROGRAMS)], help="run only these")
-    parser.add_argument("--stores", nargs="+", choices=[kind.slug for kind in KINDS], help="of the side by side only these")
-    parser.add_argument("--sizes", type=sizes_of, default=Plan.sizes, help="of the side by side: 10000,100000,1000000")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=["peers", *(program.name for program in PROGRAMS)],
+        help="run only these",
+    )
+    parser.add_argument(
+        "--stores",
+        nargs="+",
+        choices=[kind.slug for kind in KINDS],
+        help="of the side by side only these",
+    )
+    parser.add_argument(
+        "--sizes",
+        type=sizes_of,
+        default=Plan.sizes,
+        help="of the side by side: 10000,100000,1000000",
+    )
     parser.add_argument("--data", type=data_folder, help="the folder with the data of the replays")
-    parser.add_argument("--assemble", action="store_true", help="run nothing: the page from what is kept")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="where what was measured is kept")
-    parser.add_argument("--environments", type=Path, default=ENVIRONMENTS, help="where the others are installed")
+    parser.add_argument(
+        "--assemble", action="store_true", help="run nothing: the page from what is kept"
+    )
+    parser.add_argument(
+        "--results", type=Path, default=RESULTS, help="where what was measured is kept"
+    )
+    parser.add_argument(
+        "--environments", type=Path, default=ENVIRONMENTS, help="where the others are installed"
+    )
     parser.add_argument("--page", type=Path, default=PAGE)
     parser.add_argument("--pictures", type=Path, default=PICTURES)
     return parser.parse_args(arguments)
@@ -184,7 +236,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         only = options.only or ["peers", *(program.name for program in PROGRAMS)]
         if "peers" in only:
             kinds = [kind for kind in KINDS if not options.stores or kind.slug in options.stores]
-            side_by_side.run(kinds, Plan(options.sizes), options.environments, options.results, options.data)
+            side_by_side.run(
+                kinds, Plan(options.sizes), options.environments, options.results, options.data
+            )
         run_programs(only, options.data, options.results)
         say(f"all of it took {(time.perf_counter() - begin) / 60:.0f} minutes")
     wrong = assemble(Results.read(options.results), options.page, options.pictures)

@@ -41,11 +41,19 @@ def save(figure: Any, path: Path) -> Path:
 def recall_by_size(results: Results, path: Path) -> Path:
     figure, axes = plt.subplots(figsize=(7.2, 3.8))
     for name in results.stores:
-        points = [(size, value(results.at(name, size), "recall", "p50_ms")) for size in results.sizes]
+        points = [
+            (size, value(results.at(name, size), "recall", "p50_ms")) for size in results.sizes
+        ]
         known = [(size, took) for size, took in points if took is not None]
         if known:
             width = 2.6 if name in {kind.name for kind in OURS} else 1.4
-            axes.plot(*zip(*known, strict=True), marker="o", label=name, color=COLOURS[name], linewidth=width)
+            axes.plot(
+                *zip(*known, strict=True),
+                marker="o",
+                label=name,
+                color=COLOURS[name],
+                linewidth=width,
+            )
     axes.set(xscale="log", yscale="log", xlabel="records", ylabel="recall p50, ms")
     axes.set_xlim(min(results.sizes) / 2, max(results.sizes) * 2)
     axes.set_title("How long an answer takes as the memory grows (less is better)", fontsize=10)
@@ -56,8 +64,12 @@ def recall_by_size(results: Results, path: Path) -> Path:
 
 def bars(axes: Any, values: dict[str, float], title: str) -> None:
     names = list(reversed(values))
-    drawn = axes.barh(names, [values[name] for name in names], color=[COLOURS[name] for name in names])
-    labels = [f"{values[name]:,.3g}" if values[name] < 100 else f"{values[name]:,.0f}" for name in names]
+    drawn = axes.barh(
+        names, [values[name] for name in names], color=[COLOURS[name] for name in names]
+    )
+    labels = [
+        f"{values[name]:,.3g}" if values[name] < 100 else f"{values[name]:,.0f}" for name in names
+    ]
     axes.bar_label(drawn, labels=labels, padding=4)
     axes.set_title(title, fontsize=10)
     axes.margins(x=0.25)
@@ -65,7 +77,9 @@ def bars(axes: Any, values: dict[str, float], title: str) -> None:
     axes.spines["bottom"].set_visible(False)
 
 
-def side_by_side(results: Results, parts: Sequence[tuple[str, tuple[str, ...]]], path: Path) -> Path:
+def side_by_side(
+    results: Results, parts: Sequence[tuple[str, tuple[str, ...]]], path: Path
+) -> Path:
     figure, all_axes = plt.subplots(1, len(parts), figsize=(9.6, 3.0))
     for axes, (title, where) in zip(all_axes, parts, strict=True):
         found = {name: value(told, *where) for name, told in results.stores.items()}
@@ -78,7 +92,11 @@ def replays(results: Results, path: Path) -> Path:
     figure, all_axes = plt.subplots(1, len(agents), figsize=(9.6, 3.0), squeeze=False)
     for axes, agent in zip(all_axes[0], agents, strict=True):
         shares = {name: best_form(told, agent, "tables") for name, told in results.stores.items()}
-        bars(axes, {name: share for name, share in shares.items() if share is not None}, f"{agent}: all tables needed, share")
+        bars(
+            axes,
+            {name: share for name, share in shares.items() if share is not None},
+            f"{agent}: all tables needed, share",
+        )
         axes.set_xlim(0, 1.25)
         ceiling = results.replay_bounds.get(agent, {}).get("ceiling")
         if ceiling:

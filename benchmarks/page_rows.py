@@ -1,4 +1,6 @@
-"""What was measured as rows that can be compared, and the rows in which Hardwon does not lead, with why."""
+"""What was measured as rows that can be compared, and the rows in which Hardwon does not lead, with
+why.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,13 @@ from typing import Any, Final
 from peers.driver import KINDS, OURS
 
 LEVEL: Final = 1.15
-"""Two figures that differ by less are level: so much one of them differs from itself in another run."""
+"""Two figures that differ by less are level: so much one of them differs from itself in another
+run.
+"""
 FOOTPRINT_SIZE_MAX: Final = 100_000
-"""Disk, memory and cold start are compared at the largest size up to this one; the tables have the others."""
+"""Disk, memory and cold start are compared at the largest size up to this one; the tables have the
+others.
+"""
 NO_REASON: Final = "no reason written yet"
 
 Told = dict[str, Any]
@@ -87,9 +93,13 @@ def value(told: Told, *path: str) -> float | None:
     return float(told) if isinstance(told, int | float) else None
 
 
-def row(results: Results, measure: str, where: str, path: tuple[str, ...], *, more: bool = False) -> Row:
+def row(
+    results: Results, measure: str, where: str, path: tuple[str, ...], *, more: bool = False
+) -> Row:
     found = {name: value(told, *path) for name, told in results.stores.items()}
-    return Row(measure, where, {name: number for name, number in found.items() if number is not None}, more)
+    return Row(
+        measure, where, {name: number for name, number in found.items() if number is not None}, more
+    )
 
 
 def best_form(told: Told, agent: str, part: str) -> float | None:
@@ -122,7 +132,9 @@ def rows(results: Results) -> Iterator[Row]:
 
 
 def compared(results: Results) -> Iterator[tuple[Row, str, str]]:
-    """Which figures stand against each other: ours against everybody's, and ours with vectors against those with vectors."""
+    """Which figures stand against each other: ours against everybody's, and ours with vectors
+    against those with vectors.
+    """
     others = [kind for kind in KINDS if kind not in OURS and kind.name in results.stores]
     for each in rows(results):
         for ours in OURS:
@@ -146,7 +158,9 @@ class Behind:
 
 def level(row: Row) -> float:
     """Counts and shares do not differ from run to run as times do."""
-    return 1.0 if row.measure.startswith(("errors", "refused", "lost", "found", "replay")) else LEVEL
+    return (
+        1.0 if row.measure.startswith(("errors", "refused", "lost", "found", "replay")) else LEVEL
+    )
 
 
 def behind(results: Results) -> list[Behind]:
@@ -158,7 +172,9 @@ def behind(results: Results) -> list[Behind]:
     return [Behind(*who, times) for who, times in found.items()]
 
 
-BOUND: Final = re.compile(r"(?P<value>[\d.,]+)\D*\((?P<side>at most|at least|below) (?P<bound>[\d.,]+)")
+BOUND: Final = re.compile(
+    r"(?P<value>[\d.,]+)\D*\((?P<side>at most|at least|below) (?P<bound>[\d.,]+)"
+)
 
 
 def bound_lines(output: str) -> tuple[list[str], list[str]]:
@@ -166,7 +182,9 @@ def bound_lines(output: str) -> tuple[list[str], list[str]]:
     named, beyond = [], []
     for line in output.splitlines():
         for found in BOUND.finditer(line):
-            value, bound = (float(found[name].replace(",", "").rstrip(".")) for name in ("value", "bound"))
+            value, bound = (
+                float(found[name].replace(",", "").rstrip(".")) for name in ("value", "bound")
+            )
             named.append(line.strip())
             if value < bound if found["side"] == "at least" else value > bound:
                 beyond.append(line.strip())
@@ -187,17 +205,20 @@ H, V = "Hardwon", "Hardwon, vectors"
 FTS, FILES, STORE, STORE_V, CHROMA, MEM0 = (kind.name for kind in KINDS if kind not in OURS)
 
 LEARNS: Final = (
-    "a record of Hardwon's is checked, searched for secrets, given its envelope and digest, indexed for filters as well as for "
+    "a record of Hardwon's is checked, searched for secrets, given its envelope and digest, "
+    "indexed for filters as well as for "
     "search, and counted into what the memory has learned, in the same transaction"
 )
 PYTHON_ALONE: Final = "it needs Python alone; Hardwon loads pydantic, an SQLite of its own, its records and its recall"
 BESIDE_VECTORS: Final = "the vectors take the same; the rest is the envelope, the filters and the text index beside them"
 BATCHES: Final = "its batches are a thousand records, Hardwon's five thousand, all made ready before the transaction begins"
 SHORT_TURNS: Final = (
-    "both let one writer at a time; most of the store's work is done beside the others', and its turn writes one row of JSON"
+    "both let one writer at a time; most of the store's work is done beside the others', and its "
+    "turn writes one row of JSON"
 )
 EXACT: Final = (
-    "Hardwon compares the question with every vector and looks for its words as well; Chroma walks an approximate index of "
+    "Hardwon compares the question with every vector and looks for its words as well; Chroma walks "
+    "an approximate index of "
     "vectors alone, and finds fewer of these records"
 )
 
@@ -210,29 +231,36 @@ REASONS: Final[dict[str, dict[tuple[str, str], str]]] = {
         (V, STORE_V): f"both make the same vectors; beyond that {LEARNS}.",
     },
     "single write p50": {
-        (H, FTS): "both wait for one sync of the disk; Hardwon's has more pages in it (filters, digests, what was learned).",
-        (H, FILES): "a new file is synced without a log and without an index; the search pays for that.",
+        (H, FTS): "both wait for one sync of the disk; Hardwon's has more pages in it (filters, "
+        "digests, what was learned).",
+        (H, FILES): "a new file is synced without a log and without an index; the search pays for "
+        "that.",
     },
     "writing at once": {
-        (H, FTS): "both let one writer at a time; each of Hardwon's writes carries more (filters, digests, what was learned).",
-        (H, FILES): "files of different names need no turn; nothing keeps two of them consistent with each other.",
+        (H, FTS): "both let one writer at a time; each of Hardwon's writes carries more (filters, "
+        "digests, what was learned).",
+        (H, FILES): "files of different names need no turn; nothing keeps two of them consistent "
+        "with each other.",
         (H, STORE): f"{SHORT_TURNS}.",
         (V, STORE_V): f"{SHORT_TURNS}, and its vector.",
     },
     "recall p50": {
-        (H, CHROMA): "it looks for the question's words among all records and ranks them by what came of them; Chroma walks an "
+        (H, CHROMA): "it looks for the question's words among all records and ranks them by what "
+        "came of them; Chroma walks an "
         "approximate index of vectors, which misses more of the records that are asked for.",
         (V, CHROMA): f"{EXACT}.",
     },
     "recall p95": {
-        (H, CHROMA): "text search takes longer where the question's words are frequent; a walk through vectors does not.",
+        (H, CHROMA): "text search takes longer where the question's words are frequent; a walk "
+        "through vectors does not.",
         (V, CHROMA): f"{EXACT}.",
     },
     "disk": {
         (
             H,
             FTS,
-        ): "the record as JSON with its envelope, filter columns and their indexes, a digest, and terms whole and in parts, "
+        ): "the record as JSON with its envelope, filter columns and their indexes, a digest, and "
+        "terms whole and in parts, "
         "against the text and its words.",
         (H, STORE): "the store keeps the JSON alone and has nothing to search it by.",
         (V, STORE_V): f"{BESIDE_VECTORS}.",
@@ -247,24 +275,34 @@ REASONS: Final[dict[str, dict[tuple[str, str], str]]] = {
     "memory of a reader": {
         (H, FTS): f"{PYTHON_ALONE}.",
         (H, FILES): f"{PYTHON_ALONE}.",
-        (V, STORE_V): "Hardwon keeps the vectors in memory between questions; the store reads them from the file each time.",
-        (V, CHROMA): "both hold the vectors in memory; Hardwon's text search, records and their envelope come on top.",
+        (V, STORE_V): "Hardwon keeps the vectors in memory between questions; the store reads them "
+        "from the file each time.",
+        (V, CHROMA): "both hold the vectors in memory; Hardwon's text search, records and their "
+        "envelope come on top.",
     },
     "cold start": {
         (H, FTS): f"{PYTHON_ALONE}.",
         (H, FILES): f"{PYTHON_ALONE}.",
-        (V, CHROMA): "Hardwon reads all vectors into memory for the first question; Chroma opens an index that is on disk.",
-        (V, STORE_V): "Hardwon reads all vectors into memory for the first question, and is faster from the second on.",
+        (V, CHROMA): "Hardwon reads all vectors into memory for the first question; Chroma opens "
+        "an index that is on disk.",
+        (V, STORE_V): "Hardwon reads all vectors into memory for the first question, and is faster "
+        "from the second on.",
     },
 }
 
 WHY_MISSED: Final = {
-    "write": "the bound is of a time when a record was only kept. Now it is also counted into what is known, and in a git "
-    "checkout, as here, it gets commit and branch, and its text is searched for files: outside of one, bulk takes a "
-    "quarter less. One by one, a sync of this disk is so short that the work of Python shows beside it.",
-    "recall": "at the edge of its bound, runs fall on either side: half of the time is the search, the other half reading, "
+    "write": "the bound is of a time when a record was only kept. Now it is also counted into what "
+    "is known, and in a git "
+    "checkout, as here, it gets commit and branch, and its text is searched for files: outside of "
+    "one, bulk takes a "
+    "quarter less. One by one, a sync of this disk is so short that the work of Python shows "
+    "beside it.",
+    "recall": "at the edge of its bound, runs fall on either side: half of the time is the search, "
+    "the other half reading, "
     "checking and ranking what it found.",
-    "tree": "the plain side writes a file and nothing else, without a sync; ours keeps the record, its file and what they "
-    "teach consistent through a crash. Of many results, each file is looked at before it is handed out.",
+    "tree": "the plain side writes a file and nothing else, without a sync; ours keeps the record, "
+    "its file and what they "
+    "teach consistent through a crash. Of many results, each file is looked at before it is handed "
+    "out.",
 }
 """Why a program misses a bound of its own, where that is known."""

@@ -5,14 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from page_rows import LEVEL, WHY_MISSED, Behind, Results, Told, behind, best_form, compared, missed_bounds, value
+from page_rows import (
+    LEVEL,
+    WHY_MISSED,
+    Behind,
+    Results,
+    Told,
+    behind,
+    best_form,
+    compared,
+    missed_bounds,
+    value,
+)
 from peers.driver import OURS
 from side_by_side import LOAD_SECONDS_MAX
 
 PLAIN: Final = OURS[0].name
 CANNOT: Final = "cannot"
 FEW: Final = 50
-"""With fewer questions than that a percentile is a guess, and the table says how many there were."""
+"""With fewer questions than that a percentile is a guess, and the table says how many there were.
+"""
 
 
 def number(figure: float | None, unit: str = "") -> str:
@@ -26,7 +38,12 @@ def number(figure: float | None, unit: str = "") -> str:
 
 
 def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> list[str]:
-    return [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(line)} |" for line in lines), ""]
+    return [
+        f"| {' | '.join(head)} |",
+        f"|{'---|' * len(head)}",
+        *(f"| {' | '.join(line)} |" for line in lines),
+        "",
+    ]
 
 
 def listed(texts: Iterable[str]) -> str:
@@ -34,7 +51,7 @@ def listed(texts: Iterable[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-# --- the answer first -----------------------------------------------------------------------------------------
+# --- the answer first ---
 
 
 def others(results: Results) -> list[str]:
@@ -46,13 +63,20 @@ def replay_answer(results: Results) -> str:
     said = []
     for agent in results.agents:
         ours = best_form(results.stores[PLAIN], agent, "tables")
-        shares = {name: best_form(results.stores[name], agent, "tables") for name in others(results)}
+        shares = {
+            name: best_form(results.stores[name], agent, "tables") for name in others(results)
+        }
         known = {name: share for name, share in shares.items() if share is not None}
         if ours is not None and known:
             best = max(known, key=lambda name: known[name])
-            said.append(f"{ours:.0%} of {agent}'s tasks (the best of the others: {best}, {known[best]:.0%})")
+            said.append(
+                f"{ours:.0%} of {agent}'s tasks (the best of the others: {best}, {known[best]:.0%})"
+            )
     return (
-        f"Given 300 tokens before a real SQL task, Hardwon names every table that is needed in {listed(said)}." if said else ""
+        f"Given 300 tokens before a real SQL task, Hardwon names every table that is needed in "
+        f"{listed(said)}."
+        if said
+        else ""
     )
 
 
@@ -77,7 +101,8 @@ def write_answer(results: Results) -> str:
     bulk = value(results.stores[PLAIN], "sizes", size, "records_per_second")
     single = value(results.stores[PLAIN], "single", "records_per_second")
     return (
-        f"It writes {number(bulk)} records a second in bulk and {number(single)} one by one, acknowledged when they are synced."
+        f"It writes {number(bulk)} records a second in bulk and {number(single)} one by one, "
+        f"acknowledged when they are synced."
     )
 
 
@@ -88,13 +113,26 @@ def trouble(told: Told) -> str:
         ("write", "failed", crowd["errors"] + killed["errors"]),
         ("acknowledged record", "lost", crowd["lost"] + killed["lost"]),
     )
-    said = [f"{count} {what}{'' if count == 1 or what == 'processes' else 's'} {verb}" for what, verb, count in parts if count]
-    return ", ".join([*said, *(["not readable afterwards"] if crowd["unreadable"] or killed["unreadable"] else [])])
+    said = [
+        f"{count} {what}{'' if count == 1 or what == 'processes' else 's'} {verb}"
+        for what, verb, count in parts
+        if count
+    ]
+    return ", ".join(
+        [
+            *said,
+            *(["not readable afterwards"] if crowd["unreadable"] or killed["unreadable"] else []),
+        ]
+    )
 
 
 def safety_answer(results: Results) -> str:
     ours = trouble(results.stores[PLAIN]) or "no error and nothing lost"
-    rest = [f"{name}: {trouble(results.stores[name])}" for name in others(results) if trouble(results.stores[name])]
+    rest = [
+        f"{name}: {trouble(results.stores[name])}"
+        for name in others(results)
+        if trouble(results.stores[name])
+    ]
     said = f" (of the others, {'; '.join(rest)})" if rest else ""
     return f"With four processes writing at once, and under kill -9: {ours}{said}."
 
@@ -113,17 +151,22 @@ def standing_answer(results: Results) -> str:
 def answers(results: Results) -> list[str]:
     if PLAIN not in results.stores:
         return []
-    said = [answer(results) for answer in (replay_answer, recall_answer, write_answer, safety_answer, standing_answer)]
+    said = [
+        answer(results)
+        for answer in (replay_answer, recall_answer, write_answer, safety_answer, standing_answer)
+    ]
     return [*(f"- {text}" for text in said if text), ""]
 
 
-# --- side by side ---------------------------------------------------------------------------------------------
+# --- side by side ---
 
 
 def stores(results: Results) -> list[str]:
     lines = []
     for name, told in results.stores.items():
-        versions = ", ".join(f"{package} {version}" for package, version in told["about"]["versions"].items())
+        versions = ", ".join(
+            f"{package} {version}" for package, version in told["about"]["versions"].items()
+        )
         lines.append((name, versions or "Python alone", told["about"]["durability"]))
     return table(("store", "versions", "behind an acknowledged write"), lines)
 
@@ -139,8 +182,12 @@ def writing(results: Results) -> list[str]:
     lines = [
         [
             name,
-            *(stage(results.at(name, size), lambda told: number(told["records_per_second"])) for size in results.sizes),
-            f"{number(told['single']['records_per_second'])} (p50 {number(told['single']['p50_ms'], 'ms')})",
+            *(
+                stage(results.at(name, size), lambda told: number(told["records_per_second"]))
+                for size in results.sizes
+            ),
+            f"{number(told['single']['records_per_second'])} (p50 "
+            f"{number(told['single']['p50_ms'], 'ms')})",
         ]
         for name, told in results.stores.items()
     ]
@@ -156,29 +203,61 @@ def recalled(told: Told) -> str:
 
 
 def recalling(results: Results) -> list[str]:
-    lines = [[name, *(stage(results.at(name, size), recalled) for size in results.sizes)] for name in results.stores]
+    lines = [
+        [name, *(stage(results.at(name, size), recalled) for size in results.sizes)]
+        for name in results.stores
+    ]
     return [
-        "p50 / p95 of a question, and how often the record that it asks about was among the five answers.",
+        "p50 / p95 of a question, and how often the record that it asks about was among the five "
+        "answers.",
         "",
         *table(["store", *(f"{size:,} records" for size in results.sizes)], lines),
     ]
 
 
 def footprint(results: Results) -> list[str]:
-    head = ["store", "records", "disk, bytes a record", "peak memory of a writer", "of a reader", "cold start"]
+    head = [
+        "store",
+        "records",
+        "disk, bytes a record",
+        "peak memory of a writer",
+        "of a reader",
+        "cold start",
+    ]
     lines = []
     for name in results.stores:
         for size in results.sizes:
             told = results.at(name, size)
             if told and "stopped" not in told:
-                memory = [number(value(told, key), "MB") for key in ("writer_memory_mb", "reader_memory_mb")]
+                memory = [
+                    number(value(told, key), "MB")
+                    for key in ("writer_memory_mb", "reader_memory_mb")
+                ]
                 cold = value(told, "cold_start", "s")
-                lines.append([name, f"{size:,}", number(told["disk_bytes"]), *memory, number(cold, "s") if cold else CANNOT])
+                lines.append(
+                    [
+                        name,
+                        f"{size:,}",
+                        number(told["disk_bytes"]),
+                        *memory,
+                        number(cold, "s") if cold else CANNOT,
+                    ]
+                )
     return table(head, lines)
 
 
 def together(results: Results) -> list[str]:
-    head = ["store", "acknowledged", "a second", "errors", "refused to open", "lost", "kills", "acknowledged before", "lost"]
+    head = [
+        "store",
+        "acknowledged",
+        "a second",
+        "errors",
+        "refused to open",
+        "lost",
+        "kills",
+        "acknowledged before",
+        "lost",
+    ]
     lines, notes = [], []
     for name, told in results.stores.items():
         crowd, killed = told["crowd"], told["killed"]
@@ -195,7 +274,13 @@ def together(results: Results) -> list[str]:
                 f"{killed['lost']:,}",
             ]
         )
-        words = [crowd["why_refused"], crowd["an_error"], killed["an_error"], crowd["unreadable"], killed["unreadable"]]
+        words = [
+            crowd["why_refused"],
+            crowd["an_error"],
+            killed["an_error"],
+            crowd["unreadable"],
+            killed["unreadable"],
+        ]
         notes += [f"- {name} said: `{text}`" for text in dict.fromkeys(filter(None, words))]
     return [*table(head, lines), *notes, *([""] if notes else [])]
 
@@ -212,22 +297,43 @@ others has an answer to that; Hardwon's is under `replay` and `calibration` belo
 def replaying(results: Results) -> list[str]:
     if not results.agents:
         return ["Not run: the episodes were not there (`--data`).", ""]
-    head = ["store", "keeps", *(f"{agent}: {part}" for agent in results.agents for part in ("all tables", "columns"))]
+    head = [
+        "store",
+        "keeps",
+        *(f"{agent}: {part}" for agent in results.agents for part in ("all tables", "columns")),
+    ]
     lines: list[list[str]] = []
     for name, told in results.stores.items():
         first = told.get("replay", {}).get(results.agents[0], {})
         for form in first:
             scores = [told["replay"][agent][form] for agent in results.agents]
-            said = [f"{score[part]:.3f}" if part in score else CANNOT for score in scores for part in ("tables", "columns")]
-            lines.append([name, form if name not in {kind.name for kind in OURS} else "attempts, step by step", *said])
-    for bound, name in (("no memory", "no memory"), ("ceiling", "everything said before about that database")):
+            said = [
+                f"{score[part]:.3f}" if part in score else CANNOT
+                for score in scores
+                for part in ("tables", "columns")
+            ]
+            lines.append(
+                [
+                    name,
+                    form if name not in {kind.name for kind in OURS} else "attempts, step by step",
+                    *said,
+                ]
+            )
+    for bound, name in (
+        ("no memory", "no memory"),
+        ("ceiling", "everything said before about that database"),
+    ):
         if all(agent in results.replay_bounds for agent in results.agents):
-            shares = [f"{share:.3f}" for agent in results.agents for share in results.replay_bounds[agent][bound]]
+            shares = [
+                f"{share:.3f}"
+                for agent in results.agents
+                for share in results.replay_bounds[agent][bound]
+            ]
             lines.append([f"*{name}*", "", *shares])
     return [REPLAY, "", *table(head, lines), NOT_REPLAYED, ""]
 
 
-# --- where it does not lead -----------------------------------------------------------------------------------
+# --- where it does not lead ---
 
 
 def times(one: Behind) -> str:
@@ -240,15 +346,21 @@ def times(one: Behind) -> str:
 def not_leading(results: Results) -> list[str]:
     found = behind(results)
     lines = [(one.measure, one.ours, f"{one.theirs}: {times(one)}", one.reason) for one in found]
-    said = table(("measured", "ours", "better", "why"), lines) if lines else ["There is no such row in this run.", ""]
+    said = (
+        table(("measured", "ours", "better", "why"), lines)
+        if lines
+        else ["There is no such row in this run.", ""]
+    )
     missed = missed_bounds(results)
     bounds = [
         f"- `{name}`: {'; '.join(f'`{line}`' for line in shown)}{f' ({WHY_MISSED[name]})' if name in WHY_MISSED else ''}"
         for name, shown in missed
     ]
     return [
-        "Hardwon stands against all of them, Hardwon with vectors against those that search by meaning. Times and sizes that",
-        f"differ by less than {LEVEL - 1:.0%} are level. A row without a reason makes the command fail.",
+        "Hardwon stands against all of them, Hardwon with vectors against those that search by "
+        "meaning. Times and sizes that",
+        f"differ by less than {LEVEL - 1:.0%} are level. A row without a reason makes the command "
+        f"fail.",
         "",
         *said,
         "Bounds of Hardwon's own that were missed in this run:"
@@ -260,7 +372,7 @@ def not_leading(results: Results) -> list[str]:
     ]
 
 
-# --- its own benchmarks ---------------------------------------------------------------------------------------
+# --- its own benchmarks ---
 
 
 def program(told: Told) -> list[str]:
@@ -322,12 +434,17 @@ def page(results: Results, pictures: Sequence[str]) -> str:
         return [f"![{about}](images/bench/{name})", ""] if name in pictures else []
 
     versions = results.run.get("versions", {})
-    how_many_runs = "one run" if len(measured_when(results)) < 2 else "a part [measured again](#machine-and-versions) later"
+    how_many_runs = (
+        "one run"
+        if len(measured_when(results)) < 2
+        else "a part [measured again](#machine-and-versions) later"
+    )
     parts = [
         "# Benchmarks",
         "",
         *answers(results),
-        f"This page is written by `{results.run.get('command', 'make bench')}`. Same data, same machine, {how_many_runs}.",
+        f"This page is written by `{results.run.get('command', 'make bench')}`. Same data, same "
+        f"machine, {how_many_runs}.",
         "",
         "## Side by side",
         "",
@@ -338,7 +455,10 @@ def page(results: Results, pictures: Sequence[str]) -> str:
         *recalling(results),
         "### What an agent is handed",
         "",
-        *picture("replay.svg", "Share of tasks with all tables handed out, for each store; dotted: the ceiling"),
+        *picture(
+            "replay.svg",
+            "Share of tasks with all tables handed out, for each store; dotted: the ceiling",
+        ),
         *replaying(results),
         "### Writing",
         "",
@@ -365,14 +485,20 @@ def page(results: Results, pictures: Sequence[str]) -> str:
         "## Machine and versions",
         "",
         *machine(results),
-        *([", ".join(f"{name} {version}" for name, version in versions.items()) + ".", ""] if versions else []),
+        *(
+            [", ".join(f"{name} {version}" for name, version in versions.items()) + ".", ""]
+            if versions
+            else []
+        ),
         "## Commands",
         "",
         "```text",
         "make bench                                # everything; without episodes, no replay",
         "make bench BENCH_DATA=folder              # with the replays",
-        "python benchmarks/page.py --only peers --stores chroma --sizes 10000,100000   # a part; the rest is kept",
-        "python benchmarks/page.py --assemble      # the page from what is kept in benchmarks/.results",
+        "python benchmarks/page.py --only peers --stores chroma --sizes 10000,100000   # a part; "
+        "the rest is kept",
+        "python benchmarks/page.py --assemble      # the page from what is kept in "
+        "benchmarks/.results",
         "```",
     ]
     return "\n".join(parts) + "\n"

@@ -1,10 +1,13 @@
-"""What a memory in PostgreSQL carries: clients at once, projects beside each other, many records. Against SQLite in this run.
+"""What a memory in PostgreSQL carries: clients at once, projects beside each other, many records.
+Against SQLite in this run.
 
-Needs no data: records of every kind as in tests/plausible.py. Starts a server of its own that waits for the disk, in a folder
-that is removed, unless `--url` names one whose user may create databases and roles. Clients are processes, each with a memory
-of its own; each writes single acknowledged records, then recalls, for some seconds. Growing: the same memory at two sizes.
-Late calls: ten projects of unequal size, each half as large as the one before, from the hundredth call of a connection on. By
-then PostgreSQL has long changed to plans that are made once, for a project of average size.
+Needs no data: records of every kind as in tests/plausible.py. Starts a server of its own that waits
+for the disk, in a folder that is removed, unless `--url` names one whose user may create databases
+and roles. Clients are processes, each with a memory of its own; each writes single acknowledged
+records, then recalls, for some seconds. Growing: the same memory at two sizes. Late calls: ten
+projects of unequal size, each half as large as the one before, from the hundredth call of a
+connection on. By then PostgreSQL has long changed to plans that are made once, for a project of
+average size.
 """
 
 from __future__ import annotations
@@ -54,14 +57,18 @@ def new_database(server: str, projects: Sequence[str]) -> str:
     name = f"bench_{secrets.token_hex(6)}"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE "{name}" TEMPLATE template0 ENCODING UTF8'.encode())
-    url = server.replace("/postgres?", f"/{name}?") if "/postgres?" in server else server.rsplit("/", 1)[0] + f"/{name}"
+    url = (
+        server.replace("/postgres?", f"/{name}?")
+        if "/postgres?" in server
+        else server.rsplit("/", 1)[0] + f"/{name}"
+    )
     link = Link(url)
     setup.initialise(link, projects)
     link.close()
     return url
 
 
-# --- loading ----------------------------------------------------------------------------------------------------
+# --- loading ---
 
 
 def load(location: str, project: str, count: int, first: int = 0) -> float:
@@ -69,7 +76,9 @@ def load(location: str, project: str, count: int, first: int = 0) -> float:
     took = 0.0
     with opened(location, project) as memory:
         for start in range(first, first + count, BATCH):
-            batch = list(plausible.records(min(BATCH, first + count - start), first=start, project=project))
+            batch = list(
+                plausible.records(min(BATCH, first + count - start), first=start, project=project)
+            )
             took += timed(lambda: memory.add_many(batch)) / 1e3  # noqa: B023  # called at once
     return took
 
@@ -85,36 +94,48 @@ def size_of(location: str) -> int:
         return memory._store.size_bytes()
 
 
-# --- recalling --------------------------------------------------------------------------------------------------
+# --- recalling ---
 
 
-def in_turn(places: Mapping[str, tuple[str, str]], asked: Sequence[str], first: int = 0) -> dict[str, list[float]]:
-    """Milliseconds, of the calls from `first` on (0: without the first fifth). Each question goes to all, so that a noisy
-    machine is noisy for all."""
+def in_turn(
+    places: Mapping[str, tuple[str, str]], asked: Sequence[str], first: int = 0
+) -> dict[str, list[float]]:
+    """Milliseconds, of the calls from `first` on (0: without the first fifth). Each question goes
+    to all, so that a noisy machine is noisy for all.
+    """
     took: dict[str, list[float]] = {name: [] for name in places}
     with ExitStack() as open_ones:
         memories = {name: open_ones.enter_context(opened(*place)) for name, place in places.items()}
         for question in asked:
             for name, memory in memories.items():
                 took[name].append(timed(lambda: memory.recall(question, k=10)))  # noqa: B023  # called at once
-    return {name: values[first - 1 if first else len(values) // 5 :] for name, values in took.items()}
+    return {
+        name: values[first - 1 if first else len(values) // 5 :] for name, values in took.items()
+    }
 
 
 def measure_late(sqlite: str, url: str, sizes: Mapping[str, int], questions: int) -> float:
-    """How many times what SQLite takes PostgreSQL takes from the hundredth call on, in the largest project: there a plan for
-    one of average size does the most harm, and round trips weigh least."""
+    """How many times what SQLite takes PostgreSQL takes from the hundredth call on, in the largest
+    project: there a plan for one of average size does the most harm, and round trips weigh least.
+    """
     asked = plausible.questions(HUNDREDTH + questions // 2)
     ratios = []
     for project, records in list(sizes.items())[::3]:
-        took = in_turn({"SQLite": (sqlite, project), "PostgreSQL": (url, project)}, asked, HUNDREDTH)
+        took = in_turn(
+            {"SQLite": (sqlite, project), "PostgreSQL": (url, project)}, asked, HUNDREDTH
+        )
         lite, ours = (statistics.median(values) for values in took.values())
         print(
-            f"  recall from {records:9,} of {sum(sizes.values()):,} records, from the hundredth call on: "
+            f"  recall from {records:9,} of {sum(sizes.values()):,} records, from the hundredth "
+            f"call on: "
             f"SQLite p50 {lite:7.2f} ms, PostgreSQL p50 {ours:7.2f} ms, {ours / lite:.2f} times",
             flush=True,
         )
         ratios.append(ours / lite)
-    print(f"in the largest of ten projects the hundredth recall takes {ratios[0]:.2f} times as long (at most {LATE_RATIO_MAX})")
+    print(
+        f"in the largest of ten projects the hundredth recall takes {ratios[0]:.2f} times as long "
+        f"(at most {LATE_RATIO_MAX})"
+    )
     return ratios[0]
 
 
@@ -122,15 +143,19 @@ def recall_p50(location: str, asked: Sequence[str]) -> float:
     return statistics.median(in_turn({"": (location, "default")}, asked)[""])
 
 
-# --- clients ----------------------------------------------------------------------------------------------------
+# --- clients ---
 
 
-def client(location: str, does: str, seconds: float, seed: int, ready: Barrier, answers: Queue[list[float]]) -> None:
+def client(
+    location: str, does: str, seconds: float, seed: int, ready: Barrier, answers: Queue[list[float]]
+) -> None:
     rng = random.Random(f"{does} {seed}")
     took = []
     with opened(location) as memory:
         works: dict[str, Callable[[str], object]] = {
-            "remember": lambda text: memory.remember(text, "success", "code_interpreter", task_type="debug"),
+            "remember": lambda text: memory.remember(
+                text, "success", "code_interpreter", task_type="debug"
+            ),
             "recall": lambda text: memory.recall(text, k=10),
         }
         for _ in range(WARM_UP):
@@ -163,16 +188,24 @@ def measure_clients(places: dict[str, str], clients: Sequence[int], seconds: flo
             for name, location in places.items():
                 took = at_once(location, does, count, seconds)
                 times = f"p50 {percentile(took, 0.5):7.2f} ms, p99 {percentile(took, 0.99):7.2f} ms"
-                print(f"  {does:8} {count:2} clients  {name:10} {len(took) / seconds:6.0f} a second, {times}", flush=True)
+                print(
+                    f"  {does:8} {count:2} clients  {name:10} {len(took) / seconds:6.0f} a second, "
+                    f"{times}",
+                    flush=True,
+                )
 
 
-# --- the whole --------------------------------------------------------------------------------------------------
+# --- the whole ---
 
 
 def measure(server: str, folder: Path, options: argparse.Namespace) -> bool:
     asked = plausible.questions(options.questions)
     sizes = {f"p{number}": max(1, options.records >> number + 1) for number in range(PROJECTS)}
-    sqlite, one, many = str(folder / "memory.db"), new_database(server, ["default"]), new_database(server, list(sizes))
+    sqlite, one, many = (
+        str(folder / "memory.db"),
+        new_database(server, ["default"]),
+        new_database(server, list(sizes)),
+    )
     sqlite_many = str(folder / "many.db")
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
     lite_s, one_s = load(sqlite, "default", options.records), load(one, "default", options.records)
@@ -182,12 +215,21 @@ def measure(server: str, folder: Path, options: argparse.Namespace) -> bool:
     for url in (one, many):
         settled(url)
     per = 1e6 / options.records
-    print(f"add_many, {options.records:,} records: SQLite {lite_s * per:.0f} µs, PostgreSQL {one_s * per:.0f} µs a record")
-    for name, values in (took := in_turn({"SQLite": (sqlite, "default"), "one project": (one, "default")}, asked)).items():
+    print(
+        f"add_many, {options.records:,} records: SQLite {lite_s * per:.0f} µs, PostgreSQL "
+        f"{one_s * per:.0f} µs a record"
+    )
+    for name, values in (
+        took := in_turn({"SQLite": (sqlite, "default"), "one project": (one, "default")}, asked)
+    ).items():
         times = f"p50 {statistics.median(values):7.2f} ms, p95 {percentile(values, 0.95):7.2f} ms"
         print(f"  recall from {options.records:9,} records, {name:12} {times}")
     ratio = statistics.median(took["one project"]) / statistics.median(took["SQLite"])
-    print(f"recall from PostgreSQL takes {ratio:.2f} times what it takes from SQLite (at most {RECALL_RATIO_MAX})", flush=True)
+    print(
+        f"recall from PostgreSQL takes {ratio:.2f} times what it takes from SQLite (at most "
+        f"{RECALL_RATIO_MAX})",
+        flush=True,
+    )
     late = measure_late(sqlite_many, many, sizes, options.questions)
     measure_clients({"SQLite": sqlite, "PostgreSQL": one}, options.clients, options.seconds)
     growth = measure_growth(one, options, asked) if options.large > options.records else 0.0
@@ -195,7 +237,9 @@ def measure(server: str, folder: Path, options: argparse.Namespace) -> bool:
 
 
 def measure_growth(url: str, options: argparse.Namespace, asked: Sequence[str]) -> float:
-    """How many times as long recall takes in the large memory as in the small one, which becomes it."""
+    """How many times as long recall takes in the large memory as in the small one, which becomes
+    it.
+    """
     settled(url)
     small = recall_p50(url, asked)
     bytes_small = size_of(url) / options.records
@@ -205,25 +249,44 @@ def measure_growth(url: str, options: argparse.Namespace, asked: Sequence[str]) 
     large = recall_p50(url, asked)
     bytes_large = size_of(url) / options.large
     print(
-        f"{options.large:,} records against {options.records:,}: recall p50 {large:.2f} against {small:.2f} ms, "
-        f"{large / small:.2f} times (at most {GROWTH_MAX}); {bytes_large:,.0f} against {bytes_small:,.0f} bytes a record; "
+        f"{options.large:,} records against {options.records:,}: recall p50 {large:.2f} against "
+        f"{small:.2f} ms, "
+        f"{large / small:.2f} times (at most {GROWTH_MAX}); {bytes_large:,.0f} against "
+        f"{bytes_small:,.0f} bytes a record; "
         f"{took / more * 1e6:.0f} µs to write each of those between"
     )
     return large / small
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--url", help="a server: postgresql://user@host/postgres; its user may create databases and roles")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--url",
+        help="a server: postgresql://user@host/postgres; its user may create databases and roles",
+    )
     parser.add_argument("--records", type=int, default=100_000)
-    parser.add_argument("--large", type=int, default=1_000_000, help="how many it grows to; no more: it does not")
+    parser.add_argument(
+        "--large", type=int, default=1_000_000, help="how many it grows to; no more: it does not"
+    )
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 4, 16])
     parser.add_argument("--seconds", type=float, default=8.0, help="for each number of clients")
-    parser.add_argument("--quick", action="store_true", help="small numbers, to see that it runs; no bound is judged")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="small numbers, to see that it runs; no bound is judged",
+    )
     options = parser.parse_args()
     if options.quick:
-        options.records, options.large, options.questions, options.clients, options.seconds = 2_000, 6_000, 100, [1, 4], 2.0
+        options.records, options.large, options.questions, options.clients, options.seconds = (
+            2_000,
+            6_000,
+            100,
+            [1, 4],
+            2.0,
+        )
     own = None if options.url else Server(settings=SETTINGS)
     with tempfile.TemporaryDirectory() as folder:
         held = measure(own.url if own else options.url, Path(folder), options)

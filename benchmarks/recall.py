@@ -1,8 +1,10 @@
-"""How long recall and context take, against bare FTS5 that looks up the same terms in the same table, in turn.
+"""How long recall and context take, against bare FTS5 that looks up the same terms in the same
+table, in turn.
 
-Needs no data: experiences as in write.py. Bare: the same query against the memory's own FTS5 table through apsw, joined with
-the record rows, 20 of them fetched. Memory: pruning, the search, ranking 20 records, reading five; context adds composing
-and counting. Beside them, exact search over as many vectors of 256 numbers with NumPy, which is what a plain vector store does.
+Needs no data: experiences as in write.py. Bare: the same query against the memory's own FTS5 table
+through apsw, joined with the record rows, 20 of them fetched. Memory: pruning, the search, ranking
+20 records, reading five; context adds composing and counting. Beside them, exact search over as
+many vectors of 256 numbers with NumPy, which is what a plain vector store does.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ BATCH = 50_000
 def questions(count: int) -> list[str]:
     rng = random.Random(1)
     return [
-        f"{rng.choice(ERRORS)} in the {rng.choice(COMPONENTS)}, file {rng.choice(FILES)}:{rng.randrange(900)} "
+        f"{rng.choice(ERRORS)} in the {rng.choice(COMPONENTS)}, file "
+        f"{rng.choice(FILES)}:{rng.randrange(900)} "
         f"{rng.choice(CAUSES)} issue #{rng.randrange(100_000)}"
         for _ in range(count)
     ]
@@ -54,7 +57,8 @@ def measure(folder: Path, records: int, asked: list[str]) -> tuple[float, float,
             memory.add_many(experiences(min(BATCH, records - start), seed=start))
         connection = apsw.Connection(memory.location)
         sql = (
-            "SELECT r.id, r.body, -bm25(record_text) AS score FROM record_text JOIN record r ON r.seq = record_text.rowid "
+            "SELECT r.id, r.body, -bm25(record_text) AS score FROM record_text JOIN record r ON "
+            "r.seq = record_text.rowid "
             "WHERE record_text MATCH ? AND r.project_id = 'default' ORDER BY score DESC LIMIT 20"
         )
 
@@ -66,7 +70,9 @@ def measure(folder: Path, records: int, asked: list[str]) -> tuple[float, float,
             connection.execute(sql, (match,)).fetchall()
             took["bare"].append((time.perf_counter() - begin) * 1e3)
 
-        vectors = np.random.default_rng(1).standard_normal((min(records, 100_000), 256), dtype=np.float32)
+        vectors = np.random.default_rng(1).standard_normal(
+            (min(records, 100_000), 256), dtype=np.float32
+        )
         took: dict[str, list[float]] = {"bare": [], "recall": [], "context": [], "numpy": []}
         for question in asked:
             bare(question)
@@ -76,17 +82,26 @@ def measure(folder: Path, records: int, asked: list[str]) -> tuple[float, float,
     for _ in asked:  # afterwards: it would sweep the others' pages out of the processor's caches
         took["numpy"].append(timed(lambda: np.argpartition(-(vectors @ vectors[0]), 20)[:20]))
     warm = {name: values[len(values) // 5 :] for name, values in took.items()}
-    figures = statistics.median(warm["bare"]), statistics.median(warm["recall"]), percentile(warm["context"], 0.95)
+    figures = (
+        statistics.median(warm["bare"]),
+        statistics.median(warm["recall"]),
+        percentile(warm["context"], 0.95),
+    )
     print(
-        f"{records:>9,} records: bare FTS5 p50 {figures[0]:.2f} ms; recall p50 {figures[1]:.2f} ms, "
-        f"p95 {percentile(warm['recall'], 0.95):.2f} ms; context p50 {statistics.median(warm['context']):.2f} ms, "
-        f"p95 {figures[2]:.2f} ms; NumPy exact search of {len(vectors):,} p50 {statistics.median(warm['numpy']):.2f} ms"
+        f"{records:>9,} records: bare FTS5 p50 {figures[0]:.2f} ms; recall p50 {figures[1]:.2f} "
+        f"ms, "
+        f"p95 {percentile(warm['recall'], 0.95):.2f} ms; context p50 "
+        f"{statistics.median(warm['context']):.2f} ms, "
+        f"p95 {figures[2]:.2f} ms; NumPy exact search of {len(vectors):,} p50 "
+        f"{statistics.median(warm['numpy']):.2f} ms"
     )
     return figures
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--small", type=int, default=100_000)
     parser.add_argument("--large", type=int, default=1_000_000)
     parser.add_argument("--questions", type=int, default=200)
@@ -96,11 +111,17 @@ def main() -> None:
         bare, recall, context = measure(Path(folder), options.small, asked)
         _, recall_large, _ = measure(Path(folder), options.large, asked)
     print(
-        f"recall is {recall / bare:.2f} times bare (at most {RECALL_RATIO_MAX}), context p95 {context / recall:.2f} times "
-        f"recall p50 (at most {CONTEXT_RATIO_MAX}), the large memory {recall_large / recall:.2f} times the small "
+        f"recall is {recall / bare:.2f} times bare (at most {RECALL_RATIO_MAX}), context p95 "
+        f"{context / recall:.2f} times "
+        f"recall p50 (at most {CONTEXT_RATIO_MAX}), the large memory {recall_large / recall:.2f} "
+        f"times the small "
         f"(at most {GROWTH_MAX})"
     )
-    held = recall <= RECALL_RATIO_MAX * bare and context <= CONTEXT_RATIO_MAX * recall and recall_large <= GROWTH_MAX * recall
+    held = (
+        recall <= RECALL_RATIO_MAX * bare
+        and context <= CONTEXT_RATIO_MAX * recall
+        and recall_large <= GROWTH_MAX * recall
+    )
     raise SystemExit(0 if held else "a bound was missed")
 
 

@@ -1,12 +1,15 @@
 """What a memory hands an agent before each attempt, on real episodes, without an LLM.
 
-Needs a file of episodes, one JSON object a line with run, db, query, gold_tables, gold_columns and steps (action, observation,
-reward, valid): `--data` names the folder that holds intercode_sql_dev.jsonl.gz. The episodes of an agent come in a shuffled
-order. Recall: before each is recorded, a context is asked for with the question alone; scored is whether all gold tables, and
-which share of the gold columns, appear in it or in the question. Each word counts as its characters divided by four, rounded
-up, and what is over the budget is cut. Advice: before each action, the probability that it works; the memory knows the episodes
-before and is told the steps so far. In the same run: FTS5 over whole trajectories, FTS5 over winning actions, and what any
-earlier record of the same database contained. With `--postgres` each order is replayed again on a server that is started here.
+Needs a file of episodes, one JSON object a line with run, db, query, gold_tables, gold_columns and
+steps (action, observation, reward, valid): `--data` names the folder that holds
+intercode_sql_dev.jsonl.gz. The episodes of an agent come in a shuffled order. Recall: before each
+is recorded, a context is asked for with the question alone; scored is whether all gold tables, and
+which share of the gold columns, appear in it or in the question. Each word counts as its characters
+divided by four, rounded up, and what is over the budget is cut. Advice: before each action, the
+probability that it works; the memory knows the episodes before and is told the steps so far. In the
+same run: FTS5 over whole trajectories, FTS5 over winning actions, and what any earlier record of
+the same database contained. With `--postgres` each order is replayed again on a server that is
+started here.
 """
 
 from __future__ import annotations
@@ -54,7 +57,9 @@ def names_in(text: str) -> set[str]:
 
 
 def whole_text(item: Item) -> str:
-    return " ".join([item["query"], *(f"{step['action']} {step['observation']}" for step in item["steps"])])
+    return " ".join(
+        [item["query"], *(f"{step['action']} {step['observation']}" for step in item["steps"])]
+    )
 
 
 class Fts:
@@ -71,13 +76,19 @@ class Fts:
     def record(self, item: Item) -> None:
         text = self.text_of(item)
         if text:
-            self.connection.execute("INSERT INTO texts VALUES (?, ?)", (index_text(f"{item['query']} {text}"), text))
+            self.connection.execute(
+                "INSERT INTO texts VALUES (?, ?)", (index_text(f"{item['query']} {text}"), text)
+            )
 
     def ask(self, query: str, budget: int) -> str:
         terms = query_terms(query)
         match = " OR ".join(f'"{term}"' for term in terms)
         sql = "SELECT body FROM texts WHERE texts MATCH ? ORDER BY rank LIMIT 10"
-        return cut(" ".join(body for (body,) in self.connection.execute(sql, (match,))), budget) if terms else ""
+        return (
+            cut(" ".join(body for (body,) in self.connection.execute(sql, (match,))), budget)
+            if terms
+            else ""
+        )
 
 
 def winning_actions(item: Item) -> str:
@@ -87,8 +98,14 @@ def winning_actions(item: Item) -> str:
 
 def trajectory(item: Item) -> Item:
     """What `Memory.record_trajectory` is told."""
-    steps = [{name: step[name] for name in ("action", "observation", "reward")} for step in item["steps"]]
-    return {"task": item["query"], "steps": steps, "final_reward": max([0.0, *(step["reward"] for step in steps)])}
+    steps = [
+        {name: step[name] for name in ("action", "observation", "reward")} for step in item["steps"]
+    ]
+    return {
+        "task": item["query"],
+        "steps": steps,
+        "final_reward": max([0.0, *(step["reward"] for step in steps)]),
+    }
 
 
 def episodes(data: Path) -> dict[str, list[Item]]:
@@ -144,18 +161,29 @@ def replay(items: Sequence[Item], budgets: Sequence[int], location: Path | str) 
                 add(sums["ceiling", budget], score(item, ceiling.names[item["db"]] | asked))
             attempt = trajectory(item)
             for number, step in enumerate(item["steps"]):
-                advice = memory.advise(step["action"] or "-", task=query, steps=attempt["steps"][:number])
+                advice = memory.advise(
+                    step["action"] or "-", task=query, steps=attempt["steps"][:number]
+                )
                 predictions.append(advice.p_success)
                 outcomes.append(bool(step["valid"]))
             memory.record_trajectory(**attempt)
             for side in (whole, winners, ceiling):
                 side.record(item)
     for budget in budgets:
-        for name in ("no memory", "FTS5, whole trajectories", "FTS5, winning actions", "hardwon", "ceiling"):
+        for name in (
+            "no memory",
+            "FTS5, whole trajectories",
+            "FTS5, winning actions",
+            "hardwon",
+            "ceiling",
+        ):
             tables, columns = (total / len(items) for total in sums[name, budget])
             print(f"  {budget:4} tokens  {name:26} all tables {tables:.3f}  columns {columns:.3f}")
     area, error = area_under_curve(predictions, outcomes), brier(predictions, outcomes)
-    print(f"  advice on {len(outcomes)} actions: AUC {area:.3f} (at least {AUC_MIN}), Brier {error:.4f}")
+    print(
+        f"  advice on {len(outcomes)} actions: AUC {area:.3f} (at least {AUC_MIN}), Brier "
+        f"{error:.4f}"
+    )
 
 
 def add(sums: list[float], scored: tuple[float, float]) -> None:
@@ -164,10 +192,14 @@ def add(sums: list[float], scored: tuple[float, float]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True, help=f"the folder that holds {FILE}")
     parser.add_argument("--seeds", type=int, default=1, help="so many orders")
-    parser.add_argument("--limit", type=int, default=None, help="only so many episodes of each agent")
+    parser.add_argument(
+        "--limit", type=int, default=None, help="only so many episodes of each agent"
+    )
     parser.add_argument("--postgres", action="store_true", help="also on PostgreSQL")
     options = parser.parse_args()
     server = None

@@ -1,10 +1,12 @@
-"""What a surface costs: remember and recall over REST and MCP against the library, in turn, on one memory; and a minute of
-steady load.
+"""What a surface costs: remember and recall over REST and MCP against the library, in turn, on one
+memory; and a minute of steady load.
 
-Needs no data: experiences as in write.py. The library is asked in this process; `hardwon serve` and `hardwon mcp` are processes
-of their own, reached by `hardwon.Client` and by the MCP SDK's client. Each round asks every surface once for both, so that
-whatever else the machine does falls on all of them. The load: requests at a fixed rate, each sent when its time has come
-whether or not the one before was answered, half of them remember and half recall; the server's memory is read before and after.
+Needs no data: experiences as in write.py. The library is asked in this process; `hardwon serve` and
+`hardwon mcp` are processes of their own, reached by `hardwon.Client` and by the MCP SDK's client.
+Each round asks every surface once for both, so that whatever else the machine does falls on all of
+them. The load: requests at a fixed rate, each sent when its time has come whether or not the one
+before was answered, half of them remember and half recall; the server's memory is read before and
+after.
 """
 
 from __future__ import annotations
@@ -40,7 +42,17 @@ OUTCOME = {"outcome": "failure", "tool": "code_interpreter", "error_type": "runt
 
 @contextmanager
 def serving(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    command = [*HARDWON, "--memory", str(folder), "serve", "--port", "0", "--json", "--rate", "100000"]
+    command = [
+        *HARDWON,
+        "--memory",
+        str(folder),
+        "serve",
+        "--port",
+        "0",
+        "--json",
+        "--rate",
+        "100000",
+    ]
     with (folder.parent / "serve.log").open("w") as log:
         server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         assert server.stdout
@@ -57,13 +69,18 @@ def told(name: str, times: dict[str, list[float]]) -> None:
     base = percentile(times["library"], 0.5)
     for surface, values in times.items():
         p50, p99 = percentile(values, 0.5), percentile(values, 0.99)
-        print(f"{name:9} {surface:10} p50 {p50:7.2f} ms   p99 {p99:7.2f} ms   {p50 / base:6.2f} times   +{p50 - base:.2f} ms")
+        print(
+            f"{name:9} {surface:10} p50 {p50:7.2f} ms   p99 {p99:7.2f} ms   {p50 / base:6.2f} "
+            f"times   +{p50 - base:.2f} ms"
+        )
 
 
 async def compared(folder: Path, url: str, token: str, rounds: int) -> None:
     memory, client = Memory(folder, checkout=False, consolidate_every=0), Client(url, token)
     parameters = StdioServerParameters(
-        command=HARDWON[0], args=[*HARDWON[1:], "--memory", str(folder), "mcp"], env=dict(os.environ)
+        command=HARDWON[0],
+        args=[*HARDWON[1:], "--memory", str(folder), "mcp"],
+        env=dict(os.environ),
     )
     asked = questions(rounds)
     texts = [record.content for record in experiences(3 * rounds, seed=7)]
@@ -161,8 +178,10 @@ def loaded(server: subprocess.Popen[str], url: str, token: str, per_s: int, seco
     load.end()
     count, growth = len(load.times), after / before
     print(
-        f"load      {count} requests in {took:.1f} s, {count / took:.1f}/s; answered p50 {percentile(load.times, 0.5):.2f} ms, "
-        f"p99 {percentile(load.times, 0.99):.2f} ms after they were due; {len(load.errors)} errors; "
+        f"load      {count} requests in {took:.1f} s, {count / took:.1f}/s; answered p50 "
+        f"{percentile(load.times, 0.5):.2f} ms, "
+        f"p99 {percentile(load.times, 0.99):.2f} ms after they were due; {len(load.errors)} "
+        f"errors; "
         f"resident {before / 1024:.0f} to {after / 1024:.0f} MiB ({growth:.2f} times)"
     )
     for error in sorted(set(load.errors))[:5]:
@@ -172,7 +191,9 @@ def loaded(server: subprocess.Popen[str], url: str, token: str, per_s: int, seco
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--records", type=int, default=10_000, help="kept before anything is asked")
     parser.add_argument("--rounds", type=int, default=500)
     parser.add_argument("--per-second", type=int, default=200)
@@ -187,7 +208,11 @@ def main() -> None:
         with serving(folder) as (server, url):
             asyncio.run(compared(folder, url, token, given.rounds))
             held = loaded(server, url, token, given.per_second, given.seconds)
-    print("held" if held else "NOT HELD: an error, a request more than a second late, or memory that grew by more than a tenth")
+    print(
+        "held"
+        if held
+        else "NOT HELD: an error, a request more than a second late, or memory that grew by more than a tenth"
+    )
     sys.exit(not held)
 
 

@@ -1,10 +1,13 @@
-"""Hardwon beside what one would take instead: the same records, the same questions, the same machine, one run.
+"""Hardwon beside what one would take instead: the same records, the same questions, the same
+machine, one run.
 
-Each store runs in a process of its own, the foreign ones in environments that are made here from benchmarks/peers/requirements.
-The time is what the store's own calls take; a cold start is that of a whole process. Records are experiences as in write.py.
-A question names the error, the part, the file and the number of one record; `found` says how often that record was among the
-five that came back. Loading stops after a while, and a million records are only tried by those whose pace says that they fit.
-With `--data` the episodes of replay.py are replayed too. What a store cannot do is said in its own words.
+Each store runs in a process of its own, the foreign ones in environments that are made here from
+benchmarks/peers/requirements. The time is what the store's own calls take; a cold start is that of
+a whole process. Records are experiences as in write.py. A question names the error, the part, the
+file and the number of one record; `found` says how often that record was among the five that came
+back. Loading stops after a while, and a million records are only tried by those whose pace says
+that they fit. With `--data` the episodes of replay.py are replayed too. What a store cannot do is
+said in its own words.
 """
 
 from __future__ import annotations
@@ -64,7 +67,10 @@ TURNS: Final = 10
 STREAM_SECONDS_MAX: Final = 60.0
 BUDGET_TOKENS: Final = 300
 
-PLACES: Final = re.compile(r"(?P<error>.+) in the (?P<part>.+) \((?P<place>.+)\): caused by .+; issue #(?P<number>\d+) closed")
+PLACES: Final = re.compile(
+    r"(?P<error>.+) in the (?P<part>.+) \((?P<place>.+)\): caused by .+; issue #(?P<number>\d+) "
+    r"closed"
+)
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,9 @@ def plain_record(number: int) -> dict[str, Any]:
 def question_about(record: dict[str, Any]) -> str:
     parts = PLACES.match(record["text"])
     assert parts is not None
-    return f"{parts['error']} in the {parts['part']}, file {parts['place']}, issue #{parts['number']}"
+    return (
+        f"{parts['error']} in the {parts['part']}, file {parts['place']}, issue #{parts['number']}"
+    )
 
 
 @dataclass
@@ -102,7 +110,9 @@ class Records:
         path = self.folder / f"{first}-{count}.json"
         with self._lock:
             if not path.exists():
-                path.write_text(json.dumps([plain_record(number) for number in range(first, first + count)]))
+                path.write_text(
+                    json.dumps([plain_record(number) for number in range(first, first + count)])
+                )
         return path
 
 
@@ -125,16 +135,21 @@ class Bench:
             raise RuntimeError(f"{self.kind.name} did not open: {worker.opened['error']}")
         return worker
 
-    # --- as it grows -----------------------------------------------------------------------------------------
+    # --- as it grows ---
 
     def growth(self) -> dict[str, Answer]:
-        """For each size what was measured there; after the first that does not fit no larger one is tried."""
+        """For each size what was measured there; after the first that does not fit no larger one is
+        tried.
+        """
         measured: dict[str, Answer] = {}
         kept, pace = 0, 0.0
         for size in self.plan.sizes:
             if size >= PROJECTED_FROM and pace and (size - kept) / pace > LOAD_SECONDS_MAX:
                 seconds = (size - kept) / pace
-                measured[str(size)] = {"stopped": f"not tried: at the pace so far {seconds:,.0f} s, of {LOAD_SECONDS_MAX:,.0f}"}
+                measured[str(size)] = {
+                    "stopped": f"not tried: at the pace so far {seconds:,.0f} s, of "
+                    f"{LOAD_SECONDS_MAX:,.0f}"
+                }
                 break
             loaded = self.load(kept, size)
             if "stopped" in loaded:
@@ -149,10 +164,14 @@ class Bench:
         spent = 0.0
         with self.opened("growing") as worker:
             for first in range(kept, size, BATCH):
-                spent += worker.must("bulk", file=str(self.records.file(first, min(BATCH, size - first))))["seconds"]
+                spent += worker.must(
+                    "bulk", file=str(self.records.file(first, min(BATCH, size - first)))
+                )["seconds"]
                 done = min(first + BATCH, size)
                 if spent > LOAD_SECONDS_MAX and done < size:
-                    return {"stopped": f"stopped after {LOAD_SECONDS_MAX:,.0f} s at {done:,} records"}
+                    return {
+                        "stopped": f"stopped after {LOAD_SECONDS_MAX:,.0f} s at {done:,} records"
+                    }
             peak = worker.close()["peak_memory_mb"]
         return {"records_per_second": (size - kept) / spent, "writer_memory_mb": peak}
 
@@ -172,7 +191,10 @@ class Bench:
                 starts.append(time.perf_counter() - worker.started)
                 if len(starts) == COLD_STARTS or starts[-1] > COLD_SECONDS_MAX:
                     answers = self.recalls(worker, targets)
-                    return answers | {"cold_start": {"s": statistics.median(starts)}, **self.reader(worker)}
+                    return answers | {
+                        "cold_start": {"s": statistics.median(starts)},
+                        **self.reader(worker),
+                    }
 
     def recalls(self, worker: Worker, targets: Sequence[dict[str, Any]]) -> Answer:
         took: list[float] = []
@@ -185,14 +207,18 @@ class Bench:
                 break
         warm = took[len(took) // 5 :]
         return {
-            "recall": {"p50_ms": statistics.median(warm), "p95_ms": percentile(warm, 0.95), "questions": len(took)},
+            "recall": {
+                "p50_ms": statistics.median(warm),
+                "p95_ms": percentile(warm, 0.95),
+                "questions": len(took),
+            },
             "found": found / len(took),
         }
 
     def reader(self, worker: Worker) -> Answer:
         return {"reader_memory_mb": worker.close()["peak_memory_mb"]}
 
-    # --- one by one, at once, killed -------------------------------------------------------------------------
+    # --- one by one, at once, killed ---
 
     def about(self) -> Answer:
         with self.opened("about") as worker:
@@ -201,7 +227,9 @@ class Bench:
         return about
 
     def kept(self, name: str) -> Answer:
-        """What a new process finds. A store that does not open any more has kept nothing, and says why."""
+        """What a new process finds. A store that does not open any more has kept nothing, and says
+        why.
+        """
         with self.worker(name) as worker:
             return worker.opened if "error" in worker.opened else worker.ask("keys")
 
@@ -215,7 +243,8 @@ class Bench:
         refused = [one["refused"] for one in told if "refused" in one]
         answers = [answer for one in told for answer in one.get("answers", ())]
         return self.held_to(answers, self.kept("crowd")) | {
-            "records_per_second": sum("seconds" in answer for answer in answers) / max(one.get("took", took) for one in told),
+            "records_per_second": sum("seconds" in answer for answer in answers)
+            / max(one.get("took", took) for one in told),
             "writers": WRITERS,
             "refused": len(refused),
             "why_refused": refused[0] if refused else "",
@@ -228,12 +257,16 @@ class Bench:
             limit = threading.Timer(STREAM_SECONDS_MAX, worker.process.kill)
             limit.start()
             begin = time.perf_counter()
-            answers = list(worker.stream(self.records.file(number * self.plan.each, self.plan.each)))
+            answers = list(
+                worker.stream(self.records.file(number * self.plan.each, self.plan.each))
+            )
             limit.cancel()
             return {"answers": answers, "took": time.perf_counter() - begin}
 
     def killed(self) -> Answer:
-        """A process that writes is killed at some instant, again and again; what it had acknowledged must be there."""
+        """A process that writes is killed at some instant, again and again; what it had
+        acknowledged must be there.
+        """
         rng = random.Random(9)
         answers: list[Answer] = []
         for number in range(self.plan.kills):
@@ -257,10 +290,12 @@ class Bench:
             "unreadable": found.get("error", ""),
         }
 
-    # --- the replay ------------------------------------------------------------------------------------------
+    # --- the replay ---
 
     def replayed(self, runs: dict[str, list[Item]]) -> dict[str, Answer]:
-        """For each agent what is handed out before each attempt, where whole attempts are kept and where only what won is."""
+        """For each agent what is handed out before each attempt, where whole attempts are kept and
+        where only what won is.
+        """
         told: dict[str, Answer] = {}
         for run, items in runs.items():
             if self.kind.module == "hardwon_memory":
@@ -282,13 +317,23 @@ class Bench:
                 names = names_in(cut(answer["value"], BUDGET_TOKENS)) | names_in(item["query"])
                 sums = [total + part for total, part in zip(sums, score(item, names), strict=True)]
                 if text := text_of(item):
-                    worker.must("episode", record={"key": f"e{number}", "text": text}, episode=trajectory(item))
+                    worker.must(
+                        "episode",
+                        record={"key": f"e{number}", "text": text},
+                        episode=trajectory(item),
+                    )
             worker.close()
-        return {"tables": sums[0] / len(items), "columns": sums[1] / len(items), "episodes": len(items)}
+        return {
+            "tables": sums[0] / len(items),
+            "columns": sums[1] / len(items),
+            "episodes": len(items),
+        }
 
 
 def bounds_of_replay(runs: dict[str, list[Item]]) -> dict[str, Answer]:
-    """Without any memory, and with everything that earlier episodes of the same database contained."""
+    """Without any memory, and with everything that earlier episodes of the same database
+    contained.
+    """
     told: dict[str, Answer] = {}
     for run, items in runs.items():
         ceiling = Ceiling()
@@ -306,12 +351,20 @@ def bounds_of_replay(runs: dict[str, list[Item]]) -> dict[str, Answer]:
 def stamp() -> str:
     """When and of what this is measured: parts may be of different days."""
     git = shutil.which("git") or "git"
-    described = subprocess.run([git, "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False)
+    described = subprocess.run(
+        [git, "describe", "--always", "--dirty"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return f"{datetime.now(UTC):%Y-%m-%d}, commit {described.stdout.strip() or 'unknown'}"
 
 
 def singles_in_turn(benches: Sequence[Bench]) -> dict[str, Answer]:
-    """Single acknowledged writes wait for the disk, and whatever else the disk does must fall on all of them."""
+    """Single acknowledged writes wait for the disk, and whatever else the disk does must fall on
+    all of them.
+    """
     took: dict[str, list[float]] = {bench.kind.name: [] for bench in benches}
     with ExitStack() as open_workers:
         pairs = [(bench, open_workers.enter_context(bench.opened("singles"))) for bench in benches]
@@ -320,9 +373,16 @@ def singles_in_turn(benches: Sequence[Bench]) -> dict[str, Answer]:
                 bench, worker = pairs[(turn + offset) % len(pairs)]
                 mine, share = took[bench.kind.name], bench.plan.singles // TURNS
                 if sum(mine) < STREAM_SECONDS_MAX:
-                    mine += [answer["seconds"] for answer in worker.stream(bench.records.file(turn * share, share))]
+                    mine += [
+                        answer["seconds"]
+                        for answer in worker.stream(bench.records.file(turn * share, share))
+                    ]
     return {
-        name: {"records_per_second": len(one) / sum(one), "p50_ms": statistics.median(one) * 1e3, "written": len(one)}
+        name: {
+            "records_per_second": len(one) / sum(one),
+            "p50_ms": statistics.median(one) * 1e3,
+            "written": len(one),
+        }
         for name, one in took.items()
     }
 
@@ -331,7 +391,12 @@ def measure(bench: Bench, runs: dict[str, list[Item]]) -> Answer:
     name = bench.kind.name
     begin = time.perf_counter()
     say(f"{name}: {WRITERS} at once, killed")
-    told: Answer = {"name": name, "about": bench.about(), "crowd": bench.crowd(), "killed": bench.killed()}
+    told: Answer = {
+        "name": name,
+        "about": bench.about(),
+        "crowd": bench.crowd(),
+        "killed": bench.killed(),
+    }
     say(f"  {json.dumps(told)}")
     if runs:
         say(f"{name}: replay")
@@ -342,15 +407,21 @@ def measure(bench: Bench, runs: dict[str, list[Item]]) -> Answer:
     return told | {"seconds": time.perf_counter() - begin, "measured": stamp()}
 
 
-def run(kinds: Sequence[Kind], plan: Plan, environments: Path, results: Path, data: Path | None) -> None:
+def run(
+    kinds: Sequence[Kind], plan: Plan, environments: Path, results: Path, data: Path | None
+) -> None:
     """Measures each and keeps what came out, one file a store."""
     results.mkdir(parents=True, exist_ok=True)
-    runs = {run: in_order(items, FIRST_ORDER) for run, items in episodes(data).items()} if data else {}
+    runs = (
+        {run: in_order(items, FIRST_ORDER) for run, items in episodes(data).items()} if data else {}
+    )
     for kind in kinds:
         make_environment(kind, environments)
     with tempfile.TemporaryDirectory() as folder:
         records = Records(Path(folder))
-        benches = [Bench(kind, environments, Path(folder) / kind.slug, records, plan) for kind in kinds]
+        benches = [
+            Bench(kind, environments, Path(folder) / kind.slug, records, plan) for kind in kinds
+        ]
         for bench in benches:
             bench.folder.mkdir()
         say("one by one, in turn")
@@ -368,20 +439,28 @@ def sizes_of(text: str) -> tuple[int, ...]:
     """For argparse."""
     sizes = text.replace("_", "").split(",")
     if not all(size.isdecimal() and int(size) for size in sizes):
-        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; allowed: numbers of records, such as 10000,100000")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not allowed; allowed: numbers of records, such as 10000,100000"
+        )
     return tuple(sorted(map(int, sizes)))
 
 
 def data_folder(text: str) -> Path:
     """For argparse."""
     if not (Path(text) / FILE).is_file():
-        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; allowed: a folder that holds {FILE}")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not allowed; allowed: a folder that holds {FILE}"
+        )
     return Path(text)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--stores", nargs="+", choices=[kind.slug for kind in KINDS], help="only these")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--stores", nargs="+", choices=[kind.slug for kind in KINDS], help="only these"
+    )
     parser.add_argument("--sizes", type=sizes_of, default=Plan.sizes, help="10000,100000,1000000")
     for name, what in (
         ("questions", "asked at each size"),
@@ -389,10 +468,18 @@ def main() -> None:
         ("kills", "processes killed"),
     ):
         parser.add_argument(f"--{name}", type=int, default=getattr(Plan, name), help=what)
-    parser.add_argument("--each", type=int, default=Plan.each, help=f"records of each of {WRITERS} writers at once")
-    parser.add_argument("--data", type=data_folder, help="the folder with the episodes that replay.py replays")
-    parser.add_argument("--environments", type=Path, default=ENVIRONMENTS, help="where the others are installed")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="where what was measured is kept")
+    parser.add_argument(
+        "--each", type=int, default=Plan.each, help=f"records of each of {WRITERS} writers at once"
+    )
+    parser.add_argument(
+        "--data", type=data_folder, help="the folder with the episodes that replay.py replays"
+    )
+    parser.add_argument(
+        "--environments", type=Path, default=ENVIRONMENTS, help="where the others are installed"
+    )
+    parser.add_argument(
+        "--results", type=Path, default=RESULTS, help="where what was measured is kept"
+    )
     options = parser.parse_args()
     kinds = [kind for kind in KINDS if not options.stores or kind.slug in options.stores]
     plan = Plan(options.sizes, options.questions, options.singles, options.each, options.kills)

@@ -1,9 +1,10 @@
 """What the tree costs, and saves, against a plain implementation that keeps the very same files.
 
-The plain side is what one would write in an afternoon: a memory is a JSON file in a folder named by its keys, written with
-open and json.dump and never synced; a question is a glob, a json.load of every match, and a sort. Ours keeps a database
-beside the files, syncs it before it answers, and looks at every file it returns to see whether somebody changed it. Both hold
-the same memories; runs alternate.
+The plain side is what one would write in an afternoon: a memory is a JSON file in a folder named by
+its keys, written with open and json.dump and never synced; a question is a glob, a json.load of
+every match, and a sort. Ours keeps a database beside the files, syncs it before it answers, and
+looks at every file it returns to see whether somebody changed it. Both hold the same memories; runs
+alternate.
 """
 
 # The plain side uses the functions that people use who write such a thing.
@@ -46,7 +47,14 @@ class Plain:
         self.root = str(root)
         self.count = 0
 
-    def remember(self, content: str, outcome: str, tool: str | None = None, summary: str = "", **metadata: Any) -> str:
+    def remember(
+        self,
+        content: str,
+        outcome: str,
+        tool: str | None = None,
+        summary: str = "",
+        **metadata: Any,
+    ) -> str:
         at = datetime.now(UTC)
         parts = [f"outcome={outcome}"] + ([f"tool={tool}"] if tool else [])
         route = ROUTES[outcome, tool]
@@ -71,8 +79,14 @@ class Plain:
 
     def recall(self, **intent: Any) -> list[dict[str, Any]]:
         parts = [f"{key}={intent[key]}" for key in KEYS if key in intent]
-        known = [part for part in parts if part.partition("=")[0] in ("outcome", "tool")] == parts[:2]
-        between = parts if known and len(parts) == 3 else [part for each in parts for part in (each, "**")]
+        known = [part for part in parts if part.partition("=")[0] in ("outcome", "tool")] == parts[
+            :2
+        ]
+        between = (
+            parts
+            if known and len(parts) == 3
+            else [part for each in parts for part in (each, "**")]
+        )
         head = [] if parts and parts[0].startswith("outcome=") else ["**"]
         found = []
         for path in glob.glob(os.path.join(self.root, *head, *between, "*.json"), recursive=True):
@@ -85,7 +99,9 @@ class Plain:
         areas: dict[str, Counter[str]] = {"success": Counter(), "failure": Counter()}
         for memory in memories:
             if memory["outcome"] in areas:
-                areas[memory["outcome"]][f"{memory['tool']}/{next(iter(memory['metadata'].values()), '')}"] += 1
+                areas[memory["outcome"]][
+                    f"{memory['tool']}/{next(iter(memory['metadata'].values()), '')}"
+                ] += 1
         return {
             "total_memories": len(memories),
             "by_outcome": Counter(memory["outcome"] for memory in memories),
@@ -96,7 +112,9 @@ class Plain:
         }
 
 
-def medians(rounds: int, ours: Callable[[], object], plain: Callable[[], object]) -> tuple[float, float]:
+def medians(
+    rounds: int, ours: Callable[[], object], plain: Callable[[], object]
+) -> tuple[float, float]:
     took: tuple[list[float], list[float]] = ([], [])
     for turn in range(rounds):
         for side, work in ((0, ours), (1, plain)) if turn % 2 else ((1, plain), (0, ours)):
@@ -104,9 +122,20 @@ def medians(rounds: int, ours: Callable[[], object], plain: Callable[[], object]
     return statistics.median(took[0]), statistics.median(took[1])
 
 
-def report(name: str, ours: float, plain: float, *, at_most: float | None = None, at_least: float | None = None) -> bool:
+def report(
+    name: str,
+    ours: float,
+    plain: float,
+    *,
+    at_most: float | None = None,
+    at_least: float | None = None,
+) -> bool:
     ratio = ours / plain if at_most is not None else plain / ours
-    said = f"{ratio:.2f} times its time (at most {at_most})" if at_most is not None else f"{ratio:.1f} times as fast"
+    said = (
+        f"{ratio:.2f} times its time (at most {at_most})"
+        if at_most is not None
+        else f"{ratio:.1f} times as fast"
+    )
     if at_least is not None:
         said += f" (at least {at_least:g})"
     print(f"{name:46} ours {ours * 1e3:9.3f} ms   plain {plain * 1e3:9.3f} ms   {said}")
@@ -123,14 +152,19 @@ def store_in_bulk(engine: MemoryEngine, memories: list[dict[str, Any]]) -> None:
     engine.memory.tree.settle()  # type: ignore[union-attr]  # until every file is on disk
 
 
-def measure_writes(root: Path, memories: list[dict[str, Any]], singles: int, rounds: int) -> list[bool]:
+def measure_writes(
+    root: Path, memories: list[dict[str, Any]], singles: int, rounds: int
+) -> list[bool]:
     bulk: tuple[list[float], list[float]] = ([], [])
     single: tuple[list[float], list[float]] = ([], [])
     for turn in range(rounds):
         with MemoryEngine(root / f"bulk{turn}") as engine:
             plain = Plain(root / f"plainbulk{turn}")
 
-            works = [(0, partial(store_in_bulk, engine, memories)), (1, partial(remember_all, plain, memories))]
+            works = [
+                (0, partial(store_in_bulk, engine, memories)),
+                (1, partial(remember_all, plain, memories)),
+            ]
             for side, work in works if turn % 2 else works[::-1]:
                 bulk[side].append(timed(work))
         with MemoryEngine(root / f"single{turn}") as engine:
@@ -147,7 +181,12 @@ def measure_writes(root: Path, memories: list[dict[str, Any]], singles: int, rou
 
 def measure_reads(root: Path, memories: list[dict[str, Any]], rounds: int) -> list[bool]:
     rare = [
-        {"content": f"Rare case {number} of nothing else", "outcome": "failure", "tool": "unknown", "summary": f"rare_{number}"}
+        {
+            "content": f"Rare case {number} of nothing else",
+            "outcome": "failure",
+            "tool": "unknown",
+            "summary": f"rare_{number}",
+        }
         for number in range(10)
     ]
     memories = [memory for memory in memories if memory.get("tool") != "unknown"] + rare
@@ -165,7 +204,9 @@ def measure_reads(root: Path, memories: list[dict[str, Any]], rounds: int) -> li
         sizes = Counter((memory["outcome"], memory.get("tool")) for memory in memories)
         large = min(sizes, key=lambda pair: abs(sizes[pair] - 10_000))
         intents.append(({"outcome": "failure"}, MANY_SPEEDUP_MIN))
-        intents.append(({"outcome": large[0], **({"tool": large[1]} if large[1] else {})}, MANY_SPEEDUP_MIN))
+        intents.append(
+            ({"outcome": large[0], **({"tool": large[1]} if large[1] else {})}, MANY_SPEEDUP_MIN)
+        )
         intents.append(({"task_type": "debug"}, MANY_SPEEDUP_MIN))
         for intent, bound in intents:
             assert {memory["summary"] for memory in engine.recall(**intent)} == {
@@ -181,17 +222,32 @@ def measure_reads(root: Path, memories: list[dict[str, Any]], rounds: int) -> li
             held.append(report(f"recall {said}: {found}", *took, at_least=bound))
             if bound == MANY_SPEEDUP_MIN:
                 with MemoryEngine(root / "reads") as other:
-                    report("  the first time a process asks", timed(partial(other.recall, **intent)), took[1])
+                    report(
+                        "  the first time a process asks",
+                        timed(partial(other.recall, **intent)),
+                        took[1],
+                    )
         ours, theirs = engine.reflect(), plain.reflect()
         assert ours["total_memories"] == theirs["total_memories"]
         assert ours["by_outcome"] == dict(theirs["by_outcome"])
-        held.append(report("reflect", *medians(rounds, engine.reflect, plain.reflect), at_least=REFLECT_SPEEDUP_MIN))
-    print(f"opening, with a look at every file: {timed(lambda: MemoryEngine(root / 'reads').close()) * 1e3:.0f} ms")
+        held.append(
+            report(
+                "reflect",
+                *medians(rounds, engine.reflect, plain.reflect),
+                at_least=REFLECT_SPEEDUP_MIN,
+            )
+        )
+    print(
+        f"opening, with a look at every file: "
+        f"{timed(lambda: MemoryEngine(root / 'reads').close()) * 1e3:.0f} ms"
+    )
     return held
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--memories", type=int, default=50_000)
     parser.add_argument("--singles", type=int, default=5_000, help="memories stored one by one")
     parser.add_argument("--rounds", type=int, default=5)

@@ -1,9 +1,12 @@
-"""What writing through Memory costs, against bare apsw that writes the same rows with the same durability.
+"""What writing through Memory costs, against bare apsw that writes the same rows with the same
+durability.
 
-The bare side gets the very same rows ready-made and inserts them into the same tables and indexes (FTS5 included), in WAL mode
-with synchronous FULL. Memory fills in the envelope, looks for secrets, writes JSON, makes search terms and digests, and checks
-for known and forgotten ids. Models are built before the clock starts. Runs alternate, so that a noisy machine is noisy for
-both. A second bare side has only a unique id and the FTS5 table, fewer indexes than a memory can do with: shown, not judged.
+The bare side gets the very same rows ready-made and inserts them into the same tables and indexes
+(FTS5 included), in WAL mode with synchronous FULL. Memory fills in the envelope, looks for secrets,
+writes JSON, makes search terms and digests, and checks for known and forgotten ids. Models are
+built before the clock starts. Runs alternate, so that a noisy machine is noisy for both. A second
+bare side has only a unique id and the FTS5 table, fewer indexes than a memory can do with: shown,
+not judged.
 """
 
 from __future__ import annotations
@@ -30,16 +33,44 @@ from hardwon.text.terms import TERM_PUNCTUATION
 BULK_RATIO_MAX = 3.0
 SINGLE_RATIO_MAX = 1.5
 
-COMPONENTS = ["payment processor", "session cache", "auth middleware", "CSV importer", "job scheduler", "GraphQL gateway"]
-CAUSES = ["a missing lock", "an unchecked None", "a stale index", "a wrong time zone", "an off-by-one", "a leaked connection"]
-FILES = ["src/billing/charge.py", "lib/auth/login.ts", "pkg/cache/lru.go", "app/models/user.rb", "core/queue.rs"]
-ERRORS = ["TypeError", "KeyError: 'id'", "E0382", "ECONNRESET", "TimeoutError", "psycopg.errors.DeadlockDetected"]
+COMPONENTS = [
+    "payment processor",
+    "session cache",
+    "auth middleware",
+    "CSV importer",
+    "job scheduler",
+    "GraphQL gateway",
+]
+CAUSES = [
+    "a missing lock",
+    "an unchecked None",
+    "a stale index",
+    "a wrong time zone",
+    "an off-by-one",
+    "a leaked connection",
+]
+FILES = [
+    "src/billing/charge.py",
+    "lib/auth/login.ts",
+    "pkg/cache/lru.go",
+    "app/models/user.rb",
+    "core/queue.rs",
+]
+ERRORS = [
+    "TypeError",
+    "KeyError: 'id'",
+    "E0382",
+    "ECONNRESET",
+    "TimeoutError",
+    "psycopg.errors.DeadlockDetected",
+]
 
 
 def keywords(rng: random.Random, number: int) -> dict[str, str]:
     """What an agent would say about one attempt."""
     content = (
-        f"{rng.choice(ERRORS)} in the {rng.choice(COMPONENTS)} ({rng.choice(FILES)}:{rng.randrange(900)}): caused by "
+        f"{rng.choice(ERRORS)} in the {rng.choice(COMPONENTS)} "
+        f"({rng.choice(FILES)}:{rng.randrange(900)}): caused by "
         f"{rng.choice(CAUSES)}; issue #{number} closed after retry {rng.randrange(9)}"
     )
     keys = rng.choice(
@@ -55,7 +86,10 @@ def keywords(rng: random.Random, number: int) -> dict[str, str]:
 
 def experiences(count: int, seed: int) -> list[Experience]:
     rng = random.Random(seed)
-    return [Experience(metadata=Metadata(project_id="default"), **keywords(rng, number)) for number in range(count)]
+    return [
+        Experience(metadata=Metadata(project_id="default"), **keywords(rng, number))
+        for number in range(count)
+    ]
 
 
 MINIMAL_SCHEMA = f"""
@@ -80,10 +114,12 @@ class Bare:
         self.seq += len(rows)
         with self.connection:
             self.connection.executemany(
-                f"INSERT INTO record VALUES ({', '.join('?' * 15)})", ((seq, *row[:14]) for seq, row in numbered)
+                f"INSERT INTO record VALUES ({', '.join('?' * 15)})",
+                ((seq, *row[:14]) for seq, row in numbered),
             )
             self.connection.executemany(
-                "INSERT INTO record_text (rowid, terms) VALUES (?, ?)", ((seq, row.terms) for seq, row in numbered)
+                "INSERT INTO record_text (rowid, terms) VALUES (?, ?)",
+                ((seq, row.terms) for seq, row in numbered),
             )
 
 
@@ -99,7 +135,10 @@ class Took:
 @contextmanager
 def sides(folder: Path) -> Iterator[tuple[Memory, Bare, Bare]]:
     folder.mkdir()
-    bare, minimal = Bare(folder / "bare.db", MIGRATIONS[0]), Bare(folder / "minimal.db", MINIMAL_SCHEMA)
+    bare, minimal = (
+        Bare(folder / "bare.db", MIGRATIONS[0]),
+        Bare(folder / "minimal.db", MINIMAL_SCHEMA),
+    )
     with Memory(folder) as memory, closing(bare.connection), closing(minimal.connection):
         yield memory, bare, minimal
 
@@ -131,7 +170,11 @@ def measure_bulk(root: Path, count: int, rounds: int) -> list[Took]:
         records = experiences(count, seed=turn)
         with sides(root / f"bulk{turn}") as (memory, bare, minimal):
             rows = rows_of(memory, records)
-            works = partial(memory.add_many, records), partial(bare.add_many, rows), partial(minimal.add_many, rows)
+            works = (
+                partial(memory.add_many, records),
+                partial(bare.add_many, rows),
+                partial(minimal.add_many, rows),
+            )
             took.append(in_turn(turn, *works))
     return took
 
@@ -141,27 +184,38 @@ def measure_single(root: Path, count: int) -> list[Took]:
     with sides(root / "single") as (memory, bare, minimal):
         rows = rows_of(memory, records)
         return [
-            in_turn(turn, partial(memory.add, record), partial(bare.add_many, [row]), partial(minimal.add_many, [row]))
+            in_turn(
+                turn,
+                partial(memory.add, record),
+                partial(bare.add_many, [row]),
+                partial(minimal.add_many, [row]),
+            )
             for turn, (record, row) in enumerate(zip(records, rows, strict=True))
         ]
 
 
 def report(name: str, rounds: list[Took], per: int, bound: float) -> bool:
     ours, bare, minimal = (
-        statistics.median(getattr(took, side) for took in rounds) / per * 1e6 for side in ("ours", "bare", "minimal")
+        statistics.median(getattr(took, side) for took in rounds) / per * 1e6
+        for side in ("ours", "bare", "minimal")
     )
     print(
-        f"{name:20} {ours:7.1f} µs a record; bare {bare:7.1f} µs, ratio {ours / bare:.2f} (at most {bound}); "
+        f"{name:20} {ours:7.1f} µs a record; bare {bare:7.1f} µs, ratio {ours / bare:.2f} (at most "
+        f"{bound}); "
         f"bare with fewer indexes {minimal:7.1f} µs, ratio {ours / minimal:.2f}"
     )
     return bool(ours / bare <= bound)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--records", type=int, default=100_000, help="records of one bulk write")
     parser.add_argument("--rounds", type=int, default=9, help="bulk writes of each side")
-    parser.add_argument("--singles", type=int, default=2_000, help="single acknowledged writes of each side")
+    parser.add_argument(
+        "--singles", type=int, default=2_000, help="single acknowledged writes of each side"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bulk = measure_bulk(Path(folder), options.records, options.rounds)

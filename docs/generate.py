@@ -1,4 +1,6 @@
-"""Writes the pages that say what the code says: `make docs`. Each is made by a module of docs/generating."""
+"""Writes the pages that say what the code says: `make docs`. Each is made by a module of
+docs/generating.
+"""
 
 from __future__ import annotations
 

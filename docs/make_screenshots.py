@@ -1,7 +1,8 @@
-"""Writes docs/images anew: the dashboard of the demo memory in a real Chromium, after a page has changed its looks.
+"""Writes docs/images anew: the dashboard of the demo memory in a real Chromium, after a page has
+changed its looks.
 
-The demo ends when it is made, so the clock stands still while it is made and shown: the same code makes the same pictures.
-Needs what the tests need.
+The demo ends when it is made, so the clock stands still while it is made and shown: the same code
+makes the same pictures. Needs what the tests need.
 """
 
 from __future__ import annotations

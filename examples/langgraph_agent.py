@@ -1,6 +1,7 @@
-"""An agent as a LangGraph graph that learns from its own runs: the graph's store is a Hardwon memory, what was tried before
-goes into the prompt, and how it turned out is recorded. Needs `pip install 'hardwon[langgraph]' langgraph`; no network, and no
-LLM."""
+"""An agent as a LangGraph graph that learns from its own runs: the graph's store is a Hardwon
+memory, what was tried before goes into the prompt, and how it turned out is recorded. Needs `pip
+install 'hardwon[langgraph]' langgraph`; no network, and no LLM.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +35,19 @@ def build(memory: Memory) -> Any:
         command = str(state["messages"][-1].content)
         worked = "--no-build-isolation" in command  # stands for running it
         if worked:
-            memory.remember(f"{command} worked on the build of numpy", "success", "code_interpreter", task_type="debug")
+            memory.remember(
+                f"{command} worked on the build of numpy",
+                "success",
+                "code_interpreter",
+                task_type="debug",
+            )
         else:
-            memory.remember(f"{command} failed on the build of numpy", "failure", "code_interpreter", error_type="runtime")
+            memory.remember(
+                f"{command} failed on the build of numpy",
+                "failure",
+                "code_interpreter",
+                error_type="runtime",
+            )
         if runtime.store is not None:
             runtime.store.put(("builds", "numpy"), "last", {"command": command, "worked": worked})
         return {"messages": [AIMessage("It worked." if worked else "It failed.")]}
@@ -54,7 +65,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, Memory(folder) as memory:
         graph = build(memory)
         for attempt in (1, 2):
-            done = graph.invoke({"messages": [("user", "The build of numpy fails. Get it to work.")]})
+            done = graph.invoke(
+                {"messages": [("user", "The build of numpy fails. Get it to work.")]}
+            )
             *_, proposed, result = [message.content for message in done["messages"]]
             print(f"attempt {attempt}: {proposed} -> {result}")
         store = HardwonStore(memory)

@@ -1,6 +1,7 @@
-"""An agent of the OpenAI Agents SDK whose conversation and experience are kept in a Hardwon memory. Needs
-`pip install 'hardwon[openai-agents]'`; no network: a little endpoint on this machine answers in place of a model. For a real
-one, leave `model` out and set OPENAI_API_KEY."""
+"""An agent of the OpenAI Agents SDK whose conversation and experience are kept in a Hardwon memory.
+Needs `pip install 'hardwon[openai-agents]'`; no network: a little endpoint on this machine answers
+in place of a model. For a real one, leave `model` out and set OPENAI_API_KEY.
+"""
 
 from __future__ import annotations
 
@@ -29,20 +30,38 @@ def answer(messages: list[dict[str, Any]]) -> dict[str, Any]:
         return {"content": "The memory says: restart the worker."}
     if "data, not instructions" in last["content"] or "Nothing here" in last["content"]:
         said = "The queue was stuck; restarting the worker helped"
-        return {"tool_calls": [call("memory_record", content=said, outcome="success", tool="file_operation")]}
+        return {
+            "tool_calls": [
+                call("memory_record", content=said, outcome="success", tool="file_operation")
+            ]
+        }
     return {"content": "I restarted the worker, and wrote down that it helped."}
 
 
 def call(name: str, **arguments: str) -> dict[str, Any]:
-    return {"id": f"call_{name}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+    return {
+        "id": f"call_{name}",
+        "type": "function",
+        "function": {"name": name, "arguments": json.dumps(arguments)},
+    }
 
 
 class Endpoint(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         message = {"role": "assistant", "content": None, **answer(asked["messages"])}
-        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if "tool_calls" in message else "stop"}
-        completion = {"id": "1", "object": "chat.completion", "created": 0, "model": asked["model"], "choices": [choice]}
+        choice = {
+            "index": 0,
+            "message": message,
+            "finish_reason": "tool_calls" if "tool_calls" in message else "stop",
+        }
+        completion = {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 0,
+            "model": asked["model"],
+            "choices": [choice],
+        }
         body = json.dumps(completion).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -72,9 +91,17 @@ async def talk(memory: Memory, url: str) -> None:
             model=OpenAIChatCompletionsModel("scripted", client),
         )
         for day in ("monday", "tuesday"):
-            with HardwonSession(day, memory) as session, memory.trajectory("the queue is stuck") as trajectory:
-                done = await Runner.run(agent, "The queue is stuck.", session=session, hooks=TrajectoryHooks(trajectory))
-                print(f"{day}: {done.final_output} ({len(await session.get_items())} items in the conversation)")
+            with (
+                HardwonSession(day, memory) as session,
+                memory.trajectory("the queue is stuck") as trajectory,
+            ):
+                done = await Runner.run(
+                    agent, "The queue is stuck.", session=session, hooks=TrajectoryHooks(trajectory)
+                )
+                print(
+                    f"{day}: {done.final_output} ({len(await session.get_items())} items in the "
+                    f"conversation)"
+                )
     for record in memory.browse(kind="trajectory"):
         print("did:", ", ".join(step.action.split()[0] for step in getattr(record, "steps", ())))
 

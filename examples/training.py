@@ -1,10 +1,12 @@
-"""A tiny agent that learns, or does not: the same shifts with a memory and without, and whether the difference is luck.
+"""A tiny agent that learns, or does not: the same shifts with a memory and without, and whether the
+difference is luck.
 
     python examples/training.py [--out training.html] [--worlds 6]
 
-In each world the agent looks after two machines. Alarms ring, and it has to choose one of six remedies; which of them helps
-differs from world to world, so that nothing but experience can tell. All it knows is what it reads in the text that the memory
-gives it before a shift. After each shift both agents record how it went. Only one of them reads.
+In each world the agent looks after two machines. Alarms ring, and it has to choose one of six
+remedies; which of them helps differs from world to world, so that nothing but experience can tell.
+All it knows is what it reads in the text that the memory gives it before a shift. After each shift
+both agents record how it went. Only one of them reads.
 """
 
 from __future__ import annotations
@@ -18,19 +20,33 @@ from pathlib import Path
 
 from hardwon import Memory
 
-MACHINES = {"boiler": ["pressure", "flame", "feed water", "draught"], "turbine": ["vibration", "oil", "speed", "seal"]}
-REMEDIES = ["open the bypass", "lower the load", "purge the line", "swap the pump", "reset the relay", "call the fitter"]
+MACHINES = {
+    "boiler": ["pressure", "flame", "feed water", "draught"],
+    "turbine": ["vibration", "oil", "speed", "seal"],
+}
+REMEDIES = [
+    "open the bypass",
+    "lower the load",
+    "purge the line",
+    "swap the pump",
+    "reset the relay",
+    "call the fitter",
+]
 SHIFTS = 24  # a run, taking turns at the machines
 ALARMS_PER_SHIFT = 6
 WORKS = 0.9  # the right remedy does not always help; a wrong one never does
 
 
 class World:
-    """Which remedy helps against which alarm, and what rings when. The same number makes the same world."""
+    """Which remedy helps against which alarm, and what rings when. The same number makes the same
+    world.
+    """
 
     def __init__(self, number: int) -> None:
         self._rng = random.Random(number)
-        self.right = {alarm: self._rng.choice(REMEDIES) for alarms in MACHINES.values() for alarm in alarms}
+        self.right = {
+            alarm: self._rng.choice(REMEDIES) for alarms in MACHINES.values() for alarm in alarms
+        }
 
     def shift(self, machine: str) -> list[str]:
         return self._rng.choices(MACHINES[machine], k=ALARMS_PER_SHIFT)
@@ -40,7 +56,9 @@ class World:
 
 
 def choose(alarm: str, briefing: str, rng: random.Random) -> str:
-    """What the agent does: what it was told of this alarm, else a guess among what it was not warned of."""
+    """What the agent does: what it was told of this alarm, else a guess among what it was not
+    warned of.
+    """
     told: list[str] = re.findall(rf"When {alarm} rings, ({'|'.join(REMEDIES)})", briefing)
     if told:
         return told[0]
@@ -66,7 +84,11 @@ def work(memory: Memory, number: int, reads: bool) -> None:
                 else:
                     ep.mistake(f"{remedy} did not help when {alarm} rang.")
                     right = world.right[alarm]  # the fitter's report, after the fact
-                    ep.card(f"failed_at_{alarm}", correct_decision=right, lesson=f"When {alarm} rings, {right}.")
+                    ep.card(
+                        f"failed_at_{alarm}",
+                        correct_decision=right,
+                        lesson=f"When {alarm} rings, {right}.",
+                    )
             ep.score = solved / ALARMS_PER_SHIFT
             ep.summary = f"Put right {solved} of {ALARMS_PER_SHIFT} alarms"
 
@@ -80,7 +102,7 @@ def curve(memory: Memory, reads: bool) -> list[list[float]]:
     return list(runs.values())
 
 
-# --- the picture ------------------------------------------------------------------------------------------------
+# --- the picture ---
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 720, 380, 60, 50, 20
 COLOURS = {True: "#1b6e4b", False: "#a6401b"}
@@ -88,7 +110,9 @@ COLOURS = {True: "#1b6e4b", False: "#a6401b"}
 
 def points(scores: list[float]) -> str:
     across, up = (WIDTH - LEFT - 120) / max(len(scores) - 1, 1), HEIGHT - BOTTOM - TOP
-    return " ".join(f"{LEFT + n * across:.1f},{TOP + up * (1 - score):.1f}" for n, score in enumerate(scores))
+    return " ".join(
+        f"{LEFT + n * across:.1f},{TOP + up * (1 - score):.1f}" for n, score in enumerate(scores)
+    )
 
 
 def picture(runs: dict[bool, list[list[float]]], said: str) -> str:
@@ -103,12 +127,19 @@ def picture(runs: dict[bool, list[list[float]]], said: str) -> str:
             thin = f'<polyline points="{points(each)}" fill="none" stroke="{COLOURS[reads]}" opacity="0.2"/>'
             drawn.append(thin)
         mean = [sum(column) / len(column) for column in zip(*scores, strict=True)]
-        drawn.append(f'<polyline points="{points(mean)}" fill="none" stroke="{COLOURS[reads]}" stroke-width="3"/>')
+        drawn.append(
+            f'<polyline points="{points(mean)}" fill="none" stroke="{COLOURS[reads]}" '
+            f'stroke-width="3"/>'
+        )
         end, name = points(mean).rpartition(",")[2], "with memory" if reads else "without"
         drawn.append(f'<text x="{WIDTH - 112}" y="{end}" fill="{COLOURS[reads]}">{name}</text>')
-    drawn.append(f'<text x="{(LEFT + WIDTH - 120) / 2}" y="{HEIGHT - 12}" text-anchor="middle">shift 1 to {SHIFTS}</text>')
     drawn.append(
-        f'<text transform="translate(16 {HEIGHT / 2}) rotate(-90)" text-anchor="middle">share of alarms put right</text>'
+        f'<text x="{(LEFT + WIDTH - 120) / 2}" y="{HEIGHT - 12}" text-anchor="middle">shift 1 to '
+        f"{SHIFTS}</text>"
+    )
+    drawn.append(
+        f'<text transform="translate(16 {HEIGHT / 2}) rotate(-90)" text-anchor="middle">share of '
+        f"alarms put right</text>"
     )
     label = f"Share of alarms put right in each of {SHIFTS} shifts, with the memory and without"
     return f"""<!doctype html>
@@ -125,11 +156,23 @@ def picture(runs: dict[bool, list[list[float]]], said: str) -> str:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--out", type=Path, default=Path("training.html"), help="where the picture goes")
-    options.add_argument("--worlds", type=int, default=6, help="how many worlds, each once with a memory and once without")
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument(
+        "--out", type=Path, default=Path("training.html"), help="where the picture goes"
+    )
+    options.add_argument(
+        "--worlds",
+        type=int,
+        default=6,
+        help="how many worlds, each once with a memory and once without",
+    )
     given = options.parse_args()
-    with tempfile.TemporaryDirectory(prefix="hardwon-training-") as folder, Memory(Path(folder) / "all") as everything:
+    with (
+        tempfile.TemporaryDirectory(prefix="hardwon-training-") as folder,
+        Memory(Path(folder) / "all") as everything,
+    ):
         for number in range(given.worlds):
             for reads in (True, False):
                 with Memory(
@@ -144,7 +187,8 @@ def main() -> None:
         print(f"{given.worlds} worlds, {SHIFTS} shifts each")
         print(found)
         given.out.write_text(
-            picture({reads: curve(everything, reads) for reads in (True, False)}, str(found)), encoding="utf-8"
+            picture({reads: curve(everything, reads) for reads in (True, False)}, str(found)),
+            encoding="utf-8",
         )
         print(f"The curves are in {given.out}")
 

@@ -1,8 +1,10 @@
-"""Builds the wheel and the source distribution, twice, and says whether both times every byte is the same.
+"""Builds the wheel and the source distribution, twice, and says whether both times every byte is
+the same.
 
-The second build happens in another folder, with other rights and times of the files, so that nothing of a machine gets into a
-release. The time inside of the archives is that of the last commit (`SOURCE_DATE_EPOCH` where that is set). Beside them lie
-what they depend on (an SBOM, CycloneDX as JSON) and the checksums of all.
+The second build happens in another folder, with other rights and times of the files, so that
+nothing of a machine gets into a release. The time inside of the archives is that of the last commit
+(`SOURCE_DATE_EPOCH` where that is set). Beside them lie what they depend on (an SBOM, CycloneDX as
+JSON) and the checksums of all.
 """
 
 from __future__ import annotations
@@ -25,27 +27,40 @@ _WAYS: Final = ((0o022, "one", None), (0o077, "another/one", 1_000_000_000))
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description="Reproducible distributions, with an SBOM and checksums.")
+    parser = argparse.ArgumentParser(
+        description="Reproducible distributions, with an SBOM and checksums."
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
-    parser.add_argument("--release", action="store_true", help="refuse where something is not committed")
+    parser.add_argument(
+        "--release", action="store_true", help="refuse where something is not committed"
+    )
     asked = parser.parse_args(arguments)
     if asked.release and (changed := _git("status", "--porcelain").strip()):
-        print(f"a release is built from what is committed, and this is not:\n{changed}", file=sys.stderr)
+        print(
+            f"a release is built from what is committed, and this is not:\n{changed}",
+            file=sys.stderr,
+        )
         return 1
     epoch = os.environ.get("SOURCE_DATE_EPOCH") or _git("log", "-1", "--format=%ct").strip()
     with tempfile.TemporaryDirectory() as folder:
         built = [_build(Path(folder) / where, rights, time, epoch) for rights, where, time in _WAYS]
         first, second = (sums_of(out) for out in built)
         if first != second or len(first) != 2:
-            print(f"two builds are not the same:\n{_lines(first)}\n{_lines(second)}", file=sys.stderr)
+            print(
+                f"two builds are not the same:\n{_lines(first)}\n{_lines(second)}", file=sys.stderr
+            )
             return 1
         _put(built[0], asked.out, epoch)
-    print(f"built twice with the same bytes, as of {epoch}:\n{(asked.out / SUMS).read_text()}", end="")
+    print(
+        f"built twice with the same bytes, as of {epoch}:\n{(asked.out / SUMS).read_text()}", end=""
+    )
     return 0
 
 
 def _put(built: Path, out: Path, epoch: str) -> None:
-    """The distributions, the SBOM and the checksums, in place of those of an earlier build and of nothing else."""
+    """The distributions, the SBOM and the checksums, in place of those of an earlier build and of
+    nothing else.
+    """
     (wheel,) = built.glob("*.whl")
     name, version = wheel.name.split("-")[:2]
     out.mkdir(parents=True, exist_ok=True)
@@ -54,11 +69,19 @@ def _put(built: Path, out: Path, epoch: str) -> None:
     for path in built.iterdir():
         shutil.copyfile(path, out / path.name)
     _write_sbom(out / f"{name}-{version}.cdx.json", epoch)
-    (out / SUMS).write_text(_lines({file: digest for file, digest in sums_of(out).items() if file.startswith(f"{name}-")}))
+    (out / SUMS).write_text(
+        _lines(
+            {file: digest for file, digest in sums_of(out).items() if file.startswith(f"{name}-")}
+        )
+    )
 
 
 def sums_of(folder: Path) -> dict[str, str]:
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir()) if path.is_file()}
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.iterdir())
+        if path.is_file()
+    }
 
 
 def _lines(sums: dict[str, str]) -> str:
@@ -85,8 +108,24 @@ def _build(folder: Path, rights: int, time: int | None, epoch: str) -> Path:
 
 
 def _write_sbom(target: Path, epoch: str) -> None:
-    command = [sys.executable, "-m", "cyclonedx_py", "requirements", "--pyproject", "pyproject.toml", "--mc-type", "library"]
-    command += ["--output-reproducible", "--of", "JSON", "-o", str(target.resolve()), "requirements.lock"]
+    command = [
+        sys.executable,
+        "-m",
+        "cyclonedx_py",
+        "requirements",
+        "--pyproject",
+        "pyproject.toml",
+        "--mc-type",
+        "library",
+    ]
+    command += [
+        "--output-reproducible",
+        "--of",
+        "JSON",
+        "-o",
+        str(target.resolve()),
+        "requirements.lock",
+    ]
     _run(command, ROOT, epoch)
 
 

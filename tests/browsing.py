@@ -1,4 +1,6 @@
-"""A real browser at a real server: what its pages complain of, and records whose every text is hostile."""
+"""A real browser at a real server: what its pages complain of, and records whose every text is
+hostile.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +12,40 @@ from dataclasses import dataclass, field
 from typing import Any, Final, get_origin
 
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, ViewportSize, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Request,
+    Response,
+    ViewportSize,
+    sync_playwright,
+)
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from hardwon import Memory
 from hardwon.records.fields import Model
-from hardwon.records.kinds import Adopted, AnyRecord, Decision, Episode, Experience, Fact, Fix, Trajectory
+from hardwon.records.kinds import (
+    Adopted,
+    AnyRecord,
+    Decision,
+    Episode,
+    Experience,
+    Fact,
+    Fix,
+    Trajectory,
+)
 
 CHROMIUMS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 INSTALL: Final = "apt-get install -y chromium"
 DESKTOP: Final[ViewportSize] = {"width": 1280, "height": 800}
 PHONE: Final[ViewportSize] = {"width": 390, "height": 844}
 HOSTILE: Final = (
-    '"><script>alert(1)</script><img src=x onerror=alert(2)>{{7*7}}<a href="javascript:alert(3)">x</a>',
+    '"><script>alert(1)</script><img src=x onerror=alert(2)>{{7*7}}<a '
+    'href="javascript:alert(3)">x</a>',
     "javascript:alert(4)//{{7*7}}",
 )
 _AXE: Final = Axe()
@@ -39,18 +60,24 @@ _REPORT_VIOLATIONS: Final = """document.addEventListener('securitypolicyviolatio
 
 
 def chromium() -> str:
-    """Where a Chromium is. Without one the tests fail: they are of no use where nobody runs them."""
+    """Where a Chromium is. Without one the tests fail: they are of no use where nobody runs
+    them.
+    """
     named = os.environ.get("HARDWON_CHROMIUM")
     found = named or next(filter(None, map(shutil.which, CHROMIUMS)), None)
     if found is None:
-        raise AssertionError(f"no Chromium is on the PATH: {INSTALL}, or name one in HARDWON_CHROMIUM")
+        raise AssertionError(
+            f"no Chromium is on the PATH: {INSTALL}, or name one in HARDWON_CHROMIUM"
+        )
     return found
 
 
 @contextmanager
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
+        started = playwright.chromium.launch(
+            executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"]
+        )
         try:
             yield started
         finally:
@@ -92,13 +119,17 @@ class Visitor:
             raise AssertionError(f"wider than the window: {self.page.evaluate(_WIDER)}") from None
 
     def serious_issues(self, *rules: str) -> list[str]:
-        """What axe-core finds, by these rules or all, with the elements it found it at. A chart is an image with a name: what
-        is drawn in it is not looked at."""
+        """What axe-core finds, by these rules or all, with the elements it found it at. A chart is
+        an image with a name: what is drawn in it is not looked at.
+        """
         chosen = {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
         options = {"resultTypes": ["violations"], **chosen}
-        found = _AXE.run(self.page, {"exclude": [[".js-plotly-plot .plot-container"]]}, options).response["violations"]
+        found = _AXE.run(
+            self.page, {"exclude": [[".js-plotly-plot .plot-container"]]}, options
+        ).response["violations"]
         return [
-            f"{each['id']} ({each['impact']}): {node['target']} {node['html'][:200]} {node.get('failureSummary', '')}"
+            f"{each['id']} ({each['impact']}): {node['target']} {node['html'][:200]} "
+            f"{node.get('failureSummary', '')}"
             for each in found
             if each["impact"] in ("serious", "critical")
             for node in each["nodes"][:4]
@@ -141,7 +172,7 @@ def visitor(started: Browser, url: str, **options: Any) -> Iterator[Visitor]:
         context.close()
 
 
-# --- records whose every text is hostile ------------------------------------------------------------------------------
+# --- records whose every text is hostile ---
 
 
 def hostile_values(model: type[BaseModel], text: str) -> dict[str, Any]:
@@ -176,14 +207,22 @@ def _model_in(annotation: Any) -> type[Model] | None:
 
 
 def fill_with_hostile_records(memory: Memory) -> list[AnyRecord]:
-    """Records of every kind, one of each for each hostile text, and what is made of them: rules, cards, decisions, advice."""
+    """Records of every kind, one of each for each hostile text, and what is made of them: rules,
+    cards, decisions, advice.
+    """
     kept: list[AnyRecord] = []
     for text in HOSTILE:
         fixed = {"fix_success": True, "verification_success": True}
         wanted: list[tuple[type[AnyRecord], dict[str, Any]]] = [
-            (Experience, {"outcome": "failure", "tool": "code_interpreter", "error_type": "runtime"}),
+            (
+                Experience,
+                {"outcome": "failure", "tool": "code_interpreter", "error_type": "runtime"},
+            ),
             (Experience, {"outcome": text, "tool": text, "own_schema": True, text[:64]: text}),
-            (Experience, {"outcome": "learning", "tool": None, "insight_type": "correction", "note": text}),
+            (
+                Experience,
+                {"outcome": "learning", "tool": None, "insight_type": "correction", "note": text},
+            ),
             (Fact, {"fact_type": "error"}),
             (Trajectory, {"final_reward": 0.9, "steps": _steps(text)}),
             (Episode, {"score": 0.9}),
@@ -194,7 +233,10 @@ def fill_with_hostile_records(memory: Memory) -> list[AnyRecord]:
             (Decision, {"action": "rule", "target": "", "replacement": ""}),
             (Adopted, {}),
         ]
-        made = [model.model_validate({**hostile_values(model, text), **given}) for model, given in wanted]
+        made = [
+            model.model_validate({**hostile_values(model, text), **given})
+            for model, given in wanted
+        ]
         memory.take_in(made, by=text)
         kept += made
     first, second, third, fourth, *_ = kept

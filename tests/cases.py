@@ -1,4 +1,6 @@
-"""How much the tests try: less in `make test`, everything in `make torture`; and the rows of a corpus, all in one test."""
+"""How much the tests try: less in `make test`, everything in `make torture`; and the rows of a
+corpus, all in one test.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,13 @@ def examples(number: int) -> int:
     return number if TORTURE else max(number // 4, 5)
 
 
-def each(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def each(
+    names: str | tuple[str, ...], rows: Iterable[Any]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Like `pytest.mark.parametrize`, as one test that tries every row and lists those that failed.
 
-    For what needs no fixture of its own for each row: a test has a price, and a corpus has hundreds of rows.
+    For what needs no fixture of its own for each row: a test has a price, and a corpus has hundreds
+    of rows.
     """
     all_names = (names,) if isinstance(names, str) else names
     all_rows = [(row,) if isinstance(names, str) else tuple(row) for row in rows]
@@ -38,8 +43,14 @@ def each(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Callabl
             assert not failed, f"{len(failed)} of {len(all_rows)} failed:\n\n" + "\n\n".join(failed)
 
         signature = inspect.signature(test)
-        kept = [parameter for name, parameter in signature.parameters.items() if name not in all_names]
-        tried.__name__, tried.__qualname__, tried.__doc__ = test.__name__, test.__qualname__, test.__doc__
+        kept = [
+            parameter for name, parameter in signature.parameters.items() if name not in all_names
+        ]
+        tried.__name__, tried.__qualname__, tried.__doc__ = (
+            test.__name__,
+            test.__qualname__,
+            test.__doc__,
+        )
         tried.__module__, tried.pytestmark = test.__module__, getattr(test, "pytestmark", [])  # type: ignore[attr-defined]
         tried.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
         return tried

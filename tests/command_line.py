@@ -1,4 +1,6 @@
-"""The command line under test: as a process, in this process, on a terminal; and its page of the documentation."""
+"""The command line under test: as a process, in this process, on a terminal; and its page of the
+documentation.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,11 @@ def _flat(commands: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """By name; those that have a word before them, with that word."""
     found: dict[str, Any] = {}
     for name, command in commands.items():
-        found |= _flat(command.commands, f"{name} ") if hasattr(command, "commands") else {before + name: command}
+        found |= (
+            _flat(command.commands, f"{name} ")
+            if hasattr(command, "commands")
+            else {before + name: command}
+        )
     return found
 
 
@@ -46,7 +52,9 @@ EXAMPLES = [
 
 
 def settle(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In this folder, with its memory in `brain`, and nothing in the environment that changes the output or asks a model."""
+    """In this folder, with its memory in `brain`, and nothing in the environment that changes the
+    output or asks a model.
+    """
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HARDWON_MEMORY", "brain")
     for name in (
@@ -62,7 +70,9 @@ def settle(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def hardwon_does(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+def hardwon_does(
+    *arguments: str, stdin: str = "", **environment: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "hardwon.surfaces.cli.main", *arguments],
         input=stdin,
@@ -94,9 +104,12 @@ def refused(*arguments: str, code: int = 1) -> str:
     return done.stderr.removeprefix("hardwon: ").rstrip("\n")
 
 
-def on_a_terminal(*arguments: str, answer: str | None = None, code: int = 0, **environment: str) -> str:
-    """What the command shows when both of its outputs are a terminal of 100 columns; with an `answer`, its input too, and that
-    is typed once it asks."""
+def on_a_terminal(
+    *arguments: str, answer: str | None = None, code: int = 0, **environment: str
+) -> str:
+    """What the command shows when both of its outputs are a terminal of 100 columns; with an
+    `answer`, its input too, and that is typed once it asks.
+    """
     ours, theirs = pty.openpty()
     shown = bytearray()
 
@@ -122,7 +135,8 @@ def on_a_terminal(*arguments: str, answer: str | None = None, code: int = 0, **e
         check=False,
         timeout=120,
         start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0),  # what is typed there, Ctrl-C as well, is for it
+        # what is typed there, Ctrl-C as well, is for it
+        preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0),
     )
     os.close(theirs)
     reader.join(timeout=30)
@@ -132,7 +146,9 @@ def on_a_terminal(*arguments: str, answer: str | None = None, code: int = 0, **e
 
 
 def keys_of(value: Any) -> set[str]:
-    """Its own, and those of the items of a list. Of a record those that every one has: records.md tells the others."""
+    """Its own, and those of the items of a list. Of a record those that every one has: records.md
+    tells the others.
+    """
     if isinstance(value, list):
         return set().union(*map(keys_of, value))
     if isinstance(value, Mapping) and {"id", "kind", "metadata"} <= value.keys():
@@ -143,7 +159,11 @@ def keys_of(value: Any) -> set[str]:
 def section_of(command: str) -> str:
     """What the page says of a command; of a word before others, with all of those."""
     heading = "####" if " " in command else "###"
-    found = re.search(rf"^{heading} {command}\n(.*?)(?=^#{{2,{len(heading)}}} |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    found = re.search(
+        rf"^{heading} {command}\n(.*?)(?=^#{{2,{len(heading)}}} |\Z)",
+        PAGE,
+        re.MULTILINE | re.DOTALL,
+    )
     assert found, f"docs/cli.md has no section on {command}"
     return found.group(1)
 
@@ -154,13 +174,21 @@ def keys_told_of(command: str) -> set[str]:
     assert said, f"docs/cli.md does not tell what {command} --json prints"
     text = " ".join(" ".join(said).split())
     elsewhere = re.findall(r"as `hardwon ([\w -]+)` prints it", text)
-    of_http = [schema_of(each.gives) for each in OPERATIONS.values() if f"[`{each.method} {each.path}`]" in text]
-    return set(re.findall(r"`(\w+)`", text)).union(*map(keys_told_of, elsewhere), *map(_properties, of_http))
+    of_http = [
+        schema_of(each.gives)
+        for each in OPERATIONS.values()
+        if f"[`{each.method} {each.path}`]" in text
+    ]
+    return set(re.findall(r"`(\w+)`", text)).union(
+        *map(keys_told_of, elsewhere), *map(_properties, of_http)
+    )
 
 
 def _properties(schema: Any) -> set[str]:
     """The names of fields, however deep."""
-    inner = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
+    inner = (
+        schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
+    )
     own = schema.get("properties", {}) if isinstance(schema, dict) else {}
     return set(own).union(*map(_properties, inner))
 
@@ -171,7 +199,9 @@ def healthy() -> bool:
 
 
 def check_json(command: str, found: Any) -> None:
-    """It is what HTTP gives for the same operation; of a command that is none, every key is told on the page."""
+    """It is what HTTP gives for the same operation; of a command that is none, every key is told on
+    the page.
+    """
     if operation := getattr(BUILT[command], "operation", ""):
         assert jsonable(parsed(OPERATIONS[operation].gives, found)) == found
     else:

@@ -21,7 +21,9 @@ settings.load_profile("hardwon")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """`pytest.mark.engines(…)`, on a file or a test, says where its memories are; without it they are in files."""
+    """`pytest.mark.engines(…)`, on a file or a test, says where its memories are; without it they
+    are in files.
+    """
     marked = metafunc.definition.get_closest_marker("engines")
     if marked and "engine" in metafunc.fixturenames:
         metafunc.parametrize("engine", marked.args)
@@ -29,9 +31,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _children_ignore_no_signals() -> None:
-    """Under nohup, or as a job in the background of a script, the tests ignore signals, and so would every program they start:
-    it goes on ignoring what was ignored, and loses only handlers. So ignored signals get a handler that does nothing, and the
-    tests themselves go on as before. Python ignores SIGPIPE and SIGXFSZ by itself, and lets programs have them."""
+    """Under nohup, or as a job in the background of a script, the tests ignore signals, and so
+    would every program they start: it goes on ignoring what was ignored, and loses only handlers.
+    So ignored signals get a handler that does nothing, and the tests themselves go on as before.
+    Python ignores SIGPIPE and SIGXFSZ by itself, and lets programs have them.
+    """
     for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)

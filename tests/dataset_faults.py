@@ -1,4 +1,6 @@
-"""Faults to plant in a data set: each spoils one memory in one way, and says where that must be found."""
+"""Faults to plant in a data set: each spoils one memory in one way, and says where that must be
+found.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,10 @@ from typing import Any, NamedTuple
 from hardwon.records.kinds import ROUTES
 
 Memory = dict[str, Any]
-FREE_TOOLS = {"success": ["unknown", "browser", "Code_Interpreter"], "failure": ["conversation", "browser", "WEB_SEARCH"]}
+FREE_TOOLS = {
+    "success": ["unknown", "browser", "Code_Interpreter"],
+    "failure": ["conversation", "browser", "WEB_SEARCH"],
+}
 
 
 class Planted(NamedTuple):
@@ -21,8 +26,9 @@ class Planted(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """`spoil` gets a memory, a sound one from before it, and chance; it returns the field at fault and the spoilt memory, or
-    None where the memory cannot have this fault."""
+    """`spoil` gets a memory, a sound one from before it, and chance; it returns the field at fault
+    and the spoilt memory, or None where the memory cannot have this fault.
+    """
 
     name: str
     spoil: Callable[[Memory, Memory, Random], tuple[str, Any] | None]
@@ -34,7 +40,10 @@ def _set(field: str, *values: Any) -> Callable[[Memory, Memory, Random], tuple[s
 
 
 def _drop(field: str) -> Callable[[Memory, Memory, Random], tuple[str, Any]]:
-    return lambda memory, _other, _random: (field, {key: value for key, value in memory.items() if key != field})
+    return lambda memory, _other, _random: (
+        field,
+        {key: value for key, value in memory.items() if key != field},
+    )
 
 
 def _route_of(memory: Memory) -> tuple[str, tuple[str, ...]] | None:
@@ -50,7 +59,9 @@ def _wrong_value(memory: Memory, _other: Memory, random: Random) -> tuple[str, A
     route = _route_of(memory)
     if not route:
         return None
-    return route[0], memory | {route[0]: random.choice([route[1][0].upper(), "other", "", 7, ["write"], {"a": 1}])}
+    return route[0], memory | {
+        route[0]: random.choice([route[1][0].upper(), "other", "", 7, ["write"], {"a": 1}])
+    }
 
 
 def _no_tool(memory: Memory, other: Memory, random: Random) -> tuple[str, Any] | None:
@@ -60,11 +71,17 @@ def _no_tool(memory: Memory, other: Memory, random: Random) -> tuple[str, Any] |
 def _wrong_tool(memory: Memory, _other: Memory, random: Random) -> tuple[str, Any] | None:
     if "tool" not in memory:
         return None
-    return "tool", memory | {"tool": random.choice([*FREE_TOOLS[memory["outcome"]], "", 5, ["code_interpreter"]])}
+    return "tool", memory | {
+        "tool": random.choice([*FREE_TOOLS[memory["outcome"]], "", 5, ["code_interpreter"]])
+    }
 
 
 def _needless_tool(memory: Memory, _other: Memory, random: Random) -> tuple[str, Any] | None:
-    return None if "tool" in memory else ("tool", memory | {"tool": random.choice(["code_interpreter", "conversation", ""])})
+    return (
+        None
+        if "tool" in memory
+        else ("tool", memory | {"tool": random.choice(["code_interpreter", "conversation", ""])})
+    )
 
 
 def _deep(levels: int) -> list[Any]:
@@ -75,7 +92,9 @@ def _deep(levels: int) -> list[Any]:
 
 
 def _not_a_memory(_memory: Memory, _other: Memory, random: Random) -> tuple[str, Any]:
-    return "entry", random.choice([None, "Fixed the login form", 7, [], ("content", "outcome"), True])
+    return "entry", random.choice(
+        [None, "Fixed the login form", 7, [], ("content", "outcome"), True]
+    )
 
 
 def _reserved(memory: Memory, _other: Memory, random: Random) -> tuple[str, Any]:
@@ -101,12 +120,23 @@ def _near_copy(memory: Memory, other: Memory, random: Random) -> tuple[str, Any]
 
 KINDS = (
     Kind("no content", _drop("content")),
-    Kind("content is no text", _set("content", 5, ["Fixed the login form"], True, b"Fixed the login form")),
-    Kind("content too short", _set("content", "", "Fixed it", "OK", "   Fixed      ", "          ")),
+    Kind(
+        "content is no text",
+        _set("content", 5, ["Fixed the login form"], True, b"Fixed the login form"),
+    ),
+    Kind(
+        "content too short", _set("content", "", "Fixed it", "OK", "   Fixed      ", "          ")
+    ),
     Kind("content too long", _long),
-    Kind("content cannot be kept", _set("content", "Fixed the login\0form", "Fixed the login \ud800 form")),
+    Kind(
+        "content cannot be kept",
+        _set("content", "Fixed the login\0form", "Fixed the login \ud800 form"),
+    ),
     Kind("no outcome", _drop("outcome")),
-    Kind("outcome unknown", _set("outcome", "Success", "failed", "", 3, ["success"], {"success": True})),
+    Kind(
+        "outcome unknown",
+        _set("outcome", "Success", "failed", "", 3, ["success"], {"success": True}),
+    ),
     Kind("no tool", _no_tool),
     Kind("wrong tool", _wrong_tool),
     Kind("needless tool", _needless_tool),
@@ -115,29 +145,62 @@ KINDS = (
     Kind("no summary", _drop("summary")),
     Kind("summary is None", _set("summary", None)),
     Kind(
-        "summary is no file name", _set("summary", "login fix", "Login_Fix", "login/fix", "größe", "a.b", "x" * 51, "", "a\nb")
+        "summary is no file name",
+        _set(
+            "summary", "login fix", "Login_Fix", "login/fix", "größe", "a.b", "x" * 51, "", "a\nb"
+        ),
     ),
     Kind("summary is no text", _set("summary", 5, ["login_fix"])),
-    Kind("summary taken", lambda memory, other, _random: ("summary", memory | {"summary": other["summary"]})),
+    Kind(
+        "summary taken",
+        lambda memory, other, _random: ("summary", memory | {"summary": other["summary"]}),
+    ),
     Kind(
         "not JSON",
-        _set("ticket", math.nan, math.inf, {1, 2}, b"x", object(), 2**64, (1, 2), _deep(20), {"a": {1: 2}}, "\ud800"),
+        _set(
+            "ticket",
+            math.nan,
+            math.inf,
+            {1, 2},
+            b"x",
+            object(),
+            2**64,
+            (1, 2),
+            _deep(20),
+            {"a": {1: 2}},
+            "\ud800",
+        ),
     ),
     Kind("reserved key", _reserved),
     Kind("key is no text", lambda memory, _other, _random: ("entry", {**memory, 5: "five"})),
     Kind("no memory", _not_a_memory),
-    Kind("time without zone", _set("timestamp", "2026-01-31T12:00:00", "yesterday", -1, "1960-01-01T00:00:00Z")),
+    Kind(
+        "time without zone",
+        _set("timestamp", "2026-01-31T12:00:00", "yesterday", -1, "1960-01-01T00:00:00Z"),
+    ),
     Kind("blank author", _set("author", "", "  ", "a\nb")),
     Kind(
-        "too generic", _set("content", "Fixed a bug", "Did some research", "Learned something", "Resolved issue 7"), "warning"
+        "too generic",
+        _set(
+            "content", "Fixed a bug", "Did some research", "Learned something", "Resolved issue 7"
+        ),
+        "warning",
     ),
-    Kind("too vague", _set("content", "Made improvements", "Looked at code", "Talked to user", "Updated login"), "warning"),
+    Kind(
+        "too vague",
+        _set("content", "Made improvements", "Looked at code", "Talked to user", "Updated login"),
+        "warning",
+    ),
     Kind("near-copy", _near_copy, "warning"),
 )
 
 
-def plant(memories: list[Memory], count: int, seed: int) -> tuple[list[Any], set[Planted], set[str]]:
-    """A copy with `count` faults in as many memories, where they must be found, and which kinds there are."""
+def plant(
+    memories: list[Memory], count: int, seed: int
+) -> tuple[list[Any], set[Planted], set[str]]:
+    """A copy with `count` faults in as many memories, where they must be found, and which kinds
+    there are.
+    """
     random = Random(seed)
     spoilt: list[Any] = list(memories)
     chosen = set(random.sample(range(1, len(memories)), count))

@@ -1,4 +1,6 @@
-"""An embeddings endpoint on this machine that answers as a test tells it to; badly in all the ways that a FakeLlm knows."""
+"""An embeddings endpoint on this machine that answers as a test tells it to; badly in all the ways
+that a FakeLlm knows.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,18 @@ def item(index: object, embedding: object) -> dict[str, object]:
 
 
 class FakeEmbeddings(FakeLlm):
-    """Like FakeLlm; until told otherwise it answers a well-formed question with vectors, the last text's first."""
+    """Like FakeLlm; until told otherwise it answers a well-formed question with vectors, the last
+    text's first.
+    """
 
     def __init__(self, *, dimension: int = 4) -> None:
         self.dimension = dimension
         super().__init__()
-        self.answer(lambda texts: [item(place, vector_of(text, dimension)) for place, text in enumerate(texts)][::-1])
+        self.answer(
+            lambda texts: [
+                item(place, vector_of(text, dimension)) for place, text in enumerate(texts)
+            ][::-1]
+        )
 
     @property
     def inputs(self) -> list[list[str]]:
@@ -39,10 +47,17 @@ class FakeEmbeddings(FakeLlm):
         def behave(handler: Any) -> None:
             problem = self._problem()
             if problem:
-                handler.send(problem[0], json.dumps({"error": {"message": problem[1]}}).encode(), {})
+                handler.send(
+                    problem[0], json.dumps({"error": {"message": problem[1]}}).encode(), {}
+                )
                 return
             body = self.asked[-1].body
-            reply = {"object": "list", "model": body["model"], "data": items_of(body["input"]), "usage": {"total_tokens": 1}}
+            reply = {
+                "object": "list",
+                "model": body["model"],
+                "data": items_of(body["input"]),
+                "usage": {"total_tokens": 1},
+            }
             handler.send(200, json.dumps(reply, indent=indent).encode(), {})
 
         self.behaviour = behave
@@ -53,6 +68,10 @@ class FakeEmbeddings(FakeLlm):
         if (asked.method, asked.path) != ("POST", PATH):
             return 404, "unknown address"
         texts = asked.body["input"]
-        if not asked.body["model"] or not texts or not all(isinstance(text, str) and text.strip() for text in texts):
+        if (
+            not asked.body["model"]
+            or not texts
+            or not all(isinstance(text, str) and text.strip() for text in texts)
+        ):
             return 400, "'$.input' is invalid"
         return (413, "batch size too large") if len(texts) > TEXTS_MAX else None

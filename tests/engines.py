@@ -1,4 +1,6 @@
-"""Both engines, for tests that hold for each: an empty memory of either, as often as one is asked for."""
+"""Both engines, for tests that hold for each: an empty memory of either, as often as one is asked
+for.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,13 @@ Places = Callable[[str], str]
 ENGINES = ("sqlite", "postgres")
 PROJECTS = ("default", "p", "q", "one", "two", "other", "here", "shared")
 FEWER_IN_POSTGRES = 3
-"""Every third generated example: what it costs there is round trips to a server, and all are tried in files."""
+"""Every third generated example: what it costs there is round trips to a server, and all are tried
+in files.
+"""
 
 _EMPTY = "; ".join(f"DELETE FROM hardwon.{table}" for table in (*PROJECT_TABLES, "token"))
-# Rows that are gone stay in the indexes until then, and whoever writes the same keys again goes past all of them.
+# Rows that are gone stay in the indexes until then, and whoever writes the same keys again goes
+# past all of them.
 _TIDY = f"VACUUM (INDEX_CLEANUP ON) {', '.join(f'hardwon.{table}' for table in PROJECT_TABLES)}"
 _TIDIED_EVERY = 10
 _EMPTYING_S = 120
@@ -44,7 +49,9 @@ _unused: list[str] = []
 
 @contextmanager
 def a_database() -> Iterator[str]:
-    """The URL of a database that is set up, with nothing in it. Emptying one takes a tenth of what making one takes."""
+    """The URL of a database that is set up, with nothing in it. Emptying one takes a tenth of what
+    making one takes.
+    """
     url = _unused.pop() if _unused else _new_database()
     try:
         yield url
@@ -63,7 +70,9 @@ def _new_database() -> str:
 def _empty(url: str) -> None:
     """For the next one; where a test left it so that it cannot be emptied, it goes."""
     try:
-        with psycopg.connect(url, autocommit=True, options=f"-c statement_timeout={_EMPTYING_S}s") as connection:
+        with psycopg.connect(
+            url, autocommit=True, options=f"-c statement_timeout={_EMPTYING_S}s"
+        ) as connection:
             connection.execute(_EMPTY)
             if next(_emptied) % _TIDIED_EVERY == 0:
                 connection.execute(_TIDY)
@@ -107,14 +116,22 @@ def memories(engine: str, number: int, **options: Any) -> Iterator[list[Memory]]
 
 
 def wrong_with(memory: Memory) -> list[Finding]:
-    """What the doctor finds. The server that the tests share does not wait for its disk; that it says so is no fault."""
-    return [finding for finding in memory.doctor().findings if not finding.ok and finding.check != "durability"]
+    """What the doctor finds. The server that the tests share does not wait for its disk; that it
+    says so is no fault.
+    """
+    return [
+        finding
+        for finding in memory.doctor().findings
+        if not finding.ok and finding.check != "durability"
+    ]
 
 
 def go_past(memory: Memory, sql: str) -> None:
     """Runs a statement as somebody who does not ask the memory."""
     if is_url(memory.location):
-        with psycopg.connect(memory.location, autocommit=True, options="-c search_path=hardwon") as database:
+        with psycopg.connect(
+            memory.location, autocommit=True, options="-c search_path=hardwon"
+        ) as database:
             database.execute(sql.encode())
     else:
         with closing(apsw.Connection(memory.location)) as file:
@@ -122,30 +139,43 @@ def go_past(memory: Memory, sql: str) -> None:
 
 
 def everything_in(memory: Memory) -> bytes:
-    """All that its files hold, or all that the tables of a database show to whoever may see everything."""
+    """All that its files hold, or all that the tables of a database show to whoever may see
+    everything.
+    """
     if not is_url(memory.location):
         file = Path(memory.location)
         return b"".join(part.read_bytes() for part in sorted(file.parent.glob(f"{file.name}*")))
     with psycopg.connect(memory.location) as database:
-        rows = [row for table in PROJECT_TABLES for row in database.execute(f"SELECT t::text FROM hardwon.{table} t".encode())]
+        rows = [
+            row
+            for table in PROJECT_TABLES
+            for row in database.execute(f"SELECT t::text FROM hardwon.{table} t".encode())
+        ]
     return "\n".join(text for (text,) in rows).encode()
 
 
 def holds_in_every_engine(
     number: int, *drawn: st.SearchStrategy[Any]
 ) -> Callable[[Callable[..., None]], Callable[[str], None]]:
-    """A test of what is drawn, whose first argument is the engine: so many examples in files, fewer in a database."""
+    """A test of what is drawn, whose first argument is the engine: so many examples in files, fewer
+    in a database.
+    """
 
     def of(test: Callable[..., None]) -> Callable[[str], None]:
         def tried(engine: str) -> None:
             def example(values: tuple[Any, ...]) -> None:
                 test(engine, *values)
 
-            example.__name__ = example.__qualname__ = test.__name__  # by which Hypothesis remembers what failed
+            # by which Hypothesis remembers what failed
+            example.__name__ = example.__qualname__ = test.__name__
             most = examples(number if engine == "sqlite" else number // FEWER_IN_POSTGRES)
             settings(max_examples=most)(given(st.tuples(*drawn))(example))()
 
-        tried.__name__, tried.__doc__, tried.__module__ = test.__name__, test.__doc__, test.__module__
+        tried.__name__, tried.__doc__, tried.__module__ = (
+            test.__name__,
+            test.__doc__,
+            test.__module__,
+        )
         return pytest.mark.hypothesis(pytest.mark.engines(*ENGINES)(tried))
 
     return of

@@ -1,7 +1,8 @@
 """Reports of failures as programs print them, invented for this file.
 
-`ALIKE` holds groups of reports of one and the same failure: another run, machine, user, shell or surrounding. No two groups
-are the same failure. `FAILED` and `FINE` are what tools answered when something failed, and when nothing did.
+`ALIKE` holds groups of reports of one and the same failure: another run, machine, user, shell or
+surrounding. No two groups are the same failure. `FAILED` and `FINE` are what tools answered when
+something failed, and when nothing did.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ TypeError: unsupported operand type(s) for +: 'int' and 'str'
 bye""",
     'Traceback (most recent call last): File "/app/x.py", line 3, in total return a + b '
     "TypeError: unsupported operand type(s) for +: 'int' and 'str'",
-    r'"Traceback (most recent call last):\n  File \"/app/x.py\", line 3, in total\n    return a + b\n'
+    r'"Traceback (most recent call last):\n  File \"/app/x.py\", line 3, in total\n    return a + '
+    r"b\n"
     r"TypeError: unsupported operand type(s) for +: 'int' and 'str'\n",
     """web-1  | Traceback (most recent call last):
 web-1  |   File "/srv/cart.py", line 88, in total
@@ -323,7 +325,8 @@ FAILED tests/test_login.py::test_login - AttributeError: 'Client' object has no 
     client.sign_in("ann")
 E   AttributeError: 'Client' object has no attribute 'log_in'
 ========================= 1 failed, 2 passed in 3.31s ==========================""",
-    "/home/ann/shop/tests/test_login.py:7: AttributeError: 'Client' object has no attribute 'sign_in'",
+    "/home/ann/shop/tests/test_login.py:7: AttributeError: 'Client' object has no attribute "
+    "'sign_in'",
 ]
 ALIKE["pytest: a fixture that nobody defined"] = [
     """_________________________ ERROR at setup of test_login _________________________
@@ -493,7 +496,8 @@ Require stack:
 }""",
 ]
 ALIKE["typescript: an argument of the wrong type"] = [
-    "src/cart.ts(12,5): error TS2345: Argument of type 'string' is not assignable to parameter of type 'number'.",
+    "src/cart.ts(12,5): error TS2345: Argument of type 'string' is not assignable to parameter of "
+    "type 'number'.",
     """src/cart.ts:120:17 - error TS2345: Argument of type 'Date' is not assignable to parameter of type 'number'.
 
 120     total(order.date)
@@ -700,7 +704,8 @@ stack backtrace:
 ALIKE["rust: a file that cannot be opened"] = [
     """thread 'main' panicked at src/main.rs:3:38:
 called `Result::unwrap()` on an `Err` value: Os { code: 2, kind: NotFound, message: "No such file or directory" }""",
-    "thread 'main' panicked at 'called `Result::unwrap()` on an `Err` value: Os { code: 2, kind: NotFound, message: "
+    "thread 'main' panicked at 'called `Result::unwrap()` on an `Err` value: Os { code: 2, kind: "
+    "NotFound, message: "
     '"No such file or directory" }\', src/main.rs:30:8',
     """thread 'tokio-runtime-worker' panicked at crates/io/src/lib.rs:88:14:
 called `Result::unwrap()` on an `Err` value: Os { code: 2, kind: NotFound, message: "No such file or directory" }
@@ -709,7 +714,8 @@ note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace"""
 ALIKE["rust: a file that may not be opened"] = [
     """thread 'main' panicked at src/main.rs:3:38:
 called `Result::unwrap()` on an `Err` value: Os { code: 13, kind: PermissionDenied, message: "Permission denied" }""",
-    "thread 'main' panicked at 'called `Result::unwrap()` on an `Err` value: Os { code: 13, kind: PermissionDenied, message: "
+    "thread 'main' panicked at 'called `Result::unwrap()` on an `Err` value: Os { code: 13, kind: "
+    "PermissionDenied, message: "
     '"Permission denied" }\', src/a.rs:3:8',
     """thread 'main' panicked at src/b.rs:1:1:
 called `Result::unwrap()` on an `Err` value: Os { code: 13, kind: PermissionDenied, message: "Permission denied" }""",
@@ -936,7 +942,8 @@ terminate called after throwing an instance of 'std::out_of_range'
 ALIKE["ruby: a method of nil"] = [
     "cart.rb:3:in `total': undefined method `price' for nil:NilClass (NoMethodError)",
     "/home/ann/shop/cart.rb:30:in `total': undefined method `name' for nil:NilClass (NoMethodError)",
-    "cart.rb:4:in `sum': undefined method `price' for nil:NilClass (NoMethodError)\n\tfrom main.rb:9:in `<main>'",
+    "cart.rb:4:in `sum': undefined method `price' for nil:NilClass (NoMethodError)\n\tfrom "
+    "main.rb:9:in `<main>'",
 ]
 ALIKE["gradle: a task that failed"] = [
     """FAILURE: Build failed with an exception.
@@ -1008,17 +1015,21 @@ ALIKE["mysql: a query that an agent made"] = [
     "\tError executing query: Unknown column 'T1.age' in 'order clause'\n",
 ]
 ALIKE["mysql: a statement that is no SQL"] = [
-    "Error executing query: You have an error in your SQL syntax; check the manual that corresponds to your MySQL server "
+    "Error executing query: You have an error in your SQL syntax; check the manual that "
+    "corresponds to your MySQL server "
     "version for the right syntax to use near 'FORM users' at line 1",
-    "Error executing query: You have an error in your SQL syntax; check the manual that corresponds to your MySQL server "
+    "Error executing query: You have an error in your SQL syntax; check the manual that "
+    "corresponds to your MySQL server "
     "version for the right syntax to use near 'it's name = 'x' LIMIT' at line 12",
-    "Error executing query: You have an error in your SQL syntax; check the manual that corresponds to your MySQL server "
+    "Error executing query: You have an error in your SQL syntax; check the manual that "
+    "corresponds to your MySQL server "
     "version for the right syntax to use near 'TO users\nWHERE id = 3' at line 2",
 ]
 ALIKE["sqlite: a table that is not there"] = [
     "Error: no such table: users",
     "Error: in prepare, no such table: users",
-    "Parse error near line 1: no such table: users\n  SELECT * FROM users;\n                ^--- error here",
+    "Parse error near line 1: no such table: users\n  SELECT * FROM users;\n                ^--- "
+    "error here",
     "no such table: users",
 ]
 ALIKE["sqlite: another table that is not there"] = [
@@ -1046,7 +1057,8 @@ ALIKE["sql: another state in brackets"] = [
 ]
 ALIKE["oracle: a table that is not there"] = [
     "ORA-00942: table or view does not exist",
-    "SELECT * FROM users\n              *\nERROR at line 1:\nORA-00942: table or view does not exist",
+    "SELECT * FROM users\n              *\nERROR at line 1:\nORA-00942: table or view does not "
+    "exist",
     "ORA-00942: table or view does not exist\n",
 ]
 ALIKE["oracle: a name that is not valid"] = [
@@ -1058,25 +1070,32 @@ ALIKE["oracle: a name that is not valid"] = [
 # ---- the web, JSON and logs
 
 ALIKE["http: not found"] = [
-    "requests.exceptions.HTTPError: 404 Client Error: Not Found for url: https://api.example.com/v1/users/17",
-    "requests.exceptions.HTTPError: 404 Client Error: Not Found for url: http://localhost:8080/x?y=1",
+    "requests.exceptions.HTTPError: 404 Client Error: Not Found for url: "
+    "https://api.example.com/v1/users/17",
+    "requests.exceptions.HTTPError: 404 Client Error: Not Found for url: "
+    "http://localhost:8080/x?y=1",
     """Traceback (most recent call last):
   File "/srv/get.py", line 3, in <module>
     r.raise_for_status()
 requests.exceptions.HTTPError: 404 Client Error: Not Found for url: https://api.example.com/v2""",
 ]
 ALIKE["http: not allowed"] = [
-    "requests.exceptions.HTTPError: 403 Client Error: Forbidden for url: https://api.example.com/v1/users/17",
-    "requests.exceptions.HTTPError: 403 Client Error: Forbidden for url: https://api.example.com/v1/orders",
-    "E       requests.exceptions.HTTPError: 403 Client Error: Forbidden for url: https://x.example.com/",
+    "requests.exceptions.HTTPError: 403 Client Error: Forbidden for url: "
+    "https://api.example.com/v1/users/17",
+    "requests.exceptions.HTTPError: 403 Client Error: Forbidden for url: "
+    "https://api.example.com/v1/orders",
+    "E       requests.exceptions.HTTPError: 403 Client Error: Forbidden for url: "
+    "https://x.example.com/",
 ]
 ALIKE["http: a status alone"] = [
     "HTTP/1.1 503 Service Unavailable",
     "HTTP/2 503 Service Unavailable",
-    "HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/html\r\ndate: Wed, 01 May 2024 10:00:00 GMT",
+    "HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/html\r\ndate: Wed, 01 May 2024 "
+    "10:00:00 GMT",
 ]
 ALIKE["json: a model that does not exist"] = [
-    '{"error": {"message": "The model does not exist", "type": "invalid_request_error", "code": "model_not_found"}}',
+    '{"error": {"message": "The model does not exist", "type": "invalid_request_error", "code": '
+    '"model_not_found"}}',
     """{
   "error": {
     "code": "model_not_found",
@@ -1092,8 +1111,10 @@ ALIKE["json: what a tool wrote on its second output"] = [
     '{"exit_code": 2, "stderr": "ls: cannot access \'/home/ann/q\': No such file or directory\\n"}',
 ]
 ALIKE["log: a database that does not answer"] = [
-    'time="2024-05-01T10:22:31Z" level=error msg="cannot save" err="dial tcp 10.0.0.7:5432: i/o timeout"',
-    'time="2025-11-30T23:59:59Z" level=error msg="cannot save" id=17 err="dial tcp 10.0.0.8:5432: i/o timeout"',
+    'time="2024-05-01T10:22:31Z" level=error msg="cannot save" err="dial tcp 10.0.0.7:5432: i/o '
+    'timeout"',
+    'time="2025-11-30T23:59:59Z" level=error msg="cannot save" id=17 err="dial tcp 10.0.0.8:5432: '
+    'i/o timeout"',
     'level=info msg="hello"\nlevel=error msg="cannot save" err="dial tcp 127.0.0.1:1: i/o timeout"',
 ]
 ALIKE["log: a queue that is gone"] = [
@@ -1104,8 +1125,10 @@ ALIKE["log: a queue that is gone"] = [
     "May 01 10:22:31 INFO ready\nMay 01 10:22:32 ERROR queue mail is gone after 1m30s",
 ]
 ALIKE["log: ids in the message"] = [
-    "Error: job 3f2b8c1e-9d4a-4c7b-8e21-0a5d6f7b8c9d lost its lease (request id: 7d1c9a, worker 12 at 0x7f3a9c0021b0)",
-    "Error: job 00000000-0000-4000-8000-000000000001 lost its lease (request id: ab12cd, worker 3 at 0x55d0)",
+    "Error: job 3f2b8c1e-9d4a-4c7b-8e21-0a5d6f7b8c9d lost its lease (request id: 7d1c9a, worker 12 "
+    "at 0x7f3a9c0021b0)",
+    "Error: job 00000000-0000-4000-8000-000000000001 lost its lease (request id: ab12cd, worker 3 "
+    "at 0x55d0)",
     "Error: job 9b2d7c44e1f05a3389aa lost its lease (request id: 99ff00, worker 1 at 0xdeadbeef00)",
 ]
 ALIKE["log: an error of Windows"] = [
@@ -1243,7 +1266,8 @@ ansible: ok=3 changed=1 failed=1
 FAILED += [
     "src/cart.js\n  12:5  error  'total' is not defined  no-undef\n",
     "\u2577\n\u2502 Error: Unsupported argument\n\u2502 \n\u2502   on main.tf line 3\n",
-    "CONFLICT (content): Merge conflict in a.py\nAutomatic merge failed; fix conflicts and then commit the result.",
+    "CONFLICT (content): Merge conflict in a.py\nAutomatic merge failed; fix conflicts and then "
+    "commit the result.",
     "thread 'main' has overflowed its stack\nfatal runtime error: stack overflow",
     "ERROR in ./src/index.js\nModule not found: Error: Can't resolve './x' in '/srv/shop/src'",
 ]

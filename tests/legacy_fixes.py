@@ -1,4 +1,6 @@
-"""Older fix histories as the old programs made them, with Python's own sqlite3, awkward rows included."""
+"""Older fix histories as the old programs made them, with Python's own sqlite3, awkward rows
+included.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,11 @@ from pathlib import Path
 from typing import Any
 
 SHAPES = ("claude", "ai", "both")
-_ANALYSIS = {"claude": ("claude_analysis",), "ai": ("ai_analysis",), "both": ("claude_analysis", "ai_analysis")}
+_ANALYSIS = {
+    "claude": ("claude_analysis",),
+    "ai": ("ai_analysis",),
+    "both": ("claude_analysis", "ai_analysis"),
+}
 AT = "2025-01-15T10:00:00+00:00"
 
 ORDINARY: dict[str, Any] = {
@@ -44,7 +50,11 @@ def create(
     encoding: str = "UTF-8",
 ) -> None:
     """`loose`: without the rules of the columns, and with an id that is no key."""
-    types = {"fix_success": "BOOLEAN", "verification_success": "BOOLEAN", "execution_time_seconds": "REAL"}
+    types = {
+        "fix_success": "BOOLEAN",
+        "verification_success": "BOOLEAN",
+        "execution_time_seconds": "REAL",
+    }
     free = ("notes", "execution_time_seconds")
     columns = ["id" if loose else "id INTEGER PRIMARY KEY AUTOINCREMENT"]
     for name in columns_of(shape):
@@ -61,17 +71,23 @@ def create(
 
 
 def add(path: Path, rows: Iterable[Mapping[str, Any]], shape: str = "claude") -> None:
-    """Each row is an ordinary one but for what is said. Where a shape has two analyses both say the same unless told."""
+    """Each row is an ordinary one but for what is said. Where a shape has two analyses both say the
+    same unless told.
+    """
     ordinary = ORDINARY | dict.fromkeys(_ANALYSIS[shape], "it needs more time")
     with closing(sqlite3.connect(path)) as connection, connection:
         for row in rows:
             values = ordinary | dict(row)
             names = ", ".join(f'"{name}"' for name in values)
             marks = ", ".join("?" * len(values))
-            connection.execute(f"INSERT INTO fix_history ({names}) VALUES ({marks})", list(values.values()))
+            connection.execute(
+                f"INSERT INTO fix_history ({names}) VALUES ({marks})", list(values.values())
+            )
 
 
-def make(path: Path, rows: Iterable[Mapping[str, Any]] = ({},), shape: str = "claude", **options: Any) -> Path:
+def make(
+    path: Path, rows: Iterable[Mapping[str, Any]] = ({},), shape: str = "claude", **options: Any
+) -> Path:
     create(path, shape, **options)
     add(path, rows, shape)
     os.utime(path, (1_700_000_000, 1_700_000_000))
@@ -87,28 +103,38 @@ def many(path: Path, number: int) -> Path:
         for at in range(number):
             values[4] = f"case {at}"
             values[8] = at % 3 > 0
-            connection.execute(f"INSERT INTO fix_history ({names}) VALUES ({', '.join('?' * len(values))})", values)
+            connection.execute(
+                f"INSERT INTO fix_history ({names}) VALUES ({', '.join('?' * len(values))})", values
+            )
     return path
 
 
 def with_aggregates(path: Path, patterns: int = 2) -> Path:
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(
-            "CREATE TABLE issue_patterns (id INTEGER PRIMARY KEY AUTOINCREMENT, pattern_name TEXT UNIQUE NOT NULL, "
-            "issue_signature TEXT NOT NULL, success_count INTEGER DEFAULT 0, failure_count INTEGER DEFAULT 0, best_fix TEXT, "
+            "CREATE TABLE issue_patterns (id INTEGER PRIMARY KEY AUTOINCREMENT, pattern_name TEXT "
+            "UNIQUE NOT NULL, "
+            "issue_signature TEXT NOT NULL, success_count INTEGER DEFAULT 0, failure_count INTEGER "
+            "DEFAULT 0, best_fix TEXT, "
             "last_seen TEXT, confidence_score REAL DEFAULT 0.0)"
         )
         connection.execute(
-            "CREATE TABLE model_characteristics (model_name TEXT PRIMARY KEY, total_tests INTEGER DEFAULT 0, "
-            "success_rate REAL DEFAULT 0.0, common_issues TEXT, effective_fixes TEXT, last_updated TEXT, "
+            "CREATE TABLE model_characteristics (model_name TEXT PRIMARY KEY, total_tests INTEGER "
+            "DEFAULT 0, "
+            "success_rate REAL DEFAULT 0.0, common_issues TEXT, effective_fixes TEXT, last_updated "
+            "TEXT, "
             "performance_notes TEXT)"
         )
         for number in range(patterns):
             connection.execute(
-                "INSERT INTO issue_patterns (pattern_name, issue_signature, success_count, best_fix) VALUES (?, ?, ?, ?)",
+                "INSERT INTO issue_patterns (pattern_name, issue_signature, success_count, "
+                "best_fix) VALUES (?, ?, ?, ?)",
                 (f"pattern {number}", "0123456789abcdef", number, "x" * 200),
             )
-        connection.execute("INSERT INTO model_characteristics (model_name, success_rate) VALUES ('qwen2.5:7b', ?)", (1e999,))
+        connection.execute(
+            "INSERT INTO model_characteristics (model_name, success_rate) VALUES ('qwen2.5:7b', ?)",
+            (1e999,),
+        )
     return path
 
 
@@ -123,7 +149,14 @@ AWKWARD: list[dict[str, Any]] = [
     {},
     {"fix_success": 0, "verification_success": 0, "notes": "did not help"},
     {"issue_type": "AUDIO_FRAMEWORK_MISSING", "fixer_type": "deepseek"},
-    {"issue_type": "", "fixer_type": " ", "model_name": "", "description": "", "issue_signature": "", "system_info": ""},
+    {
+        "issue_type": "",
+        "fixer_type": " ",
+        "model_name": "",
+        "description": "",
+        "issue_signature": "",
+        "system_info": "",
+    },
     {"fix_commands": "not [json", "system_info": "{broken"},
     {"fix_commands": '{"a": 1}', "system_info": "[1, 2]"},
     {"fix_commands": '["a", 5, {"b": null}]', "system_info": '"text"'},

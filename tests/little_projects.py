@@ -1,4 +1,6 @@
-"""Little projects with tests of their own, in real repositories, and real runs of pytest in them."""
+"""Little projects with tests of their own, in real repositories, and real runs of pytest in
+them.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,25 @@ TESTS = "from calc import add\n\n\ndef test_addition():\n    assert add(1, 2) ==
 
 
 def git(folder: Path, *arguments: str, **more: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=False, env=environment(**more))
+    done = subprocess.run(
+        ["git", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(**more),
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
 def environment(**more: str) -> dict[str, str]:
     """Without what whoever runs these tests has set, and with an identity to commit under."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "HARDWON", "GIT_", "PYTHON"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTEST", "HARDWON", "GIT_", "PYTHON"))
+    }
     who = {
         f"GIT_{role}_{what}": f"t{at}"
         for role in ("AUTHOR", "COMMITTER")
@@ -53,10 +66,14 @@ class Project:
         self._register()
 
     def _register(self) -> None:
-        """As an installer would: the entry point is in the metadata of a distribution on the path."""
+        """As an installer would: the entry point is in the metadata of a distribution on the
+        path.
+        """
         metadata = self._installed / "hardwon_entry-1.dist-info"
         metadata.mkdir(parents=True)
-        (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: hardwon-entry\nVersion: 1\n")
+        (metadata / "METADATA").write_text(
+            "Metadata-Version: 2.1\nName: hardwon-entry\nVersion: 1\n"
+        )
         (metadata / "entry_points.txt").write_text("[pytest11]\nhardwon = hardwon_pytest\n")
 
     def write(self, name: str, text: str) -> None:
@@ -71,10 +88,15 @@ class Project:
 
     @property
     def environment(self) -> dict[str, str]:
-        return environment(PYTHONPATH=f"{SOURCE}{os.pathsep}{self._installed}", HARDWON_MEMORY=str(self.brain))
+        return environment(
+            PYTHONPATH=f"{SOURCE}{os.pathsep}{self._installed}", HARDWON_MEMORY=str(self.brain)
+        )
 
     def pytest(
-        self, *arguments: str, before: Callable[[], None] | None = None, more: Mapping[str, str] | None = None
+        self,
+        *arguments: str,
+        before: Callable[[], None] | None = None,
+        more: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "pytest", "-q", *without_our_plugins(), *arguments],
@@ -92,8 +114,14 @@ class Project:
 
 
 def without_our_plugins() -> list[str]:
-    """Options of pytest. What these tests have installed a little project has not, and it takes seconds to load."""
-    names = {plugin.name for plugin in entry_points(group="pytest11")} - {"hardwon", "xdist", "xdist.looponfail"}
+    """Options of pytest. What these tests have installed a little project has not, and it takes
+    seconds to load.
+    """
+    names = {plugin.name for plugin in entry_points(group="pytest11")} - {
+        "hardwon",
+        "xdist",
+        "xdist.looponfail",
+    }
     return [f"-pno:{name}" for name in sorted(names)]
 
 

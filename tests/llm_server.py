@@ -82,7 +82,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = False  # so that closing waits for them, and no test runs into the one before it
+    # so that closing waits for them, and no test runs into the one before it
+    daemon_threads = False
     fake: FakeLlm
 
     def get_request(self) -> tuple[Any, Any]:
@@ -97,10 +98,12 @@ Behaviour = Callable[[_Handler], object]
 
 
 class FakeLlm:
-    """Use as a context manager; `url` is the base URL. It answers a well-formed question with "fine" until told otherwise.
+    """Use as a context manager; `url` is the base URL. It answers a well-formed question with
+    "fine" until told otherwise.
 
-    `asked` holds every request, `connections` counts those that came in, also without a request. With a `key`, a request
-    without it gets 401. `certificate` is the path of a PEM file with certificate and key, and makes it speak TLS.
+    `asked` holds every request, `connections` counts those that came in, also without a request.
+    With a `key`, a request without it gets 401. `certificate` is the path of a PEM file with
+    certificate and key, and makes it speak TLS.
     """
 
     def __init__(self, *, key: str = "", certificate: str = "") -> None:
@@ -117,16 +120,25 @@ class FakeLlm:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(certificate)
             # The handshake happens in the thread of the request, with its first read.
-            self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+            self._server.socket = context.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
         self.url = f"{scheme}://127.0.0.1:{self.port}/v1"
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
         self.reply("fine")
 
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._over.set()
         self._server.shutdown()
         self._server.server_close()
@@ -135,13 +147,17 @@ class FakeLlm:
     # ---- how it answers
 
     def reply(self, *contents: object) -> None:
-        """As a real endpoint does; several contents are given one after the other, the last one for ever."""
+        """As a real endpoint does; several contents are given one after the other, the last one for
+        ever.
+        """
         left = list(contents)
 
         def behave(handler: _Handler) -> None:
             problem = self._problem()
             if problem:
-                return handler.send(problem[0], json.dumps({"error": {"message": problem[1]}}).encode(), {})
+                return handler.send(
+                    problem[0], json.dumps({"error": {"message": problem[1]}}).encode(), {}
+                )
             content = left.pop(0) if len(left) > 1 else left[0]
             body = json.dumps(completion(content, self.asked[-1].body["model"])).encode()
             return handler.send(200, body, {"Content-Type": "application/json"})
@@ -158,9 +174,13 @@ class FakeLlm:
         if asked.headers.get("Content-Type") != "application/json":
             return 415, "send JSON"
         roles = [message["role"] for message in asked.body["messages"]]
-        return None if roles == ["system", "user"] and asked.body["model"] else (400, "wrong messages")
+        return (
+            None if roles == ["system", "user"] and asked.body["model"] else (400, "wrong messages")
+        )
 
-    def status(self, code: int, headers: Mapping[str, str] | None = None, body: str | bytes = "") -> None:
+    def status(
+        self, code: int, headers: Mapping[str, str] | None = None, body: str | bytes = ""
+    ) -> None:
         raw = body.encode() if isinstance(body, str) else body
         self.behaviour = lambda handler: handler.send(code, raw, headers or {})
 
@@ -171,7 +191,9 @@ class FakeLlm:
         """Any JSON with status 200."""
         self.status(200, {"Content-Type": "application/json"}, json.dumps(value))
 
-    def drip(self, every_s: float = 0.05, *, head: bytes = b"HTTP/1.1 200 OK\r\n\r\n", byte: bytes = b" ") -> None:
+    def drip(
+        self, every_s: float = 0.05, *, head: bytes = b"HTTP/1.1 200 OK\r\n\r\n", byte: bytes = b" "
+    ) -> None:
         """A head, and then a byte now and again, for as long as anybody listens."""
 
         def behave(handler: _Handler) -> None:

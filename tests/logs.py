@@ -7,14 +7,29 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from hardwon import Episode, Experience, Fix, Issue, Memory, Metadata, MistakeCard, Source, Step, Trajectory
+from hardwon import (
+    Episode,
+    Experience,
+    Fix,
+    Issue,
+    Memory,
+    Metadata,
+    MistakeCard,
+    Source,
+    Step,
+    Trajectory,
+)
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import Adopted, AnyRecord, Moment, Validation
 from strategies import at, claimable
 
 TASKS = ["triage", "deploy"]
 TEXTS = ["Read the log first.", "read the  log first", "Guessed.", "Asked the owner"]
-ERRORS = ["TypeError: unsupported operand type(s) for +: 'int' and 'str'", "bash: foo: command not found", "all good"]
+ERRORS = [
+    "TypeError: unsupported operand type(s) for +: 'int' and 'str'",
+    "bash: foo: command not found",
+    "all good",
+]
 
 metadatas = st.builds(
     lambda author, minutes, status, failure: claimable(
@@ -37,7 +52,11 @@ def _identified(kind: type[Any], metadata: Metadata, **own: Any) -> Any:
 
 
 def of(kind: type[Any], **own: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return st.builds(lambda metadata, fields: _identified(kind, metadata, **fields), metadatas, st.fixed_dictionaries(own))
+    return st.builds(
+        lambda metadata, fields: _identified(kind, metadata, **fields),
+        metadatas,
+        st.fixed_dictionaries(own),
+    )
 
 
 scores = st.sampled_from([0.0, 0.1, 0.25, 0.3, 0.499999, 0.5, 0.7, 0.85, 0.9, 1.0])
@@ -111,7 +130,15 @@ adopted = of(
                 {
                     "task_rules": st.dictionaries(
                         st.sampled_from(TASKS),
-                        st.lists(st.sampled_from([f"{mark}{text}" for mark in ("[WORKS] ", "[AVOID] ", "") for text in TEXTS])),
+                        st.lists(
+                            st.sampled_from(
+                                [
+                                    f"{mark}{text}"
+                                    for mark in ("[WORKS] ", "[AVOID] ", "")
+                                    for text in TEXTS
+                                ]
+                            )
+                        ),
                     ),
                     "mistakes": texts,
                     "successes": texts,
@@ -131,13 +158,19 @@ adopted = of(
         }
     ),
 )
-records: st.SearchStrategy[AnyRecord] = st.one_of(episodes, fixes, trajectories, experiences, adopted)
+records: st.SearchStrategy[AnyRecord] = st.one_of(
+    episodes, fixes, trajectories, experiences, adopted
+)
 logs = st.lists(records, min_size=1, max_size=14)
 
 
 def knowledge_of(memory: Memory) -> list[tuple[Any, ...]]:
-    """Everything that is stored of knowledge, in one order: every tally, and every exact key with its record's id."""
+    """Everything that is stored of knowledge, in one order: every tally, and every exact key with
+    its record's id.
+    """
     with memory._store.read(memory.project) as session:
         tallies = session.select("SELECT * FROM tally ORDER BY 1, 2, 3, 4, 5, 6")
-        keys = session.select("SELECT r.id, k.key FROM record_key k JOIN record r ON r.seq = k.seq ORDER BY 1, 2")
+        keys = session.select(
+            "SELECT r.id, k.key FROM record_key k JOIN record r ON r.seq = k.seq ORDER BY 1, 2"
+        )
     return [*tallies, *keys]

@@ -1,4 +1,6 @@
-"""MCP servers under test, as the SDK's own client sees them: over stdio, in a process of its own, and over HTTP."""
+"""MCP servers under test, as the SDK's own client sees them: over stdio, in a process of its own,
+and over HTTP.
+"""
 
 from __future__ import annotations
 
@@ -45,13 +47,31 @@ def fill(folder: Path | str, project: str | None = None) -> str:
     """A memory with something of everything; the id of one of its facts."""
     with Memory(folder, project) as memory:
         for number in range(4):
-            memory.remember(f"KeyError 'id' in login.py, case {number}", "failure", "code_interpreter", error_type="runtime")
-            memory.record_episode("parse_dates", 0.9, mistakes=["Forgot time zones"], successes=["Read the log first"])
+            memory.remember(
+                f"KeyError 'id' in login.py, case {number}",
+                "failure",
+                "code_interpreter",
+                error_type="runtime",
+            )
+            memory.record_episode(
+                "parse_dates", 0.9, mistakes=["Forgot time zones"], successes=["Read the log first"]
+            )
         memory.remember("the parser works", "success", "conversation")
-        issue = {"model": "gpt-4", "issue_type": "TIMEOUT", "description": "the test took longer than 30 seconds"}
+        issue = {
+            "model": "gpt-4",
+            "issue_type": "TIMEOUT",
+            "description": "the test took longer than 30 seconds",
+        }
         for worked in (True, False):
-            memory.record_fix(issue, fix_success=worked, verification_success=worked, fix_commands=["raise the timeout"])
-        memory.record_trajectory("log in", [{"action": "pytest", "observation": "1 failed", "reward": 0.0}], 0.0)
+            memory.record_fix(
+                issue,
+                fix_success=worked,
+                verification_success=worked,
+                fix_commands=["raise the timeout"],
+            )
+        memory.record_trajectory(
+            "log in", [{"action": "pytest", "observation": "1 failed", "reward": 0.0}], 0.0
+        )
         return memory.record_fact("Uploads over 2 GB fail with HTTP 413.", "error").id
 
 
@@ -61,15 +81,32 @@ def parameters(
     named = ["--project", project] if project else []
     return StdioServerParameters(
         command=sys.executable,
-        args=["-W", "error", "-m", "hardwon.surfaces.cli.main", "--memory", str(memory), *named, "mcp", *options],
-        env={"PYTHONPATH": SOURCE, "HOME": os.environ["HOME"], "XDG_DATA_HOME": os.environ["XDG_DATA_HOME"]},
+        args=[
+            "-W",
+            "error",
+            "-m",
+            "hardwon.surfaces.cli.main",
+            "--memory",
+            str(memory),
+            *named,
+            "mcp",
+            *options,
+        ],
+        env={
+            "PYTHONPATH": SOURCE,
+            "HOME": os.environ["HOME"],
+            "XDG_DATA_HOME": os.environ["XDG_DATA_HOME"],
+        },
         cwd=folder,
     )
 
 
 @asynccontextmanager
 async def over_stdio(
-    server: StdioServerParameters, mode: str = MODES[1], errors: Path | None = None, name: str = "tester"
+    server: StdioServerParameters,
+    mode: str = MODES[1],
+    errors: Path | None = None,
+    name: str = "tester",
 ) -> AsyncIterator[Client]:
     """A client of a server in a process of its own, whose standard error goes to a file."""
     with (errors or Path(os.devnull)).open("w") as stderr:
@@ -118,7 +155,10 @@ async def call_every_tool(client: Client, record_id: str) -> dict[str, CallToolR
 async def read_everything(client: Client, record_id: str) -> dict[str, Any]:
     """Each resource and each prompt that is listed."""
     addresses = [resource.uri for resource in (await client.list_resources()).resources]
-    templates = [template.uri_template for template in (await client.list_resource_templates()).resource_templates]
+    templates = [
+        template.uri_template
+        for template in (await client.list_resource_templates()).resource_templates
+    ]
     assert {*addresses, *templates} >= {address_of(name) for name in RESOURCES}
     addresses += [each.replace("{count}", "3").replace("{id}", record_id) for each in templates]
     found: dict[str, Any] = {}

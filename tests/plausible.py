@@ -1,7 +1,8 @@
-"""Records that look like what agents write about code, and questions about them: the same from the same seed.
+"""Records that look like what agents write about code, and questions about them: the same from the
+same seed.
 
-A few words come all the time and most of them hardly ever, as in real texts; records are of every kind, by several authors, in
-sessions, of every standing, and some were of help to later ones.
+A few words come all the time and most of them hardly ever, as in real texts; records are of every
+kind, by several authors, in sessions, of every standing, and some were of help to later ones.
 """
 
 from __future__ import annotations
@@ -13,7 +14,18 @@ from functools import cache
 from itertools import accumulate
 from uuid import UUID
 
-from hardwon import Episode, Experience, Fact, Fix, Issue, Metadata, MistakeCard, Source, Step, Trajectory
+from hardwon import (
+    Episode,
+    Experience,
+    Fact,
+    Fix,
+    Issue,
+    Metadata,
+    MistakeCard,
+    Source,
+    Step,
+    Trajectory,
+)
 from hardwon.records.kinds import AnyRecord, Moment, RelatedFile, Validation
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -23,17 +35,31 @@ ISSUE_TYPES = ("TIMEOUT", "ERROR", "NO_OUTPUT", "UNEXPECTED_RESPONSE", "MODEL_NO
 STATUSES = ("hypothesis",) * 8 + ("verified", "archived")
 WORDS = 20_000
 _PARTS = (
-    "user order cart token cache queue parser index batch worker session login config schema build test lock retry route model "
-    "field table query cursor stream buffer socket client server header cookie price stock email report export import merge "
+    "user order cart token cache queue parser index batch worker session login config schema build "
+    "test lock retry route model "
+    "field table query cursor stream buffer socket client server header cookie price stock email "
+    "report export import merge "
     "branch commit deploy cluster node shard replica backup restore"
 ).split()
 _VERBS = "get set load save parse check update delete create send open close read write merge split find sort hash sync".split()
 _SUFFIXES = ("py", "ts", "go", "rs", "sql", "yaml", "toml")
-_ERRORS = ("TypeError", "KeyError", "ValueError", "TimeoutError", "ConnectionError", "AssertionError", "ImportError", "OSError")
+_ERRORS = (
+    "TypeError",
+    "KeyError",
+    "ValueError",
+    "TimeoutError",
+    "ConnectionError",
+    "AssertionError",
+    "ImportError",
+    "OSError",
+)
 _PLAIN = (
-    "the a in of to and is was failed fixed because when after before with without missing wrong stale empty null default "
-    "argument value column file line request response version timeout connection memory thread process import module function "
-    "method class returned raised expected found instead only twice never always still works again broke changed renamed moved"
+    "the a in of to and is was failed fixed because when after before with without missing wrong "
+    "stale empty null default "
+    "argument value column file line request response version timeout connection memory thread "
+    "process import module function "
+    "method class returned raised expected found instead only twice never always still works again "
+    "broke changed renamed moved"
 ).split()
 
 
@@ -73,7 +99,8 @@ def error(rng: random.Random) -> str:
     number = rng.randrange(300)
     one, other = _PARTS[number % len(_PARTS)], _PARTS[number * 7 % len(_PARTS)]
     return (
-        f'  File "src/{one}/{other}.py", line {rng.randrange(900)}, in {_VERBS[number % len(_VERBS)]}_{one}\n'
+        f'  File "src/{one}/{other}.py", line {rng.randrange(900)}, in '
+        f"{_VERBS[number % len(_VERBS)]}_{one}\n"
         f"{_ERRORS[number % len(_ERRORS)]}: {other} {number} of {one} is missing"
     )
 
@@ -88,8 +115,12 @@ def issue(rng: random.Random) -> Issue:
     )
 
 
-def records(count: int, seed: int = 1, *, first: int = 0, project: str = "default") -> Iterator[AnyRecord]:
-    """One after the other in time; `first` is the number of the first, for one load in several batches."""
+def records(
+    count: int, seed: int = 1, *, first: int = 0, project: str = "default"
+) -> Iterator[AnyRecord]:
+    """One after the other in time; `first` is the number of the first, for one load in several
+    batches.
+    """
     rng = random.Random(f"{seed} {first}")
     earlier: list[str] = []
     for number in range(first, first + count):
@@ -109,9 +140,13 @@ def _record(rng: random.Random, number: int, earlier: list[str], project: str) -
         ),
         context=Moment(
             timestamp=START + timedelta(seconds=40 * number),
-            related_files=[RelatedFile(path=f"src/{rng.choice(_PARTS)}/{rng.choice(_PARTS)}.py")] if rng.random() < 0.3 else [],
+            related_files=[RelatedFile(path=f"src/{rng.choice(_PARTS)}/{rng.choice(_PARTS)}.py")]
+            if rng.random() < 0.3
+            else [],
         ),
-        validation=Validation(status=status, verified_by="human_approval" if status == "verified" else None),
+        validation=Validation(
+            status=status, verified_by="human_approval" if status == "verified" else None
+        ),
         tags=[rng.choice(_PARTS)] if rng.random() < 0.2 else [],
     )
     envelope = {
@@ -125,14 +160,18 @@ def _record(rng: random.Random, number: int, earlier: list[str], project: str) -
         return Experience.model_validate(
             {
                 **envelope,
-                "content": text(rng, 15, 60) if rng.random() < 0.8 else f"{text(rng, 5, 20)}\n{error(rng)}",
+                "content": text(rng, 15, 60)
+                if rng.random() < 0.8
+                else f"{text(rng, 5, 20)}\n{error(rng)}",
                 "outcome": "success" if worked else "failure",
                 "tool": "code_interpreter",
                 **({"task_type": "debug"} if worked else {"error_type": "runtime"}),
             }
         )
     if kind < 0.7:
-        return Fact.model_validate({**envelope, "content": text(rng, 8, 25), "fact_type": "observation"})
+        return Fact.model_validate(
+            {**envelope, "content": text(rng, 8, 25), "fact_type": "observation"}
+        )
     if kind < 0.8:
         verified = rng.random() < 0.6
         return Fix.model_validate(
@@ -147,11 +186,24 @@ def _record(rng: random.Random, number: int, earlier: list[str], project: str) -
         )
     if kind < 0.9:
         steps = [
-            Step(action=f"{rng.choice(_VERBS)} {rng.choice(_PARTS)} --all", observation=error(rng), reward=0.0),
-            Step(action=f"{rng.choice(_VERBS)} {rng.choice(_PARTS)}", observation=text(rng, 5, 25), reward=1.0),
+            Step(
+                action=f"{rng.choice(_VERBS)} {rng.choice(_PARTS)} --all",
+                observation=error(rng),
+                reward=0.0,
+            ),
+            Step(
+                action=f"{rng.choice(_VERBS)} {rng.choice(_PARTS)}",
+                observation=text(rng, 5, 25),
+                reward=1.0,
+            ),
         ]
         return Trajectory.model_validate(
-            {**envelope, "task": text(rng, 5, 12), "steps": steps, "final_reward": rng.choice((0.0, 1.0))}
+            {
+                **envelope,
+                "task": text(rng, 5, 12),
+                "steps": steps,
+                "final_reward": rng.choice((0.0, 1.0)),
+            }
         )
     return Episode.model_validate(
         {

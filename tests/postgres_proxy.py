@@ -1,4 +1,6 @@
-"""A way to a PostgreSQL server that can be cut at the worst moment, or that only lets through what is encrypted."""
+"""A way to a PostgreSQL server that can be cut at the worst moment, or that only lets through what
+is encrypted.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,15 @@ _ASKS_FOR_TLS = b"\0\0\0\x08\x04\xd2\x16\x2f"
 class Proxy:
     """Stands on a port of 127.0.0.1 before the server at a socket.
 
-    `cut`: "" (everything passes), "before" (a COMMIT does not reach the server), "after" (the answer to a COMMIT does not come
-    back). Once it has cut, it lets through whoever comes next, or nobody where `stays_cut`. `cut_at` is what is waited for
-    instead of a COMMIT. `lag_s`: what the server says is heard so much later, and that it hung up, as much later again.
+    `cut`: "" (everything passes), "before" (a COMMIT does not reach the server), "after" (the
+    answer to a COMMIT does not come back). Once it has cut, it lets through whoever comes next, or
+    nobody where `stays_cut`. `cut_at` is what is waited for instead of a COMMIT. `lag_s`: what the
+    server says is heard so much later, and that it hung up, as much later again.
     """
 
-    def __init__(self, server: Path, *, stays_cut: bool = False, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, server: Path, *, stays_cut: bool = False, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.cut = ""
         self.lag_s = 0.0
         self.cut_at = COMMIT
@@ -39,7 +44,12 @@ class Proxy:
     def __enter__(self) -> Proxy:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         _shut(self._listening)
         for each in self._sockets:
             _shut(each)

@@ -1,5 +1,6 @@
-"""A real PostgreSQL for the tests: one server for each test process, with as many databases as are asked for, and servers of
-their own for the tests that kill them."""
+"""A real PostgreSQL for the tests: one server for each test process, with as many databases as are
+asked for, and servers of their own for the tests that kill them.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ _SETTINGS = {
     "shared_buffers": "64MB",
     "max_wal_size": "4GB",
     "autovacuum": "off",  # so that plans and times do not change under a test
-    "dynamic_shared_memory_type": "mmap",  # in its folder, so that nothing is left of one that was killed
+    # in its folder, so that nothing is left of one that was killed
+    "dynamic_shared_memory_type": "mmap",
     "log_min_messages": "warning",
 }
 _CARELESS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
@@ -49,20 +51,41 @@ def _unprivileged() -> str | None:
 class Server:
     """One server on a socket. Its user `postgres` may do everything there.
 
-    Where `password`, also on a free port of 127.0.0.1, where users have to show theirs. `careful`: it waits for the disk, as it
-    must when it is killed.
+    Where `password`, also on a free port of 127.0.0.1, where users have to show theirs. `careful`:
+    it waits for the disk, as it must when it is killed.
     """
 
-    def __init__(self, *, password: bool = False, careful: bool = True, settings: Mapping[str, str] | None = None) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="hardwon-postgres-", dir="/tmp"))  # a path to a socket has to be short
+    def __init__(
+        self,
+        *,
+        password: bool = False,
+        careful: bool = True,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        # a path to a socket has to be short
+        self._folder = Path(tempfile.mkdtemp(prefix="hardwon-postgres-", dir="/tmp"))
         self._process: subprocess.Popen[bytes] | None = None
         self._watcher: subprocess.Popen[bytes] | None = None
         self.port = free_port() if password else 5432
         if user := _unprivileged():
             shutil.chown(self._folder, user)
-        self._run("initdb", "-D", str(self._data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        self._run(
+            "initdb",
+            "-D",
+            str(self._data),
+            "-U",
+            "postgres",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "--no-sync",
+        )
         if password:
-            (self._data / "pg_hba.conf").write_text("local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n")
+            (self._data / "pg_hba.conf").write_text(
+                "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
+            )
         self._settings = _SETTINGS | ({} if careful else _CARELESS) | dict(settings or {})
         self._settings |= {
             "listen_addresses": "127.0.0.1" if password else "",
@@ -90,13 +113,17 @@ class Server:
     def url_of(self, database: str) -> str:
         return f"postgresql://postgres@/{database}?host={self._folder}&port={self.port}"
 
-    def tcp_url_of(self, database: str = "postgres", user: str = "postgres", password: str = "", port: int = 0) -> str:
+    def tcp_url_of(
+        self, database: str = "postgres", user: str = "postgres", password: str = "", port: int = 0
+    ) -> str:
         return f"postgresql://{user}{password and ':' + password}@127.0.0.1:{port or self.port}/{database}"
 
     def start(self) -> None:
         """Also after it was killed: on the same data, at the same place."""
         assert self._process is None
-        settings = [word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")]
+        settings = [
+            word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")
+        ]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [binary("postgres"), "-D", str(self._data), *settings],
@@ -109,7 +136,9 @@ class Server:
             )
         # Where the tests are killed, the pipe to this one closes, and it clears away.
         clear = f"read _; kill -QUIT {self._process.pid}; sleep 5; rm -rf {self._folder}"
-        self._watcher = subprocess.Popen(["sh", "-c", clear], stdin=subprocess.PIPE, start_new_session=True)
+        self._watcher = subprocess.Popen(
+            ["sh", "-c", clear], stdin=subprocess.PIPE, start_new_session=True
+        )
         deadline = time.monotonic() + _START_S
         while True:
             try:
@@ -122,7 +151,9 @@ class Server:
                 return
 
     def kill(self) -> None:
-        """As if the machine had lost its power: the server and all its processes are gone at once."""
+        """As if the machine had lost its power: the server and all its processes are gone at
+        once.
+        """
         assert self._process is not None
         family = psutil.Process(self._process.pid).children(recursive=True)
         self._process.kill()
@@ -166,7 +197,12 @@ class Server:
 
     def _run(self, name: str, *arguments: str) -> None:
         done = subprocess.run(
-            [binary(name), *arguments], cwd=self._folder, user=_unprivileged(), capture_output=True, text=True, check=False
+            [binary(name), *arguments],
+            cwd=self._folder,
+            user=_unprivileged(),
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
 

@@ -1,5 +1,6 @@
-"""Real child processes that tell what was acknowledged to them, so that they can be killed and held to it; and a port for those
-that listen."""
+"""Real child processes that tell what was acknowledged to them, so that they can be killed and held
+to it; and a port for those that listen.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ class Child:
 
     @classmethod
     def start(cls, work: Callable[[Tell], None]) -> Child:
-        """Runs `work` in a child; what it tells survives its death, because a pipe is the kernel's."""
+        """Runs `work` in a child; what it tells survives its death, because a pipe is the
+        kernel's.
+        """
         reading, writing = os.pipe()
         pid = os.fork()
         if pid == 0:

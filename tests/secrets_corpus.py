@@ -1,6 +1,7 @@
 """Texts with invented secrets, and ordinary texts that look a little like them.
 
-Marks of real providers are put together from pieces at import, so that no scanner takes this file for a leak.
+Marks of real providers are put together from pieces at import, so that no scanner takes this file
+for a leak.
 """
 
 from __future__ import annotations
@@ -49,14 +50,34 @@ def _add(label: str, template: str, secret: str) -> None:
 # ---- keys with a mark of their own, in many surroundings
 _add("openai-key", "@@", "sk" + "-" + made_up(48))
 _add("openai-key", "client = OpenAI(api_key='@@')", "sk" + "-proj-" + made_up(120, _URLSAFE))
-_add("openai-key", "Incorrect API key provided: @@. You can find your key at …", "sk" + "-" + made_up(51))
-_add("openai-key", "export OPENAI_API_KEY=@@\npython run.py", "sk" + "-svcacct-" + made_up(90, _URLSAFE))
+_add(
+    "openai-key",
+    "Incorrect API key provided: @@. You can find your key at …",
+    "sk" + "-" + made_up(51),
+)
+_add(
+    "openai-key",
+    "export OPENAI_API_KEY=@@\npython run.py",
+    "sk" + "-svcacct-" + made_up(90, _URLSAFE),
+)
 _add("openai-key", '{"openrouter": "@@"}', "sk" + "-or-v1-" + made_up(64, _HEX))
 _add("anthropic-key", "ANTHROPIC_API_KEY=@@", "sk" + "-ant-" + "api03-" + made_up(95, _URLSAFE))
-_add("anthropic-key", "x-api-key: @@\nanthropic-version: 2023-06-01", "sk" + "-ant-" + made_up(40, _URLSAFE))
-_add("hardwon-token", "curl -H 'X-Token: @@' localhost:8765", "hw" + "t_" + made_up(12, _HEX) + "_" + made_up(43, _URLSAFE))
+_add(
+    "anthropic-key",
+    "x-api-key: @@\nanthropic-version: 2023-06-01",
+    "sk" + "-ant-" + made_up(40, _URLSAFE),
+)
+_add(
+    "hardwon-token",
+    "curl -H 'X-Token: @@' localhost:8765",
+    "hw" + "t_" + made_up(12, _HEX) + "_" + made_up(43, _URLSAFE),
+)
 _add("github-token", "@@ is what I used", "gh" + "p_" + made_up(36))
-_add("github-token", "git push https://x-access-token:@@@github.com/a/b.git", "gh" + "s_" + made_up(36))
+_add(
+    "github-token",
+    "git push https://x-access-token:@@@github.com/a/b.git",
+    "gh" + "s_" + made_up(36),
+)
 _add("github-token", 'headers = {"Authorization": "token @@"}', "gh" + "o_" + made_up(36))
 _add("github-token", "log line 1\\n@@\\nlog line 3", "gh" + "u_" + made_up(36))
 _add("github-token", "refresh (@@), done", "gh" + "r_" + made_up(76))
@@ -71,7 +92,11 @@ _add("groq-key", "GROQ_API_KEY: @@", "gs" + "k_" + made_up(52))
 _add("xai-key", "Using key @@ for grok", "xa" + "i-" + made_up(80))
 _add("perplexity-key", "[@@]", "ppl" + "x-" + made_up(48))
 _add("tavily-key", 'TavilyClient("@@")', "tvl" + "y-dev-" + made_up(32))
-_add("huggingface-token", "hf auth login --token @@ --add-to-git-credential", "h" + "f_" + made_up(34))
+_add(
+    "huggingface-token",
+    "hf auth login --token @@ --add-to-git-credential",
+    "h" + "f_" + made_up(34),
+)
 _add("replicate-token", "REPLICATE_API_TOKEN=@@;", "r" + "8_" + made_up(37))
 _add(
     "aws-key-id",
@@ -91,7 +116,11 @@ _add(
 _add("access-key", "AWS_SECRET_ACCESS_KEY=@@", made_up(19) + "/+" + made_up(19, _BASE64))
 _add("access-key", '{"SecretAccessKey": "@@", "Expiration": "2024-05-01"}', made_up(40, _BASE64))
 _add("access-key", "set AWS_SECRET_ACCESS_KEY=@@", "/" + made_up(19) + "/" + made_up(19))
-_add("google-key", "https://maps.googleapis.com/maps/api/js?key=@@&v=3", "AI" + "za" + made_up(35, _URLSAFE))
+_add(
+    "google-key",
+    "https://maps.googleapis.com/maps/api/js?key=@@&v=3",
+    "AI" + "za" + made_up(35, _URLSAFE),
+)
 _add("google-key", "access: @@", "ya2" + "9." + made_up(80, _URLSAFE))
 _add("google-key", '"client_secret":"@@"', "GOC" + "SPX-" + made_up(28, _URLSAFE))
 _add(
@@ -110,7 +139,11 @@ _add("stripe-key", 'stripe.api_key = "@@"', "sk" + "_live_" + made_up(24))
 _add("stripe-key", "stripe.Charge failed with @@: no such customer", "sk" + "_test_" + made_up(24))
 _add("stripe-key", "rk: '@@'", "rk" + "_live_" + made_up(24))
 _add("stripe-key", "endpoint_secret = '@@'  # from the dashboard", "wh" + "sec_" + made_up(32))
-_add("sendgrid-key", "SENDGRID='@@'", "S" + "G." + made_up(22, _URLSAFE) + "." + made_up(43, _URLSAFE))
+_add(
+    "sendgrid-key",
+    "SENDGRID='@@'",
+    "S" + "G." + made_up(22, _URLSAFE) + "." + made_up(43, _URLSAFE),
+)
 _add("npm-token", "//registry.npmjs.org/:_authToken=@@", "np" + "m_" + made_up(36))
 _add(
     "pypi-token",
@@ -120,15 +153,27 @@ _add(
 _add("digitalocean-token", "doctl auth init -t @@", "do" + "p_v1_" + made_up(64, _HEX))
 _add("shopify-token", "X-Shopify-Access-Token: @@", "shp" + "at_" + made_up(32, _HEX))
 _add("twilio-key", "Client('@@', secret)", "S" + "K" + made_up(32, _HEX))
-_add("mailgun-key", "curl -s --user 'api:@@' https://api.mailgun.net/v3", "ke" + "y-" + made_up(32, _HEX))
+_add(
+    "mailgun-key",
+    "curl -s --user 'api:@@' https://api.mailgun.net/v3",
+    "ke" + "y-" + made_up(32, _HEX),
+)
 _add(
     "telegram-token",
     "https://api.telegram.org/bot@@/getMe",
     "712345678" + "9:A" + "A" + made_up(33, _URLSAFE),
 )
 _add("telegram-token", "bot = Bot('@@')", "12345678" + "90:A" + "A" + made_up(33, _URLSAFE))
-_add("discord-token", "bot.run('@@')", "MT" + made_up(24) + "." + made_up(6) + "." + made_up(38, _URLSAFE))
-_add("discord-webhook", "https://discord.com/api/webhooks/@@", "123456789012345678/" + made_up(68, _URLSAFE))
+_add(
+    "discord-token",
+    "bot.run('@@')",
+    "MT" + made_up(24) + "." + made_up(6) + "." + made_up(38, _URLSAFE),
+)
+_add(
+    "discord-webhook",
+    "https://discord.com/api/webhooks/@@",
+    "123456789012345678/" + made_up(68, _URLSAFE),
+)
 _add("notion-token", "Client(auth='@@')", "nt" + "n_" + made_up(46))
 _add("notion-token", "notion: @@ (old)", "secr" + "et_" + made_up(43))
 _add("linear-key", "linear @@", "lin" + "_api_" + made_up(40))
@@ -171,14 +216,22 @@ _add("private-key", "key file:\n@@\nend of file", pem("PRIVATE KEY"))
 _add("private-key", "cat ~/.ssh/id_ed25519\n@@\n$ ", pem("OPENSSH PRIVATE KEY"))
 _add("private-key", "@@ trailing", pem("EC PRIVATE KEY"))
 _add("private-key", "x\n@@", pem("ENCRYPTED PRIVATE KEY", end=False))
-_add("private-key", '{"private_key": "@@\\n", "client_email": "a@b.iam"}', pem("PRIVATE KEY", newline="\\n"))
+_add(
+    "private-key",
+    '{"private_key": "@@\\n", "client_email": "a@b.iam"}',
+    pem("PRIVATE KEY", newline="\\n"),
+)
 _add("private-key", "gpg --export\n@@\n", pem("PGP PRIVATE KEY BLOCK", headers="Version: GnuPG v2"))
 _add(
     "private-key",
     "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n@@\n",
     pem("RSA PRIVATE KEY"),
 )
-_add("private-key", "@@", pem("RSA PRIVATE KEY", headers="Proc-Type: 4,ENCRYPTED\nDEK-Info: DES,AB12"))
+_add(
+    "private-key",
+    "@@",
+    pem("RSA PRIVATE KEY", headers="Proc-Type: 4,ENCRYPTED\nDEK-Info: DES,AB12"),
+)
 _add(
     "private-key",
     "\n  tls.key: @@\n",
@@ -187,7 +240,9 @@ _add(
 
 # ---- headers, addresses, command lines
 _add("authorization", "Authorization: Bearer @@", "abc123XYZ789")
-_add("authorization", "curl -H 'Authorization: Basic @@' https://example.com", "dXNlcjpwYXNzd29yZA==")
+_add(
+    "authorization", "curl -H 'Authorization: Basic @@' https://example.com", "dXNlcjpwYXNzd29yZA=="
+)
 _add("authorization", "GET / HTTP/1.1\r\nAuthorization: token @@\r\nHost: a\r\n", made_up(40, _HEX))
 _add("authorization", '{"headers": {"Authorization": "Bearer @@"}}', made_up(32))
 _add("authorization", '{\\"Authorization\\": \\"Bearer @@\\"}', made_up(32))
@@ -294,11 +349,13 @@ ORDINARY: list[str] = [
     "integrity sha512-9fLZ+Q4nTSNhUa5nWJ8l2bq4lZ7G1s6m0r3cXo6VyQ8m5s1b0zX1y2z3==",
     'etag: W/"5f3-ab12cd34ef56"',
     "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE\n-----END PUBLIC KEY-----",
-    "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADB\n-----END CERTIFICATE-----",
+    "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADB\n-----END "
+    "CERTIFICATE-----",
     "-----BEGIN PGP SIGNATURE-----\niQEzBAABCAAdFiEE\n-----END PGP SIGNATURE-----",
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGk3 bob@laptop",
     "if '-----BEGIN PRIVATE KEY-----' in text: return True",
-    "the file must start with -----BEGIN RSA PRIVATE KEY----- and end with -----END RSA PRIVATE KEY-----",
+    "the file must start with -----BEGIN RSA PRIVATE KEY----- and end with -----END RSA PRIVATE "
+    "KEY-----",
     "pem.startswith(\"-----BEGIN RSA PRIVATE KEY-----\\n\") or pem == ''",
     "GET /assets/app.3f2a9c1b.js 200 12345 - 4ms",
     "trace_id=4bf92f3577b34da6a3ce929d0e0e4736 span_id=00f067aa0ba902b7",
@@ -338,7 +395,9 @@ ORDINARY: list[str] = [
     'curl -H "Authorization: Bearer $TOKEN" https://api.example.com',
     "curl -u $USER:$PASSWORD https://example.com",
     'curl -u "user:${PASSWORD}" https://example.com',
-    "curl -fsSL https://example.com/install.sh | sh && docker run -u 1000:1000 x".replace("1000:1000", "app"),
+    "curl -fsSL https://example.com/install.sh | sh && docker run -u 1000:1000 x".replace(
+        "1000:1000", "app"
+    ),
     "tokenizer = AutoTokenizer.from_pretrained('bert-base-uncased')",
     "tokenizer.pad_token = tokenizer.eos_token",
     "eos_token='</s>', pad_token=\"<|endoftext|>\", unk_token='[UNK]'",
@@ -360,7 +419,8 @@ ORDINARY: list[str] = [
     "password_min_length = 12",
     "kubectl get secret my-secret -o yaml",
     "secretName: app-tls\nsecret: db-creds-v2",
-    "env:\n  - name: DB_PASSWORD\n    valueFrom:\n      secretKeyRef:\n        name: db\n        key: pw",
+    "env:\n  - name: DB_PASSWORD\n    valueFrom:\n      secretKeyRef:\n        name: db\n        "
+    "key: pw",
     "secrets: inherit",
     "token: ${{ secrets.GITHUB_TOKEN }}",
     "password: {{ vault_db_password }}",
@@ -397,7 +457,8 @@ ORDINARY: list[str] = [
     '<label for="token">Token:</label> <token>',
     "arn:aws:secretsmanager:us-east-1:123456789012:secret:prod/db-a1B2c3",
     "projects/123456789/secrets/db/versions/3",
-    "aws kms import-key-material --import-token fileb://ImportToken.bin --private-key file://key1.pem",
+    "aws kms import-key-material --import-token fileb://ImportToken.bin --private-key "
+    "file://key1.pem",
     "docker build --secret id=npmrc,src=$HOME/.npmrc1 .",
     "credentials = '{0}:{1}'.format(user, passwd).encode()",
     "username, _, password = base64.b64decode(rest).decode().partition(':')",
@@ -458,28 +519,37 @@ ORDINARY: list[str] = [
     "jwt.exceptions.ExpiredSignatureError: Signature has expired",
     "KeyError: 'password'",
     "TypeError: login() missing 1 required positional argument: 'password'",
-    "pydantic_core.ValidationError: 1 validation error for Settings\napi_key\n  Field required [missing]",
+    "pydantic_core.ValidationError: 1 validation error for Settings\napi_key\n  Field required "
+    "[missing]",
     'java.lang.NullPointerException: Cannot invoke "Token.getValue()" because "token" is null\n'
     "\tat com.acme.auth.TokenFilter.doFilter(TokenFilter.java:87)",
-    "panic: runtime error: index out of range [3] with length 3\n\ngoroutine 1 [running]:\nmain.main()\n"
+    "panic: runtime error: index out of range [3] with length 3\n\ngoroutine 1 "
+    "[running]:\nmain.main()\n"
     "\t/tmp/token.go:12 +0x1d",
-    "thread 'main' panicked at 'called `Result::unwrap()` on an `Err`: InvalidToken', src/token.rs:12:5",
-    "ReferenceError: token is not defined\n    at Object.<anonymous> (/app/token.js:3:13)\n  at node:main:12",
+    "thread 'main' panicked at 'called `Result::unwrap()` on an `Err`: InvalidToken', "
+    "src/token.rs:12:5",
+    "ReferenceError: token is not defined\n    at Object.<anonymous> (/app/token.js:3:13)\n  at "
+    "node:main:12",
     "/usr/lib/ruby/3.0/password.rb:12:in `check': wrong number of arguments (given 1, expected 2)",
     "error[E0425]: cannot find value `token` in this scope\n --> src/main.rs:4:20",
     "src/lexer.c:120:5: error: expected ';' before 'token'",
     "npm ERR! code E401\nnpm ERR! Incorrect or missing password.",
-    "$ git log --oneline -3\n9fceb02 Rotate the token\n1a2b3c4 Hash passwords\n0d1e2f3 Initial commit",
-    "diff --git a/auth.py b/auth.py\nindex 83db48f..bf2a1c9 100644\n-    token = None\n+    token = fetch()",
+    "$ git log --oneline -3\n9fceb02 Rotate the token\n1a2b3c4 Hash passwords\n0d1e2f3 Initial "
+    "commit",
+    "diff --git a/auth.py b/auth.py\nindex 83db48f..bf2a1c9 100644\n-    token = None\n+    token "
+    "= fetch()",
     "2024-05-01T12:30:45.123Z INFO auth: token refreshed for user=42 in 13ms",
     "ps aux | grep -v grep | awk '{print $2}' | xargs kill -9",
     "find . -name '*.py' -newer setup.py -exec grep -l password {} +",
     "mkdir -p build && ssh -p 2222 host && docker run -p 8080:80 nginx",
-    "SELECT u.id, count(*) FROM users u JOIN orders o ON o.user_id = u.id GROUP BY 1 HAVING count(*) > 3",
+    "SELECT u.id, count(*) FROM users u JOIN orders o ON o.user_id = u.id GROUP BY 1 HAVING "
+    "count(*) > 3",
     "for i in range(10):\n    total += weights[i] * values[i]\nreturn total / max(1, n)",
     "Ran 214 tests in 3.2s: 213 passed, 1 failed (tests/test_tokens.py::test_refresh[expired-401])",
-    "The build failed because the cache key did not include the lock file; adding it fixed the stale wheel.",
-    "Retry with exponential backoff; the API answers 429 with Retry-After: 30 when the limit is hit.",
+    "The build failed because the cache key did not include the lock file; adding it fixed the "
+    "stale wheel.",
+    "Retry with exponential backoff; the API answers 429 with Retry-After: 30 when the limit is "
+    "hit.",
     "로그인할 때 비밀번호가 틀렸다는 오류가 났다. 토큰을 새로 받으니 해결됐다.",
     "password: 필수입니다",
     "密码错误，请重新输入。令牌已过期。",  # noqa: RUF001

@@ -1,4 +1,6 @@
-"""A server under test: in this process, on a port of its own, with real sockets; or as a process that signals end."""
+"""A server under test: in this process, on a port of its own, with real sockets; or as a process
+that signals end.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +41,14 @@ class Served:
     verify: Any = True
     _clients: list[httpx.Client] = field(default_factory=list)
 
-    def token(self, scope: Scope = "admin", projects: Sequence[str] | None = None, name: str = "tester") -> str:
+    def token(
+        self, scope: Scope = "admin", projects: Sequence[str] | None = None, name: str = "tester"
+    ) -> str:
         return self.memory.tokens.create(name, scope, projects).secret
 
-    def client(self, scope: Scope | None = "admin", projects: Sequence[str] | None = None, **headers: str) -> httpx.Client:
+    def client(
+        self, scope: Scope | None = "admin", projects: Sequence[str] | None = None, **headers: str
+    ) -> httpx.Client:
         """Of somebody with a token; with None, of nobody."""
         if scope is not None:
             headers = {"Authorization": f"Bearer {self.token(scope, projects)}", **headers}
@@ -69,10 +75,18 @@ def served(
     with Memory(folder / "brain", PROJECT, checkout=False) as memory:
         place = memory.location
         chosen = ServerOptions(
-            "127.0.0.1", listening.getsockname()[1], PROJECT, Path(place).parent, certificate is not None, **settings
+            "127.0.0.1",
+            listening.getsockname()[1],
+            PROJECT,
+            Path(place).parent,
+            certificate is not None,
+            **settings,
         )
         gate = Gate(
-            lambda name: Memory(place, name, checkout=False), memory.tokens, open_to=open_to, requests_per_s=requests_per_s
+            lambda name: Memory(place, name, checkout=False),
+            memory.tokens,
+            open_to=open_to,
+            requests_per_s=requests_per_s,
         )
         app = build_app(gate, chosen)
         server = rest_server.server_of(app, certificate, ready.set)
@@ -95,7 +109,15 @@ class Process:
     """`hardwon serve` itself."""
 
     def __init__(self, memory: Path | str, *options: str) -> None:
-        command = [sys.executable, "-m", "hardwon.surfaces.cli.main", "--memory", str(memory), "--project", PROJECT]
+        command = [
+            sys.executable,
+            "-m",
+            "hardwon.surfaces.cli.main",
+            "--memory",
+            str(memory),
+            "--project",
+            PROJECT,
+        ]
         self._running = subprocess.Popen(
             [*command, "serve", "--port", "0", "--json", *options],
             stdout=subprocess.PIPE,

@@ -1,7 +1,8 @@
-"""The snippets of a page, run as its reader would: in order, in one fresh folder, with one shell and one Python.
+"""The snippets of a page, run as its reader would: in order, in one fresh folder, with one shell
+and one Python.
 
-CONTRIBUTING.md says how blocks are marked. What a block needs beyond its own words stands in a comment before it, which readers
-of the built page do not see.
+CONTRIBUTING.md says how blocks are marked. What a block needs beyond its own words stands in a
+comment before it, which readers of the built page do not see.
 """
 
 from __future__ import annotations
@@ -31,7 +32,12 @@ from little_projects import environment, without_our_plugins
 from processes import free_port
 
 ROOT: Final = Path(__file__).parent.parent
-PAGES: Final = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES: Final = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 HOME_IN_PAGES: Final = "/home/anna"
 PORT_IN_PAGES: Final = "7433"
 _WAIT_S: Final = 200.0
@@ -88,7 +94,9 @@ def _blocks(page: str, lines: list[str]) -> Iterator[Block]:
             code = _until(numbered, indent + ticks, f"{page}:{number}")
             code = [each.removeprefix(indent) for each in code]
             title = _TITLE.search(info or "")
-            yield Block(page, number, language, "\n".join(code) + "\n", title[1] if title else None, marks)
+            yield Block(
+                page, number, language, "\n".join(code) + "\n", title[1] if title else None, marks
+            )
             marks = {}
         elif hidden := _HIDDEN.match(line):
             code = _until(numbered, "-->", f"{page}:{number}")
@@ -96,7 +104,9 @@ def _blocks(page: str, lines: list[str]) -> Iterator[Block]:
             marks = {}
         elif comment := _COMMENT.match(line):
             if comment[1] not in _DIRECTIVES:
-                raise WrongPageError(f"{page}:{number}: {comment[1]} is none of {', '.join(sorted(_DIRECTIVES))}")
+                raise WrongPageError(
+                    f"{page}:{number}: {comment[1]} is none of {', '.join(sorted(_DIRECTIVES))}"
+                )
             marks = {**marks, comment[1]: comment[2] or ""}
         elif line.strip() and marks:
             raise WrongPageError(f"{page}:{number}: the comment before it belongs to no block")
@@ -111,7 +121,7 @@ def _until(numbered: Iterator[tuple[int, str]], end: str, begun: str) -> list[st
     raise WrongPageError(f"{begun}: the block does not end")
 
 
-# --- what is expected, and what came ------------------------------------------------------------------------------------
+# --- what is expected, and what came ---
 
 _CHANGING: Final = (
     (re.compile(r"(?<=hardwon-memory )[0-9a-f]{16}\b"), "HEX"),
@@ -133,8 +143,9 @@ def without_what_changes(text: str) -> str:
 
 
 def same(expected: str, printed: str) -> bool:
-    """… stands for any text within a line; alone on a line, for any lines. Where a hash is expected, one without a letter is
-    one too; elsewhere it is a number."""
+    """… stands for any text within a line; alone on a line, for any lines. Where a hash is
+    expected, one without a letter is one too; elsewhere it is a number.
+    """
     pattern = []
     for line in without_what_changes(expected).split("\n"):
         if line.strip() == "…":
@@ -145,7 +156,7 @@ def same(expected: str, printed: str) -> bool:
     return re.fullmatch("".join(pattern), without_what_changes(printed) + "\n") is not None
 
 
-# --- running ------------------------------------------------------------------------------------------------------------
+# --- running ---
 
 
 class Shell:
@@ -171,7 +182,9 @@ class Shell:
         self._telling = telling
 
     def run(self, code: str, *, strict: bool) -> tuple[int, str]:
-        """The exit code of its last command and what it printed. `strict`: the first command that fails ends it all."""
+        """The exit code of its last command and what it printed. `strict`: the first command that
+        fails ends it all.
+        """
         script, printed = self._written(code)
         self._say(f"set {'-' if strict else '+'}e; . {script} >{printed} 2>&1 </dev/null")
         self._say(f'printf \'%s\\t%s\\n\' "$?" "$PWD" >&{self._telling}')
@@ -243,7 +256,9 @@ class Shell:
 
 @dataclass
 class Reader:
-    """Somebody who types a page's blocks into one shell and one Python, in a home folder of their own."""
+    """Somebody who types a page's blocks into one shell and one Python, in a home folder of their
+    own.
+    """
 
     home: Path
     shell: Shell
@@ -253,7 +268,9 @@ class Reader:
 
     def read(self, block: Block) -> None:
         if block.language not in KINDS:
-            raise WrongPageError(f"{block.at}: {block.language or 'no language'} is none of {', '.join(KINDS)}")
+            raise WrongPageError(
+                f"{block.at}: {block.language or 'no language'} is none of {', '.join(KINDS)}"
+            )
         if block.title is not None:
             self._write(block)
         elif block.never is None:
@@ -274,7 +291,9 @@ class Reader:
             with chdir(self.shell.folder), redirect_stdout(output):
                 exec(compile(code, block.at, "exec"), self.names)  # noqa: S102  # our own pages
         except Exception as error:
-            raise WrongPageError(f"{block.at}: {type(error).__name__}: {error}\n{output.getvalue()}") from error
+            raise WrongPageError(
+                f"{block.at}: {type(error).__name__}: {error}\n{output.getvalue()}"
+            ) from error
         self.printed = self._inward(output.getvalue())
         expected = re.findall(r"# prints (.+)$", block.code, re.MULTILINE)
         rest = without_what_changes(self.printed)
@@ -299,30 +318,43 @@ class Reader:
             last = at == len(typed) - 1
             self._typed(block, self._outward(command), strict=False, exits=None if last else 0)
             if not same(expected, self.printed):
-                raise WrongPageError(f"{block.at}: $ {command}\nis said to print:\n{expected}\nbut printed:\n{self.printed}")
+                raise WrongPageError(
+                    f"{block.at}: $ {command}\nis said to print:\n{expected}\nbut "
+                    f"printed:\n{self.printed}"
+                )
 
     def _typed(self, block: Block, code: str, *, strict: bool, exits: int | None = None) -> None:
         expected = int(block.marks.get("exits", 0)) if exits is None else exits
         ended, printed = self.shell.run(code, strict=strict)
         self.printed = self._inward(printed)
         if ended != expected:
-            raise WrongPageError(f"{block.at}: exit code {ended}, not {expected}, of\n{code}\nwhich printed:\n{self.printed}")
+            raise WrongPageError(
+                f"{block.at}: exit code {ended}, not {expected}, of\n{code}\nwhich "
+                f"printed:\n{self.printed}"
+            )
 
     def text(self, block: Block) -> None:
         if "prints" in block.marks and not same(block.code, self.printed):
             raise WrongPageError(
-                f"{block.at}: the block before it is said to print:\n{block.code}\nbut printed:\n{self.printed}"
+                f"{block.at}: the block before it is said to print:\n{block.code}\nbut "
+                f"printed:\n{self.printed}"
             )
 
     def sql(self, block: Block) -> None:
-        """In the database that `database` names: a file of SQLite, or one of the page's PostgreSQL."""
+        """In the database that `database` names: a file of SQLite, or one of the page's
+        PostgreSQL.
+        """
         where = block.marks.get("database")
         if where is None:
             raise WrongPageError(f"{block.at}: say in which: <!-- database: NAME or FILE.db -->")
         if where.endswith(".db"):
             address = f"file:{self.shell.folder / where}?mode=ro"
             with closing(sqlite3.connect(address, uri=True)) as connection:
-                rows = [row for statement in block.code.split(";") for row in connection.execute(statement)]
+                rows = [
+                    row
+                    for statement in block.code.split(";")
+                    for row in connection.execute(statement)
+                ]
             self.printed = "\n".join("|".join(map(str, row)) for row in rows)
         else:
             code = f"psql -q -v ON_ERROR_STOP=1 -d {where} <<'END_OF_SQL'\n{block.code}END_OF_SQL\n"
@@ -345,7 +377,9 @@ class Reader:
         return code.replace(f"127.0.0.1:{PORT_IN_PAGES}", f"127.0.0.1:{self.port}")
 
     def _inward(self, printed: str) -> str:
-        return printed.replace(f"127.0.0.1:{self.port}", f"127.0.0.1:{PORT_IN_PAGES}").replace(str(self.home), HOME_IN_PAGES)
+        return printed.replace(f"127.0.0.1:{self.port}", f"127.0.0.1:{PORT_IN_PAGES}").replace(
+            str(self.home), HOME_IN_PAGES
+        )
 
     def leave(self) -> None:
         """Closes what the page left open, the newest first."""
@@ -372,7 +406,9 @@ KINDS: Final[dict[str, Callable[[Reader, Block], None]]] = {
 
 
 def _typed_lines(block: Block) -> list[tuple[str, str]]:
-    """Each command after a `$ `, with the lines that begin with `> ` belonging to it, and what follows as its output."""
+    """Each command after a `$ `, with the lines that begin with `> ` belonging to it, and what
+    follows as its output.
+    """
     found: list[tuple[list[str], list[str]]] = []
     for line in block.code.splitlines():
         if line.startswith("$ "):
@@ -387,7 +423,9 @@ def _typed_lines(block: Block) -> list[tuple[str, str]]:
 
 
 def surroundings(home: Path, more: dict[str, str]) -> dict[str, str]:
-    """The variables of a newcomer who has installed Hardwon, and nothing of whoever runs the tests."""
+    """The variables of a newcomer who has installed Hardwon, and nothing of whoever runs the
+    tests.
+    """
     own = ("PG", "XDG_", "VIRTUAL_ENV", "PYTHON")
     kept = {name: value for name, value in environment().items() if not name.startswith(own)}
     path = [str(Path(sys.executable).parent), more.pop("PATH", ""), kept["PATH"]]
@@ -405,7 +443,9 @@ def surroundings(home: Path, more: dict[str, str]) -> dict[str, str]:
 
 
 def run_page(page: Path, folder: Path, variables: Callable[[dict[str, str]], None]) -> list[Block]:
-    """Runs every block of the page and returns them. `variables` sets those of this process, for Python."""
+    """Runs every block of the page and returns them. `variables` sets those of this process, for
+    Python.
+    """
     blocks = blocks_of(page)
     needs = {need for block in blocks for need in block.marks.get("needs", "").split(",") if need}
     home = folder / "home"
@@ -427,7 +467,9 @@ def run_page(page: Path, folder: Path, variables: Callable[[dict[str, str]], Non
 
 
 def _postgres(stack: ExitStack) -> dict[str, str]:
-    """A server at localhost whose users show passwords; its superuser comes by the socket, as `createdb` and `psql` do."""
+    """A server at localhost whose users show passwords; its superuser comes by the socket, as
+    `createdb` and `psql` do.
+    """
     import postgres_server  # the driver is loaded for the pages that need it
 
     server = postgres_server.Server(password=True, careful=False)

@@ -7,20 +7,45 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from hardwon import Episode, Experience, Fact, Fix, Issue, Metadata, MistakeCard, Source, Step, Trajectory
+from hardwon import (
+    Episode,
+    Experience,
+    Fact,
+    Fix,
+    Issue,
+    Metadata,
+    MistakeCard,
+    Source,
+    Step,
+    Trajectory,
+)
 from hardwon.records.fields import from_us
-from hardwon.records.kinds import ROUTES, STATUSES, VERIFIERS, Adopted, AnyRecord, Entities, Moment, RelatedFile, Validation
+from hardwon.records.kinds import (
+    ROUTES,
+    STATUSES,
+    VERIFIERS,
+    Adopted,
+    AnyRecord,
+    Entities,
+    Moment,
+    RelatedFile,
+    Validation,
+)
 from hardwon.trust.lifecycle import MAY_CLAIM_VERIFIED
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=80)
 prose = texts.filter(lambda text: bool(text.strip()))
-names = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=20).filter(
-    lambda name: bool(name.strip())
-)
+names = st.text(
+    st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=20
+).filter(lambda name: bool(name.strip()))
 units = st.floats(0, 1)
 times = st.integers(0, 4_000_000_000_000_000).map(from_us)
 json_values: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**62), 2**62) | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**62), 2**62)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=5,
 )
@@ -33,14 +58,17 @@ def some(items: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 def claimable(metadata: Metadata) -> Metadata:
-    """The same where it claims no more than its source may; else a verified one of a source that may."""
+    """The same where it claims no more than its source may; else a verified one of a source that
+    may.
+    """
     validation = metadata.validation
     if validation.status not in ("verified", "published"):
         return metadata
     by = validation.verified_by or "human_approval"
     source = next(source for source, verifier in MAY_CLAIM_VERIFIED.items() if verifier == by)
     return metadata.altered(
-        source=metadata.source.altered(type=source), validation=validation.altered(status="verified", verified_by=by)
+        source=metadata.source.altered(type=source),
+        validation=validation.altered(status="verified", verified_by=by),
     )
 
 
@@ -52,7 +80,9 @@ metadatas = st.builds(
         timestamp=times,
         git_commit=st.sampled_from(["", "0" * 40]),
         git_branch=st.sampled_from(["", "main"]),
-        related_files=some(st.builds(RelatedFile, path=names, hash=st.sampled_from(["", "a" * 40]))),
+        related_files=some(
+            st.builds(RelatedFile, path=names, hash=st.sampled_from(["", "a" * 40]))
+        ),
     ),
     validation=st.builds(
         Validation,
@@ -70,7 +100,11 @@ ids = st.uuids().map(str)
 @st.composite
 def experiences(draw: st.DrawFn) -> Experience:
     (outcome, tool), route = draw(st.sampled_from(sorted(ROUTES.items(), key=repr)))
-    own = draw(st.dictionaries(st.sampled_from(["ticket", "host", "run", "größe"]), json_values, max_size=3))
+    own = draw(
+        st.dictionaries(
+            st.sampled_from(["ticket", "host", "run", "größe"]), json_values, max_size=3
+        )
+    )
     own = {key: value for key, value in own.items() if value is not None}
     if route:
         own[route[0]] = draw(st.sampled_from(route[1]))
@@ -92,7 +126,11 @@ facts = st.builds(
     fact_type=st.sampled_from(["error", "solution", "observation", "decision"]),
     confidence=units,
     entities=st.builds(
-        Entities, files=some(names), functions=some(names), libraries=some(names), error_codes=st.none() | some(names)
+        Entities,
+        files=some(names),
+        functions=some(names),
+        libraries=some(names),
+        error_codes=st.none() | some(names),
     ),
     original=st.none() | texts,
     findings=st.none() | some(texts),
@@ -103,7 +141,12 @@ trajectories = st.builds(
     id=ids,
     task=texts,
     steps=some(
-        st.builds(Step, action=texts, observation=texts, reward=st.floats(allow_nan=False, allow_infinity=False, width=32))
+        st.builds(
+            Step,
+            action=texts,
+            observation=texts,
+            reward=st.floats(allow_nan=False, allow_infinity=False, width=32),
+        )
     ),
     final_reward=units,
     metadata=metadatas,
@@ -133,7 +176,14 @@ episodes = st.builds(
 fixes = st.builds(
     Fix,
     id=ids,
-    issue=st.builds(Issue, model=names, issue_type=names, description=texts, error_output=st.none() | texts, host=names),
+    issue=st.builds(
+        Issue,
+        model=names,
+        issue_type=names,
+        description=texts,
+        error_output=st.none() | texts,
+        host=names,
+    ),
     analysis=texts,
     fix_commands=some(texts),
     fix_success=st.booleans(),
@@ -145,8 +195,16 @@ fixes = st.builds(
     confidence=st.none() | units,
     metadata=metadatas,
 )
-adopted = st.builds(Adopted, id=ids, origin=names | st.just("training_memory"), data=json_objects, metadata=metadatas)
-records: st.SearchStrategy[AnyRecord] = st.one_of(experiences(), facts, trajectories, episodes, fixes)
+adopted = st.builds(
+    Adopted,
+    id=ids,
+    origin=names | st.just("training_memory"),
+    data=json_objects,
+    metadata=metadatas,
+)
+records: st.SearchStrategy[AnyRecord] = st.one_of(
+    experiences(), facts, trajectories, episodes, fixes
+)
 kept_records: st.SearchStrategy[AnyRecord] = st.one_of(records, adopted)
 """With what a caller does not add, but a memory keeps."""
 

@@ -1,4 +1,6 @@
-"""Who may do what over HTTP: every operation, by scope and by project, as the table of operations declares it."""
+"""Who may do what over HTTP: every operation, by scope and by project, as the table of operations
+declares it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,12 @@ from hardwon.trust.access import SCOPES, Scope, includes
 from serving import PROJECT, Served, served
 from test_rest import NDJSON, example_of
 
-REACHES = {"own": [PROJECT], "all": None, "other": ["elsewhere"], "own and other": ["elsewhere", PROJECT]}
+REACHES = {
+    "own": [PROJECT],
+    "all": None,
+    "other": ["elsewhere"],
+    "own and other": ["elsewhere", PROJECT],
+}
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +34,11 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def clients(running: Served) -> dict[tuple[Scope, str], httpx.Client]:
-    return {(scope, reach): running.client(scope, projects) for scope in SCOPES for reach, projects in REACHES.items()}
+    return {
+        (scope, reach): running.client(scope, projects)
+        for scope in SCOPES
+        for reach, projects in REACHES.items()
+    }
 
 
 def asked(client: httpx.Client, operation: Operation) -> httpx.Response:
@@ -45,7 +56,8 @@ def test_every_operation_is_allowed_and_refused_as_declared(
         answer = asked(client, operation)
         reached = reach == "all" if operation.whole else reach != "other"
         allowed = includes(scope, operation.scope) and reached
-        if allowed:  # what an example speaks of may not be there; whoever is not refused gets as far as that
+        # what an example speaks of may not be there; whoever is not refused gets as far as that
+        if allowed:
             assert answer.status_code in (200, 404, 422), (scope, reach, answer.text)
         else:
             assert answer.status_code == 403, (scope, reach, answer.text)
@@ -75,22 +87,39 @@ def test_liveness_is_the_only_route_that_takes_no_token(running: Served) -> None
     open_to_all = []
     routes = [route for route in running.app.routes if isinstance(route, ApiRoute)]
     for route in routes:
-        address = route.path_format.format(project=PROJECT, record_id=EXAMPLE_ID, old_id=EXAMPLE_ID, decision_id=EXAMPLE_ID)
+        address = route.path_format.format(
+            project=PROJECT, record_id=EXAMPLE_ID, old_id=EXAMPLE_ID, decision_id=EXAMPLE_ID
+        )
         for method in route.methods or ():
             answer = nobody.request(method, address)
             assert answer.status_code in (200, 401)
             if answer.status_code == 200:
                 open_to_all.append((method, address))
     assert open_to_all == [("GET", "/healthz")]
-    others = {getattr(route, "path", "") for route in running.app.routes} - {route.path for route in routes}
+    others = {getattr(route, "path", "") for route in running.app.routes} - {
+        route.path for route in routes
+    }
     assert {path for path in others if path != "/" and not path.startswith("/ui")} <= {"/mcp"}
-    for path in ("/docs", "/redoc", "/openapi.json", "/mcp", "/mcp/", "/healthz/", "//healthz", "/healthz%2F"):
+    for path in (
+        "/docs",
+        "/redoc",
+        "/openapi.json",
+        "/mcp",
+        "/mcp/",
+        "/healthz/",
+        "//healthz",
+        "/healthz%2F",
+    ):
         assert nobody.get(running.url + path).status_code == 401, path
 
 
 def test_of_the_dashboard_only_signing_in_and_its_files_take_no_session(running: Served) -> None:
     nobody = running.client(None)
-    routes = [route for route in running.app.routes if isinstance(route, Route) and route.path.startswith("/ui")]
+    routes = [
+        route
+        for route in running.app.routes
+        if isinstance(route, Route) and route.path.startswith("/ui")
+    ]
     shown = []
     for route in routes:
         address = route.path_format.format(
@@ -106,7 +135,9 @@ def test_of_the_dashboard_only_signing_in_and_its_files_take_no_session(running:
                 assert answer.headers["location"].startswith("/ui/")
     assert shown == [("GET", "/ui/sign-in")]
     bearer = running.client("admin")
-    assert bearer.get(f"/ui/{PROJECT}/overview").status_code == 303, "a token is for programs; browsers sign in"
+    assert bearer.get(f"/ui/{PROJECT}/overview").status_code == 303, (
+        "a token is for programs; browsers sign in"
+    )
 
 
 def test_every_operation_has_its_route_and_its_place_in_the_document(running: Served) -> None:

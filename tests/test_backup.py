@@ -27,7 +27,8 @@ def test_backups_under_a_busy_writer_are_whole(tmp_path: Path) -> None:
         written = 0
         with Memory(location) as writer:
             while True:
-                # As much for every backup, however busy the machine, so that the memory stays small enough to be checked.
+                # As much for every backup, however busy the machine, so that the memory stays small
+                # enough to be checked.
                 if written < WRITTEN_EACH * len(list(tmp_path.glob("turn*"))):
                     tell(writer.remember("busy " + "word " * 50, "success", "conversation").id)
                     written += 1
@@ -46,7 +47,9 @@ def test_backups_under_a_busy_writer_are_whole(tmp_path: Path) -> None:
                 memory.backup(path)
                 assert Memory.restore(path, tmp_path / f"restored{number}") is None
                 with Memory(tmp_path / f"restored{number}") as restored:
-                    missing = [record_id for record_id in acknowledged if restored.get(record_id) is None]
+                    missing = [
+                        record_id for record_id in acknowledged if restored.get(record_id) is None
+                    ]
                     assert missing == []
                     assert restored.doctor().ok
             while len(children[0].acknowledged) <= BACKUPS:  # it was busy, if only late
@@ -56,21 +59,32 @@ def test_backups_under_a_busy_writer_are_whole(tmp_path: Path) -> None:
                 child.kill()
 
 
-def test_a_backup_is_one_private_file_with_a_checksum_that_sha256sum_reads(memory: Memory, tmp_path: Path) -> None:
+def test_a_backup_is_one_private_file_with_a_checksum_that_sha256sum_reads(
+    memory: Memory, tmp_path: Path
+) -> None:
     memory.record_fact("x", "error")
     steps: list[tuple[int, int]] = []
-    report = memory.backup(tmp_path / "safe" / "b.db", progress=lambda done, total: steps.append((done, total)))
+    report = memory.backup(
+        tmp_path / "safe" / "b.db", progress=lambda done, total: steps.append((done, total))
+    )
     assert report.sha256 == hashlib.sha256(report.path.read_bytes()).hexdigest()
     assert report.size_bytes == report.path.stat().st_size
     assert sorted(file.name for file in report.path.parent.iterdir()) == ["b.db", "b.db.sha256"]
     assert stat.S_IMODE(report.path.stat().st_mode) == 0o600
     assert steps[-1][0] == steps[-1][1] > 0
-    subprocess.run(["sha256sum", "--check", "b.db.sha256"], cwd=report.path.parent, check=True, capture_output=True)
+    subprocess.run(
+        ["sha256sum", "--check", "b.db.sha256"],
+        cwd=report.path.parent,
+        check=True,
+        capture_output=True,
+    )
     with pytest.raises(PlaceError, match="exists already and is kept"):
         memory.backup(report.path)
 
 
-def test_restore_replaces_a_memory_that_others_have_open_and_keeps_the_old_one(tmp_path: Path) -> None:
+def test_restore_replaces_a_memory_that_others_have_open_and_keeps_the_old_one(
+    tmp_path: Path,
+) -> None:
     location = tmp_path / "brain"
     with Memory(location) as memory, Memory(location) as other:
         old = memory.record_fact("old", "observation")
@@ -91,7 +105,9 @@ def test_restore_replaces_a_memory_that_others_have_open_and_keeps_the_old_one(t
 
 
 def test_restore_under_a_busy_writer_loses_nothing(tmp_path: Path) -> None:
-    """What was acknowledged before the switch is in the copy that is kept; what came after is in the memory."""
+    """What was acknowledged before the switch is in the copy that is kept; what came after is in
+    the memory.
+    """
     location = tmp_path / "brain"
 
     def write_forever(tell: Tell) -> None:
@@ -136,7 +152,9 @@ def test_restore_over_a_damaged_memory_moves_it_aside(tmp_path: Path) -> None:
             assert memory.doctor().ok
 
 
-def test_a_disk_that_fails_to_read_a_memory_once_does_not_make_restore_take_it_away_from_others(tmp_path: Path) -> None:
+def test_a_disk_that_fails_to_read_a_memory_once_does_not_make_restore_take_it_away_from_others(
+    tmp_path: Path,
+) -> None:
     refused = 0
     with Disk() as disk:
         here, elsewhere = Process("here"), Process("elsewhere")
@@ -154,11 +172,15 @@ def test_a_disk_that_fails_to_read_a_memory_once_does_not_make_restore_take_it_a
                     here.fault = None
                 late = other.record_fact("Port 81 is open.", "observation")
                 with disk.used_by(here), Memory(place) as memory:
-                    assert memory.get(late.id) is not None, f"lost after the {countdown}th read failed"
+                    assert memory.get(late.id) is not None, (
+                        f"lost after the {countdown}th read failed"
+                    )
     assert refused > 5
 
 
-def test_what_cannot_be_restored_is_refused_and_the_memory_stays(memory: Memory, tmp_path: Path) -> None:
+def test_what_cannot_be_restored_is_refused_and_the_memory_stays(
+    memory: Memory, tmp_path: Path
+) -> None:
     record = memory.record_fact("x", "error")
     good = memory.backup(tmp_path / "good.db").path
     flipped = bytearray(good.read_bytes())
@@ -176,10 +198,14 @@ def test_what_cannot_be_restored_is_refused_and_the_memory_stays(memory: Memory,
         with pytest.raises(error, match=message):
             Memory.restore(tmp_path / name, tmp_path / "brain")
     assert memory.get(record.id) == record
-    assert sorted(file.name for file in (tmp_path / "brain").iterdir() if "-" not in file.name) == ["memory.db"]
+    assert sorted(file.name for file in (tmp_path / "brain").iterdir() if "-" not in file.name) == [
+        "memory.db"
+    ]
 
 
-def test_a_backup_that_is_opened_as_it_is_stays_as_it_is_until_somebody_writes(tmp_path: Path) -> None:
+def test_a_backup_that_is_opened_as_it_is_stays_as_it_is_until_somebody_writes(
+    tmp_path: Path,
+) -> None:
     with Memory(tmp_path / "brain") as memory:
         memory.remember("Retry after a minute.", "learning", insight_type="fact")
         memory.backup(tmp_path / "copy.db")
@@ -187,7 +213,10 @@ def test_a_backup_that_is_opened_as_it_is_stays_as_it_is_until_somebody_writes(t
     with Memory(tmp_path / "copy.db", busy_timeout_ms=2_000) as copy:
         assert copy.recall("retry")
     assert (tmp_path / "copy.db").read_bytes() == before
-    with Memory(tmp_path / "copy.db", busy_timeout_ms=2_000) as copy, Memory(tmp_path / "copy.db") as beside:
+    with (
+        Memory(tmp_path / "copy.db", busy_timeout_ms=2_000) as copy,
+        Memory(tmp_path / "copy.db") as beside,
+    ):
         assert beside.stats().records == 1
         copy.remember("Never retry.", "learning", insight_type="fact")
         beside.remember("Ask first.", "learning", insight_type="fact")

@@ -1,5 +1,6 @@
-"""The dashboard in a real Chromium: every page of a demo memory, by mouse, by keys, on a phone, in the dark, and full of
-hostile text."""
+"""The dashboard in a real Chromium: every page of a demo memory, by mouse, by keys, on a phone, in
+the dark, and full of hostile text.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +29,22 @@ from serving import PROJECT, Served, served
 
 HOSTILE_PROJECT = "hostile"
 QUESTION = "upload timed out"
-LAB = urlencode({"q": QUESTION, "task_id": "resume_upload", "issue_type": "TIMEOUT", "action": "raise the timeout"})
+LAB = urlencode(
+    {
+        "q": QUESTION,
+        "task_id": "resume_upload",
+        "issue_type": "TIMEOUT",
+        "action": "raise the timeout",
+    }
+)
 VARIANTS = {
     "overview": ["?range=all"],
     "map": ["", "?shape=sunburst&first=tool"],
-    "search": ["", f"?{urlencode({'q': QUESTION, 'kind': 'experience', 'range': 'all'})}", "?since=nonsense"],
+    "search": [
+        "",
+        f"?{urlencode({'q': QUESTION, 'kind': 'experience', 'range': 'all'})}",
+        "?since=nonsense",
+    ],
     "fixes": ["?range=all", "?range=all&issue_type=TIMEOUT"],
     "episodes": ["?range=all", "?range=all&task_id=resume_upload"],
     "trajectories": ["?range=all", "/{trajectory}"],
@@ -40,13 +52,17 @@ VARIANTS = {
     "lab": ["", f"?{LAB}"],
     "record": ["/{experience}", "/{fact}", "/{fix}", "/{episode}", "/{trajectory}", "/none"],
 }
-"""What comes after each page's name, so that every part of every page is seen once. Names of kinds stand for records' ids."""
+"""What comes after each page's name, so that every part of every page is seen once. Names of kinds
+stand for records' ids.
+"""
 
 ADDRESSES = [place.name + variant for place in PLACES for variant in VARIANTS[place.name]]
 
 
 class World:
-    """A browser, a server with a demo memory and a hostile one, and cookies of somebody who is signed in."""
+    """A browser, a server with a demo memory and a hostile one, and cookies of somebody who is
+    signed in.
+    """
 
     def __init__(self, started: Browser, running: Served, hostile: list[AnyRecord]) -> None:
         self.browser = started
@@ -76,9 +92,13 @@ class World:
     def ids(self, project: str) -> dict[str, str]:
         kinds = ("experience", "fact", "fix", "episode", "trajectory")
         if project == HOSTILE_PROJECT:
-            return {kind: next(each.id for each in self.hostile if each.kind == kind) for kind in kinds}
+            return {
+                kind: next(each.id for each in self.hostile if each.kind == kind) for kind in kinds
+            }
         memory = self.running.memory
-        return {kind: next(iter(memory.browse(kind=kind, status="hypothesis"))).id for kind in kinds}
+        return {
+            kind: next(iter(memory.browse(kind=kind, status="hypothesis"))).id for kind in kinds
+        }
 
 
 def sign_in(page: Page, secret: str) -> None:
@@ -119,7 +139,7 @@ def browsing(reading: Visitor) -> Visitor:
     return reading
 
 
-# --- every page -------------------------------------------------------------------------------------------------------
+# --- every page ---
 
 
 def test_every_page_has_its_address_here() -> None:
@@ -127,7 +147,9 @@ def test_every_page_has_its_address_here() -> None:
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_a_page_is_sound_in_the_light_in_the_dark_and_on_a_phone(world: World, browsing: Visitor, address: str) -> None:
+def test_a_page_is_sound_in_the_light_in_the_dark_and_on_a_phone(
+    world: World, browsing: Visitor, address: str
+) -> None:
     refused = {"record/none": 404, "search?since=nonsense": 422}.get(address, 200)
     page = browsing.open(world.address(address), refused)
     assert page.locator("h1").count() == 1
@@ -136,19 +158,23 @@ def test_a_page_is_sound_in_the_light_in_the_dark_and_on_a_phone(world: World, b
     assert browsing.serious_issues("color-contrast") == [], "in the dark"
     page.set_viewport_size(PHONE)
     browsing.expect_no_wider_page()
-    assert [each for each in browsing.complaints if refused == 200 or str(refused) not in each] == []
+    assert [
+        each for each in browsing.complaints if refused == 200 or str(refused) not in each
+    ] == []
 
 
 def test_every_page_is_reached_by_the_navigation(admin: Visitor) -> None:
     page = admin.open("/")
     for place in PLACES:
         if place.listed:
-            page.get_by_role("navigation", name="Pages").get_by_role("link", name=place.title, exact=True).click()
+            page.get_by_role("navigation", name="Pages").get_by_role(
+                "link", name=place.title, exact=True
+            ).click()
             expect(page.locator("nav.pages [aria-current=page]")).to_have_text(place.title)
             admin.settle()
 
 
-# --- signing in and out -----------------------------------------------------------------------------------------------
+# --- signing in and out ---
 
 
 def test_signing_in_with_a_wrong_and_a_right_token_and_out_again(world: World) -> None:
@@ -167,10 +193,12 @@ def test_signing_in_with_a_wrong_and_a_right_token_and_out_again(world: World) -
         somebody.expect_no_complaints()
 
 
-# --- searching and drilling down --------------------------------------------------------------------------------------
+# --- searching and drilling down ---
 
 
-def test_a_search_is_narrowed_by_filters_and_its_address_can_be_shared(world: World, admin: Visitor) -> None:
+def test_a_search_is_narrowed_by_filters_and_its_address_can_be_shared(
+    world: World, admin: Visitor
+) -> None:
     page = admin.open(f"/ui/{PROJECT}/search?range=all")
     page.get_by_role("searchbox").fill("database is locked")
     page.get_by_label("Outcome").select_option("failure")
@@ -181,7 +209,11 @@ def test_a_search_is_narrowed_by_filters_and_its_address_can_be_shared(world: Wo
     assert found.locator("mark").count()
     assert set(found.locator(".badges .badge:nth-child(2)").all_inner_texts()) == {"failure"}
     asked = parse_qs(urlsplit(page.url).query)
-    assert (asked["outcome"], asked["kind"], asked["range"]) == (["failure"], ["experience"], ["all"])
+    assert (asked["outcome"], asked["kind"], asked["range"]) == (
+        ["failure"],
+        ["experience"],
+        ["all"],
+    )
     titles = found.get_by_role("heading").all_inner_texts()
     with world.visit("read") as other:
         shared = other.open(page.url.removeprefix(world.running.url))
@@ -206,7 +238,8 @@ def test_a_branch_of_the_map_leads_to_its_memories(admin: Visitor) -> None:
     page = admin.open(f"/ui/{PROJECT}/map")
     assert page.locator(".js-plotly-plot g.slice").count() > 5
     leaf = page.evaluate(
-        "() => document.querySelector('[data-chart=map]').data[0].customdata.findIndex((each) => typeof each === 'string')"
+        "() => document.querySelector('[data-chart=map]').data[0].customdata.findIndex((each) => "
+        "typeof each === 'string')"
     )
     name = page.evaluate(f"() => document.querySelector('[data-chart=map]').data[0].labels[{leaf}]")
     page.locator(".js-plotly-plot g.slice", has_text=name).last.click()
@@ -223,7 +256,7 @@ def test_the_range_and_the_project_are_switched_everywhere(admin: Visitor) -> No
     expect(page).to_have_url(re.compile(rf"/ui/{HOSTILE_PROJECT}/episodes\?range=7d"))
 
 
-# --- reviewing --------------------------------------------------------------------------------------------------------
+# --- reviewing ---
 
 
 def first_id(page: Page) -> str:
@@ -269,7 +302,10 @@ def test_several_are_decided_at_once(world: World, admin: Visitor) -> None:
     for key in ("j", "x", "j", "x"):
         page.keyboard.press(key)
     expect(page.locator("[data-chosen]")).to_have_text("With 2 ticked")
-    chosen = page.evaluate("Array.from(document.querySelectorAll('input[form=bulk]:checked')).map((each) => each.value)")
+    chosen = page.evaluate(
+        "Array.from(document.querySelectorAll('input[form=bulk]:checked')).map((each) => "
+        "each.value)"
+    )
     page.locator("#bulk").get_by_role("button", name="Publish").click()
     expect(page.locator("p.flash").first).to_contain_text("Published")
     statuses = {world.status(each) for each in chosen}
@@ -285,14 +321,17 @@ def test_a_reader_is_offered_no_decisions(world: World) -> None:
         reader.expect_no_complaints()
 
 
-# --- forged forms -----------------------------------------------------------------------------------------------------
+# --- forged forms ---
 
 
 def test_a_form_with_a_wrong_token_is_refused(world: World) -> None:
     with world.visit() as somebody:
         page = somebody.open(f"/ui/{PROJECT}/review?range=all")
         record_id = first_id(page)
-        page.evaluate("document.querySelectorAll('input[name=csrf]').forEach((each) => { each.value = 'forged'; })")
+        page.evaluate(
+            "document.querySelectorAll('input[name=csrf]').forEach((each) => { each.value = "
+            "'forged'; })"
+        )
         with page.expect_navigation() as answer:
             page.locator("[data-item]").first.get_by_role("button", name="Verify").click()
         assert answer.value.status == 403
@@ -300,32 +339,52 @@ def test_a_form_with_a_wrong_token_is_refused(world: World) -> None:
 
 
 def test_another_site_cannot_send_a_form(world: World) -> None:
-    """With the cookie of somebody who is signed in, from a page of another origin that shares the machine."""
+    """With the cookie of somebody who is signed in, from a page of another origin that shares the
+    machine.
+    """
     target = f"{world.running.url}/ui/{PROJECT}/review"
     record_id = world.ids(PROJECT)["fact"]
     with world.visit() as somebody:
-        csrf = somebody.open(f"/ui/{PROJECT}/review").locator("input[name=csrf]").first.get_attribute("value")
+        csrf = (
+            somebody.open(f"/ui/{PROJECT}/review")
+            .locator("input[name=csrf]")
+            .first.get_attribute("value")
+        )
         form = "".join(
             f'<input name="{name}" value="{value}">'
             for name, value in (("csrf", csrf), ("id", record_id), ("action", "verify"))
         )
         evil = f'<form method="post" action="{target}">{form}<button>go</button></form>'
-        somebody.context.route("http://evil.localhost/", lambda route: route.fulfill(content_type="text/html", body=evil))
+        somebody.context.route(
+            "http://evil.localhost/",
+            lambda route: route.fulfill(content_type="text/html", body=evil),
+        )
         somebody.page.goto("http://evil.localhost/")
         with somebody.page.expect_navigation() as answer:
             somebody.page.get_by_role("button", name="go").click()
         assert answer.value.status == 403
         cookies = {each["name"]: each["value"] for each in somebody.context.cookies()}
-    for headers in ({"Origin": "http://evil.localhost"}, {"Origin": world.running.url, "Sec-Fetch-Site": "cross-site"}, {}):
-        sent = httpx.post(target, data={"csrf": csrf, "id": record_id, "action": "verify"}, headers=headers, cookies=cookies)
+    for headers in (
+        {"Origin": "http://evil.localhost"},
+        {"Origin": world.running.url, "Sec-Fetch-Site": "cross-site"},
+        {},
+    ):
+        sent = httpx.post(
+            target,
+            data={"csrf": csrf, "id": record_id, "action": "verify"},
+            headers=headers,
+            cookies=cookies,
+        )
         assert sent.status_code == 403
     assert world.status(record_id) == "hypothesis"
 
 
-# --- live, themes, charts, tables -------------------------------------------------------------------------------------
+# --- live, themes, charts, tables ---
 
 
-def test_a_page_that_is_open_shows_what_is_written(world: World, admin: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_is_open_shows_what_is_written(
+    world: World, admin: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits, "WEB_POLL_S", 0.2)
     page = admin.open(f"/ui/{PROJECT}/overview?range=7d")
     page.locator("summary").first.click()
@@ -342,12 +401,18 @@ def colour_of_the_ink(page: Page) -> str:
 
 def wait_for_another_ink(page: Page, before: str) -> None:
     """Charts are drawn anew a moment after the theme has changed."""
-    page.wait_for_function("ink => document.querySelector('.js-plotly-plot')._fullLayout.font.color !== ink", arg=before)
+    page.wait_for_function(
+        "ink => document.querySelector('.js-plotly-plot')._fullLayout.font.color !== ink",
+        arg=before,
+    )
 
 
 def test_the_dark_switch_is_kept_and_redraws_charts(admin: Visitor) -> None:
     page = admin.open(f"/ui/{PROJECT}/overview")
-    before = colour_of_the_ink(page), page.evaluate("getComputedStyle(document.body).backgroundColor")
+    before = (
+        colour_of_the_ink(page),
+        page.evaluate("getComputedStyle(document.body).backgroundColor"),
+    )
     page.get_by_role("button", name="Dark or light").click()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     wait_for_another_ink(page, before[0])
@@ -356,11 +421,17 @@ def test_the_dark_switch_is_kept_and_redraws_charts(admin: Visitor) -> None:
     assert dark[1] != before[1]
     page.reload()
     admin.settle()
-    assert (colour_of_the_ink(page), page.evaluate("getComputedStyle(document.body).backgroundColor")) == dark
+    assert (
+        colour_of_the_ink(page),
+        page.evaluate("getComputedStyle(document.body).backgroundColor"),
+    ) == dark
     assert page.get_by_role("button", name="Dark or light").get_attribute("aria-pressed") == "true"
 
 
-@pytest.mark.parametrize("name", ["overview?range=all", "map", "fixes?range=all", "episodes?range=all&task_id=resume_upload"])
+@pytest.mark.parametrize(
+    "name",
+    ["overview?range=all", "map", "fixes?range=all", "episodes?range=all&task_id=resume_upload"],
+)
 def test_charts_are_drawn_and_have_a_name(admin: Visitor, name: str) -> None:
     page = admin.open(f"/ui/{PROJECT}/{name}")
     charts = page.locator("[data-chart].js-plotly-plot")
@@ -371,7 +442,9 @@ def test_charts_are_drawn_and_have_a_name(admin: Visitor, name: str) -> None:
 
 
 def column(page: Page, table: str, place: int) -> list[str]:
-    found = page.locator(f"[data-table='{table}'] tbody tr:visible td:nth-child({place})").all_inner_texts()
+    found = page.locator(
+        f"[data-table='{table}'] tbody tr:visible td:nth-child({place})"
+    ).all_inner_texts()
     return [each.replace(",", "") for each in found]
 
 
@@ -382,7 +455,9 @@ def test_tables_are_sorted_filtered_and_taken_away(admin: Visitor) -> None:
         table.get_by_role("button", name="Records").click()
         numbers = [int(each) for each in column(page, "Branches of the map", 2)]
         assert numbers == sorted(numbers, reverse=not ascending)
-        expect(table.locator("th[aria-sort]")).to_have_attribute("aria-sort", "ascending" if ascending else "descending")
+        expect(table.locator("th[aria-sort]")).to_have_attribute(
+            "aria-sort", "ascending" if ascending else "descending"
+        )
     page.get_by_label("Filter rows of Branches of the map").fill("timeout")
     branches = column(page, "Branches of the map", 1)
     assert branches
@@ -395,7 +470,7 @@ def test_tables_are_sorted_filtered_and_taken_away(admin: Visitor) -> None:
     assert [row[0] for row in rows[1:]] == branches
 
 
-# --- on a phone, and with keys alone ----------------------------------------------------------------------------------
+# --- on a phone, and with keys alone ---
 
 
 def test_the_menu_on_a_phone(world: World) -> None:
@@ -424,7 +499,9 @@ UNREACHED = """() => {
         .filter((each) => each.type !== 'radio').map((each) => each.outerHTML.slice(0, 160)); }"""
 
 
-@pytest.mark.parametrize("name", ["overview", "map", "search?q=upload", "review?tab=contradictions&range=all", "lab"])
+@pytest.mark.parametrize(
+    "name", ["overview", "map", "search?q=upload", "review?tab=contradictions&range=all", "lab"]
+)
 def test_everything_is_reached_and_seen_with_tab_alone(admin: Visitor, name: str) -> None:
     page = admin.open(f"/ui/{PROJECT}/{name}")
     page.keyboard.press("Tab")
@@ -450,20 +527,32 @@ def test_the_skip_link_leads_past_the_navigation(admin: Visitor) -> None:
     assert page.evaluate("document.querySelector('main').contains(document.activeElement)")
 
 
-# --- the report -------------------------------------------------------------------------------------------------------
+# --- the report ---
 
 
 @pytest.mark.parametrize("project", [PROJECT, HOSTILE_PROJECT])
-def test_the_report_opens_without_a_network_and_without_the_server(world: World, tmp_path: Path, project: str) -> None:
+def test_the_report_opens_without_a_network_and_without_the_server(
+    world: World, tmp_path: Path, project: str
+) -> None:
     path = tmp_path / "report.html"
-    made = at_once("--memory", str(world.running.memory.location), "--project", project, "report", str(path), "--range", "all")
+    made = at_once(
+        "--memory",
+        str(world.running.memory.location),
+        "--project",
+        project,
+        "report",
+        str(path),
+        "--range",
+        "all",
+    )
     assert made.exit_code == 0, made.output
     with visitor(world.browser, path.as_uri(), offline=True) as somebody:
         page = somebody.open("")
         assert page.locator("[data-chart].js-plotly-plot").count() >= 4
         assert somebody.serious_issues() == []
         assert project == PROJECT or "{{7*7}}" in page.locator("main").inner_text()
-        foreign = [each for each in page.evaluate(FOREIGN) if not each.startswith("<script>")]  # its own are in the file
+        # its own are in the file
+        foreign = [each for each in page.evaluate(FOREIGN) if not each.startswith("<script>")]
         assert foreign == []
         before = colour_of_the_ink(page)
         page.emulate_media(color_scheme="dark")
@@ -473,7 +562,7 @@ def test_the_report_opens_without_a_network_and_without_the_server(world: World,
         somebody.expect_no_complaints()
 
 
-# --- hostile text -----------------------------------------------------------------------------------------------------
+# --- hostile text ---
 
 FOREIGN = """() => {
     const found = Array.from(document.body.querySelectorAll('img, iframe, object, embed, base, meta[http-equiv]'));
@@ -490,8 +579,16 @@ FOREIGN = """() => {
 
 
 def hostile_addresses() -> list[str]:
-    queries = [urlencode({"q": HOSTILE[0], "action": HOSTILE[0], "task_id": HOSTILE[0]}), urlencode({"tool": HOSTILE[0]})]
-    own = [f"lab?{queries[0]}", f"search?{queries[0]}", f"search?{queries[1]}", f"search?{urlencode({'since': HOSTILE[1]})}"]
+    queries = [
+        urlencode({"q": HOSTILE[0], "action": HOSTILE[0], "task_id": HOSTILE[0]}),
+        urlencode({"tool": HOSTILE[0]}),
+    ]
+    own = [
+        f"lab?{queries[0]}",
+        f"search?{queries[0]}",
+        f"search?{queries[1]}",
+        f"search?{urlencode({'since': HOSTILE[1]})}",
+    ]
     return [each for each in ADDRESSES if "none" not in each and "nonsense" not in each] + own
 
 
@@ -508,8 +605,16 @@ def test_hostile_text_is_shown_as_text(world: World, browsing: Visitor, address:
     assert [each for each in browsing.complaints if refused == 200 or "422" not in each] == []
 
 
-UNTOUCHED = ("lab", "map", "map?shape=sunburst&first=tool", "review?range=all&tab=stale", f"lab?{LAB}")
-"""Pages that show no record's text: folders have names of their own, and what is asked for is not found there."""
+UNTOUCHED = (
+    "lab",
+    "map",
+    "map?shape=sunburst&first=tool",
+    "review?range=all&tab=stale",
+    f"lab?{LAB}",
+)
+"""Pages that show no record's text: folders have names of their own, and what is asked for is not
+found there.
+"""
 
 
 def test_every_record_shows_all_that_it_says(world: World, browsing: Visitor) -> None:

@@ -1,4 +1,6 @@
-"""The BTB door: scripts written against `MemoryEngine` get what they expect, on top of one memory."""
+"""The BTB door: scripts written against `MemoryEngine` get what they expect, on top of one
+memory.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,15 @@ def test_remember_returns_the_path_of_a_file(engine: MemoryEngine) -> None:
     assert NAME.fullmatch(name)
     assert "_json_set_fail_" in name
     said = json.loads(Path(path).read_text())
-    assert list(said) == ["timestamp", "outcome", "tool", "summary", "content", "metadata", "_path"] or set(said) == {
+    assert list(said) == [
+        "timestamp",
+        "outcome",
+        "tool",
+        "summary",
+        "content",
+        "metadata",
+        "_path",
+    ] or set(said) == {
         "timestamp",
         "outcome",
         "tool",
@@ -111,7 +121,9 @@ def test_remember_returns_the_path_of_a_file(engine: MemoryEngine) -> None:
 def test_where_memories_go(engine: MemoryEngine, memory: dict[str, Any], folder: str) -> None:
     path = Path(engine.remember(**memory))
     assert path.parent == Path(engine.root) / folder
-    assert summaries(engine.recall(outcome=memory["outcome"])) == [json.loads(path.read_text())["summary"]]
+    assert summaries(engine.recall(outcome=memory["outcome"])) == [
+        json.loads(path.read_text())["summary"]
+    ]
 
 
 def test_the_same_second_and_summary_are_two_files(tmp_path: Path) -> None:
@@ -124,9 +136,13 @@ def test_the_same_second_and_summary_are_two_files(tmp_path: Path) -> None:
 
 
 def test_a_summary_is_made_where_none_is_given(engine: MemoryEngine) -> None:
-    path = engine.remember("Permission denied on /etc/hosts: run as a user who may", "failure", "file_operation")
+    path = engine.remember(
+        "Permission denied on /etc/hosts: run as a user who may", "failure", "file_operation"
+    )
     assert "_permission_denied_on_etc_host_" in path
-    escaping = engine.remember("Outside", "failure", "file_operation", summary="../../../etc/passwd\n\0x" + "y" * 300)
+    escaping = engine.remember(
+        "Outside", "failure", "file_operation", summary="../../../etc/passwd\n\0x" + "y" * 300
+    )
     assert Path(escaping).resolve().is_relative_to(Path(engine.root).resolve())
     assert len(Path(escaping).name) < 100
 
@@ -135,14 +151,28 @@ def test_any_subset_of_keys_is_an_intent(engine: MemoryEngine) -> None:
     for memory in (FAILURE, SUCCESS, LEARNING):
         engine.remember(**memory, area="billing" if memory is not LEARNING else "docs", count=3)
     assert summaries(engine.recall(outcome="failure")) == ["json_set_fail"]
-    assert summaries(engine.recall(tool="code_interpreter")) == ["payment_race_fix", "json_set_fail"]
+    assert summaries(engine.recall(tool="code_interpreter")) == [
+        "payment_race_fix",
+        "json_set_fail",
+    ]
     assert summaries(engine.recall(error_type="runtime")) == ["json_set_fail"]
     assert summaries(engine.recall(area="billing")) == ["payment_race_fix", "json_set_fail"]
-    assert summaries(engine.recall(area="billing", outcome="success", count=3)) == ["payment_race_fix"]
+    assert summaries(engine.recall(area="billing", outcome="success", count=3)) == [
+        "payment_race_fix"
+    ]
     assert summaries(engine.recall(summary="explicit_errors")) == ["explicit_errors"]
     assert summaries(engine.recall(content=SUCCESS["content"])) == ["payment_race_fix"]
-    assert summaries(engine.recall(outcome=None, tool=None)) == ["explicit_errors", "payment_race_fix", "json_set_fail"]
-    assert engine.recall(area="elsewhere") == engine.recall(outcome="nonsense") == engine.recall(error_type="syntax") == []
+    assert summaries(engine.recall(outcome=None, tool=None)) == [
+        "explicit_errors",
+        "payment_race_fix",
+        "json_set_fail",
+    ]
+    assert (
+        engine.recall(area="elsewhere")
+        == engine.recall(outcome="nonsense")
+        == engine.recall(error_type="syntax")
+        == []
+    )
 
 
 PATTERNS = (
@@ -165,18 +195,24 @@ def test_a_pattern_means_what_glob_takes_it_for(engine: MemoryEngine, pattern: s
     pattern = pattern.format(root=engine.root)
     wanted = {path for path in glob.glob(pattern, recursive=True) if path.endswith(".json")}  # noqa: PTH207
     assert {memory["_path"] for memory in engine.recall(pattern=pattern)} == wanted
-    assert {memory["_path"] for memory in engine.recall(pattern.removeprefix(f"{engine.root}/"))} == wanted
+    assert {
+        memory["_path"] for memory in engine.recall(pattern.removeprefix(f"{engine.root}/"))
+    } == wanted
 
 
 def test_pattern_and_intent_narrow_each_other(engine: MemoryEngine) -> None:
     for memory in (FAILURE, SUCCESS):
         engine.remember(**memory, area="billing")
-    assert summaries(engine.recall(f"{engine.root}/outcome=success/**/*.json", area="billing")) == ["payment_race_fix"]
+    assert summaries(engine.recall(f"{engine.root}/outcome=success/**/*.json", area="billing")) == [
+        "payment_race_fix"
+    ]
     with pytest.raises(InvalidInputError, match="pattern"):
         engine.recall("../../*.json")
 
 
-def test_a_relative_root_stays_as_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_root_stays_as_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with MemoryEngine() as engine:
         assert engine.root == "agent_brain"
@@ -188,7 +224,7 @@ def test_a_relative_root_stays_as_it_was_given(tmp_path: Path, monkeypatch: pyte
         assert "/*.db*" in (tmp_path / "agent_brain" / ".gitignore").read_text()
 
 
-# --- what cannot be routed --------------------------------------------------------------------------------------
+# --- what cannot be routed ---
 
 
 @pytest.mark.parametrize(
@@ -203,7 +239,9 @@ def test_a_relative_root_stays_as_it_was_given(tmp_path: Path, monkeypatch: pyte
         ({"content": "Odd type", "outcome": ["success"], "tool": 7}, "no_match", "outcome"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_routed_is_kept_aside(engine: MemoryEngine, memory: dict[str, Any], folder: str, reason: str) -> None:
+def test_what_cannot_be_routed_is_kept_aside(
+    engine: MemoryEngine, memory: dict[str, Any], folder: str, reason: str
+) -> None:
     with pytest.warns(IntakeWarning, match=reason):
         path = Path(engine.remember(**memory))
     assert path.parent == Path(engine.root) / "_intake" / folder
@@ -231,7 +269,10 @@ def test_what_cannot_be_routed_is_never_learned_from(engine: MemoryEngine) -> No
 
 def test_strict_refuses_and_keeps_nothing(tmp_path: Path) -> None:
     with MemoryEngine(tmp_path / "brain", strict=True) as engine:
-        with pytest.raises(InvalidInputError, match=r"error_type: '\(absent\)' is not allowed; allowed: one of syntax"):
+        with pytest.raises(
+            InvalidInputError,
+            match=r"error_type: '\(absent\)' is not allowed; allowed: one of syntax",
+        ):
             engine.remember("No error type", "failure", "code_interpreter")
         assert engine.recall() == []
         assert not (tmp_path / "brain" / "_intake").exists()
@@ -274,7 +315,7 @@ def test_author_tags_and_time_are_the_envelope_s(engine: MemoryEngine) -> None:
     assert "/20260131_120000_" in memory["_path"]
 
 
-# --- reflecting and forgetting ------------------------------------------------------------------------------------
+# --- reflecting and forgetting ---
 
 
 def test_reflect_has_the_keys_that_scripts_read(engine: MemoryEngine) -> None:
@@ -288,7 +329,13 @@ def test_reflect_has_the_keys_that_scripts_read(engine: MemoryEngine) -> None:
     assert found["by_tool"] == {"code_interpreter": 7}
     assert found["failure_hotspots"] == [("code_interpreter/runtime", 6)]
     assert found["success_patterns"] == [("code_interpreter/debug", 1)]
-    assert summaries(found["recent"]) == ["explicit_errors", "payment_race_fix", "fail_5", "fail_4", "fail_3"]
+    assert summaries(found["recent"]) == [
+        "explicit_errors",
+        "payment_race_fix",
+        "fail_5",
+        "fail_4",
+        "fail_3",
+    ]
     assert all(Path(memory["_path"]).exists() for memory in found["recent"])
     assert found["insights"]
     assert all(isinstance(sentence, str) for sentence in found["insights"])
@@ -333,18 +380,27 @@ def test_forget_wants_to_be_told_what(engine: MemoryEngine) -> None:
     assert len(engine.recall()) == 1
 
 
-# --- one memory -----------------------------------------------------------------------------------------------------
+# --- one memory ---
 
 
 def test_memory_on_the_same_folder_sees_and_mirrors_the_same(engine: MemoryEngine) -> None:
     engine.remember(**FAILURE)
     with Memory(engine.root) as memory:
-        assert [record.extra["error_type"] for record in memory.browse() if record.kind == "experience"] == ["runtime"]
-        kept = memory.remember("Deployed with a canary first", "success", "conversation", summary="canary")
+        assert [
+            record.extra["error_type"] for record in memory.browse() if record.kind == "experience"
+        ] == ["runtime"]
+        kept = memory.remember(
+            "Deployed with a canary first", "success", "conversation", summary="canary"
+        )
         assert kept.path is not None
-        assert Path(kept.path).parent == Path(engine.root).resolve() / "outcome=success/tool=conversation"
+        assert (
+            Path(kept.path).parent
+            == Path(engine.root).resolve() / "outcome=success/tool=conversation"
+        )
         memory.record_fact("The tree mirrors experiences alone.", "observation")
-        ids = memory.add_many([kept.altered(id="0198c0de-0000-7000-8000-000000000001", content="Once more, in bulk")])
+        ids = memory.add_many(
+            [kept.altered(id="0198c0de-0000-7000-8000-000000000001", content="Once more, in bulk")]
+        )
         assert len(ids) == 1
     assert summaries(engine.recall(tool="conversation")) == ["canary", "canary"]
     assert engine.reflect()["total_memories"] == 3
@@ -385,13 +441,15 @@ def test_archived_memories_leave_the_tree_and_restored_ones_come_back(engine: Me
 
 def test_secrets_do_not_reach_the_files(engine: MemoryEngine) -> None:
     token = "ghp_" + "Zx9" * 12
-    path = engine.remember(f"The call works with {token}", "success", "conversation", summary=f"use {token}", key=token)
+    path = engine.remember(
+        f"The call works with {token}", "success", "conversation", summary=f"use {token}", key=token
+    )
     assert token not in Path(path).read_text()
     assert token.lower() not in path
     assert token not in json.dumps(engine.recall())
 
 
-# --- schemas of one's own --------------------------------------------------------------------------------------------
+# --- schemas of one's own ---
 
 SENSORS = {
     "outcome": {
@@ -404,7 +462,9 @@ SENSORS = {
 def test_a_schema_of_one_s_own(tmp_path: Path) -> None:
     with MemoryEngine(tmp_path / "brain", schema=SENSORS) as engine:
         high = Path(engine.remember("High flight", "success", tool="drone", altitude=150))
-        low = Path(engine.remember("Low flight", "failure", tool="drone", altitude=20, site="Zürich"))
+        low = Path(
+            engine.remember("Low flight", "failure", tool="drone", altitude=20, site="Zürich")
+        )
         plain = Path(engine.remember("Low flight again", "failure", altitude=20))
         assert high.parent == tmp_path / "brain/outcome=success/altitude=gt_100"
         assert low.parent.parent == tmp_path / "brain/outcome=failure/altitude=le_100"
@@ -425,13 +485,25 @@ def test_a_schema_of_one_s_own(tmp_path: Path) -> None:
         MemoryEngine(tmp_path / "other", schema={"a": {}, "b": {}})
 
 
-# --- attacks -----------------------------------------------------------------------------------------------------------
+# --- attacks ---
 
 PIECES = ["..", "/", "\\", "\0", "\n", ":", "~", "%2e%2e%2f", "\uff0e\uff0e\uff0f", "‮", "é", "é", "con",
           "NUL", "aux.json", "A" * 300,
           "\ud800", "$HOME", "`id`", "*", "[a]", "?", "|", ".", " ", "ﬀ", "\u017f", "K", "-rf", "_intake", "outcome=failure",
           "\U0001f4a9", "etc/passwd", "C:", "com1", "lpt9.txt", "\u2028", "\x1b[2J", "x" * 5000]  # fmt: skip
-NAMES = ["outcome", "tool", "summary", "task_type", "error_type", "domain", "reason", "insight_type", "sentiment", "own", "id"]
+NAMES = [
+    "outcome",
+    "tool",
+    "summary",
+    "task_type",
+    "error_type",
+    "domain",
+    "reason",
+    "insight_type",
+    "sentiment",
+    "own",
+    "id",
+]
 
 
 def attacks(count: int, seed: int) -> Iterator[dict[str, Any]]:
@@ -443,7 +515,11 @@ def attacks(count: int, seed: int) -> Iterator[dict[str, Any]]:
         memory = dict(rng.choice(base))
         for name in rng.sample(NAMES, rng.randint(1, 3)):
             text = "".join(rng.choice(PIECES) for _ in range(rng.randint(1, 4)))
-            memory[name] = text if rng.random() < 0.9 else rng.choice([7, -1.5, True, [text], {"a": text}, {text: 1}])
+            memory[name] = (
+                text
+                if rng.random() < 0.9
+                else rng.choice([7, -1.5, True, [text], {"a": text}, {text: 1}])
+            )
         if rng.random() < 0.1:
             memory["".join(rng.choice(PIECES) for _ in range(2)) or "k"] = number
         yield memory
@@ -475,14 +551,20 @@ def test_attacks_on_every_key_stay_inside(tmp_path: Path) -> None:
         assert everything_outside(tmp_path, root) == []
         files = list(root.rglob("*.json"))
         assert len(files) == kept == len(engine.recall())
-        assert all(len(part.encode()) < 200 for path in files for part in path.relative_to(root).parts)
+        assert all(
+            len(part.encode()) < 200 for path in files for part in path.relative_to(root).parts
+        )
         folders = {path.parent.relative_to(root).as_posix() for path in files}
         assert len(folders) == len({folder.casefold() for folder in folders})
         assert engine.sync().left == {}
         assert engine.memory.doctor().ok
 
 
-@given(st.dictionaries(st.sampled_from(NAMES), st.text(max_size=40) | st.integers() | st.none(), max_size=4))
+@given(
+    st.dictionaries(
+        st.sampled_from(NAMES), st.text(max_size=40) | st.integers() | st.none(), max_size=4
+    )
+)
 def test_any_memory_comes_back_or_is_refused(keys: dict[str, Any]) -> None:
     import tempfile
 
@@ -502,7 +584,7 @@ def test_any_memory_comes_back_or_is_refused(keys: dict[str, Any]) -> None:
             assert {**said, "_path": path} == found
 
 
-# --- the documents' own code --------------------------------------------------------------------------------------------
+# --- the documents' own code ---
 
 DOCUMENTS = os.environ.get("HARDWON_SEEDS")
 
@@ -510,7 +592,13 @@ DOCUMENTS = os.environ.get("HARDWON_SEEDS")
 def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "drop_in")}
     return subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
 
 
@@ -548,16 +636,25 @@ def documents() -> list[str]:
 
 
 def snippets(text: str, holding: str) -> list[str]:
-    found = [block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if holding in block]
+    found = [
+        block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if holding in block
+    ]
     assert found, f"a document has no snippet with {holding}"
     return found
 
 
 def lists_of(document: str) -> list[str]:
-    """The expressions and scripts of a document that make lists of memories, each as code that sets `memories`."""
+    """The expressions and scripts of a document that make lists of memories, each as code that sets
+    `memories`.
+    """
     made = []
     for block in re.findall(r"```python\n(.*?)```", document, re.DOTALL):
-        if "MemoryEngine" in block or "'content'" not in block or "TYPE" in block or "str," in block:
+        if (
+            "MemoryEngine" in block
+            or "'content'" not in block
+            or "TYPE" in block
+            or "str," in block
+        ):
             continue
         if block.lstrip().startswith(("#", "[")) and "memories" not in block:
             made.append("memories = (" + block + ")")
@@ -586,11 +683,18 @@ def test_the_documents_own_snippets_run_word_for_word(tmp_path: Path) -> None:
             folder.mkdir()
             if turn and number % 4:
                 continue  # each list through one of the scripts, a few through all
-            done = run(f"{made}\n{script}\nimport json; json.dump(memories, open('made.json', 'w'))", folder)
+            done = run(
+                f"{made}\n{script}\nimport json; json.dump(memories, open('made.json', 'w'))",
+                folder,
+            )
             assert done.returncode == 0, done.stderr
             wanted = json.loads((folder / "made.json").read_text())
             with MemoryEngine(folder / "agent_brain") as engine:
                 found = engine.recall()
-                assert sorted(memory["content"] for memory in found) == sorted(memory["content"] for memory in wanted)
-                assert len(engine.recall(outcome="success")) == sum(memory["outcome"] == "success" for memory in wanted)
+                assert sorted(memory["content"] for memory in found) == sorted(
+                    memory["content"] for memory in wanted
+                )
+                assert len(engine.recall(outcome="success")) == sum(
+                    memory["outcome"] == "success" for memory in wanted
+                )
                 assert not (folder / "agent_brain" / "_intake").exists()

@@ -1,4 +1,6 @@
-"""The same failing fix, again and again: from other processes and agents it is still the same, and the third is blocked."""
+"""The same failing fix, again and again: from other processes and agents it is still the same, and
+the third is blocked.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ WITH_ERROR = {"model": "m", "issue_type": "TIMEOUT", "description": "no answer"}
 WITHOUT = {"model": "m", "issue_type": "ERROR", "description": "It stopped"}
 
 
-def in_another_process(location: Path, number: int, issue: dict[str, Any], good: bool = False) -> str:
+def in_another_process(
+    location: Path, number: int, issue: dict[str, Any], good: bool = False
+) -> str:
     """Asks for advice, says what it was, then tries all the same."""
 
     def work(tell: Any) -> None:
@@ -23,8 +27,16 @@ def in_another_process(location: Path, number: int, issue: dict[str, Any], good:
         if issue is WITH_ERROR:
             told["error_output"] = ERROR.format(10 + number, 8000 + number)
         with Memory(location) as memory:
-            verdict = memory.advise("systemctl restart ollama", issue=told, error=told.get("error_output")).verdict
-            memory.record_fix(told, good, good, fix_commands=["systemctl restart ollama"], author=f"agent {number}")
+            verdict = memory.advise(
+                "systemctl restart ollama", issue=told, error=told.get("error_output")
+            ).verdict
+            memory.record_fix(
+                told,
+                good,
+                good,
+                fix_commands=["systemctl restart ollama"],
+                author=f"agent {number}",
+            )
             tell(verdict.ljust(36))
 
     child = Child.start(work)
@@ -33,7 +45,9 @@ def in_another_process(location: Path, number: int, issue: dict[str, Any], good:
 
 
 @pytest.mark.parametrize("issue", [WITH_ERROR, WITHOUT], ids=["with an error", "without"])
-def test_the_third_identical_attempt_is_blocked_and_a_success_resets_it(tmp_path: Path, issue: dict[str, Any]) -> None:
+def test_the_third_identical_attempt_is_blocked_and_a_success_resets_it(
+    tmp_path: Path, issue: dict[str, Any]
+) -> None:
     location = tmp_path / "brain"
     verdicts = [in_another_process(location, number, issue) for number in range(3)]
     assert verdicts == ["ok", "caution", "blocked"]
@@ -62,7 +76,12 @@ def test_what_is_said_of_an_attempt_stays_one_line(memory: Memory) -> None:
 
 def test_a_failure_that_shows_no_error_is_one_all_the_same(memory: Memory) -> None:
     for _ in range(2):
-        memory.record_trajectory("deploy", [{"action": "make deploy", "observation": "done?"}], 0.0, failure_hash="c0ffee")
+        memory.record_trajectory(
+            "deploy",
+            [{"action": "make deploy", "observation": "done?"}],
+            0.0,
+            failure_hash="c0ffee",
+        )
     assert memory.advise("make deploy").verdict == "blocked"
     memory.record_trajectory("deploy", [{"action": "make deploy", "observation": "done"}], 1.0)
     assert memory.advise("make deploy").failures == 0

@@ -1,4 +1,6 @@
-"""Claude Code's hooks: how they get into its settings and out again, and what they answer to what it says."""
+"""Claude Code's hooks: how they get into its settings and out again, and what they answer to what
+it says.
+"""
 
 from __future__ import annotations
 
@@ -81,19 +83,40 @@ def before(folder: Path, command: str) -> dict[str, Any]:
 
 
 def passed(folder: Path, command: str, stdout: str = "", **more: Any) -> dict[str, Any]:
-    response = {"stdout": stdout, "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False} | more
+    response = {
+        "stdout": stdout,
+        "stderr": "",
+        "interrupted": False,
+        "isImage": False,
+        "noOutputExpected": False,
+    } | more
     return about_bash("PostToolUse", folder, command, tool_response=response, duration_ms=1234)
 
 
-def failed(folder: Path, command: str, error: str = f"Exit code 101\n{COMPILER}", **more: Any) -> dict[str, Any]:
-    return about_bash("PostToolUseFailure", folder, command, error=error, is_interrupt=False, duration_ms=2345) | more
+def failed(
+    folder: Path, command: str, error: str = f"Exit code 101\n{COMPILER}", **more: Any
+) -> dict[str, Any]:
+    return (
+        about_bash(
+            "PostToolUseFailure", folder, command, error=error, is_interrupt=False, duration_ms=2345
+        )
+        | more
+    )
 
 
 def said_to(told: dict[str, Any] | bytes, *options: str) -> subprocess.CompletedProcess[bytes]:
     """As Claude Code runs it."""
     data = told if isinstance(told, bytes) else json.dumps(told).encode()
     done = subprocess.run(
-        [sys.executable, "-m", "hardwon.surfaces.cli.main", "hooks", "run", "claude-code", *options],
+        [
+            sys.executable,
+            "-m",
+            "hardwon.surfaces.cli.main",
+            "hooks",
+            "run",
+            "claude-code",
+            *options,
+        ],
         input=data,
         capture_output=True,
         check=False,
@@ -118,7 +141,9 @@ def answer_to(told: dict[str, Any], *options: str) -> dict[str, Any]:
 
 def at_once_to(told: dict[str, Any], manner: Manner | None = None) -> dict[str, Any]:
     """The same without a process of its own."""
-    said = answer(read_event(io.BytesIO(json.dumps(told).encode())), Chosen(None, None), manner or Manner())
+    said = answer(
+        read_event(io.BytesIO(json.dumps(told).encode())), Chosen(None, None), manner or Manner()
+    )
     found: dict[str, Any] = said["hookSpecificOutput"] if said else {}
     return found
 
@@ -130,14 +155,20 @@ def kept(memory: Callable[[], Memory]) -> list[Trajectory]:
     return [record for record in records if isinstance(record, Trajectory)]
 
 
-# --- what is recorded -------------------------------------------------------------------------------------------------
+# --- what is recorded ---
 
 
-def test_a_command_that_failed_is_recorded_and_warned_of_until_it_works(project: Path, memory: Callable[[], Memory]) -> None:
+def test_a_command_that_failed_is_recorded_and_warned_of_until_it_works(
+    project: Path, memory: Callable[[], Memory]
+) -> None:
     assert answer_to(before(project, "cargo build")) == {}
     assert answer_to(failed(project, "cargo build")) == {}
     (record,) = kept(memory)
-    assert (record.task, record.steps[0].action, record.final_reward) == ("Build the shop", "cargo build", 0.0)
+    assert (record.task, record.steps[0].action, record.final_reward) == (
+        "Build the shop",
+        "cargo build",
+        0.0,
+    )
     assert record.steps[0].observation == f"exit code 101 after 2.3 s\n{COMPILER}"
     source = record.metadata.source
     assert (source.author, source.id, source.type) == ("claude-code", SESSION, "agent_execution")
@@ -153,19 +184,28 @@ def test_a_command_that_failed_is_recorded_and_warned_of_until_it_works(project:
     assert kept(memory)[0].steps[0].observation == "exit code 0 after 1.2 s\nFinished"
 
 
-def test_what_hardwon_run_recorded_is_the_same_command(project: Path, memory: Callable[[], Memory]) -> None:
+def test_what_hardwon_run_recorded_is_the_same_command(
+    project: Path, memory: Callable[[], Memory]
+) -> None:
     run = [sys.executable, "-m", "hardwon.surfaces.cli.main", "run", "--", "sh", "-c", "exit 3"]
     assert subprocess.run(run, check=False, cwd=project / "src").returncode == 3
     assert kept(memory)[0].steps[0].action == "cd src && sh -c 'exit 3'"
-    assert "failed here before" in at_once_to(before(project / "src", "sh -c 'exit 3'"))["additionalContext"]
-    assert "failed here before" in at_once_to(before(project, "cd src && sh -c 'exit 3'"))["additionalContext"]
+    assert (
+        "failed here before"
+        in at_once_to(before(project / "src", "sh -c 'exit 3'"))["additionalContext"]
+    )
+    assert (
+        "failed here before"
+        in at_once_to(before(project, "cd src && sh -c 'exit 3'"))["additionalContext"]
+    )
     assert at_once_to(before(project, "sh -c 'exit 3'")) == {}
 
 
 def test_a_change_of_folder_is_part_of_the_command_wherever_it_leaves_claude(
     project: Path, memory: Callable[[], Memory]
 ) -> None:
-    at_once_to(failed(project / "src", "cd src && npm test"))  # it is there already when the hook is called
+    # it is there already when the hook is called
+    at_once_to(failed(project / "src", "cd src && npm test"))
     at_once_to(failed(project, "cd src; npm test"))
     at_once_to(failed(project, f"cd '{project / 'src'}' && npm test"))
     at_once_to(failed(project / "src", "npm test"))
@@ -178,42 +218,86 @@ def test_a_change_of_folder_is_part_of_the_command_wherever_it_leaves_claude(
     [
         pytest.param(lambda folder: passed(folder, "ls -la && git status"), id="looks"),
         pytest.param(lambda folder: failed(folder, "cat nowhere.txt"), id="looks in vain"),
-        pytest.param(lambda folder: passed(folder, "cat > a.py <<'EOF'\nimport os\nEOF"), id="writes down a file"),
-        pytest.param(lambda folder: passed(folder, "hardwon run -- make"), id="is recorded by hardwon run"),
-        pytest.param(lambda folder: passed(folder, "make", backgroundTaskId="b1"), id="went to the background"),
+        pytest.param(
+            lambda folder: passed(folder, "cat > a.py <<'EOF'\nimport os\nEOF"),
+            id="writes down a file",
+        ),
+        pytest.param(
+            lambda folder: passed(folder, "hardwon run -- make"), id="is recorded by hardwon run"
+        ),
+        pytest.param(
+            lambda folder: passed(folder, "make", backgroundTaskId="b1"),
+            id="went to the background",
+        ),
         pytest.param(lambda folder: passed(folder, "make", interrupted=True), id="was interrupted"),
-        pytest.param(lambda folder: failed(folder, "make", is_interrupt=True), id="was interrupted, as a failure"),
-        pytest.param(lambda folder: failed(folder, "make", "Permission to use Bash has been denied."), id="was not allowed"),
+        pytest.param(
+            lambda folder: failed(folder, "make", is_interrupt=True),
+            id="was interrupted, as a failure",
+        ),
+        pytest.param(
+            lambda folder: failed(folder, "make", "Permission to use Bash has been denied."),
+            id="was not allowed",
+        ),
         pytest.param(lambda folder: failed(folder, "make", "Exit code 0"), id="did not fail"),
-        pytest.param(lambda folder: passed(folder, "make", returnCodeInterpretation="Files differ"), id="said something else"),
-        pytest.param(lambda folder: passed(folder, "make | tail", "Error: it broke"), id="nobody knows"),
-        pytest.param(lambda folder: passed(folder, "echo " + "x" * limits.AGENT_COMMAND_CHARS_MAX), id="is endless"),
-        pytest.param(lambda folder: passed(folder, "make") | {"tool_name": "Write"}, id="is another tool"),
-        pytest.param(lambda folder: passed(folder, "make") | {"tool_response": 7}, id="has another shape"),
+        pytest.param(
+            lambda folder: passed(folder, "make", returnCodeInterpretation="Files differ"),
+            id="said something else",
+        ),
+        pytest.param(
+            lambda folder: passed(folder, "make | tail", "Error: it broke"), id="nobody knows"
+        ),
+        pytest.param(
+            lambda folder: passed(folder, "echo " + "x" * limits.AGENT_COMMAND_CHARS_MAX),
+            id="is endless",
+        ),
+        pytest.param(
+            lambda folder: passed(folder, "make") | {"tool_name": "Write"}, id="is another tool"
+        ),
+        pytest.param(
+            lambda folder: passed(folder, "make") | {"tool_response": 7}, id="has another shape"
+        ),
         pytest.param(lambda folder: passed(folder, "  \n "), id="is empty"),
         pytest.param(lambda folder: event("Stop", folder), id="is another event"),
     ],
 )
-def test_what_is_not_recorded(project: Path, memory: Callable[[], Memory], told: Callable[[Path], dict[str, Any]]) -> None:
+def test_what_is_not_recorded(
+    project: Path, memory: Callable[[], Memory], told: Callable[[Path], dict[str, Any]]
+) -> None:
     assert at_once_to(told(project)) == {}
     assert kept(memory) == []
 
 
-def test_one_that_goes_to_the_background_is_not_recorded(project: Path, memory: Callable[[], Memory]) -> None:
+def test_one_that_goes_to_the_background_is_not_recorded(
+    project: Path, memory: Callable[[], Memory]
+) -> None:
     told = passed(project, "make")
     told["tool_input"]["run_in_background"] = True
     assert at_once_to(told) == {}
     assert kept(memory) == []
 
 
-def test_tests_in_a_pipe_are_judged_by_what_they_print(project: Path, memory: Callable[[], Memory]) -> None:
+def test_tests_in_a_pipe_are_judged_by_what_they_print(
+    project: Path, memory: Callable[[], Memory]
+) -> None:
     command = "pytest -q 2>&1 | tail -5"
-    at_once_to(passed(project, command, "FAILED tests/test_a.py::test_b - AssertionError: no\n1 failed in 0.1s"))
+    at_once_to(
+        passed(
+            project,
+            command,
+            "FAILED tests/test_a.py::test_b - AssertionError: no\n1 failed in 0.1s",
+        )
+    )
     (record,) = kept(memory)
     assert (record.final_reward, record.metadata.source.type) == (0.0, "test_result")
     assert not record.steps[0].observation.startswith("exit code")
     for _ in range(2):
-        at_once_to(passed(project, command, "FAILED tests/test_a.py::test_b - AssertionError: no\n1 failed in 0.1s"))
+        at_once_to(
+            passed(
+                project,
+                command,
+                "FAILED tests/test_a.py::test_b - AssertionError: no\n1 failed in 0.1s",
+            )
+        )
     warned = at_once_to(before(project, command), Manner("deny"))
     assert list(warned) == ["hookEventName", "additionalContext"]
     assert warned["additionalContext"].endswith(
@@ -223,7 +307,9 @@ def test_tests_in_a_pipe_are_judged_by_what_they_print(project: Path, memory: Ca
     assert at_once_to(before(project, command)) == {}
 
 
-def test_secrets_and_endless_output_are_not_kept(project: Path, memory: Callable[[], Memory]) -> None:
+def test_secrets_and_endless_output_are_not_kept(
+    project: Path, memory: Callable[[], Memory]
+) -> None:
     secret = "ghp_" + "a1B2c3D4e5" * 4
     output = f"GITHUB_TOKEN={secret}\n" + "line\n" * 100_000 + f"token {secret}"
     done = said_to(failed(project, f"GITHUB_TOKEN={secret} make deploy", f"Exit code 2\n{output}"))
@@ -231,10 +317,15 @@ def test_secrets_and_endless_output_are_not_kept(project: Path, memory: Callable
     (record,) = kept(memory)
     assert secret not in record.to_json()
     assert "[REDACTED" in record.to_json()
-    assert len(record.steps[0].observation) < limits.FAILURE_HEAD_CHARS + limits.FAILURE_TAIL_CHARS + 200
+    assert (
+        len(record.steps[0].observation)
+        < limits.FAILURE_HEAD_CHARS + limits.FAILURE_TAIL_CHARS + 200
+    )
 
 
-def test_what_a_session_recorded_is_found_beside_each_other(project: Path, memory: Callable[[], Memory]) -> None:
+def test_what_a_session_recorded_is_found_beside_each_other(
+    project: Path, memory: Callable[[], Memory]
+) -> None:
     at_once_to(failed(project, "cargo build"))
     at_once_to(passed(project, "make") | {"session_id": "../../etc\n"})
     at_once_to(passed(project, "make") | {"session_id": 7})
@@ -243,10 +334,12 @@ def test_what_a_session_recorded_is_found_beside_each_other(project: Path, memor
     assert len({first, second, third}) == 3  # what is no id of a session becomes one of its own
 
 
-# --- what is said before a command ------------------------------------------------------------------------------------
+# --- what is said before a command ---
 
 
-@pytest.mark.parametrize(("option", "decision"), [((), None), (("--ask-blocked",), "ask"), (("--deny-blocked",), "deny")])
+@pytest.mark.parametrize(
+    ("option", "decision"), [((), None), (("--ask-blocked",), "ask"), (("--deny-blocked",), "deny")]
+)
 def test_what_failed_twice_the_same_way(
     project: Path, memory: Callable[[], Memory], option: tuple[str, ...], decision: str | None
 ) -> None:
@@ -260,13 +353,17 @@ def test_what_failed_twice_the_same_way(
     assert len(kept(memory)) == 2
 
 
-# --- when work starts -------------------------------------------------------------------------------------------------
+# --- when work starts ---
 
 
-def test_a_prompt_gets_what_is_known_about_it_within_the_budget(project: Path, memory: Callable[[], Memory]) -> None:
+def test_a_prompt_gets_what_is_known_about_it_within_the_budget(
+    project: Path, memory: Callable[[], Memory]
+) -> None:
     with memory() as opened:
         for number in range(20):
-            opened.record_fact(f"The checkout page times out when the tax service {number} is cold.", "decision")
+            opened.record_fact(
+                f"The checkout page times out when the tax service {number} is cold.", "decision"
+            )
     told = event("UserPromptSubmit", project, prompt="why does the checkout page time out?")
     context = answer_to(told)["additionalContext"]
     assert context.startswith("<hardwon-memory ")
@@ -280,16 +377,20 @@ def test_a_prompt_gets_what_is_known_about_it_within_the_budget(project: Path, m
 
 
 @pytest.mark.parametrize("source", ["startup", "resume", "clear", "compact"])
-def test_a_session_starts_with_what_the_branch_is_about(project: Path, memory: Callable[[], Memory], source: str) -> None:
+def test_a_session_starts_with_what_the_branch_is_about(
+    project: Path, memory: Callable[[], Memory], source: str
+) -> None:
     with memory() as opened:
         opened.record_fact("The login needs a warm token cache.", "decision")
     told = event("SessionStart", project, source=source, model="claude-sonnet-4-6")
     assert at_once_to(told) == {}  # on the main branch nobody has said what it is about
-    subprocess.run(["git", "checkout", "-q", "-b", "fix/login-token_cache"], check=True, cwd=project)
+    subprocess.run(
+        ["git", "checkout", "-q", "-b", "fix/login-token_cache"], check=True, cwd=project
+    )
     assert "warm token cache" in at_once_to(told)["additionalContext"]
 
 
-# --- the memory -------------------------------------------------------------------------------------------------------
+# --- the memory ---
 
 
 def test_no_memory_is_made_unless_that_was_said(project: Path, tmp_path: Path) -> None:
@@ -311,14 +412,18 @@ def test_no_memory_is_made_unless_that_was_said(project: Path, tmp_path: Path) -
     assert (tmp_path / "data" / "hardwon" / "memory.db").exists()  # none upward: the user's own
 
 
-def test_the_folder_that_claude_is_in_decides(project: Path, memory: Callable[[], Memory], tmp_path: Path) -> None:
+def test_the_folder_that_claude_is_in_decides(
+    project: Path, memory: Callable[[], Memory], tmp_path: Path
+) -> None:
     os.chdir(tmp_path)
     assert answer_to(failed(project / "src", "make")) == {}
     assert [each.steps[0].action for each in kept(memory)] == ["cd src && make"]
     assert kept(memory)[0].metadata.project_id == "shop"
 
 
-def test_a_memory_that_is_broken_or_busy_stops_nobody(project: Path, memory: Callable[[], Memory]) -> None:
+def test_a_memory_that_is_broken_or_busy_stops_nobody(
+    project: Path, memory: Callable[[], Memory]
+) -> None:
     at_once_to(failed(project, "make"))
     holder = apsw.Connection(str(project / ".hardwon" / "memory.db"))
     holder.execute("BEGIN IMMEDIATE")
@@ -329,14 +434,20 @@ def test_a_memory_that_is_broken_or_busy_stops_nobody(project: Path, memory: Cal
     holder.execute("ROLLBACK")
     holder.close()
     assert len(kept(memory)) == 1
-    (project / ".hardwon" / "memory.db").write_bytes(b"this is no database, but it is long enough to be taken for one" * 100)
-    for told in (before(project, "make"), failed(project, "make"), event("UserPromptSubmit", project, prompt="why")):
+    (project / ".hardwon" / "memory.db").write_bytes(
+        b"this is no database, but it is long enough to be taken for one" * 100
+    )
+    for told in (
+        before(project, "make"),
+        failed(project, "make"),
+        event("UserPromptSubmit", project, prompt="why"),
+    ):
         done = said_to(told)
         assert done.stdout == b""
         assert done.stderr.startswith(b"hardwon: ")
 
 
-# --- what nobody expects ----------------------------------------------------------------------------------------------
+# --- what nobody expects ---
 
 
 @pytest.mark.parametrize(
@@ -351,18 +462,25 @@ def test_a_memory_that_is_broken_or_busy_stops_nobody(project: Path, memory: Cal
         b"[" * 100_000,
         b'{"a":' * 100_000,
         b'{"hook_event_name": ["PreToolUse"], "cwd": 7}',
-        b'{"hook_event_name": "PostToolUse", "cwd": "/\\u0000", "tool_name": "Bash", "tool_input": {"command": "\\ud800"}}',
-        b'{"hook_event_name": "PreToolUse", "prompt": "' + b"x" * limits.AGENT_HOOK_INPUT_BYTES_MAX + b'"}',
+        b'{"hook_event_name": "PostToolUse", "cwd": "/\\u0000", "tool_name": "Bash", "tool_input": '
+        b'{"command": "\\ud800"}}',
+        b'{"hook_event_name": "PreToolUse", "prompt": "'
+        + b"x" * limits.AGENT_HOOK_INPUT_BYTES_MAX
+        + b'"}',
     ],
     ids=lambda data: repr(data[:20]),
 )
-def test_what_is_no_event_is_ignored(project: Path, memory: Callable[[], Memory], data: bytes) -> None:
+def test_what_is_no_event_is_ignored(
+    project: Path, memory: Callable[[], Memory], data: bytes
+) -> None:
     done = said_to(data)
     assert (done.stdout, done.stderr) == (b"", b"")
     assert kept(memory) == []
 
 
-def test_a_folder_that_is_gone_and_half_a_character(project: Path, memory: Callable[[], Memory]) -> None:
+def test_a_folder_that_is_gone_and_half_a_character(
+    project: Path, memory: Callable[[], Memory]
+) -> None:
     told = failed(project, "make \ud800 \x00 now", "Exit code 1\nno rule to make target \ud800") | {
         "cwd": str(project / "gone")
     }
@@ -375,7 +493,9 @@ def test_a_folder_that_is_gone_and_half_a_character(project: Path, memory: Calla
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 KEYS = (
@@ -391,11 +511,19 @@ KEYS = (
     "duration_ms",
 )
 INSIDE = st.dictionaries(
-    st.sampled_from(["command", "description", "run_in_background", "stdout", "stderr", "interrupted"]), ANYTHING, max_size=4
+    st.sampled_from(
+        ["command", "description", "run_in_background", "stdout", "stderr", "interrupted"]
+    ),
+    ANYTHING,
+    max_size=4,
 )
 
 
-@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(
     name=st.sampled_from([*EVENTS, "Stop"]),
     tool=st.sampled_from(["Bash", "Write"]),
@@ -410,7 +538,7 @@ def test_whatever_an_event_holds_the_answer_has_the_shape_of_one(
     json.dumps(said).encode()
 
 
-# --- lines of a shell -------------------------------------------------------------------------------------------------
+# --- lines of a shell ---
 
 
 @pytest.mark.parametrize(
@@ -469,7 +597,7 @@ def test_no_line_is_too_odd_to_look_at(line: str) -> None:
     assert isinstance(only_looks(line) or exit_code_tells(line), bool)
 
 
-# --- into the settings and out again ----------------------------------------------------------------------------------
+# --- into the settings and out again ---
 
 FOREIGN = """{
     "permissions": {"allow": ["Bash(ls:*)"], "deny": []},
@@ -503,7 +631,16 @@ def test_there_and_away_in_a_project_without_settings(project: Path) -> None:
     assert list(made) == list(EVENTS)
     assert [groups[0].get("matcher") for groups in made.values()] == list(EVENTS.values())
     assert made["PreToolUse"] == [
-        {"matcher": "Bash", "hooks": [{"type": "command", "command": "hardwon hooks run claude-code || true", "timeout": 10}]}
+        {
+            "matcher": "Bash",
+            "hooks": [
+                {
+                    "type": "command",
+                    "command": "hardwon hooks run claude-code || true",
+                    "timeout": 10,
+                }
+            ],
+        }
     ]
     mask = os.umask(0)
     os.umask(mask)
@@ -542,17 +679,27 @@ def test_ours_is_known_wherever_somebody_moved_it(project: Path) -> None:
     file = project / ".claude" / "settings.json"
     hooks("install", "claude-code")
     now = json.loads(file.read_text())
-    moved = now["hooks"].pop("PreToolUse")[0]["hooks"][0] | {"command": "nice -n 5 hardwon hooks run claude-code --budget 50"}
-    now["hooks"]["PreToolUse"] = [{"matcher": "Bash|Edit", "hooks": [{"type": "command", "command": "mine.sh"}, moved]}]
+    moved = now["hooks"].pop("PreToolUse")[0]["hooks"][0] | {
+        "command": "nice -n 5 hardwon hooks run claude-code --budget 50"
+    }
+    now["hooks"]["PreToolUse"] = [
+        {"matcher": "Bash|Edit", "hooks": [{"type": "command", "command": "mine.sh"}, moved]}
+    ]
     now["hooks"]["Notification"] = [{"hooks": [moved]}]
     file.write_text(json.dumps(now))
-    assert "SessionStart, UserPromptSubmit, PreToolUse, PostToolUse" in hooks("status", "claude-code")
+    assert "SessionStart, UserPromptSubmit, PreToolUse, PostToolUse" in hooks(
+        "status", "claude-code"
+    )
     hooks("install", "claude-code", "--deny-blocked")
     again = json.loads(file.read_text())["hooks"]["PreToolUse"]
     assert len(again) == 1
     assert again[0]["hooks"][1]["command"] == "hardwon hooks run claude-code --deny-blocked || true"
     hooks("remove", "claude-code")
-    left = {"PreToolUse": [{"matcher": "Bash|Edit", "hooks": [{"type": "command", "command": "mine.sh"}]}]}
+    left = {
+        "PreToolUse": [
+            {"matcher": "Bash|Edit", "hooks": [{"type": "command", "command": "mine.sh"}]}
+        ]
+    }
     assert json.loads(file.read_text()) == {"hooks": left}
 
 
@@ -607,7 +754,10 @@ def test_links_and_what_is_no_file(project: Path, tmp_path: Path) -> None:
     assert ".claude is not a folder" in hooks("install", "claude-code", code=1)
 
 
-@pytest.mark.parametrize("text", ["\ufeff{}", '{\r\n\t"a": 1\r\n}\r\n', '{"a": "\\ud800"}', "", "\n", '{"a": 1, "b": 2}\n'])
+@pytest.mark.parametrize(
+    "text",
+    ["\ufeff{}", '{\r\n\t"a": 1\r\n}\r\n', '{"a": "\\ud800"}', "", "\n", '{"a": 1, "b": 2}\n'],
+)
 def test_a_file_stays_written_as_it_was(project: Path, text: str) -> None:
     file = project / ".claude" / "settings.json"
     file.parent.mkdir()
@@ -626,12 +776,18 @@ def test_a_file_stays_written_as_it_was(project: Path, text: str) -> None:
 
 def test_whose_settings_and_which_program(project: Path, tmp_path: Path) -> None:
     hooks("install", "claude-code", "--user", "--make-memory", "--budget", "200")
-    own = json.loads((tmp_path / "home" / ".claude" / "settings.json").read_text())["hooks"]["SessionStart"][0]["hooks"][0]
+    own = json.loads((tmp_path / "home" / ".claude" / "settings.json").read_text())["hooks"][
+        "SessionStart"
+    ][0]["hooks"][0]
     program = Path(sys.executable).with_name("hardwon")
     assert own["command"] == f"{program} hooks run claude-code --make-memory --budget 200 || true"
-    said = at_once("--memory", "some where", "--project", "it's", "hooks", "install", "claude-code", "--local")
+    said = at_once(
+        "--memory", "some where", "--project", "it's", "hooks", "install", "claude-code", "--local"
+    )
     assert "also installed in" in said.stderr
-    local = json.loads((project / ".claude" / "settings.local.json").read_text())["hooks"]["SessionStart"][0]["hooks"][0]
+    local = json.loads((project / ".claude" / "settings.local.json").read_text())["hooks"][
+        "SessionStart"
+    ][0]["hooks"][0]
     words = shlex.split(local["command"])
     assert words[:5] == [str(program), "--memory", str(project / "some where"), "--project", "it's"]
     told = answered("hooks", "status", "claude-code")["hooks"]
@@ -644,7 +800,9 @@ def test_whose_settings_and_which_program(project: Path, tmp_path: Path) -> None
     assert "still" not in hooks("remove", "claude-code", "--user")
 
 
-def test_what_is_wrong_with_other_settings_is_no_reason_not_to_install(project: Path, tmp_path: Path) -> None:
+def test_what_is_wrong_with_other_settings_is_no_reason_not_to_install(
+    project: Path, tmp_path: Path
+) -> None:
     other = tmp_path / "home" / ".claude" / "settings.json"
     other.parent.mkdir(parents=True)
     other.write_text("{not json")
@@ -652,13 +810,20 @@ def test_what_is_wrong_with_other_settings_is_no_reason_not_to_install(project: 
     assert "not plain JSON" in hooks("status", "claude-code", code=1)
     assert other.read_text() == "{not json"
     moved = json.loads((project / ".claude" / "settings.json").read_text())
-    moved["hooks"]["PreToolUse"][0]["hooks"][0]["command"] = f"LANG=C {sys.executable} x hooks run claude-code"
+    moved["hooks"]["PreToolUse"][0]["hooks"][0]["command"] = (
+        f"LANG=C {sys.executable} x hooks run claude-code"
+    )
     (project / ".claude" / "settings.json").write_text(json.dumps(moved))
-    found = {each.event: each.found for each in claude_code.status(project / ".claude" / "settings.json", project)}
+    found = {
+        each.event: each.found
+        for each in claude_code.status(project / ".claude" / "settings.json", project)
+    }
     assert found["PreToolUse"]
 
 
-def test_a_program_inside_the_project_is_named_by_its_place_in_there(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_inside_the_project_is_named_by_its_place_in_there(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scripts = project / ".venv" / "bin"
     scripts.mkdir(parents=True)
     (scripts / "hardwon").write_text("#!/bin/sh\n")
@@ -679,7 +844,10 @@ def test_a_program_inside_the_project_is_named_by_its_place_in_there(project: Pa
 def test_a_dry_run_prints_and_changes_nothing(project: Path) -> None:
     done = at_once("hooks", "install", "claude-code", "--dry-run", "--ask-blocked")
     assert done.exit_code == 0
-    assert "--ask-blocked || true" in json.loads(done.stdout)["hooks"]["PostToolUse"][0]["hooks"][0]["command"]
+    assert (
+        "--ask-blocked || true"
+        in json.loads(done.stdout)["hooks"]["PostToolUse"][0]["hooks"][0]["command"]
+    )
     assert not (project / ".claude").exists()
 
 
@@ -710,7 +878,9 @@ def test_the_installed_command_as_a_shell_runs_it(
     programs = tmp_path / "bin"
     programs.mkdir()
     ours = programs / "hardwon"
-    ours.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hardwon.surfaces.cli.main "$@"\n')
+    ours.write_text(
+        f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hardwon.surfaces.cli.main "$@"\n'
+    )
     ours.chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}/usr/bin{os.pathsep}/bin")
     assert "cannot be found" not in hooks("install", "claude-code")
@@ -718,11 +888,23 @@ def test_the_installed_command_as_a_shell_runs_it(
 
     def ran(told: dict[str, Any]) -> subprocess.CompletedProcess[str]:
         command = made[told["hook_event_name"]][0]["hooks"][0]["command"]
-        return subprocess.run(["/bin/sh", "-c", command], input=json.dumps(told), capture_output=True, text=True, check=False)
+        return subprocess.run(
+            ["/bin/sh", "-c", command],
+            input=json.dumps(told),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
     assert (ran(failed(project, "make")).returncode, len(kept(memory))) == (0, 1)
-    assert "failed here before" in json.loads(ran(before(project, "make")).stdout)["hookSpecificOutput"]["additionalContext"]
-    ours.write_text("#!/bin/sh\necho wrong usage >&2\nexit 2\n")  # to Claude Code that would mean: do not allow it
+    assert (
+        "failed here before"
+        in json.loads(ran(before(project, "make")).stdout)["hookSpecificOutput"][
+            "additionalContext"
+        ]
+    )
+    # to Claude Code that would mean: do not allow it
+    ours.write_text("#!/bin/sh\necho wrong usage >&2\nexit 2\n")
     assert ran(before(project, "make")).returncode == 0
     ours.unlink()
     assert ran(before(project, "make")).returncode == 0
@@ -735,33 +917,54 @@ JSON_VALUES = st.recursive(
     | st.integers(-(10**20), 10**20)
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=6,
 )
-ENTRIES = st.fixed_dictionaries({"type": st.just("command"), "command": st.text(max_size=12)}) | JSON_VALUES
+ENTRIES = (
+    st.fixed_dictionaries({"type": st.just("command"), "command": st.text(max_size=12)})
+    | JSON_VALUES
+)
 GROUPS = (
-    st.fixed_dictionaries({"hooks": st.lists(ENTRIES, max_size=3)}, optional={"matcher": st.text(max_size=5)}) | JSON_VALUES
-)
-FILES = st.dictionaries(st.text(max_size=6).filter(lambda key: key != "hooks"), JSON_VALUES, max_size=4).flatmap(
-    lambda others: st.dictionaries(st.sampled_from([*EVENTS, "Stop", "x"]), st.lists(GROUPS, max_size=3), max_size=4).map(
-        lambda found: others | ({"hooks": found} if found else {})
+    st.fixed_dictionaries(
+        {"hooks": st.lists(ENTRIES, max_size=3)}, optional={"matcher": st.text(max_size=5)}
     )
+    | JSON_VALUES
+)
+FILES = st.dictionaries(
+    st.text(max_size=6).filter(lambda key: key != "hooks"), JSON_VALUES, max_size=4
+).flatmap(
+    lambda others: st.dictionaries(
+        st.sampled_from([*EVENTS, "Stop", "x"]), st.lists(GROUPS, max_size=3), max_size=4
+    ).map(lambda found: others | ({"hooks": found} if found else {}))
 )
 
 
-@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(200),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(FILES, st.sampled_from([None, 1, 2, 4, "\t"]), st.booleans())
-def test_whatever_the_settings_hold_comes_back(tmp_path: Path, held: dict[str, Any], indent: Any, ascii_only: bool) -> None:
+def test_whatever_the_settings_hold_comes_back(
+    tmp_path: Path, held: dict[str, Any], indent: Any, ascii_only: bool
+) -> None:
     file = tmp_path / "claude" / "settings.json"
     file.parent.mkdir(exist_ok=True)
     text = json.dumps(held, indent=indent, ensure_ascii=ascii_only)
     file.write_bytes(text.encode(errors="surrogatepass" if ascii_only else "replace"))
     held = json.loads(file.read_bytes())
-    empty = {event for event, groups in held.get("hooks", {}).items() if not groups and event in EVENTS}
+    empty = {
+        event for event, groups in held.get("hooks", {}).items() if not groups and event in EVENTS
+    }
     assert claude_code.install(file, "hardwon hooks run claude-code || true")
     assert all(each.command for each in claude_code.status(file, tmp_path))
     assert not claude_code.install(file, "hardwon hooks run claude-code || true")
-    assert claude_code.planned(file, "hardwon hooks run claude-code || true").encode() == file.read_bytes()
+    assert (
+        claude_code.planned(file, "hardwon hooks run claude-code || true").encode()
+        == file.read_bytes()
+    )
     assert claude_code.remove(file)
     for event_name in empty:  # an empty list of ours is not told from one that was there
         del held["hooks"][event_name]
@@ -774,7 +977,9 @@ def test_whatever_the_settings_hold_comes_back(tmp_path: Path, held: dict[str, A
     file.unlink(missing_ok=True)
 
 
-def test_a_disk_that_cannot_be_written_is_told(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_cannot_be_written_is_told(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = project / ".claude" / "settings.json"
     file.parent.mkdir()
     file.write_text(FOREIGN)

@@ -1,4 +1,6 @@
-"""The command line, as a shell sees it: what it prints, where, with which exit code, and never a traceback."""
+"""The command line, as a shell sees it: what it prints, where, with which exit code, and never a
+traceback.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,7 @@ FAILURE = ("--outcome", "failure", "--tool", "code_interpreter", "--error-type",
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 
-# --- the main paths, as processes -------------------------------------------------------------------------------------
+# --- the main paths, as processes ---
 
 
 def test_the_installed_command_tells_its_version() -> None:
@@ -65,7 +67,9 @@ def test_the_installed_command_tells_its_version() -> None:
 
 
 def test_what_is_remembered_is_recalled() -> None:
-    kept = hardwon_does("remember", "KeyError 'id' in login.py", *FAILURE, "--tag", "auth", "--key", "service=web")
+    kept = hardwon_does(
+        "remember", "KeyError 'id' in login.py", *FAILURE, "--tag", "auth", "--key", "service=web"
+    )
     assert (kept.returncode, kept.stderr) == (0, "")
     record_id = kept.stdout.split()[0]
     found = hardwon_does("recall", "login KeyError")
@@ -84,13 +88,31 @@ def test_what_is_remembered_is_recalled() -> None:
 
 
 def test_a_text_can_come_from_standard_input() -> None:
-    kept = hardwon_does("remember", "-", "--outcome", "learning", "--insight-type", "fact", "--json", stdin="Zwölf Boxkämpfer")
+    kept = hardwon_does(
+        "remember",
+        "-",
+        "--outcome",
+        "learning",
+        "--insight-type",
+        "fact",
+        "--json",
+        stdin="Zwölf Boxkämpfer",
+    )
     assert json.loads(kept.stdout)["record"]["content"] == "Zwölf Boxkämpfer"
     assert kept.stdout.isascii()
 
 
 def test_an_error_is_one_line_with_its_remedy_and_no_traceback() -> None:
-    done = hardwon_does("remember", "x", "--outcome", "failure", "--tool", "code_interpreter", "--error-type", "odd\x1b[2J")
+    done = hardwon_does(
+        "remember",
+        "x",
+        "--outcome",
+        "failure",
+        "--tool",
+        "code_interpreter",
+        "--error-type",
+        "odd\x1b[2J",
+    )
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("hardwon: error_type: ")
     assert "one of syntax, runtime, logic, timeout" in done.stderr
@@ -123,10 +145,15 @@ def test_a_full_disk_is_told_in_one_line() -> None:
     with Path("/dev/full").open("wb") as full:
         command = [sys.executable, "-m", "hardwon.surfaces.cli.main", "stats"]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
-    assert (done.returncode, done.stderr) == (1, b"hardwon: cannot write the output: No space left on device\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        b"hardwon: cannot write the output: No space left on device\n",
+    )
 
 
-@pytest.mark.parametrize("asked", [("--help",), ("tokens", "--help"), ("--show-completion", "bash")])
+@pytest.mark.parametrize(
+    "asked", [("--help",), ("tokens", "--help"), ("--show-completion", "bash")]
+)
 def test_so_it_is_where_typer_writes(asked: tuple[str, ...]) -> None:
     with Path("/dev/full").open("wb") as full:
         command = [sys.executable, "-m", "hardwon.surfaces.cli.main", *asked]
@@ -143,11 +170,16 @@ def test_without_standard_output_the_work_is_done_all_the_same() -> None:
     assert answered("stats")["records"] == 1
 
 
-@pytest.mark.parametrize(("asked", "code"), [("remember - --outcome failure --tool unknown", 1), ("mcp", 0), ("forget x", 0)])
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [("remember - --outcome failure --tool unknown", 1), ("mcp", 0), ("forget x", 0)],
+)
 def test_without_standard_input_there_is_nothing_to_read(asked: str, code: int) -> None:
     hardwon_does("init")
     command = f"{shlex.quote(sys.executable)} -m hardwon.surfaces.cli.main {asked} <&-"
-    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        ["sh", "-c", command], capture_output=True, text=True, check=False, timeout=60
+    )
     assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
 
 
@@ -159,7 +191,8 @@ def test_an_interrupt_ends_it_with_130_and_no_traceback() -> None:
         stderr=subprocess.PIPE,
     ) as process:
         assert process.stdin
-        process.stdin.write(b"x" * 100_000)  # more than a pipe holds: once it is written, the command reads
+        # more than a pipe holds: once it is written, the command reads
+        process.stdin.write(b"x" * 100_000)
         process.stdin.flush()
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130
@@ -202,13 +235,15 @@ def test_an_output_that_cannot_show_blocks_gets_ascii() -> None:
     assert r"gr\xf6\xdfe" in hardwon_does("recall", "größe", PYTHONIOENCODING="ascii").stdout
 
 
-# --- every command ----------------------------------------------------------------------------------------------------
+# --- every command ---
 
 
 def test_the_help_groups_every_command() -> None:
     text = at_once("--help").stdout
     groups = re.findall(r"^([A-Z][\w. ]+):\n((?:  .*\n)+)", text, re.MULTILINE)
-    listed = [row.split()[0] for title, rows in groups if title != "Options" for row in rows.splitlines()]
+    listed = [
+        row.split()[0] for title, rows in groups if title != "Options" for row in rows.splitlines()
+    ]
     assert sorted(listed) == sorted({name.split()[0] for name in COMMANDS})
     titles = [title for title, _ in groups if title != "Options"]
     assert titles == [
@@ -223,7 +258,16 @@ def test_the_help_groups_every_command() -> None:
         "For scripts written for memory.sh",
     ]
     assert "Exit codes: 0 all is well, 1 an error" in text
-    assert listed[:8] == ["init", "remember", "record", "recall", "context", "advise", "run", "credit"]
+    assert listed[:8] == [
+        "init",
+        "remember",
+        "record",
+        "recall",
+        "context",
+        "advise",
+        "run",
+        "credit",
+    ]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -233,17 +277,26 @@ def test_every_command_explains_itself_and_is_documented(command: str) -> None:
     assert "Examples:\n" in done.stdout
     section = section_of(command)
     for option in re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", done.stdout, re.MULTILINE):
-        assert option in ("--help", "--json") or f"`{option}" in section, f"docs/cli.md does not tell {command} {option}"
+        assert option in ("--help", "--json") or f"`{option}" in section, (
+            f"docs/cli.md does not tell {command} {option}"
+        )
 
 
 def test_every_page_of_commands_is_about_one_that_exists() -> None:
-    assert sorted(re.findall(r"^### ([\w-]+)$", PAGE, re.MULTILINE)) == sorted({name.split()[0] for name in COMMANDS})
+    assert sorted(re.findall(r"^### ([\w-]+)$", PAGE, re.MULTILINE)) == sorted(
+        {name.split()[0] for name in COMMANDS}
+    )
 
 
 def fill() -> None:
     with Memory("brain") as memory:
         for number in range(12):
-            memory.remember(f"the parser failed on line {number}", "failure", "code_interpreter", error_type="runtime")
+            memory.remember(
+                f"the parser failed on line {number}",
+                "failure",
+                "code_interpreter",
+                error_type="runtime",
+            )
         for number in range(4):
             memory.remember(f"the parser works for case {number}", "success", "conversation")
 
@@ -267,7 +320,12 @@ def test_hotspots() -> None:
     assert "75%  12  failure/code_interpreter/runtime" in at_once("hotspots").stdout
     (spot,) = answered("hotspots", "--share", "0.5")
     path = "outcome=failure/tool=code_interpreter/error_type=runtime"
-    assert spot == {"area": "failure/code_interpreter/runtime", "path": path, "count": 12, "share": 0.75}
+    assert spot == {
+        "area": "failure/code_interpreter/runtime",
+        "path": path,
+        "count": 12,
+        "share": 0.75,
+    }
 
 
 def test_reflection() -> None:
@@ -293,20 +351,32 @@ def test_a_memory_gets_a_tree_that_follows_its_files() -> None:
     assert told.exit_code == 0
     assert re.search(r"^hardwon: left alone: outcome=failure/.*\.json: ", told.stderr, re.MULTILINE)
     kept = answered("remember", "the parser hangs", *FAILURE)
-    assert Path(kept["path"]).parent == Path("brain/outcome=failure/tool=code_interpreter/error_type=runtime").resolve()
-
-
-@pytest.mark.parametrize(("name", "form"), [("m.jsonl", "jsonl"), ("m.json", "json"), ("m.py", "python"), ("m", "jsonl")])
-def test_a_data_set_is_made_checked_and_loaded(name: str, form: str) -> None:
-    made = at_once("generate", "60", "--seed", "5", "--sessions", "--start", "2026-01-05", "-o", name)
-    assert (made.exit_code, made.output) == (0, f"60 memories written to {name}\n")
-    assert at_once("generate", "60", "--seed", "5", "--sessions", "--start", "2026-01-05", "--format", form).stdout == (
-        Path(name).read_text()
+    assert (
+        Path(kept["path"]).parent
+        == Path("brain/outcome=failure/tool=code_interpreter/error_type=runtime").resolve()
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "form"), [("m.jsonl", "jsonl"), ("m.json", "json"), ("m.py", "python"), ("m", "jsonl")]
+)
+def test_a_data_set_is_made_checked_and_loaded(name: str, form: str) -> None:
+    made = at_once(
+        "generate", "60", "--seed", "5", "--sessions", "--start", "2026-01-05", "-o", name
+    )
+    assert (made.exit_code, made.output) == (0, f"60 memories written to {name}\n")
+    assert at_once(
+        "generate", "60", "--seed", "5", "--sessions", "--start", "2026-01-05", "--format", form
+    ).stdout == (Path(name).read_text())
     assert at_once("validate", name).stdout.startswith("60 memories: 0 errors, 0 warnings\n")
     assert at_once("load", name, "--dry-run").exit_code == 1
     loaded = answered("load", name, "--author", "made up")
-    assert (loaded["source"], loaded["total"], loaded["stored"], loaded["rejected"]) == ("dataset", 60, 60, [])
+    assert (loaded["source"], loaded["total"], loaded["stored"], loaded["rejected"]) == (
+        "dataset",
+        60,
+        60,
+        [],
+    )
     again = answered("load", name, "--dry-run")
     assert (again["stored"], again["ids"], again["dry_run"]) == (60, [], True)
     found = answered("stats")
@@ -329,11 +399,19 @@ def test_generate_overwrites_nothing() -> None:
     Path("notes.json").write_text("mine")
     done = at_once("generate", "10", "--output", "notes.json")
     assert (done.exit_code, Path("notes.json").read_text()) == (1, "mine")
-    assert done.stderr == "hardwon: notes.json exists already: choose another name, or remove it first\n"
+    assert (
+        done.stderr
+        == "hardwon: notes.json exists already: choose another name, or remove it first\n"
+    )
 
 
 def test_invalid_data_is_refused_told_and_gives_1() -> None:
-    good = {"content": "Fixed the login of anonymous users", "outcome": "success", "tool": "conversation", "summary": "login"}
+    good = {
+        "content": "Fixed the login of anonymous users",
+        "outcome": "success",
+        "tool": "conversation",
+        "summary": "login",
+    }
     bad = good | {"outcome": "fine", "summary": "b", "odd\x1b[2Jkey\n": 1}
     Path("m.json").write_text(json.dumps([good, bad]))
     checked = at_once("validate", "m.json")
@@ -344,7 +422,10 @@ def test_invalid_data_is_refused_told_and_gives_1() -> None:
     assert told.exit_code == 1
     assert [fault["index"] for fault in json.loads(told.stdout)["errors"]] == [1, 1]
     loaded = at_once("load", "m.json")
-    assert (loaded.exit_code, loaded.stdout.splitlines()[0]) == (1, "1 of 2 memories stored, 1 rejected")
+    assert (loaded.exit_code, loaded.stdout.splitlines()[0]) == (
+        1,
+        "1 of 2 memories stored, 1 rejected",
+    )
     assert answered("stats")["records"] == 1
 
 
@@ -363,12 +444,19 @@ def test_what_a_memory_exported_is_loaded() -> None:
         "dry_run": False,
     }
     again = at_once("--memory", "other", "load", "records.jsonl", "--dry-run")
-    assert again.stdout == "0 of 16 records would be added, 16 were here already, 0 stay forgotten\n"
-    changed = [json.loads(line) | {"content": "something else"} for line in Path("records.jsonl").read_text().splitlines()]
+    assert (
+        again.stdout == "0 of 16 records would be added, 16 were here already, 0 stay forgotten\n"
+    )
+    changed = [
+        json.loads(line) | {"content": "something else"}
+        for line in Path("records.jsonl").read_text().splitlines()
+    ]
     Path("changed.jsonl").write_text("\n" + json.dumps(changed[0]))
     refused = at_once("--memory", "other", "load", "changed.jsonl")
     assert refused.exit_code == 1
-    assert refused.stdout.endswith(f"{changed[0]['id']} is kept here with other content, which stays\n")
+    assert refused.stdout.endswith(
+        f"{changed[0]['id']} is kept here with other content, which stays\n"
+    )
 
 
 def test_records_without_an_id_are_refused_by_their_line() -> None:
@@ -378,17 +466,26 @@ def test_records_without_an_id_are_refused_by_their_line() -> None:
     lines = [json.loads(line) for line in Path("records.jsonl").read_text().splitlines()]
     for number in (1, 3):  # the first line is what tells records from a data set
         kept = [{**line, "id": None} if at == number else line for at, line in enumerate(lines, 1)]
-        shown = [{name: value for name, value in line.items() if value is not None} for line in kept]
+        shown = [
+            {name: value for name, value in line.items() if value is not None} for line in kept
+        ]
         Path("without.jsonl").write_text("\n".join(map(json.dumps, shown)))
         told = refused("--memory", "other", "load", "without.jsonl")
-        assert told.startswith(f"without.jsonl, line {number}: id: '(absent)' is not allowed; allowed: a UUID, so that")
+        assert told.startswith(
+            f"without.jsonl, line {number}: id: '(absent)' is not allowed; allowed: a UUID, so that"
+        )
         assert not Path("other").exists()
-        assert "hardwon load takes in as JSON Lines" in refused("--memory", "other", "adopt", "without.jsonl")
+        assert "hardwon load takes in as JSON Lines" in refused(
+            "--memory", "other", "adopt", "without.jsonl"
+        )
 
 
 def test_a_file_that_is_not_there_makes_no_memory() -> None:
     done = at_once("load", "nowhere.jsonl")
-    assert (done.exit_code, done.stderr) == (1, "hardwon: cannot read nowhere.jsonl: there is no such file\n")
+    assert (done.exit_code, done.stderr) == (
+        1,
+        "hardwon: cannot read nowhere.jsonl: there is no such file\n",
+    )
     assert not Path("brain").exists()
 
 
@@ -401,7 +498,10 @@ def test_the_examples_of_the_help_work() -> None:
     ran = []
     with Memory("brain") as memory:
         ids = dict.fromkeys(COMMANDS, memory.record_fact("Port 80 is open.", "observation").id)
-        ids |= {"undo": memory.rollback("somebody").id, "publish": memory.record_fact("Port 81 is shut.", "observation").id}
+        ids |= {
+            "undo": memory.rollback("somebody").id,
+            "publish": memory.record_fact("Port 81 is shut.", "observation").id,
+        }
         ids["supersede"] = memory.record_fact("Port 82 is open.", "observation").id
         memory.verify(ids["publish"], "compiler")
         newer = memory.record_fact("Port 82 is shut.", "observation").id
@@ -410,14 +510,21 @@ def test_the_examples_of_the_help_work() -> None:
     legacy_fixes.make(Path("old/ai_memory.db"), [{}])
     for name, value in JSON_FILES.items():
         Path(name).write_text(json.dumps(value))
-    AIMemory("AIMemory").record_fix_attempt({"model": "m", "issue_type": "TIMEOUT"}, {"analysis": "wait"}, True, True, 1.0)
+    AIMemory("AIMemory").record_fix_attempt(
+        {"model": "m", "issue_type": "TIMEOUT"}, {"analysis": "wait"}, True, True, 1.0
+    )
     database = postgres_server.fresh_database()
     postgres_server.server().run(f"CREATE ROLE {USER_IN_EXAMPLES} LOGIN")
-    ending = [name for name in COMMANDS if name != "serve"]  # it ends when it is told to: tests/test_rest.py does
-    for command in sorted(ending, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST)):
+    # it ends when it is told to: tests/test_rest.py does
+    ending = [name for name in COMMANDS if name != "serve"]
+    for command in sorted(
+        ending, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST)
+    ):
         for owner, example in EXAMPLES:
             if owner == command:
-                said = example.replace(ID_IN_EXAMPLES, ids[command]).replace(ANOTHER_ID_IN_EXAMPLES, newer)
+                said = example.replace(ID_IN_EXAMPLES, ids[command]).replace(
+                    ANOTHER_ID_IN_EXAMPLES, newer
+                )
                 done = at_once(*shlex.split(said.replace(DATABASE_IN_EXAMPLES, database))[1:])
                 assert done.exit_code == 0, f"{example}: {done.output}"
                 if "--json" in example:
@@ -453,7 +560,7 @@ def test_every_key_of_the_json_is_documented(command: str) -> None:
     check_json(name, answered(name, *rest))
 
 
-# --- errors -----------------------------------------------------------------------------------------------------------
+# --- errors ---
 
 
 @pytest.mark.parametrize("command", ["stats", "recall x", "map", "hotspots", "reflect", "sync"])
@@ -519,7 +626,9 @@ def test_wrong_usage_has_an_exit_code_of_its_own(arguments: tuple[str, ...]) -> 
     assert "Error: " in done.stderr
 
 
-WORDS = st.text(alphabet=st.characters(exclude_characters="\0/", exclude_categories=["Cs"]), max_size=8) | st.sampled_from(
+WORDS = st.text(
+    alphabet=st.characters(exclude_characters="\0/", exclude_categories=["Cs"]), max_size=8
+) | st.sampled_from(
     [
         "--json",
         "-k",
@@ -539,7 +648,22 @@ WORDS = st.text(alphabet=st.characters(exclude_characters="\0/", exclude_categor
 
 
 VALUES = WORDS | st.sampled_from(
-    ["-1", "0", "1e400", "nan", "9" * 400, "{}", "[", '{"model": NaN}', "null", "\udcff", "a\x1b[31m\nb", "~nobody", "x.db", ""]
+    [
+        "-1",
+        "0",
+        "1e400",
+        "nan",
+        "9" * 400,
+        "{}",
+        "[",
+        '{"model": NaN}',
+        "null",
+        "\udcff",
+        "a\x1b[31m\nb",
+        "~nobody",
+        "x.db",
+        "",
+    ]
 )
 
 
@@ -547,17 +671,29 @@ VALUES = WORDS | st.sampled_from(
 def _calls(draw: st.DrawFn) -> list[str]:
     """A command with options of its own, each with a value that it may not expect."""
     name = draw(st.sampled_from([each for each in COMMANDS if each not in NEVER_AT_ONCE]))
-    options = [max(each.opts, key=len) for each in BUILT[name].params if each.opts[0].startswith("-")]
+    options = [
+        max(each.opts, key=len) for each in BUILT[name].params if each.opts[0].startswith("-")
+    ]
     given_options = draw(
-        st.lists(st.sampled_from(options).flatmap(lambda option: VALUES.map(lambda to: [option, to])), max_size=3)
+        st.lists(
+            st.sampled_from(options).flatmap(lambda option: VALUES.map(lambda to: [option, to])),
+            max_size=3,
+        )
     )
-    return [*name.split(), *draw(st.lists(VALUES, max_size=2)), *(word for pair in given_options for word in pair)]
+    return [
+        *name.split(),
+        *draw(st.lists(VALUES, max_size=2)),
+        *(word for pair in given_options for word in pair),
+    ]
 
 
 NEVER_AT_ONCE = ("run", "serve")  # one would run the words, the other would serve until it is ended
 
 
-@given(st.sampled_from([name for name in COMMANDS if name not in NEVER_AT_ONCE]), st.lists(WORDS, max_size=5))
+@given(
+    st.sampled_from([name for name in COMMANDS if name not in NEVER_AT_ONCE]),
+    st.lists(WORDS, max_size=5),
+)
 @settings(max_examples=examples(200))
 def test_no_argument_makes_a_traceback(command: str, words: list[str]) -> None:
     done = at_once(*command.split(), *words)
@@ -565,7 +701,9 @@ def test_no_argument_makes_a_traceback(command: str, words: list[str]) -> None:
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
 
 
-STDIN = st.text(max_size=50) | st.sampled_from(['{"a": NaN}', "[" * 5000, "{}\n[]", '"\\ud800"', "null", "\0"])
+STDIN = st.text(max_size=50) | st.sampled_from(
+    ['{"a": NaN}', "[" * 5000, "{}\n[]", '"\\ud800"', "null", "\0"]
+)
 
 
 @given(_calls(), STDIN)

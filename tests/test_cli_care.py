@@ -1,4 +1,6 @@
-"""The command line of care: nothing goes unasked, everything that goes can come back until it is said otherwise."""
+"""The command line of care: nothing goes unasked, everything that goes can come back until it is
+said otherwise.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,16 @@ from typing import Any
 
 import pytest
 
-from command_line import ROOT, answered, at_once, check_json, hardwon_does, healthy, on_a_terminal, refused
+from command_line import (
+    ROOT,
+    answered,
+    at_once,
+    check_json,
+    hardwon_does,
+    healthy,
+    on_a_terminal,
+    refused,
+)
 from hardwon import Fix, Memory
 from hardwon.records.kinds import Issue, Metadata, Moment
 
@@ -29,7 +40,11 @@ def old_fixes(count: int, days: int, *, works: bool, issue_type: str) -> list[Fi
     at = datetime.now(UTC) - timedelta(days=days)
     return [
         Fix(
-            issue=Issue(model="m", issue_type=issue_type, description=f"attempt {number} " + "at length " * 100),
+            issue=Issue(
+                model="m",
+                issue_type=issue_type,
+                description=f"attempt {number} " + "at length " * 100,
+            ),
             analysis="the analysis " * 100,
             fix_commands=["touch ran"],
             fix_success=works,
@@ -58,7 +73,7 @@ def parsed(done: Any) -> Any:
     return json.loads(done.stdout)
 
 
-# --- cleanup and compress ---------------------------------------------------------------------------------------------
+# --- cleanup and compress ---
 
 
 def test_a_script_must_say_yes() -> None:
@@ -66,7 +81,10 @@ def test_a_script_must_say_yes() -> None:
     before = fixes()
     done = hardwon_does("cleanup")
     assert done.returncode == 1
-    assert re.match(r"\d+ fixes older than 30 days would be taken out: \d+ that failed, \d+ that worked", done.stdout)
+    assert re.match(
+        r"\d+ fixes older than 30 days would be taken out: \d+ that failed, \d+ that worked",
+        done.stdout,
+    )
     assert done.stderr == "hardwon: nothing was changed: add --yes to do it\n"
     assert fixes() == before
 
@@ -80,10 +98,14 @@ def test_cleanup_keeps_successes_longer_and_is_undone() -> None:
     done = hardwon_does("cleanup", "30", "--yes")
     assert (done.returncode, done.stderr) == (0, "")
     said, hint = done.stdout.splitlines()
-    assert said.startswith(f"{preview['failed'] + preview['successful']} fixes older than 30 days taken out")
+    assert said.startswith(
+        f"{preview['failed'] + preview['successful']} fixes older than 30 days taken out"
+    )
     assert preview["failed"] > preview["successful"] > 0
     assert fixes() == before - preview["failed"] - preview["successful"]
-    assert [{**each, "best_fix": None} for each in answered("patterns")] == [{**each, "best_fix": None} for each in learned]
+    assert [{**each, "best_fix": None} for each in answered("patterns")] == [
+        {**each, "best_fix": None} for each in learned
+    ]
     words = shlex.split(hint.removeprefix("to take it back: "))
     assert words[:2] == ["hardwon", "--memory"]
     undone = hardwon_does(*words[1:])
@@ -113,7 +135,9 @@ def test_json_is_for_programs_which_must_say_yes() -> None:
     assert answered("undo", done["event_id"])["action"] == "cleanup"
 
 
-@pytest.mark.parametrize("command", ["cleanup 36500", "compress 36500", "cleanup 30 --keep-successes 36500"])
+@pytest.mark.parametrize(
+    "command", ["cleanup 36500", "compress 36500", "cleanup 30 --keep-successes 36500"]
+)
 def test_a_century_is_an_age_like_any_other(command: str) -> None:
     fill()
     before = fixes()
@@ -124,7 +148,10 @@ def test_a_century_is_an_age_like_any_other(command: str) -> None:
 def test_where_nothing_is_old_nothing_is_asked() -> None:
     with Memory("brain") as memory:
         memory.add_many(old_fixes(3, 1, works=False, issue_type="TIMEOUT"))
-    for command, said in (("cleanup", "0 fixes older than 30 days"), ("compress", "0 fixes older than 90 days")):
+    for command, said in (
+        ("cleanup", "0 fixes older than 30 days"),
+        ("compress", "0 fixes older than 90 days"),
+    ):
         done = at_once(command)
         assert (done.exit_code, done.stderr) == (0, "")
         assert done.stdout.startswith(said)
@@ -165,7 +192,10 @@ def test_compressed_details_come_back() -> None:
     with Memory("brain") as memory:
         (whole,) = memory.browse(1, kind="fix", until=datetime.now(UTC) - timedelta(days=300))
     refused_one = hardwon_does("compress")
-    assert (refused_one.returncode, refused_one.stderr) == (1, "hardwon: nothing was changed: add --yes to do it\n")
+    assert (refused_one.returncode, refused_one.stderr) == (
+        1,
+        "hardwon: nothing was changed: add --yes to do it\n",
+    )
     preview = answered("compress", "90", "--dry-run")
     assert preview["records"] == 20
     done = hardwon_does("compress", "90", "--yes")
@@ -174,7 +204,10 @@ def test_compressed_details_come_back() -> None:
     assert re.fullmatch(r"20 fixes older than 90 days compressed, which saves [\d.]+ KiB", said)
     with Memory("brain") as memory:
         assert memory.get(whole.id) == whole
-    assert hardwon_does(*shlex.split(hint.removeprefix("to take it back: "))[1:]).stdout == "undone: compress\n"
+    assert (
+        hardwon_does(*shlex.split(hint.removeprefix("to take it back: "))[1:]).stdout
+        == "undone: compress\n"
+    )
     assert "Compress them? [y/N]" in on_a_terminal("compress", answer="n\n", code=1)
     assert healthy()
 
@@ -196,7 +229,10 @@ def test_compacting_ends_undo_and_says_so_first() -> None:
     assert "no earlier cleanup can be undone. Compact? [y/N]" in shown
     done = hardwon_does("compact", "--yes")
     assert (done.returncode, done.stderr) == (0, "")
-    assert re.fullmatch(r"[\d.]+ \w+ before, [\d.]+ \w+ now; the texts of \d+ records are gone for good\n", done.stdout)
+    assert re.fullmatch(
+        r"[\d.]+ \w+ before, [\d.]+ \w+ now; the texts of \d+ records are gone for good\n",
+        done.stdout,
+    )
     assert "compacted" in refused("undo", event)
     again = answered("compact", "--yes")
     assert (again["purged"], again["before_bytes"] > 0, again["after_bytes"] > 0) == (0, True, True)
@@ -208,10 +244,12 @@ def test_long_work_shows_its_progress_on_a_terminal_alone() -> None:
     assert hardwon_does("doctor").stderr == ""
 
 
-# --- export, backup, restore ------------------------------------------------------------------------------------------
+# --- export, backup, restore ---
 
 
-@pytest.mark.parametrize(("name", "form"), [("r.jsonl", "jsonl"), ("r.json", "json"), ("r", "jsonl"), ("r.JSON", "json")])
+@pytest.mark.parametrize(
+    ("name", "form"), [("r.jsonl", "jsonl"), ("r.json", "json"), ("r", "jsonl"), ("r.JSON", "json")]
+)
 def test_records_are_exported(name: str, form: str) -> None:
     fill()
     done = hardwon_does("export", name)
@@ -253,13 +291,21 @@ def test_reports_are_exported() -> None:
     assert {"generated_at", "statistics", "model_insights", "knowledge_base"} <= report.keys()
     answered("export", "numbers.json", "--format", "analytics")
     numbers = json.loads(Path("numbers.json").read_text())
-    assert {"daily_stats", "model_performance", "issue_trends", "fixer_comparison"} <= numbers.keys()
+    assert {
+        "daily_stats",
+        "model_performance",
+        "issue_trends",
+        "fixer_comparison",
+    } <= numbers.keys()
 
 
 def test_exports_overwrite_nothing_unless_forced() -> None:
     fill()
     Path("mine.json").write_text("mine")
-    assert refused("export", "mine.json") == "mine.json exists already: choose another name, or add --force"
+    assert (
+        refused("export", "mine.json")
+        == "mine.json exists already: choose another name, or add --force"
+    )
     assert Path("mine.json").read_text() == "mine"
     answered("export", "mine.json", "--force")
     assert len(json.loads(Path("mine.json").read_text())) == 35
@@ -282,7 +328,9 @@ def test_a_backup_is_restored() -> None:
     assert fixes() < 35
     back = hardwon_does("restore", "copies/one.db", "--yes")
     assert (back.returncode, back.stderr) == (0, "")
-    kept = re.fullmatch(r"copies/one\.db is the memory now; what was there is kept at (.*)\n", back.stdout)
+    kept = re.fullmatch(
+        r"copies/one\.db is the memory now; what was there is kept at (.*)\n", back.stdout
+    )
     assert kept
     assert Path(kept.group(1)).exists()
     assert fixes() == 35
@@ -304,7 +352,7 @@ def test_a_backup_that_is_none_is_told() -> None:
     assert fixes() == 35
 
 
-# --- health -----------------------------------------------------------------------------------------------------------
+# --- health ---
 
 
 def test_the_doctor_tells_by_its_exit_code() -> None:
@@ -336,11 +384,14 @@ def test_a_damaged_memory_is_told_in_one_line() -> None:
 
 def test_what_is_derived_is_derived_again() -> None:
     fill()
-    assert hardwon_does("rebuild").stdout == "0 records corrected; all that was counted is counted anew\n"
+    assert (
+        hardwon_does("rebuild").stdout
+        == "0 records corrected; all that was counted is counted anew\n"
+    )
     assert answered("rebuild") == 0
 
 
-# --- all of them ------------------------------------------------------------------------------------------------------
+# --- all of them ---
 
 
 @pytest.mark.parametrize(
@@ -366,10 +417,21 @@ def test_every_key_of_the_json_is_documented(command: str) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["cleanup", "compress", "undo x", "compact --yes", "export r.jsonl", "backup copy.db", "doctor", "rebuild"],
+    [
+        "cleanup",
+        "compress",
+        "undo x",
+        "compact --yes",
+        "export r.jsonl",
+        "backup copy.db",
+        "doctor",
+        "rebuild",
+    ],
 )
 def test_no_memory_is_made_where_a_name_was_mistyped(command: str) -> None:
-    assert refused("--memory", "nowhere", *command.split()).startswith("there is no memory at nowhere: check --memory")
+    assert refused("--memory", "nowhere", *command.split()).startswith(
+        "there is no memory at nowhere: check --memory"
+    )
     assert not Path("nowhere").exists()
 
 
@@ -403,7 +465,7 @@ def test_a_reader_that_leaves_ends_it_quietly() -> None:
         assert (process.wait(timeout=60), process.stderr.read()) == (141, b"")
 
 
-# --- the example of a scheduled backup --------------------------------------------------------------------------------
+# --- the example of a scheduled backup ---
 
 
 @pytest.fixture
@@ -412,7 +474,9 @@ def _on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "bin"
     folder.mkdir()
     command = folder / "hardwon"
-    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hardwon.surfaces.cli.main "$@"\n')
+    command.write_text(
+        f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hardwon.surfaces.cli.main "$@"\n'
+    )
     command.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 
@@ -459,7 +523,9 @@ def test_a_backup_that_fails_removes_nothing() -> None:
     assert len(list(folder.iterdir())) == 4
 
 
-@pytest.mark.parametrize("arguments", [(), ("copies", "0"), ("copies", "many"), ("copies", "-1"), ("copies", "")])
+@pytest.mark.parametrize(
+    "arguments", [(), ("copies", "0"), ("copies", "many"), ("copies", "-1"), ("copies", "")]
+)
 def test_the_script_says_how_it_is_used(arguments: tuple[str, ...]) -> None:
     done = back_up(*arguments)
     assert (done.returncode, done.stdout) == (2, "")

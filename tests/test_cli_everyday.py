@@ -1,4 +1,6 @@
-"""The everyday commands, as a shell sees them: init, record, context, advise, records by themselves, and small reports."""
+"""The everyday commands, as a shell sees them: init, record, context, advise, records by
+themselves, and small reports.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,15 @@ from typing import Any
 
 import pytest
 
-from command_line import answered, as_http_answers, at_once, check_json, hardwon_does, on_a_terminal, refused
+from command_line import (
+    answered,
+    as_http_answers,
+    at_once,
+    check_json,
+    hardwon_does,
+    on_a_terminal,
+    refused,
+)
 from hardwon import Episode, Fact, Fix, Memory, Trajectory, limits
 from hardwon.errors import InvalidInputError
 from hardwon.surfaces.cli.output import Look, shown
@@ -42,20 +52,28 @@ def fill() -> None:
                 0.9 if number % 2 else 0.1,
                 successes=["read the logs first"] if number % 2 else [],
                 mistakes=[] if number % 2 else ["guessed the schema"],
-                mistake_cards=[] if number % 2 else [{"mistake_type": "guess", "bad_decision": "a", "correct_decision": "b"}],
+                mistake_cards=[]
+                if number % 2
+                else [{"mistake_type": "guess", "bad_decision": "a", "correct_decision": "b"}],
                 author=f"agent {number}",
                 recalled=[] if number % 2 else None,
             )
-            memory.record_fix(ISSUE, True, number > 0, "too little memory", ["ollama serve"], fixer_type="qwen")
+            memory.record_fix(
+                ISSUE, True, number > 0, "too little memory", ["ollama serve"], fixer_type="qwen"
+            )
         steps = [
-            {"action": "pytest", "observation": "ModuleNotFoundError: No module named 'torch'", "reward": 0.0},
+            {
+                "action": "pytest",
+                "observation": "ModuleNotFoundError: No module named 'torch'",
+                "reward": 0.0,
+            },
             {"action": "pip install torch", "observation": "installed", "reward": 1.0},
         ]
         memory.record_trajectory("make the tests pass", steps, 1.0)
         memory.rollback("mallory", "poisoned")
 
 
-# --- init -------------------------------------------------------------------------------------------------------------
+# --- init ---
 
 
 def test_a_memory_is_made_where_one_stands(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,28 +81,44 @@ def test_a_memory_is_made_where_one_stands(monkeypatch: pytest.MonkeyPatch) -> N
     subprocess.run(["git", "init", "-q"], check=True)
     told = at_once("init")
     place = Path(".hardwon/memory.db").resolve()
-    assert (told.exit_code, told.stdout.splitlines()[0]) == (0, f"a new memory: {place}, project {Path.cwd().name}")
+    assert (told.exit_code, told.stdout.splitlines()[0]) == (
+        0,
+        f"a new memory: {place}, project {Path.cwd().name}",
+    )
     assert Path(".hardwon").stat().st_mode & 0o777 == 0o700
     assert at_once("remember", "x", "--outcome", "failure", "--tool", "unknown").exit_code == 0
     Path("deeper").mkdir()
     monkeypatch.chdir("deeper")
     assert answered("stats")["location"] == str(place)
     monkeypatch.chdir("..")
-    assert answered("init") == {"location": str(place), "project": Path.cwd().name, "created": False, "tree": None}
+    assert answered("init") == {
+        "location": str(place),
+        "project": Path.cwd().name,
+        "created": False,
+        "tree": None,
+    }
     assert answered("stats")["records"] == 1
 
 
 def committed() -> set[str]:
     """What git would take in of this folder."""
     subprocess.run(["git", "add", "-A"], check=True)
-    return set(subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True).stdout.splitlines())
+    return set(
+        subprocess.run(
+            ["git", "ls-files"], capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+    )
 
 
-def test_git_sees_of_a_memory_its_settings_and_its_tree_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_sees_of_a_memory_its_settings_and_its_tree_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("HARDWON_MEMORY")
     subprocess.run(["git", "init", "-q"], check=True)
     answered("init")
-    kept = answered("remember", "x", "--outcome", "failure", "--tool", "unknown", "--summary", "a thing")
+    kept = answered(
+        "remember", "x", "--outcome", "failure", "--tool", "unknown", "--summary", "a thing"
+    )
     assert kept["path"] is None
     assert committed() == set()
     Path(".hardwon/config.toml").write_text('author = "anna"\n')
@@ -127,9 +161,9 @@ def test_init_gives_a_tree_also_later() -> None:
     assert answered("init")["tree"] is None
     assert answered("init", "--tree")["tree"] == str(Path("brain").resolve())
     assert answered("init")["tree"] == str(Path("brain").resolve())
-    assert answered("remember", "x", "--outcome", "failure", "--tool", "unknown")["path"].startswith(
-        str(Path("brain").resolve())
-    )
+    assert answered("remember", "x", "--outcome", "failure", "--tool", "unknown")[
+        "path"
+    ].startswith(str(Path("brain").resolve()))
 
 
 def test_init_leaves_nothing_behind_where_no_memory_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,17 +175,34 @@ def test_init_leaves_nothing_behind_where_no_memory_can_be(monkeypatch: pytest.M
     assert Path(".hardwon").read_text() == "mine"
 
 
-# --- record -----------------------------------------------------------------------------------------------------------
+# --- record ---
 
 
 def test_a_fact_from_options_is_stated_and_strengthened() -> None:
     Path("db.py").write_text("x")
-    arguments = ("record", "fact", "db.py uses port 5433.", "--fact-type", "observation", "--confidence", "0.9")
-    first = answered(*arguments, "--tag", "db", "--tag", "net", "--author", "ann", "--file", "db.py")
+    arguments = (
+        "record",
+        "fact",
+        "db.py uses port 5433.",
+        "--fact-type",
+        "observation",
+        "--confidence",
+        "0.9",
+    )
+    first = answered(
+        *arguments, "--tag", "db", "--tag", "net", "--author", "ann", "--file", "db.py"
+    )
     (record,) = first["records"]
     assert first["ids"] == [record["id"]]
-    assert (record["content"], record["confidence"], record["entities"]["files"]) == ("db.py uses port 5433.", 0.9, ["db.py"])
-    assert (record["metadata"]["tags"], record["metadata"]["source"]["author"]) == (["db", "net"], "ann")
+    assert (record["content"], record["confidence"], record["entities"]["files"]) == (
+        "db.py uses port 5433.",
+        0.9,
+        ["db.py"],
+    )
+    assert (record["metadata"]["tags"], record["metadata"]["source"]["author"]) == (
+        ["db", "net"],
+        "ann",
+    )
     assert record["metadata"]["context"]["related_files"][0]["hash"]
     assert answered(*arguments)["ids"] == first["ids"]
 
@@ -170,8 +221,17 @@ def test_an_episode_from_options() -> None:
              "--recalled", before)  # fmt: skip
     episode = kept()[0]
     assert isinstance(episode, Episode)
-    assert (episode.task_id, episode.score, episode.steps, episode.trajectory_summary) == ("easy", 0.4, 7, "in short")
-    assert (episode.mistakes, episode.successes, episode.recalled) == (["guessed", "hurried"], ["read"], [before])
+    assert (episode.task_id, episode.score, episode.steps, episode.trajectory_summary) == (
+        "easy",
+        0.4,
+        7,
+        "in short",
+    )
+    assert (episode.mistakes, episode.successes, episode.recalled) == (
+        ["guessed", "hurried"],
+        ["read"],
+        [before],
+    )
     assert episode.mistake_cards[0].mistake_type == "guess"
 
 
@@ -181,14 +241,28 @@ def test_a_fix_from_options() -> None:
              "--fixer-type", "qwen", "--execution-time-seconds", "1.5", "--confidence", "0.5")  # fmt: skip
     fix = kept()[0]
     assert isinstance(fix, Fix)
-    assert (fix.issue.model, fix.issue.issue_type, fix.issue.description, fix.issue.error_output) == (
+    assert (
+        fix.issue.model,
+        fix.issue.issue_type,
+        fix.issue.description,
+        fix.issue.error_output,
+    ) == (
         "m",
         "TIMEOUT",
         "no answer",
         "E",
     )
-    assert (fix.fix_success, fix.verification_success, fix.fix_commands) == (True, False, ["one", "two"])
-    assert (fix.analysis, fix.notes, fix.fixer_type, fix.execution_time_seconds) == ("why", "-", "qwen", 1.5)
+    assert (fix.fix_success, fix.verification_success, fix.fix_commands) == (
+        True,
+        False,
+        ["one", "two"],
+    )
+    assert (fix.analysis, fix.notes, fix.fixer_type, fix.execution_time_seconds) == (
+        "why",
+        "-",
+        "qwen",
+        1.5,
+    )
 
 
 def test_a_trajectory_from_options() -> None:
@@ -209,7 +283,10 @@ JSON_OF_KIND: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"issue": ISSUE, "fix_success": True, "verification_success": True},
         {"issue": {}, "fix_success": False, "verification_success": False},
     ),
-    "trajectory": ({"steps": [{"action": "a"}], "final_reward": 0.5}, {"task": "t", "steps": [], "final_reward": 0}),
+    "trajectory": (
+        {"steps": [{"action": "a"}], "final_reward": 0.5},
+        {"task": "t", "steps": [], "final_reward": 0},
+    ),
 }
 
 
@@ -255,7 +332,12 @@ def test_a_fact_that_is_said_twice_among_many_is_kept_once() -> None:
 def test_no_secret_of_a_mistake_card_is_kept() -> None:
     secret = " ghp_" + "a1B2" * 9
     card = {"evidence": "x" * (limits.CARD_TEXT_CHARS_MAX - 20) + secret}
-    at_once("record", "episode", "-", stdin=json.dumps({"task_id": "a", "score": 0, "mistake_cards": [card]}))
+    at_once(
+        "record",
+        "episode",
+        "-",
+        stdin=json.dumps({"task_id": "a", "score": 0, "mistake_cards": [card]}),
+    )
     assert "ghp_" not in kept()[0].to_json()
 
 
@@ -299,7 +381,9 @@ def test_more_than_one_transaction_should_hold_is_refused(monkeypatch: pytest.Mo
     assert (done.exit_code, kept()) == (1, [])
     assert "hardwon load takes in more" in done.stderr
     monkeypatch.setattr(limits, "RECORDED_JSON_BYTES_MAX", 10)
-    assert "10 bytes" in at_once("record", "episode", "-", stdin='{"task_id": "a", "score": 1}').stderr
+    assert (
+        "10 bytes" in at_once("record", "episode", "-", stdin='{"task_id": "a", "score": 1}').stderr
+    )
 
 
 def test_record_many_of_a_memory() -> None:
@@ -307,14 +391,19 @@ def test_record_many_of_a_memory() -> None:
         with pytest.raises(InvalidInputError, match="one of fact, trajectory, episode, fix"):
             memory.record_many("experience", [])
         with pytest.raises(InvalidInputError, match="record 2: many"):
-            memory.record_many("fact", [{"content": "Port 80 is open.", "fact_type": "error"}, "Port 81"])  # type: ignore[list-item]
-        (fact,) = memory.record_many("fact", [{"content": "Port 80 is open.", "fact_type": "error", "tags": None}])
+            memory.record_many(
+                "fact",
+                [{"content": "Port 80 is open.", "fact_type": "error"}, "Port 81"],  # type: ignore[list-item]
+            )
+        (fact,) = memory.record_many(
+            "fact", [{"content": "Port 80 is open.", "fact_type": "error", "tags": None}]
+        )
         assert isinstance(fact, Fact)
         assert memory.record_many("fix", []) == []
         assert memory.stats().records == 1
 
 
-# --- before the next attempt --------------------------------------------------------------------------------------------
+# --- before the next attempt ---
 
 
 def test_a_context_is_printed_as_it_is() -> None:
@@ -327,7 +416,10 @@ def test_a_context_is_printed_as_it_is() -> None:
     assert not body.endswith("\n")
     assert on_a_terminal("context", "staging database").endswith("\n")
     found = as_http_answers("context", "staging database")
-    assert ([hit["record"]["id"] for hit in found["hits"]], found["evidence"]) == (context.ids, list(context.evidence))
+    assert ([hit["record"]["id"] for hit in found["hits"]], found["evidence"]) == (
+        context.ids,
+        list(context.evidence),
+    )
     assert found["tokens"] <= limits.CONTEXT_TOKENS
 
 
@@ -338,7 +430,9 @@ def test_a_context_of_nothing_is_nothing() -> None:
 
 def test_a_context_keeps_to_its_task_issue_and_budget() -> None:
     fill()
-    text = answered("context", "--task-id", "easy", "--issue", json.dumps(ISSUE), "--budget-tokens", "300")
+    text = answered(
+        "context", "--task-id", "easy", "--issue", json.dumps(ISSUE), "--budget-tokens", "300"
+    )
     assert "ollama serve" in text["text"]
     assert 0 < text["tokens"] <= 300
     assert "--issue" in refused("context", "x", "--issue", "no JSON")
@@ -357,16 +451,21 @@ def test_advice_can_end_a_script() -> None:
     told = at_once("advise", "make deploy", "--task", "ship")
     assert (told.exit_code, told.stdout) == (0, f"{found['message']}\n")
     assert at_once("advise", "make deploy", "--task", "ship", "--fail-if-blocked").exit_code == 1
-    assert at_once("advise", "make deploy", "--task", "ship", "--fail-if-blocked", "--json").exit_code == 1
+    assert (
+        at_once("advise", "make deploy", "--task", "ship", "--fail-if-blocked", "--json").exit_code
+        == 1
+    )
     assert at_once("advise", "ls", "--fail-if-blocked").exit_code == 0
     assert "action" in refused("advise", " ")
 
 
-# --- records by themselves ----------------------------------------------------------------------------------------------
+# --- records by themselves ---
 
 
 def test_records_are_listed_newest_first() -> None:
-    ids = [a_fact(f"Port {number} is \x1b[31mopen.", tags=[f"t{number % 2}"]) for number in range(5)]
+    ids = [
+        a_fact(f"Port {number} is \x1b[31mopen.", tags=[f"t{number % 2}"]) for number in range(5)
+    ]
     assert [each["id"] for each in answered("browse")["records"]] == ids[::-1]
     first = as_http_answers("browse", "--tag", "t1", "--limit", "1")
     second = as_http_answers("browse", "--tag", "t1", "--limit", "1", "--cursor", first["next"])
@@ -412,7 +511,10 @@ def test_a_record_is_shown_as_it_stood() -> None:
         before = memory.now().isoformat()
         memory.archive(record, "shut")
     assert answered("show", record)["metadata"]["validation"]["status"] == "archived"
-    assert answered("show", record, "--as-of", before)["metadata"]["validation"]["status"] == "hypothesis"
+    assert (
+        answered("show", record, "--as-of", before)["metadata"]["validation"]["status"]
+        == "hypothesis"
+    )
     assert "there is no record" in refused("show", record, "--as-of", "2020-01-01")
 
 
@@ -434,7 +536,12 @@ def test_nothing_is_forgotten_before_somebody_agrees() -> None:
 def test_what_is_forgotten_without_asking() -> None:
     record = a_fact()
     found = answered("forget", record, "nonsense", "--yes", "--by", "ann")
-    assert (found["ids"], found["unknown"], found["dry_run"], found["erased"]) == ([record], ["nonsense"], False, True)
+    assert (found["ids"], found["unknown"], found["dry_run"], found["erased"]) == (
+        [record],
+        ["nonsense"],
+        False,
+        True,
+    )
     again = at_once("forget", record, "--yes")
     assert (again.exit_code, again.stdout) == (0, "0 records forgotten\n")
     assert again.stderr == f"hardwon: there is no record {record}\n"
@@ -451,15 +558,23 @@ def test_forget_must_be_told_what() -> None:
 def test_many_that_would_be_forgotten_are_not_all_listed() -> None:
     at_once("generate", "40", "--load")
     lines = at_once("forget", "--author", "agent", "--dry-run").stdout.splitlines()
-    assert lines[-2:] == [f"and {40 - limits.RECORDS_PREVIEWED} more", "40 records would be forgotten"]
+    assert lines[-2:] == [
+        f"and {40 - limits.RECORDS_PREVIEWED} more",
+        "40 records would be forgotten",
+    ]
     assert len(lines) == 2 * limits.RECORDS_PREVIEWED + 2
 
 
 def test_credit_is_given_and_taken() -> None:
     one, other = a_fact(), a_fact("Port 81 is shut.")
-    assert as_http_answers("credit", one.upper(), other, "nonsense", "--helped", complaints=True) == [one, other]
+    assert as_http_answers(
+        "credit", one.upper(), other, "nonsense", "--helped", complaints=True
+    ) == [one, other]
     told = at_once("credit", one, "nonsense", "--did-not-help", "--by", "ann")
-    assert (told.stdout, told.stderr) == ("1 record did not help\n", "hardwon: there is no record nonsense\n")
+    assert (told.stdout, told.stderr) == (
+        "1 record did not help\n",
+        "hardwon: there is no record nonsense\n",
+    )
     life = [(each["event"]["helped"], each["by"]) for each in answered("audit", one)["life"][1:]]
     assert life == [(True, "user"), (False, "ann")]
     assert at_once("credit", one).exit_code == 2
@@ -472,10 +587,12 @@ def test_a_record_gives_way_to_another() -> None:
     assert as_http_answers("supersede", old, new, "--reason", "once more")["id"] == old
     assert answered("audit", old)["links"]["replaced_by"] == new
     assert "another record" in refused("supersede", new, new, "--reason", "x")
-    assert "there is no record" in refused("supersede", new, "0198c0de-0000-7000-8000-000000000001", "--reason", "x")
+    assert "there is no record" in refused(
+        "supersede", new, "0198c0de-0000-7000-8000-000000000001", "--reason", "x"
+    )
 
 
-# --- small reports ------------------------------------------------------------------------------------------------------
+# --- small reports ---
 
 REPORTS = {
     "rules --task-id easy": "read the logs first",
@@ -546,7 +663,9 @@ def test_the_json_is_what_http_answers_or_every_key_of_it_is_told(command: str) 
         (("compare", "--outcome", "odd"), "outcome"),
     ],
 )
-def test_what_a_report_cannot_tell_is_said_in_one_line(arguments: tuple[str, ...], said: str) -> None:
+def test_what_a_report_cannot_tell_is_said_in_one_line(
+    arguments: tuple[str, ...], said: str
+) -> None:
     with Memory("brain"):
         assert said in refused(*arguments)
 
@@ -559,14 +678,15 @@ def test_an_issue_must_be_told_of() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["browse", "show x", "forget x --yes", "credit x --helped", "rules", "context x", "advise x"]
+    "command",
+    ["browse", "show x", "forget x --yes", "credit x --helped", "rules", "context x", "advise x"],
 )
 def test_reading_makes_no_memory(command: str) -> None:
     assert "there is no memory at nowhere" in refused("--memory", "nowhere", *command.split())
     assert not Path("nowhere").exists()
 
 
-# --- how they are drawn -------------------------------------------------------------------------------------------------
+# --- how they are drawn ---
 
 
 class Row:
@@ -576,7 +696,13 @@ class Row:
 
 def test_a_table_fits_where_it_is_drawn() -> None:
     rows = [
-        Row(name="a\x1b[31m", number=1.23456, text="word " * 30, at=datetime(2026, 1, 2, 3, 4, tzinfo=UTC), yes=True),
+        Row(
+            name="a\x1b[31m",
+            number=1.23456,
+            text="word " * 30,
+            at=datetime(2026, 1, 2, 3, 4, tzinfo=UTC),
+            yes=True,
+        ),
         Row(name="längerer Name", number=None, text=("one", "two"), at=None, yes=False),
     ]
     columns = ("name", "number", "text", "at", "yes")

@@ -1,4 +1,6 @@
-"""The command line of fixes: what it says of models, days, strategies and patterns, and that nothing in them is obeyed."""
+"""The command line of fixes: what it says of models, days, strategies and patterns, and that
+nothing in them is obeyed.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from command_line import answered, as_http_answers, at_once, hardwon_does, keys_of, keys_told_of, on_a_terminal, refused
+from command_line import (
+    answered,
+    as_http_answers,
+    at_once,
+    hardwon_does,
+    keys_of,
+    keys_told_of,
+    on_a_terminal,
+    refused,
+)
 from hardwon import Fix, Memory
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Issue, Metadata, Moment
@@ -26,10 +37,14 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def fill(location: str = "brain") -> None:
-    """Ten timeouts of one model, of which six were verified and two only applied; an old one; one of another model."""
+    """Ten timeouts of one model, of which six were verified and two only applied; an old one; one
+    of another model.
+    """
     now = datetime.now(UTC)
 
-    def fix(model: str, issue_type: str, hours: int, applied: bool, verified: bool, command: str) -> Fix:
+    def fix(
+        model: str, issue_type: str, hours: int, applied: bool, verified: bool, command: str
+    ) -> Fix:
         return Fix(
             issue=Issue(model=model, issue_type=issue_type, description=HOSTILE),
             analysis="needs more time",
@@ -42,7 +57,10 @@ def fill(location: str = "brain") -> None:
         )
 
     outcomes = [(True, True)] * 6 + [(True, False)] * 2 + [(False, False), (False, True)]
-    fixes = [fix("qwen2.5:7b", "TIMEOUT", 1 + number, *each, "sleep 60") for number, each in enumerate(outcomes)]
+    fixes = [
+        fix("qwen2.5:7b", "TIMEOUT", 1 + number, *each, "sleep 60")
+        for number, each in enumerate(outcomes)
+    ]
     fixes.append(fix("qwen2.5:7b", "NO_OUTPUT", 24 * 20, False, False, "rm -rf cache"))
     fixes.append(fix("llama3", "TIMEOUT", 30, False, False, "touch ran"))
     with Memory(location) as memory:
@@ -53,10 +71,14 @@ def test_a_model() -> None:
     fill()
     done = hardwon_does("model", "qwen2.5:7b")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("qwen2.5:7b\n  attempts 11  applied 8  verified 6\n  success rate 55%  p_success 0.")
+    assert done.stdout.startswith(
+        "qwen2.5:7b\n  attempts 11  applied 8  verified 6\n  success rate 55%  p_success 0."
+    )
     assert re.search(r"^      10  TIMEOUT$", done.stdout, re.MULTILINE)
     assert re.search(
-        r"^  worked 6 of 10  p_success 0\.\d\d  applied 8  last [\d-]{10}\n    sleep 60$", done.stdout, re.MULTILINE
+        r"^  worked 6 of 10  p_success 0\.\d\d  applied 8  last [\d-]{10}\n    sleep 60$",
+        done.stdout,
+        re.MULTILINE,
     )
     found = answered("model", "qwen2.5:7b")
     assert (found["total_tests"], found["odds"]["applied"], found["odds"]["verified"]) == (11, 8, 6)
@@ -80,20 +102,34 @@ def test_what_was_tried_lately_and_how_it_turned_out() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     *lines, total = done.stdout.splitlines()
     assert total == "11 in the last 7 days: 6 verified, 2 applied, 3 failed"
-    outcomes = [re.fullmatch(r"[\d-]{10} [\d:]{5}  (\w+) +(\S+) +(\S+) +qwen  no answer .*", line) for line in lines]
+    outcomes = [
+        re.fullmatch(r"[\d-]{10} [\d:]{5}  (\w+) +(\S+) +(\S+) +qwen  no answer .*", line)
+        for line in lines
+    ]
     found = [each.groups() for each in outcomes if each]
     assert found[:6] == [("verified", "qwen2.5:7b", "TIMEOUT")] * 6
-    assert [outcome for outcome, _, _ in found[6:]] == ["applied", "applied", "failed", "failed", "failed"]
+    assert [outcome for outcome, _, _ in found[6:]] == [
+        "applied",
+        "applied",
+        "failed",
+        "failed",
+        "failed",
+    ]
     assert found[-1][1] == "llama3"
     assert "12 in the last 30 days" in at_once("recent", "30").stdout
     assert "12 in the last 36500 days" in at_once("recent", "36500").stdout
     few = at_once("recent", "--limit", "2").stdout.splitlines()
     assert len(few) == 3
-    assert few[-1] == "The newest 2 of the last 7 days: 2 verified, 0 applied, 0 failed; there are more"
+    assert (
+        few[-1]
+        == "The newest 2 of the last 7 days: 2 verified, 0 applied, 0 failed; there are more"
+    )
     first = answered("recent", "1")[0]
     assert (first["fix_success"], first["verification_success"]) == (True, True)
     assert (first["issue"]["model"], first["issue"]["description"]) == ("qwen2.5:7b", HOSTILE)
-    assert datetime.fromisoformat(first["metadata"]["context"]["timestamp"]).utcoffset() == timedelta(0)
+    assert datetime.fromisoformat(
+        first["metadata"]["context"]["timestamp"]
+    ).utcoffset() == timedelta(0)
 
 
 def test_nothing_lately() -> None:
@@ -101,7 +137,11 @@ def test_nothing_lately() -> None:
         assert at_once("recent", "1").stdout == "No fix was attempted in the last day.\n"
         assert at_once("successful").stdout == "No fix was verified to work yet.\n"
         assert at_once("patterns").stdout == "No issue came up more than once yet.\n"
-        assert [answered(command) for command in ("recent", "successful", "patterns")] == [[], {}, []]
+        assert [answered(command) for command in ("recent", "successful", "patterns")] == [
+            [],
+            {},
+            [],
+        ]
 
 
 def test_what_worked_best_by_issue_type() -> None:
@@ -109,7 +149,8 @@ def test_what_worked_best_by_issue_type() -> None:
     done = hardwon_does("successful")
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(
-        r"TIMEOUT\n  worked 6 of 10  p_success 0\.\d\d  applied 8  last [\d-]{10}\n    sleep 60\n", done.stdout
+        r"TIMEOUT\n  worked 6 of 10  p_success 0\.\d\d  applied 8  last [\d-]{10}\n    sleep 60\n",
+        done.stdout,
     ), done.stdout
     found = as_http_answers("successful")
     assert found.keys() == {"TIMEOUT"}
@@ -123,7 +164,12 @@ def test_the_best_of_several_comes_first_and_no_more_than_asked_for() -> None:
         for number in range(12):
             well = number % 3 != 0
             command = "restart" if well else "reinstall"
-            memory.record_fix({"model": "m", "issue_type": "ERROR"}, True, well or number == 0, fix_commands=[command])
+            memory.record_fix(
+                {"model": "m", "issue_type": "ERROR"},
+                True,
+                well or number == 0,
+                fix_commands=[command],
+            )
     (both,) = answered("successful").values()
     assert [each["fix_commands"] for each in both] == [["restart"], ["reinstall"]]
     (one,) = answered("successful", "--limit", "1").values()
@@ -134,9 +180,9 @@ def test_the_same_in_python(memory: Memory) -> None:
     memory.record_fix({"model": "m", "issue_type": "ERROR"}, True, True, fix_commands=["restart"])
     memory.record_fix({"model": "m", "issue_type": "TIMEOUT"}, True, False, fix_commands=["wait"])
     best = memory.best_strategies()
-    assert {issue_type: [each.fix_commands for each in found] for issue_type, found in best.items()} == {
-        "ERROR": [("restart",)]
-    }
+    assert {
+        issue_type: [each.fix_commands for each in found] for issue_type, found in best.items()
+    } == {"ERROR": [("restart",)]}
     with pytest.raises(InvalidInputError, match="limit"):
         memory.best_strategies(0)
 
@@ -146,7 +192,8 @@ def test_what_keeps_coming_up() -> None:
     done = hardwon_does("patterns")
     assert (done.returncode, done.stderr) == (0, "")
     assert re.search(
-        r"^TIMEOUT on any model  [\d-]{10}\n  success 6 of 11 \(55%\)  applied 8  confidence 1\.00  p_success 0\.\d\d\n"
+        r"^TIMEOUT on any model  [\d-]{10}\n  success 6 of 11 \(55%\)  applied 8  confidence 1\.00 "
+        r" p_success 0\.\d\d\n"
         r"  best fix: sleep 60$",
         done.stdout,
         re.MULTILINE,
@@ -154,22 +201,32 @@ def test_what_keeps_coming_up() -> None:
     assert "NO_OUTPUT" not in done.stdout
     every = at_once("patterns", "--all").stdout
     assert re.search(
-        r"^NO_OUTPUT on any model  [\d-]{10}\n  success 0 of 1 .*\n  best fix: none worked so far$", every, re.MULTILINE
+        r"^NO_OUTPUT on any model  [\d-]{10}\n  success 0 of 1 .*\n  best fix: none worked so far$",
+        every,
+        re.MULTILINE,
     )
     found = {pattern["name"]: pattern for pattern in as_http_answers("patterns", "--all")}
     timeouts = found["TIMEOUT on qwen2.5:7b"]
     assert (timeouts["kind"], timeouts["model"]) == ("model", "qwen2.5:7b")
-    assert (timeouts["success_count"], timeouts["failure_count"], timeouts["applied_count"]) == (6, 4, 8)
+    assert (timeouts["success_count"], timeouts["failure_count"], timeouts["applied_count"]) == (
+        6,
+        4,
+        8,
+    )
     assert timeouts["best_fix"]["fix_commands"] == ["sleep 60"]
     assert found["NO_OUTPUT on any model"]["best_fix"] is None
     assert len(answered("patterns", "--limit", "1")) == 1
 
 
-NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1, max_size=60) | st.just("TIMEOUT")
+NAMES = st.text(
+    st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1, max_size=60
+) | st.just("TIMEOUT")
 
 
 @given(
-    st.lists(st.tuples(NAMES, NAMES, NAMES, st.text(max_size=300)), min_size=1, max_size=5), st.integers(70, 160), st.booleans()
+    st.lists(st.tuples(NAMES, NAMES, NAMES, st.text(max_size=300)), min_size=1, max_size=5),
+    st.integers(70, 160),
+    st.booleans(),
 )
 def test_whatever_was_recorded_fits_and_stays_on_its_line(
     rows: list[tuple[str, str, str, str]], width: int, ascii_only: bool
@@ -191,7 +248,9 @@ def test_whatever_was_recorded_fits_and_stays_on_its_line(
     assert all(line[18:].startswith("applied ") for line in lines)
 
 
-@pytest.mark.parametrize("command", ["model qwen2.5:7b", "recent 30", "successful", "patterns --all"])
+@pytest.mark.parametrize(
+    "command", ["model qwen2.5:7b", "recent 30", "successful", "patterns --all"]
+)
 def test_recorded_text_is_shown_and_neither_obeyed_nor_run(command: str) -> None:
     fill()
     name, *rest = command.split()
@@ -216,12 +275,22 @@ def test_every_key_of_the_json_is_documented(command: str) -> None:
 
 @pytest.mark.parametrize("command", ["model m", "recent", "successful", "patterns"])
 def test_reading_makes_no_memory(command: str) -> None:
-    assert refused("--memory", "nowhere", *command.split()).startswith("there is no memory at nowhere: check --memory")
+    assert refused("--memory", "nowhere", *command.split()).startswith(
+        "there is no memory at nowhere: check --memory"
+    )
     assert not Path("nowhere").exists()
 
 
 @pytest.mark.parametrize(
-    "command", ["recent 0", "recent many", "recent 36501", "recent --limit 0", "successful --limit 1001", "model"]
+    "command",
+    [
+        "recent 0",
+        "recent many",
+        "recent 36501",
+        "recent --limit 0",
+        "successful --limit 1001",
+        "model",
+    ],
 )
 def test_wrong_usage(command: str) -> None:
     done = at_once(*command.split())
@@ -242,9 +311,22 @@ def test_colours_are_for_terminals() -> None:
 def test_a_reader_that_leaves_ends_it_quietly() -> None:
     with Memory("brain") as memory:
         memory.add_many(
-            Fix(issue=Issue(model="m", description="x" * 200), fix_success=True, verification_success=True) for _ in range(900)
+            Fix(
+                issue=Issue(model="m", description="x" * 200),
+                fix_success=True,
+                verification_success=True,
+            )
+            for _ in range(900)
         )
-    command = [sys.executable, "-m", "hardwon.surfaces.cli.main", "recent", "--limit", "1000", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "hardwon.surfaces.cli.main",
+        "recent",
+        "--limit",
+        "1000",
+        "--json",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout
         assert process.stderr

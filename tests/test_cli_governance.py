@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from command_line import answered, as_http_answers, at_once, hardwon_does, keys_of, keys_told_of, refused
+from command_line import (
+    answered,
+    as_http_answers,
+    at_once,
+    hardwon_does,
+    keys_of,
+    keys_told_of,
+    refused,
+)
 from hardwon import Memory
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -20,13 +28,22 @@ def a_fact(content: str = "Port 80 is open.") -> str:
 
 def test_a_whole_life_is_shown() -> None:
     old, new = a_fact(), a_fact("Port 80 is \x1b[31mshut.")
-    assert hardwon_does("verify", old, "--by", "test_runner", "--verification-id", "ci-7").stdout == f"{old} is verified\n"
+    assert (
+        hardwon_does("verify", old, "--by", "test_runner", "--verification-id", "ci-7").stdout
+        == f"{old} is verified\n"
+    )
     assert hardwon_does("publish", old, "--by", "bob").stdout == f"{old} is published\n"
     with Memory("brain") as memory:
         memory.credit(old, False)
         memory.supersede(old, new, "measured \x1b[31magain")
     lines = hardwon_does("audit", old).stdout.splitlines()
-    assert [line.split()[2] for line in lines[:-1]] == ["created", "status", "status", "credited", "superseded"]
+    assert [line.split()[2] for line in lines[:-1]] == [
+        "created",
+        "status",
+        "status",
+        "credited",
+        "superseded",
+    ]
     assert lines[0].endswith("ann")
     assert "test_runner, test_runner, ci-7" in lines[1]
     assert "it did not help" in lines[3]
@@ -38,12 +55,26 @@ def test_a_whole_life_is_shown() -> None:
 
 def test_json_has_the_documented_keys() -> None:
     record = a_fact()
-    for name, *rest in (("verify", "--by", "compiler"), ("publish",), ("archive", "--reason", "gone"), ("audit",)):
-        found = answered(name, record, *rest) if name == "audit" else as_http_answers(name, record, *rest)
+    for name, *rest in (
+        ("verify", "--by", "compiler"),
+        ("publish",),
+        ("archive", "--reason", "gone"),
+        ("audit",),
+    ):
+        found = (
+            answered(name, record, *rest)
+            if name == "audit"
+            else as_http_answers(name, record, *rest)
+        )
         assert found["id"] == record
         assert keys_of(found) <= keys_told_of(name)
     life = answered("audit", record)
-    assert [each["status"] for each in life["life"]] == ["hypothesis", "verified", "published", "archived"]
+    assert [each["status"] for each in life["life"]] == [
+        "hypothesis",
+        "verified",
+        "published",
+        "archived",
+    ]
     assert keys_of(life["links"]) == {"replaced_by", "replaces", "contradicts"}
 
 
@@ -52,7 +83,9 @@ def test_what_may_not_happen_is_told_in_one_line() -> None:
     assert "from hypothesis: verified, archived" in refused("publish", record)
     assert "human_approval" in refused("verify", record, "--by", "me")
     assert "a UUID" in refused("archive", "nonsense", "--reason", "x")
-    assert "there is no record" in refused("archive", "0198c0de-0000-7000-8000-000000000001", "--reason", "x")
+    assert "there is no record" in refused(
+        "archive", "0198c0de-0000-7000-8000-000000000001", "--reason", "x"
+    )
     assert "never was one" in refused("audit", "nonsense")
     assert at_once("archive", record).exit_code == 2
 
@@ -66,12 +99,25 @@ def test_a_forgotten_record_has_its_tombstone_left() -> None:
 
 
 def test_stale_records_are_archived_and_come_back(tmp_path: Path) -> None:
-    git = ("git", "-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false")
+    git = (
+        "git",
+        "-c",
+        "user.name=t",
+        "-c",
+        "user.email=t@example.com",
+        "-c",
+        "commit.gpgsign=false",
+    )
     subprocess.run([*git, "init", "-q"], check=True)
     Path("app.py").write_text("one")
     subprocess.run([*git, "add", "app.py"], check=True)
     subprocess.run([*git, "commit", "-qm", "first"], check=True)
-    assert at_once("remember", "app.py has no tests", "--outcome", "failure", "--tool", "unknown").exit_code == 0
+    assert (
+        at_once(
+            "remember", "app.py has no tests", "--outcome", "failure", "--tool", "unknown"
+        ).exit_code
+        == 0
+    )
     assert at_once("stale").stdout == "1 record checked, 0 stale\n0 archived, 0 brought back\n"
     Path("app.py").write_text("two")
     told = answered("stale", "--dry-run")
@@ -95,5 +141,7 @@ def test_what_was_believed_then() -> None:
         before = memory.now().isoformat()
         memory.archive(record, "shut")
     assert answered("recall", "port 80") == []
-    assert [hit["record"]["id"] for hit in answered("recall", "port 80", "--as-of", before)] == [record]
+    assert [hit["record"]["id"] for hit in answered("recall", "port 80", "--as-of", before)] == [
+        record
+    ]
     assert "as_of" in refused("recall", "port 80", "--as-of", "yesterday")

@@ -1,4 +1,6 @@
-"""Commands that bring in what other memories and older stores know, and put it in order; and shell completion."""
+"""Commands that bring in what other memories and older stores know, and put it in order; and shell
+completion.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ def fill(location: str, *texts: str, project: str | None = None) -> list[str]:
         return [memory.remember(text, "failure", "unknown").id for text in texts]
 
 
-# --- merge ------------------------------------------------------------------------------------------------------------
+# --- merge ---
 
 
 def test_merging_brings_what_the_other_knows() -> None:
@@ -66,7 +68,10 @@ def test_merging_brings_what_the_other_knows() -> None:
     assert keys_of(found) == keys_told_of("merge")
     assert answered("stats")["records"] == 2
     again = at_once("merge", "other")
-    assert (again.exit_code, again.stdout.splitlines()[0]) == (0, "0 records added, 2 were here already, 0 stay forgotten")
+    assert (again.exit_code, again.stdout.splitlines()[0]) == (
+        0,
+        "0 records added, 2 were here already, 0 stay forgotten",
+    )
 
 
 def test_merging_a_backup_leaves_it_as_its_checksum_says() -> None:
@@ -92,7 +97,9 @@ def test_merging_with_a_check_of_both() -> None:
     assert at_once("merge", "other", "--check").stdout.endswith("both memories are well\n")
 
 
-@pytest.mark.parametrize(("broken", "side"), [("brain", "this memory"), ("other", "the other memory")])
+@pytest.mark.parametrize(
+    ("broken", "side"), [("brain", "this memory"), ("other", "the other memory")]
+)
 def test_a_check_names_the_side_that_is_not_well(broken: str, side: str) -> None:
     fill("brain", "port 80 is open")
     fill("other", "port 81 is shut")
@@ -100,7 +107,10 @@ def test_a_check_names_the_side_that_is_not_well(broken: str, side: str) -> None
     assert at_once("merge", "other").exit_code == 0
     done = at_once("merge", "other", "--check")
     assert (done.exit_code, "both memories are well" in done.stdout) == (1, False)
-    assert [line.startswith(f"hardwon: {side} is not well: knowledge: ") for line in done.stderr.splitlines()] == [True]
+    assert [
+        line.startswith(f"hardwon: {side} is not well: knowledge: ")
+        for line in done.stderr.splitlines()
+    ] == [True]
     done = at_once("merge", "other", "--check", "--json")
     (said,) = json.loads(done.stdout)["not_well"]
     assert (done.exit_code, said.startswith(f"{side} is not well: knowledge: ")) == (1, True)
@@ -136,7 +146,8 @@ def test_what_both_keep_differently_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "said"), [("nowhere", "there is no memory at nowhere"), ("brain", "another memory than this one")]
+    ("other", "said"),
+    [("nowhere", "there is no memory at nowhere"), ("brain", "another memory than this one")],
 )
 def test_what_cannot_be_merged(other: str, said: str) -> None:
     if other == "brain":
@@ -152,21 +163,29 @@ def test_a_long_merge_shows_a_bar_on_a_terminal_and_none_in_a_pipe() -> None:
     assert hardwon_does("--memory", "third", "merge", "other").stderr == ""
 
 
-# --- adopt ------------------------------------------------------------------------------------------------------------
+# --- adopt ---
 
 
 def a_tree() -> Path:
     folder = Path("old_brain/outcome=failure/tool=code_interpreter/error_type=runtime")
     folder.mkdir(parents=True)
     (folder / "20260105_100000_parser.json").write_text(json.dumps(TREE_FILE))
-    (folder / "20260106_100000_login.json").write_text(json.dumps({**TREE_FILE, "content": "login fails", "author": "ben"}))
+    (folder / "20260106_100000_login.json").write_text(
+        json.dumps({**TREE_FILE, "content": "login fails", "author": "ben"})
+    )
     return Path("old_brain")
 
 
 def a_training_memory() -> Path:
     memory = record_episode(
         load_agent_memory("agent_memory.json"),
-        {"task_id": "t", "score": 0.9, "steps": 3, "trajectory_summary": "read the log", "successes": ["it worked"]},
+        {
+            "task_id": "t",
+            "score": 0.9,
+            "steps": 3,
+            "trajectory_summary": "read the log",
+            "successes": ["it worked"],
+        },
     )
     save_agent_memory(memory, "agent_memory.json")
     return Path("agent_memory.json")
@@ -213,7 +232,10 @@ def looks(path: Path) -> dict[str, tuple[str, int]]:
     """What lies there, byte for byte, with its times."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
     return {
-        str(file): (hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "", file.stat().st_mtime_ns)
+        str(file): (
+            hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "",
+            file.stat().st_mtime_ns,
+        )
         for file in [*files, path.parent if path.is_file() else path]
     }
 
@@ -226,10 +248,20 @@ def test_every_older_store_is_recognised_and_adopted_and_stays_what_it_was(store
     path = make().resolve()
     before = looks(path)
     foreseen = answered("adopt", str(path), "--dry-run")
-    assert (foreseen["kind"], foreseen["read"], foreseen["added"], foreseen["dry_run"]) == (kind, number, number, True)
+    assert (foreseen["kind"], foreseen["read"], foreseen["added"], foreseen["dry_run"]) == (
+        kind,
+        number,
+        number,
+        True,
+    )
     assert answered("stats")["records"] + answered("stats")["adopted"] == 0
     done = answered("adopt", str(path))
-    assert (done["kind"], done["added"], done["rejected"], done["dry_run"]) == (kind, number, [], False)
+    assert (done["kind"], done["added"], done["rejected"], done["dry_run"]) == (
+        kind,
+        number,
+        [],
+        False,
+    )
     assert keys_of(done) <= keys_told_of("adopt")
     found = answered("stats")
     assert found["records"] + found["adopted"] == number
@@ -243,13 +275,26 @@ def test_every_older_store_is_recognised_and_adopted_and_stays_what_it_was(store
 
 
 def test_a_card_that_was_adopted_says_how_often_it_had_been_seen() -> None:
-    card = {"mistake_type": "guess", "task_id": "parse", "bad_decision": "a", "correct_decision": "b", "lesson": "Look."}
+    card = {
+        "mistake_type": "guess",
+        "task_id": "parse",
+        "bad_decision": "a",
+        "correct_decision": "b",
+        "lesson": "Look.",
+    }
     state = load_agent_memory("agent_memory.json")
-    state["mistake_cards"] = [{**card, "seen_count": 12, "first_seen_episode": 1, "last_seen_episode": 2}]
+    state["mistake_cards"] = [
+        {**card, "seen_count": 12, "first_seen_episode": 1, "last_seen_episode": 2}
+    ]
     save_agent_memory(state, "agent_memory.json")
     answered("adopt", "agent_memory.json")
     assert re.search(r"guess +parse +12 \(adopted\) ", at_once("cards").stdout)
-    at_once("record", "episode", "-", stdin=json.dumps({"task_id": "parse", "score": 0.1, "mistake_cards": [card]}))
+    at_once(
+        "record",
+        "episode",
+        "-",
+        stdin=json.dumps({"task_id": "parse", "score": 0.1, "mistake_cards": [card]}),
+    )
     assert re.search(r"guess +parse +1 \+ 12 \(adopted\) ", at_once("cards").stdout)
     (told,) = answered("cards")
     assert (told["seen_count"], told["adopted_count"]) == (1, 12)
@@ -275,7 +320,10 @@ def test_what_a_store_holds_that_cannot_be_taken_is_told() -> None:
     done = at_once("adopt", "old_brain", "--json")
     found = json.loads(done.stdout)
     assert (done.exit_code, found["read"], found["added"]) == (1, 4, 2)
-    assert sorted(each["where"].rpartition("/")[2] for each in found["rejected"]) == ["bad.json", "link.json"]
+    assert sorted(each["where"].rpartition("/")[2] for each in found["rejected"]) == [
+        "bad.json",
+        "link.json",
+    ]
     assert keys_of(found["rejected"]) <= keys_told_of("adopt")
     text = at_once("adopt", "old_brain")
     assert text.exit_code == 1
@@ -317,7 +365,9 @@ def test_a_memory_that_is_new_gets_all_of_it() -> None:
     assert answered("adopt", "made.jsonl")["added"] == 20
     assert answered("--memory", "another", "load", "made.jsonl")["stored"] == 20
     assert answered("--memory", "third", "merge", "brain")["added"] == 20
-    assert [answered("--memory", name, "stats")["records"] for name in ("brain", "another", "third")] == [20, 20, 20]
+    assert [
+        answered("--memory", name, "stats")["records"] for name in ("brain", "another", "third")
+    ] == [20, 20, 20]
 
 
 def test_an_export_is_a_file() -> None:
@@ -332,7 +382,11 @@ def test_a_data_set_with_errors_is_adopted_without_them() -> None:
     Path("m.json").write_text(json.dumps(memories))
     done = at_once("adopt", "m.json", "--json")
     found = json.loads(done.stdout)
-    assert (done.exit_code, found["added"], found["rejected"][0]["where"]) == (1, 39, "memory 0, outcome")
+    assert (done.exit_code, found["added"], found["rejected"][0]["where"]) == (
+        1,
+        39,
+        "memory 0, outcome",
+    )
 
 
 @pytest.mark.parametrize(
@@ -363,13 +417,19 @@ def test_a_kind_that_is_wrong_is_told() -> None:
     a_tree()
     assert at_once("adopt", "old_brain", "--kind", "brain").exit_code == 2
     assert "old_brain" in refused("adopt", "old_brain", "--kind", "training-memory")
-    with Memory("brain") as memory, pytest.raises(InvalidInputError, match="one of tree, training-memory"):
+    with (
+        Memory("brain") as memory,
+        pytest.raises(InvalidInputError, match="one of tree, training-memory"),
+    ):
         from hardwon.surfaces.adopt import adopt
 
         adopt("old_brain", memory, kind="brain")
 
 
-@pytest.mark.parametrize("data", [b"", b"[" * 100_000, b"\xff\xfe", b"null", b"{}", b"SQLite format 3\0", b"[1, 2", b"42"])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"[" * 100_000, b"\xff\xfe", b"null", b"{}", b"SQLite format 3\0", b"[1, 2", b"42"],
+)
 def test_whatever_a_file_holds_it_is_one_line(data: bytes) -> None:
     for name in ("m.json", "m.jsonl", "m.db", "m"):
         Path(name).write_bytes(data)
@@ -384,14 +444,23 @@ def test_whatever_a_file_holds_it_is_one_line(data: bytes) -> None:
         assert done.exception is None or isinstance(done.exception, SystemExit)
 
 
-# --- consolidate, rollback, reembed -----------------------------------------------------------------------------------------
+# --- consolidate, rollback, reembed ---
 
 
 def test_consolidating() -> None:
     with Memory("brain", consolidate_every=0) as memory:
         for worked in (True, False):
-            memory.record_fix({"model": "m", "issue_type": "TIMEOUT", "description": "slow"}, worked, worked, "wait", ["x"])
-        for text in ("Read the log before restarting anything.", "Read the logs before restarting anything!"):
+            memory.record_fix(
+                {"model": "m", "issue_type": "TIMEOUT", "description": "slow"},
+                worked,
+                worked,
+                "wait",
+                ["x"],
+            )
+        for text in (
+            "Read the log before restarting anything.",
+            "Read the logs before restarting anything!",
+        ):
             for _ in range(2):
                 memory.record_episode("t", 0.9, successes=[text])
     found = as_http_answers("consolidate")
@@ -408,14 +477,25 @@ def test_consolidating_with_a_model_that_is_not_there_does_the_rest() -> None:
 
 
 def test_a_source_is_rolled_back_and_that_is_undone() -> None:
-    answered("remember", "port 80 is open", "--outcome", "learning", "--insight-type", "fact", "--author", "agent-7")
+    answered(
+        "remember",
+        "port 80 is open",
+        "--outcome",
+        "learning",
+        "--insight-type",
+        "fact",
+        "--author",
+        "agent-7",
+    )
     done = at_once("rollback", "agent-7", "--reason", "it made things up")
     assert done.stdout.splitlines()[0] == "1 record by agent-7 no longer counts"
     assert answered("recall", "port") == []
     undo = done.stdout.splitlines()[1].removeprefix("to take it back: hardwon ")
     assert at_once(*undo.split()).exit_code == 0
     assert len(answered("recall", "port")) == 1
-    assert as_http_answers("rollback", "agent-8", "--reason", "nobody knows it")["target"] == "agent-8"
+    assert (
+        as_http_answers("rollback", "agent-8", "--reason", "nobody knows it")["target"] == "agent-8"
+    )
     assert at_once("rollback", "agent-7").exit_code == 2
     assert "source" in refused("rollback", " ", "--reason", "x")
 
@@ -425,10 +505,14 @@ def test_vectors_are_made_by_the_model_in_the_package() -> None:
     found = answered("reembed", "--embedder", "wordllama")
     assert (found["made"], found["dimension"]) == (2, 256)
     assert keys_of(found) == keys_told_of("reembed")
-    assert at_once("reembed", "--embedder", "wordllama").stdout.startswith("0 vectors made by wordllama-256-")
+    assert at_once("reembed", "--embedder", "wordllama").stdout.startswith(
+        "0 vectors made by wordllama-256-"
+    )
 
 
-def test_a_package_that_is_missing_is_told_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_that_is_missing_is_told_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     fill("brain", "x")
     for package in ("wordllama", "fastembed"):
         monkeypatch.setitem(sys.modules, package, None)
@@ -442,7 +526,10 @@ class _Vectors(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.keys.append(self.headers["Authorization"])
-        data = [{"index": index, "embedding": [1.0, float(index), 2.0]} for index in range(len(asked["input"]))]
+        data = [
+            {"index": index, "embedding": [1.0, float(index), 2.0]}
+            for index in range(len(asked["input"]))
+        ]
         body = json.dumps({"data": data}).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
@@ -465,7 +552,9 @@ def endpoint() -> Iterator[str]:
 def test_vectors_are_made_by_an_endpoint(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fill("brain", "port 80 is open", "the parser fails")
     monkeypatch.setenv("EMBEDDING_API_KEY", "key-of-mine")
-    done = at_once("reembed", "--embedder", "endpoint", "--base-url", endpoint, "--model", "small", "--json")
+    done = at_once(
+        "reembed", "--embedder", "endpoint", "--base-url", endpoint, "--model", "small", "--json"
+    )
     assert json.loads(done.stdout) == {"embedder": "endpoint:small", "dimension": 3, "made": 2}
     assert set(_Vectors.keys) == {"Bearer key-of-mine"}
     assert "key-of-mine" not in done.output
@@ -485,17 +574,24 @@ def test_what_reembed_refuses(options: str, said: str) -> None:
     assert said in refused("reembed", *options.split())
 
 
-@pytest.mark.parametrize("command", ["consolidate", "rollback x --reason y", "reembed --embedder wordllama"])
+@pytest.mark.parametrize(
+    "command", ["consolidate", "rollback x --reason y", "reembed --embedder wordllama"]
+)
 def test_what_works_on_a_memory_makes_none(command: str) -> None:
     assert "there is no memory at nowhere" in refused("--memory", "nowhere", *command.split())
     assert not Path("nowhere").exists()
 
 
-# --- completion -----------------------------------------------------------------------------------------------------------
+# --- completion ---
 
 
 @pytest.mark.parametrize(
-    ("shell", "line"), [("bash", "complete -o default -F"), ("zsh", "#compdef hardwon"), ("fish", "complete --command hardwon")]
+    ("shell", "line"),
+    [
+        ("bash", "complete -o default -F"),
+        ("zsh", "#compdef hardwon"),
+        ("fish", "complete --command hardwon"),
+    ],
 )
 def test_a_completion_script_for_each_shell(shell: str, line: str) -> None:
     done = hardwon_does("--show-completion", shell)
@@ -524,7 +620,11 @@ def test_the_script_completes_in_a_real_shell() -> None:
         text=True,
         check=True,
     )
-    assert {"stale", "stats"} <= {name for name in done.stdout.split() if name.startswith("st")} == set(done.stdout.split())
+    assert (
+        {"stale", "stats"}
+        <= {name for name in done.stdout.split() if name.startswith("st")}
+        == set(done.stdout.split())
+    )
 
 
 COMPLETING = """
@@ -539,11 +639,18 @@ finally:
 
 
 def completed(words: str) -> tuple[list[str], set[str]]:
-    """What is offered for the last of the words, and the modules of commands that were loaded for it."""
+    """What is offered for the last of the words, and the modules of commands that were loaded for
+    it.
+    """
     number = len(words.split(" ")) - 1
     done = subprocess.run(
         [sys.executable, "-c", COMPLETING],
-        env={**os.environ, "_HARDWON_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(number)},
+        env={
+            **os.environ,
+            "_HARDWON_COMPLETE": "complete_bash",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(number),
+        },
         capture_output=True,
         text=True,
         check=False,

@@ -23,7 +23,9 @@ NOBODY = ("", "\0", "x" * 64, "ä" * 32)
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[postgres_server.Server]:
-    """Users show their passwords there. `boss` is no superuser: it may make roles, and owns the database `brain`."""
+    """Users show their passwords there. `boss` is no superuser: it may make roles, and owns the
+    database `brain`.
+    """
     made = postgres_server.Server(password=True)
     made.run(f"CREATE ROLE boss LOGIN CREATEROLE PASSWORD '{SECRET}'")
     made.run("CREATE DATABASE brain OWNER boss")
@@ -67,19 +69,26 @@ def test_a_user_that_makes_roles_and_owns_the_database_sets_it_up_and_uses_it(
         assert memory.tokens.create("ci").token.name == "ci"
         assert memory.doctor().ok
         assert memory.forget(kept.id).erased
-    assert server.run("SELECT count(*) FROM pg_roles WHERE rolname LIKE 'hardwon%' AND (rolsuper OR rolcanlogin)") == [(0,)]
+    assert server.run(
+        "SELECT count(*) FROM pg_roles WHERE rolname LIKE 'hardwon%' AND (rolsuper OR rolcanlogin)"
+    ) == [(0,)]
 
 
-def test_each_access_level_may_do_what_is_told_and_no_more(server: postgres_server.Server, boss: str) -> None:
+def test_each_access_level_may_do_what_is_told_and_no_more(
+    server: postgres_server.Server, boss: str
+) -> None:
     databases.initialise(boss, ["levels", "elsewhere"])
     with Memory(boss, "levels") as memory:
         fact = memory.record_fact("Port 81 is shut.", "observation")
     anna = url_of(server, "anna")
-    with Memory(anna, "levels") as memory, pytest.raises(ForbiddenError, match="hardwon postgres grant"):
+    with (
+        Memory(anna, "levels") as memory,
+        pytest.raises(ForbiddenError, match="hardwon postgres grant"),
+    ):
         memory.stats()
-    assert at_once("postgres", "grant", boss, "anna", "--project", "levels", "--as", "reader").stdout == (
-        "anna is a reader of project levels\n"
-    )
+    assert at_once(
+        "postgres", "grant", boss, "anna", "--project", "levels", "--as", "reader"
+    ).stdout == ("anna is a reader of project levels\n")
     with Memory(anna, "levels") as memory:
         assert memory.recall("port shut")
         with pytest.raises(ForbiddenError, match="--as writer"):
@@ -97,7 +106,8 @@ def test_each_access_level_may_do_what_is_told_and_no_more(server: postgres_serv
         memory.archive(fact.id, "it was moved")
         assert memory.rebuild() == 0
         gone = memory.forget(fact.id)
-        assert (gone.ids, gone.erased, gone.pending) == ([fact.id], False, True)  # only who owns the tables may vacuum them
+        # only who owns the tables may vacuum them
+        assert (gone.ids, gone.erased, gone.pending) == ([fact.id], False, True)
     with Memory(anna, "elsewhere") as memory, pytest.raises(ForbiddenError):
         memory.stats()
     assert databases.describe(anna).grants == [Grant("anna", "levels", "governor")]
@@ -119,36 +129,53 @@ def test_what_a_superuser_granted_ends_too(server: postgres_server.Server, boss:
     assert databases.describe(url_of(server, "ben")).grants == []
 
 
-def test_who_runs_a_server_is_let_to_its_tokens_alone(server: postgres_server.Server, boss: str) -> None:
+def test_who_runs_a_server_is_let_to_its_tokens_alone(
+    server: postgres_server.Server, boss: str
+) -> None:
     databases.initialise(boss, ["default"])
     keeper = url_of(server, "keeper")
     databases.grant(boss, "keeper", "default", "reader")
     with Memory(keeper) as memory, pytest.raises(ForbiddenError):
         memory.tokens.all()
-    assert at_once("postgres", "grant", boss, "keeper", "--server").stdout == "keeper keeps the tokens of a server\n"
+    assert (
+        at_once("postgres", "grant", boss, "keeper", "--server").stdout
+        == "keeper keeps the tokens of a server\n"
+    )
     with Memory(keeper) as memory:
         made = memory.tokens.create("agent", "write").token
         assert made.id in [token.id for token in memory.tokens.all()]
-    assert answered("postgres", "revoke", boss, "keeper", "--server") == {"user": "keeper", "project": None, "revoked": True}
+    assert answered("postgres", "revoke", boss, "keeper", "--server") == {
+        "user": "keeper",
+        "project": None,
+        "revoked": True,
+    }
     with Memory(keeper) as memory, pytest.raises(ForbiddenError):
         memory.tokens.all()
 
 
 def test_without_a_project_it_is_the_chosen_one_else_default(boss: str) -> None:
     assert at_once("postgres", "init", boss).stdout.startswith("1 project ready: default\n")
-    assert at_once("--memory", boss, "--project", "chosen", "postgres", "init").stdout.startswith("1 project ready: chosen\n")
-    assert answered("--memory", boss, "--project", "chosen", "postgres", "grant", "ben")["project"] == "chosen"
+    assert at_once("--memory", boss, "--project", "chosen", "postgres", "init").stdout.startswith(
+        "1 project ready: chosen\n"
+    )
+    assert (
+        answered("--memory", boss, "--project", "chosen", "postgres", "grant", "ben")["project"]
+        == "chosen"
+    )
     assert answered("postgres", "revoke", boss, "ben")["project"] == "default"
 
 
-def test_a_user_that_may_not_is_told_what_it_takes(server: postgres_server.Server, boss: str) -> None:
+def test_a_user_that_may_not_is_told_what_it_takes(
+    server: postgres_server.Server, boss: str
+) -> None:
     server.run("CREATE DATABASE other OWNER anna")
     for user, database in (("anna", "other"), ("ben", "brain")):
         said = refused("postgres", "init", url_of(server, user, database))
         assert "it takes CREATEROLE and CREATE on the database" in said
     with psycopg.connect(server.url_of("other")) as connection:
         assert (
-            connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'hardwon'").fetchall() == []
+            connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'hardwon'").fetchall()
+            == []
         )  # nothing of it stays
     assert "lets nobody in" in refused("postgres", "init", boss.replace(SECRET, "wrong-one"))
 
@@ -160,7 +187,9 @@ def test_what_is_wrong_is_told_in_one_line(server: postgres_server.Server, boss:
     assert "hardwon postgres init" in refused("--memory", empty, "stats")
     assert "there is no database" in refused("postgres", "init", boss.replace("/brain", "/nowhere"))
     assert "CREATE ROLE" in refused("postgres", "grant", boss, "zoe")
-    assert "a project of this database" in refused("postgres", "grant", boss, "anna", "--project", "nowhere")
+    assert "a project of this database" in refused(
+        "postgres", "grant", boss, "anna", "--project", "nowhere"
+    )
     assert "not both" in refused("postgres", "grant", boss, "anna", "--project", "x", "--server")
     assert "after the address" in refused("postgres", "grant", boss)
     assert "postgresql://" in refused("postgres", "status")  # the memory is a folder
@@ -184,7 +213,10 @@ def test_to_distribute_is_refused_with_what_to_do_instead_and_changes_nothing(
     assert answered("postgres", "status", boss) == there
     assert server.run("SELECT rolname FROM pg_roles ORDER BY 1") == roles
     with psycopg.connect(empty) as connection:
-        assert connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'hardwon'").fetchall() == []
+        assert (
+            connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'hardwon'").fetchall()
+            == []
+        )
     postgres_server.drop(empty)
 
 
@@ -231,7 +263,9 @@ def test_names_of_users_and_access_are_checked(boss: str) -> None:
         databases.describe("brain.db")
 
 
-def test_a_user_with_a_name_that_has_to_be_quoted(server: postgres_server.Server, boss: str) -> None:
+def test_a_user_with_a_name_that_has_to_be_quoted(
+    server: postgres_server.Server, boss: str
+) -> None:
     databases.initialise(boss, ['it\'s "quoted"; DROP'])
     name = 'Ro"b; DROP SCHEMA hardwon'
     server.run(f"CREATE ROLE {psycopg.sql.Identifier(name).as_string()} LOGIN")
@@ -243,7 +277,9 @@ def test_a_user_with_a_name_that_has_to_be_quoted(server: postgres_server.Server
 def test_without_the_driver_the_command_to_install_it_is_told(boss: str) -> None:
     hidden = "import sys; sys.modules['psycopg'] = None; from hardwon.surfaces.cli.main import main; main()"
     for arguments in (("postgres", "init", boss), ("--memory", boss, "stats")):
-        done = subprocess.run([sys.executable, "-c", hidden, *arguments], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", hidden, *arguments], capture_output=True, text=True, check=False
+        )
         assert (done.returncode, done.stdout) == (1, "")
         assert "pip install 'hardwon[postgres]'" in done.stderr
         assert done.stderr.count("\n") == 1
@@ -256,7 +292,9 @@ def test_as_a_process_it_is_the_same(boss: str) -> None:
     assert json.loads(done.stdout) == answered("postgres", "status", boss)
 
 
-def test_the_views_of_fix_history_show_a_reader_its_project(server: postgres_server.Server, boss: str) -> None:
+def test_the_views_of_fix_history_show_a_reader_its_project(
+    server: postgres_server.Server, boss: str
+) -> None:
     databases.initialise(boss, ["viewed", "hidden"])
     for project in ("viewed", "hidden"):
         with Memory(boss, project) as memory:
@@ -270,8 +308,11 @@ def test_the_views_of_fix_history_show_a_reader_its_project(server: postgres_ser
     }
     with psycopg.connect(url_of(server, "ben")) as connection:
         for sql in views:
-            assert connection.execute(sql.encode()).fetchall() == []  # the user itself has no project
-        ((role,),) = connection.execute("SELECT role FROM hardwon.granted WHERE project_id = 'viewed' AND level = 'reader'")
+            # the user itself has no project
+            assert connection.execute(sql.encode()).fetchall() == []
+        ((role,),) = connection.execute(
+            "SELECT role FROM hardwon.granted WHERE project_id = 'viewed' AND level = 'reader'"
+        )
         connection.execute(psycopg.sql.SQL("SET ROLE {}").format(psycopg.sql.Identifier(role)))
         for sql, rows in views.items():
             assert connection.execute(sql.encode()).fetchall() == rows

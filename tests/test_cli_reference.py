@@ -1,4 +1,6 @@
-"""docs/cli.md says everything that there is to say of each command (that it is what its generator makes: test_reference.py)."""
+"""docs/cli.md says everything that there is to say of each command (that it is what its generator
+makes: test_reference.py).
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,21 @@ from command_line import BUILT, COMMANDS, EXAMPLES, PAGE, section_of
 from hardwon.surfaces.cli.base import GROUPS, app
 
 ROOT_COMMAND: Any = typer.main.get_command(app)
-PRINTS_JSON = [name for name, command in BUILT.items() if any("--json" in param.opts for param in command.params)]
+PRINTS_JSON = [
+    name
+    for name, command in BUILT.items()
+    if any("--json" in param.opts for param in command.params)
+]
 
 
 def test_groups_and_commands_stand_in_the_order_of_the_help() -> None:
     assert re.findall(r"^## (.+)$", PAGE, re.MULTILINE) == list(GROUPS)
-    shown = [name for group in GROUPS for name, command in ROOT_COMMAND.commands.items() if command.rich_help_panel == group]
+    shown = [
+        name
+        for group in GROUPS
+        for name, command in ROOT_COMMAND.commands.items()
+        if command.rich_help_panel == group
+    ]
     assert re.findall(r"^### (.+)$", PAGE, re.MULTILINE) == shown
 
 
@@ -28,8 +39,14 @@ def test_a_command_tells_its_usage_help_options_and_examples(name: str) -> None:
     assert usage.startswith(f"`hardwon {name}")
     assert " ".join(str(command.help).split("\n\n")[0].split()) in section
     for param in command.params:
-        for spelling in param.opts if param.param_type_name == "option" else [param.metavar or param.name.upper()]:
-            assert re.search(rf"^\| `.*(?<![\w-]){re.escape(spelling)}(?![\w-]).*` \|", section, re.MULTILINE), spelling
+        for spelling in (
+            param.opts
+            if param.param_type_name == "option"
+            else [param.metavar or param.name.upper()]
+        ):
+            assert re.search(
+                rf"^\| `.*(?<![\w-]){re.escape(spelling)}(?![\w-]).*` \|", section, re.MULTILINE
+            ), spelling
         if isinstance(param.show_default, str):
             assert param.show_default in section
     examples = [example for owner, example in EXAMPLES if owner == name]
@@ -39,13 +56,17 @@ def test_a_command_tells_its_usage_help_options_and_examples(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_what_is_printed_as_json_is_told_of_exactly_the_commands_that_do(name: str) -> None:
-    told, operation = str(getattr(BUILT[name], "answers", "")), getattr(BUILT[name], "operation", "")
+    told, operation = (
+        str(getattr(BUILT[name], "answers", "")),
+        getattr(BUILT[name], "operation", ""),
+    )
     assert bool(told.strip() or operation) == (name in PRINTS_JSON)
     assert " ".join(told.split()).removeprefix("JSON") in " ".join(section_of(name).split())
 
 
 def test_most_commands_print_json() -> None:
-    assert len(COMMANDS) - len(PRINTS_JSON) <= 2  # the output of `run` is a command's, that of `hooks run` is git's
+    # the output of `run` is a command's, that of `hooks run` is git's
+    assert len(COMMANDS) - len(PRINTS_JSON) <= 2
 
 
 def test_options_before_the_command_are_told() -> None:

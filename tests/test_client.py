@@ -1,4 +1,6 @@
-"""`Client` against servers that fail, lie or are gone: it says so, and never takes a part for the whole."""
+"""`Client` against servers that fail, lie or are gone: it says so, and never takes a part for the
+whole.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,16 @@ OPEN = Path("/proc/self/fd")
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n" % (len(LINE), LINE)
 
 
-def answer(body: bytes, status: bytes = b"200 OK", length: int | None = None, more: bytes = b"") -> bytes:
+def answer(
+    body: bytes, status: bytes = b"200 OK", length: int | None = None, more: bytes = b""
+) -> bytes:
     said = len(body) if length is None else length
-    return b"HTTP/1.1 %b\r\nConnection: close\r\nContent-Length: %d\r\n%b\r\n%b" % (status, said, more, body)
+    return b"HTTP/1.1 %b\r\nConnection: close\r\nContent-Length: %d\r\n%b\r\n%b" % (
+        status,
+        said,
+        more,
+        body,
+    )
 
 
 @contextmanager
@@ -58,7 +67,12 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "raw",
-    [answer(LINE * 3, length=1_000), CHUNKED, answer(LINE + LINE[:-5]), answer(b"x" * (limits.RECORD_BYTES_MAX + 2**21))],
+    [
+        answer(LINE * 3, length=1_000),
+        CHUNKED,
+        answer(LINE + LINE[:-5]),
+        answer(b"x" * (limits.RECORD_BYTES_MAX + 2**21)),
+    ],
     ids=["between two lines", "between two chunks", "within a line", "no lines at all"],
 )
 def test_an_export_that_was_cut_off_is_none(raw: bytes, tmp_path: Path) -> None:
@@ -82,21 +96,42 @@ def test_a_backup_that_was_cut_off_is_none(raw: bytes, tmp_path: Path) -> None:
         (answer(b"{}", b"302 Found", more=b"Location: http://127.0.0.1:1/\r\n"), ServerError),
         (answer(b"[" * 100_000), ServerError),
         (answer(b'{"a": 1}'), ServerError),
-        (answer(b"{}", b"429 Too Many Requests", more=b"Retry-After: \xb2\r\n"), TooManyRequestsError),
-        (answer(b'{"errors": ["x"], "detail": {"a": 1}}', b"422 Unprocessable Entity"), ServerError),
+        (
+            answer(b"{}", b"429 Too Many Requests", more=b"Retry-After: \xb2\r\n"),
+            TooManyRequestsError,
+        ),
+        (
+            answer(b'{"errors": ["x"], "detail": {"a": 1}}', b"422 Unprocessable Entity"),
+            ServerError,
+        ),
         (b"", ServerError),
     ],
-    ids=["cut off", "no JSON", "elsewhere", "too deep", "another shape", "a wait that is none", "an odd problem", "nothing"],
+    ids=[
+        "cut off",
+        "no JSON",
+        "elsewhere",
+        "too deep",
+        "another shape",
+        "a wait that is none",
+        "an odd problem",
+        "nothing",
+    ],
 )
 @pytest.mark.parametrize("ask", [Client.rebuild, Client.stats])
-def test_what_is_no_answer_is_told_as_such(raw: bytes, expected: type[Exception], ask: Callable[[Client], Any]) -> None:
+def test_what_is_no_answer_is_told_as_such(
+    raw: bytes, expected: type[Exception], ask: Callable[[Client], Any]
+) -> None:
     with server_that_sends(raw) as url, Client(url) as client, pytest.raises(expected):
         ask(client)
 
 
 @pytest.mark.parametrize(
     ("url", "more"),
-    [("https://127.0.0.1:1", {"ca_file": "nowhere.pem"}), ("http://:secret@127.0.0.1:1", {}), ("http://example.org", {})],
+    [
+        ("https://127.0.0.1:1", {"ca_file": "nowhere.pem"}),
+        ("http://:secret@127.0.0.1:1", {}),
+        ("http://example.org", {}),
+    ],
 )
 def test_what_a_client_is_made_of_is_checked(url: str, more: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError):

@@ -21,7 +21,8 @@ scores = st.lists(st.floats(0, 1), min_size=2, max_size=12)
 
 
 @pytest.mark.parametrize(
-    ("degrees", "expected"), [(1, 12.7062), (2, 4.30265), (5, 2.570582), (10, 2.228139), (30, 2.042272), (1e7, 1.959964)]
+    ("degrees", "expected"),
+    [(1, 12.7062), (2, 4.30265), (5, 2.570582), (10, 2.228139), (30, 2.042272), (1e7, 1.959964)],
 )
 def test_students_distribution_is_the_one_of_the_tables(degrees: float, expected: float) -> None:
     assert student(degrees) == pytest.approx(expected, abs=1e-5)
@@ -32,7 +33,9 @@ def test_the_interval_of_one_task_is_welchs() -> None:
     found = difference([(on, off)])
     assert found is not None
     gained, (low, high) = found
-    variances = [sum((x - sum(part) / len(part)) ** 2 for x in part) / (len(part) - 1) for part in (on, off)]
+    variances = [
+        sum((x - sum(part) / len(part)) ** 2 for x in part) / (len(part) - 1) for part in (on, off)
+    ]
     errors = [variance / len(part) for variance, part in zip(variances, (on, off), strict=True)]
     degrees = sum(errors) ** 2 / (errors[0] ** 2 / (len(on) - 1) + errors[1] ** 2 / (len(off) - 1))
     assert gained == pytest.approx(0.3)
@@ -58,7 +61,9 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
 
 @given(scores, scores)
 @example([0.0, 0.0], [0.0, 1.2948737623657472e-154])  # its square is no number any more
-def test_the_difference_lies_in_its_interval_and_turns_round(on: list[float], off: list[float]) -> None:
+def test_the_difference_lies_in_its_interval_and_turns_round(
+    on: list[float], off: list[float]
+) -> None:
     there, back = difference([(on, off)]), difference([(off, on)])
     assert there is not None
     assert back is not None
@@ -70,8 +75,12 @@ def test_the_difference_lies_in_its_interval_and_turns_round(on: list[float], of
 
 def test_an_unequal_mix_of_tasks_makes_no_difference() -> None:
     """The memory was mostly on at the hard task; within each task it helps."""
-    scored = [Scored("hard", 0.3 + n % 3 / 100, True) for n in range(40)] + [Scored("hard", 0.2, False) for _ in range(4)]
-    scored += [Scored("easy", 0.9 + n % 3 / 100, True) for n in range(4)] + [Scored("easy", 0.8, False) for _ in range(40)]
+    scored = [Scored("hard", 0.3 + n % 3 / 100, True) for n in range(40)] + [
+        Scored("hard", 0.2, False) for _ in range(4)
+    ]
+    scored += [Scored("easy", 0.9 + n % 3 / 100, True) for n in range(4)] + [
+        Scored("easy", 0.8, False) for _ in range(40)
+    ]
     found = compare(scored)
     assert found.on.mean is not None
     assert found.off.mean is not None
@@ -85,7 +94,8 @@ def test_too_few_to_compare() -> None:
     one_each = compare([Scored("t", 0.1, False), Scored("t", 0.9, True)])
     assert (one_each.difference, one_each.interval, one_each.helps) == (None, None, False)
     assert str(one_each) == (
-        "with memory: mean 0.900 of 1 episode; without memory: mean 0.100 of 1 episode; too few to compare"
+        "with memory: mean 0.900 of 1 episode; without memory: mean 0.100 of 1 episode; too few to "
+        "compare"
     )
     apart = compare([Scored("a", 0.1, False)] * 5 + [Scored("b", 0.9, True)] * 5)
     assert apart.difference is None, "two tasks that were never done both ways"
@@ -97,18 +107,25 @@ def test_runs_count_once() -> None:
     for on in (True, False):
         for run in range(4):
             luck = rng.gauss(0.5, 0.15)
-            scored += [Scored("t", min(1.0, max(0.0, luck + rng.gauss(0, 0.01))), on, f"{on}{run}") for _ in range(50)]
+            scored += [
+                Scored("t", min(1.0, max(0.0, luck + rng.gauss(0, 0.01))), on, f"{on}{run}")
+                for _ in range(50)
+            ]
     by_episode, by_run = compare(scored), compare(scored, by_run=True)
     assert by_episode.difference == pytest.approx(by_run.difference)
     assert by_episode.interval is not None
     assert by_run.interval is not None
     width = by_run.interval[1] - by_run.interval[0]
-    assert width > 4 * (by_episode.interval[1] - by_episode.interval[0]), "four runs, not two hundred attempts"
+    assert width > 4 * (by_episode.interval[1] - by_episode.interval[0]), (
+        "four runs, not two hundred attempts"
+    )
     unnamed = [each._replace(run="") for each in scored]
-    assert compare(unnamed, by_run=True).interval == by_episode.interval, "an episode of no run stands for itself"
+    assert compare(unnamed, by_run=True).interval == by_episode.interval, (
+        "an episode of no run stands for itself"
+    )
 
 
-# --- asked of a memory ------------------------------------------------------------------------------------------
+# --- asked of a memory ---
 
 
 def test_an_episode_that_names_what_it_recalled_had_the_memory(memory: Memory) -> None:
@@ -133,7 +150,9 @@ def test_by_tag_and_by_other_filters(memory: Memory) -> None:
     for number in range(4):
         memory.record_episode("t", 0.6 + number / 100, tags=["memory on"], author="ann")
         memory.record_episode("t", 0.5 + number / 100, author="ann")
-        memory.record_episode("t", 0.1, tags=["memory on"], author="bob", timestamp=START - timedelta(days=9))
+        memory.record_episode(
+            "t", 0.1, tags=["memory on"], author="bob", timestamp=START - timedelta(days=9)
+        )
     found = memory.compare("t", tag="memory on", author="ann")
     assert (found.on.episodes, found.off.episodes) == (4, 4)
     assert found.difference == pytest.approx(0.1)
@@ -142,7 +161,9 @@ def test_by_tag_and_by_other_filters(memory: Memory) -> None:
     assert memory.compare("t").on.episodes == 0
 
 
-def test_curves_are_in_the_order_of_time_and_bounded(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_curves_are_in_the_order_of_time_and_bounded(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Memory(tmp_path, clock=clock, consolidate_every=0) as memory:
         for number in (3, 1, 2, 5, 4):
             memory.record_episode("t", number / 10, timestamp=START + timedelta(hours=number))
@@ -157,21 +178,31 @@ def test_curves_are_in_the_order_of_time_and_bounded(tmp_path: Path, clock: Cloc
 
 
 def test_what_does_not_count_is_not_compared(memory: Memory) -> None:
-    kept = [memory.record_episode("t", 0.5, author=author) for author in ("ann", "ann", "eve", "eve")]
+    kept = [
+        memory.record_episode("t", 0.5, author=author) for author in ("ann", "ann", "eve", "eve")
+    ]
     memory.archive(kept[0].id, "stale")
     memory.rollback("eve")
     assert memory.compare("t").off.episodes == 1
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"task_id": 5}, {"tag": 5}, {"by_run": "yes"}, {"kind": "fact"}, {"colour": "red"}, {"since": "yesterday"}]
+    "wrong",
+    [
+        {"task_id": 5},
+        {"tag": 5},
+        {"by_run": "yes"},
+        {"kind": "fact"},
+        {"colour": "red"},
+        {"since": "yesterday"},
+    ],
 )
 def test_a_wrong_question_is_refused(memory: Memory, wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError):
         memory.compare(**wrong)
 
 
-# --- from little ------------------------------------------------------------------------------------------------
+# --- from little ---
 
 
 @pytest.mark.parametrize(
@@ -204,7 +235,13 @@ def test_coin_tosses_are_seldom_taken_for_help() -> None:
     rng = random.Random(5)
     for often in (2, 3, 4, 5, 8):
         tosses = [
-            compare([Scored("t", float(rng.random() < 0.5), on) for on in (True, False) for _ in range(often)])
+            compare(
+                [
+                    Scored("t", float(rng.random() < 0.5), on)
+                    for on in (True, False)
+                    for _ in range(often)
+                ]
+            )
             for _ in range(600)
         ]
         assert sum(each.helps for each in tosses) / 600 <= 0.045, often

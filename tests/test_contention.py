@@ -24,10 +24,16 @@ def test_many_processes_write_at_once(tmp_path: Path) -> None:
     def work(tell: Tell) -> None:
         with Memory(tmp_path) as memory:
             for number in range(WRITES):
-                tell(memory.remember(f"process {os.getpid()} write {number}", "success", "conversation").id)
+                tell(
+                    memory.remember(
+                        f"process {os.getpid()} write {number}", "success", "conversation"
+                    ).id
+                )
 
     children = [Child.start(work) for _ in range(PROCESSES)]
-    assert [child.wait() for child in children] == [0] * PROCESSES, "a process met an error (printed above)"
+    assert [child.wait() for child in children] == [0] * PROCESSES, (
+        "a process met an error (printed above)"
+    )
     acknowledged = {record_id for child in children for record_id in child.acknowledged}
     with Memory(tmp_path) as memory:
         assert memory.stats().records == len(acknowledged) == PROCESSES * WRITES
@@ -36,10 +42,15 @@ def test_many_processes_write_at_once(tmp_path: Path) -> None:
     print(f"{PROCESSES} processes x {WRITES} writes: {len(acknowledged)} records, no error")
 
 
-def test_a_writer_that_never_ends_gives_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_that_never_ends_gives_a_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("hardwon.limits.BUSY_TIMEOUT_MS", 200)
     with Memory(tmp_path) as first, Memory(tmp_path) as second:
-        with first._store.write(first.project), pytest.raises(BusyError, match="locked by another writer .* try again"):
+        with (
+            first._store.write(first.project),
+            pytest.raises(BusyError, match="locked by another writer .* try again"),
+        ):
             second.record_fact("x", "error")
         assert second.record_fact("y", "error").id
         assert second.stats().records == 1
@@ -49,7 +60,11 @@ def test_a_memory_that_forgot_something_waits_no_longer_than_it_was_told_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tries, sleep = list[float](), time.sleep
-    with Memory(tmp_path) as first, Memory(tmp_path, busy_timeout_ms=50) as hasty, ExitStack() as writing:
+    with (
+        Memory(tmp_path) as first,
+        Memory(tmp_path, busy_timeout_ms=50) as hasty,
+        ExitStack() as writing,
+    ):
         doomed = hasty.record_fact("x", "error")
         assert hasty.forget(doomed.id).erased
         writing.enter_context(first._store.write(first.project))
@@ -95,7 +110,10 @@ def test_a_fork_waits_for_the_other_threads(memory: Memory) -> None:
     thread.start()
     try:
         children = [
-            Child.start(lambda tell: tell(memory.record_fact(f"from child {os.getpid()}", "observation").id)) for _ in range(30)
+            Child.start(
+                lambda tell: tell(memory.record_fact(f"from child {os.getpid()}", "observation").id)
+            )
+            for _ in range(30)
         ]
         codes = [child.wait() for child in children]
     finally:
@@ -107,7 +125,9 @@ def test_a_fork_waits_for_the_other_threads(memory: Memory) -> None:
     assert memory.doctor().ok
 
 
-def test_a_fork_in_the_middle_of_a_transaction_is_refused_in_the_child(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fork_in_the_middle_of_a_transaction_is_refused_in_the_child(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
 
     def work(tell: Tell) -> None:
         with pytest.raises(StorageError, match="forked in the middle of an operation"):
@@ -131,9 +151,14 @@ def test_what_others_wrote_since_is_no_damage_to_a_doctor(tmp_path: Path) -> Non
             assert diagnosis.ok, str(diagnosis)
 
 
-def test_a_search_index_that_others_made_anew_is_no_damage_to_whoever_opens_it_next(tmp_path: Path) -> None:
+def test_a_search_index_that_others_made_anew_is_no_damage_to_whoever_opens_it_next(
+    tmp_path: Path,
+) -> None:
     with Memory(tmp_path) as here, Memory(tmp_path) as elsewhere:
-        kept = [here.remember(f"Thing number {number}", "success", "conversation").id for number in range(8)]
+        kept = [
+            here.remember(f"Thing number {number}", "success", "conversation").id
+            for number in range(8)
+        ]
         here.forget(kept[0])
         old = elsewhere.record_fix({"model": "m"}, True, True, "slow " * 200, ["restart"] * 20)
         assert elsewhere.compress(0, dry_run=False).records == 1

@@ -1,4 +1,6 @@
-"""Killed at any instant, the memory keeps everything it acknowledged. `make torture` kills a thousand times."""
+"""Killed at any instant, the memory keeps everything it acknowledged. `make torture` kills a
+thousand times.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,18 @@ def write_forever(location: Path, seed: int, tell: Tell) -> None:
     with Memory(location) as memory:
         while True:
             if rng.random() < 0.8:
-                tell(memory.remember(f"note {rng.random()} " + "word " * rng.randrange(200), "success", "conversation").id)
+                tell(
+                    memory.remember(
+                        f"note {rng.random()} " + "word " * rng.randrange(200),
+                        "success",
+                        "conversation",
+                    ).id
+                )
             else:
-                made = [Experience(content=f"many {n}", outcome="success", tool="file_operation") for n in range(30)]
+                made = [
+                    Experience(content=f"many {n}", outcome="success", tool="file_operation")
+                    for n in range(30)
+                ]
                 for record_id in memory.add_many(made):
                     tell(record_id)
 
@@ -47,7 +58,9 @@ def test_nothing_acknowledged_is_lost_when_writers_are_killed(tmp_path: Path) ->
         with Memory(location) as memory:
             for child in children:
                 for record_id in child.acknowledged:
-                    assert memory.get(record_id) is not None, f"seed {seed}: {record_id} was acknowledged and is lost"
+                    assert memory.get(record_id) is not None, (
+                        f"seed {seed}: {record_id} was acknowledged and is lost"
+                    )
             if killed % 100 < WRITERS:
                 diagnosis = memory.doctor()
                 assert diagnosis.ok, f"seed {seed}: {diagnosis}"
@@ -82,12 +95,17 @@ def test_a_writer_that_is_interrupted_again_and_again_goes_on(tmp_path: Path) ->
 
         signal.signal(signal.SIGINT, interrupt)
         with Memory(tmp_path) as memory:
-            memory.record_fact("the first one loads what all of them need", "observation")  # else only that is interrupted
+            # else only that is interrupted
+            memory.record_fact("the first one loads what all of them need", "observation")
             tell("0" * 36)  # from here on it may be interrupted
             while interrupts < 50 or kept < 150:
                 armed = True
                 try:
-                    tell(memory.record_fact(f"interrupted or not, {time.monotonic_ns()}", "observation").id)
+                    tell(
+                        memory.record_fact(
+                            f"interrupted or not, {time.monotonic_ns()}", "observation"
+                        ).id
+                    )
                 except KeyboardInterrupt:
                     continue
                 armed, kept = False, kept + 1

@@ -1,4 +1,6 @@
-"""Files that are not what they should be: refused with a clear error, not one byte changed. Full disks: nothing lost."""
+"""Files that are not what they should be: refused with a clear error, not one byte changed. Full
+disks: nothing lost.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,14 @@ import pytest
 
 from faults import Disk, Fault, Process
 from hardwon import HardwonError, Memory
-from hardwon.errors import DamagedError, ForeignFileError, FullError, NewerFileError, PlaceError, StorageError
+from hardwon.errors import (
+    DamagedError,
+    ForeignFileError,
+    FullError,
+    NewerFileError,
+    PlaceError,
+    StorageError,
+)
 from hardwon.outside.files import file_system_of, refuse_network_file_system
 from hardwon.store.sqlite.migrations import SCHEMA_VERSION
 from processes import Child, Tell
@@ -25,7 +34,12 @@ def sound(tmp_path: Path) -> Path:
     """A closed memory of some forty records."""
     with Memory(tmp_path / "memory.db") as memory:
         for number in range(40):
-            memory.remember(f"note {number} about module_{number}.py", "success", "conversation", tags=[f"t{number}"])
+            memory.remember(
+                f"note {number} about module_{number}.py",
+                "success",
+                "conversation",
+                tags=[f"t{number}"],
+            )
         memory.verify(next(memory.browse()).id, "compiler")
     return tmp_path / "memory.db"
 
@@ -35,12 +49,17 @@ def all_of(path: Path) -> list[str]:
         return [record.to_json() for record in memory.browse()]
 
 
-@pytest.mark.parametrize("size", [0, 1, 15, 16, 100, 511, 512, 1024, 4095, 4096, 8192, 20000, -4096, -1])
+@pytest.mark.parametrize(
+    "size", [0, 1, 15, 16, 100, 511, 512, 1024, 4095, 4096, 8192, 20000, -4096, -1]
+)
 def test_a_truncated_file_is_refused_and_untouched(sound: Path, size: int) -> None:
     whole = sound.read_bytes()
     cut = whole[:size]
     sound.write_bytes(cut)
-    with pytest.raises((DamagedError, ForeignFileError), match=r"memory\.db is (empty|damaged|not a Hardwon memory)"):
+    with pytest.raises(
+        (DamagedError, ForeignFileError),
+        match=r"memory\.db is (empty|damaged|not a Hardwon memory)",
+    ):
         Memory(sound)
     assert sound.read_bytes() == cut
 
@@ -91,7 +110,9 @@ def test_bit_flips_are_refused_or_harmless_and_never_believed(sound: Path) -> No
     assert refused > 50, "hardly any flip was noticed"  # most of an empty table's page is unused
 
 
-def test_bit_flips_in_a_large_file_are_noticed_where_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bit_flips_in_a_large_file_are_noticed_where_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("hardwon.limits.OPEN_CHECK_BYTES_MAX", 0)
     path = tmp_path / "memory.db"
     with Memory(path) as memory:
@@ -114,7 +135,9 @@ def test_bit_flips_in_a_large_file_are_noticed_where_they_are_read(tmp_path: Pat
                         assert memory.get(record_id) in (record, None)
                     except DamagedError:
                         noticed += 1
-                assert not memory.doctor().ok or [r.id for r in memory.browse()] == list(truth)[::-1]
+                assert (
+                    not memory.doctor().ok or [r.id for r in memory.browse()] == list(truth)[::-1]
+                )
         except StorageError:
             noticed += 1
     assert noticed > 60
@@ -129,14 +152,19 @@ def test_a_damaged_status_is_told_as_damage_by_whoever_recalls_it(tmp_path: Path
             memory.recall("note")
 
 
-def test_a_damaged_event_is_told_by_the_doctor_and_as_damage_by_whoever_reads_it(tmp_path: Path) -> None:
+def test_a_damaged_event_is_told_by_the_doctor_and_as_damage_by_whoever_reads_it(
+    tmp_path: Path,
+) -> None:
     with Memory(tmp_path / "memory.db") as memory:
         record = memory.remember("a note about module_1.py", "success", "conversation")
         memory.verify(record.id, "compiler")
         for change in ("replace(body, 'at\":\"2', 'at\":\"x')", "substr(body, 5)"):
             with closing(apsw.Connection(memory.location)) as file:
                 file.execute(f"UPDATE event SET body = {change}").fetchall()
-            assert {finding.check for finding in memory.doctor().findings if not finding.ok} == {"events", "records"}
+            assert {finding.check for finding in memory.doctor().findings if not finding.ok} == {
+                "events",
+                "records",
+            }
             with pytest.raises(DamagedError, match="an event is not what was written"):
                 memory.audit(record.id)
             with pytest.raises(DamagedError, match="an event is not what was written"):
@@ -159,7 +187,9 @@ def test_a_foreign_file_is_refused_and_untouched(tmp_path: Path) -> None:
         assert path.read_bytes() == before
     (tmp_path / "folder.db").mkdir()
     with Memory(tmp_path / "folder.db") as memory:
-        assert memory.location.endswith("folder.db/memory.db"), "a folder is a folder, whatever its name"
+        assert memory.location.endswith("folder.db/memory.db"), (
+            "a folder is a folder, whatever its name"
+        )
     (tmp_path / "file").write_text("x")
     with pytest.raises(PlaceError, match="is not a folder"):
         Memory(tmp_path / "file")
@@ -186,7 +216,9 @@ def test_a_newer_file_is_refused_and_untouched(sound: Path) -> None:
     connection.pragma("user_version", SCHEMA_VERSION + 1)
     connection.close()
     before = sound.read_bytes()
-    with pytest.raises(NewerFileError, match=f"format {SCHEMA_VERSION + 1}.*pip install --upgrade hardwon"):
+    with pytest.raises(
+        NewerFileError, match=f"format {SCHEMA_VERSION + 1}.*pip install --upgrade hardwon"
+    ):
         Memory(sound)
     assert sound.read_bytes() == before
 
@@ -198,7 +230,9 @@ def test_a_full_disk_loses_nothing_and_writing_goes_on_when_there_is_room(tmp_pa
         log = Path(memory.location + "-wal")
         _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (log.stat().st_size + 200_000, hard))
-        with pytest.raises(FullError, match="no room to write .* everything acknowledged before is kept"):
+        with pytest.raises(
+            FullError, match="no room to write .* everything acknowledged before is kept"
+        ):
             for number in range(10_000):
                 tell(memory.record_fact(f"fact {number} " + "x" * 500, "observation").id)
         with pytest.raises(FullError):
@@ -219,7 +253,9 @@ def test_a_full_disk_loses_nothing_and_writing_goes_on_when_there_is_room(tmp_pa
     with Memory(tmp_path / "brain") as memory:
         assert {record.id for record in memory.browse()} == set(child.acknowledged)
         assert memory.doctor().ok
-    assert [file.name for file in tmp_path.iterdir()] == ["brain"], "half an export or backup was left behind"
+    assert [file.name for file in tmp_path.iterdir()] == ["brain"], (
+        "half an export or backup was left behind"
+    )
 
 
 def test_a_folder_that_cannot_be_written_is_said_plainly(tmp_path: Path) -> None:
@@ -243,7 +279,9 @@ def test_network_file_systems_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
     assert file_system_of(Path("/x"), "") == ""
     refuse_network_file_system(tmp_path)
     monkeypatch.setattr("hardwon.outside.files.file_system_of", lambda *_: "nfs4")
-    with pytest.raises(PlaceError, match=r"network file system \(nfs4\).* local disk, or use PostgreSQL"):
+    with pytest.raises(
+        PlaceError, match=r"network file system \(nfs4\).* local disk, or use PostgreSQL"
+    ):
         Memory(tmp_path / "brain")
     assert not (tmp_path / "brain" / "memory.db").exists()
 
@@ -256,13 +294,20 @@ def test_a_leftover_of_an_interrupted_creation_does_no_harm(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("sort", ["read error", "write error", "full disk", "sync error"])
-def test_a_disk_that_fails_once_spoils_nothing_that_is_written_later(tmp_path: Path, sort: str) -> None:
+def test_a_disk_that_fails_once_spoils_nothing_that_is_written_later(
+    tmp_path: Path, sort: str
+) -> None:
     failed = 0
     with Disk() as disk, disk.used_by(process := Process("the one")):
         for countdown in range(1, 16):
-            with Memory(tmp_path / str(countdown)) as here, Memory(tmp_path / str(countdown)) as elsewhere:
+            with (
+                Memory(tmp_path / str(countdown)) as here,
+                Memory(tmp_path / str(countdown)) as elsewhere,
+            ):
                 here.remember("the first of all notes", "success", "conversation")
-                elsewhere.remember("another note, which the other one has not seen", "success", "conversation")
+                elsewhere.remember(
+                    "another note, which the other one has not seen", "success", "conversation"
+                )
                 process.fault = fault = Fault(sort, countdown)
                 with suppress(StorageError):
                     here.remember("a note that may be lost", "success", "conversation")

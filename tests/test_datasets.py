@@ -62,17 +62,29 @@ def counts(memories: list[dict[str, Any]], field: str, **where: str) -> Counter[
 
 def found(report: Report) -> set[Planted]:
     assert all(problem.index is not None for problem in report.problems)
-    return {Planted(problem.index or 0, problem.field, problem.severity) for problem in report.problems}
+    return {
+        Planted(problem.index or 0, problem.field, problem.severity) for problem in report.problems
+    }
 
 
-# --- generate: counts -------------------------------------------------------------------------------------------
+# --- generate: counts ---
 
 
 def test_a_thousand_have_exactly_the_counts_of_the_table() -> None:
     memories = generate(1_000)
-    assert counts(memories, "outcome") == {"success": 600, "failure": 200, "learning": 120, "interaction": 80}
+    assert counts(memories, "outcome") == {
+        "success": 600,
+        "failure": 200,
+        "learning": 120,
+        "interaction": 80,
+    }
     tools = counts(memories, "tool", outcome="success")
-    assert tools == {"code_interpreter": 300, "web_search": 120, "file_operation": 90, "conversation": 90}
+    assert tools == {
+        "code_interpreter": 300,
+        "web_search": 120,
+        "file_operation": 90,
+        "conversation": 90,
+    }
     errors = counts(memories, "error_type", outcome="failure")
     assert errors == {"runtime": 80, "syntax": 50, "logic": 50, "timeout": 20}
     assert {(memory["outcome"], memory.get("tool")) for memory in memories} == set(ROUTES)
@@ -103,7 +115,9 @@ def test_the_plan_of_any_size_covers_everything_and_keeps_to_the_ranges(size: in
         assert {(sort.outcome, sort.tool) for sort in planned} == set(ROUTES)
     if size >= VALUES_FROM:
         routes = {
-            (outcome, tool, value) for (outcome, tool), route in ROUTES.items() for value in (route[1] if route else (None,))
+            (outcome, tool, value)
+            for (outcome, tool), route in ROUTES.items()
+            for value in (route[1] if route else (None,))
         }
         assert {(sort.outcome, sort.tool, sort.value) for sort in planned} == routes
     every = Counter(sort.outcome for sort, count in planned.items() for _ in range(count))
@@ -111,16 +125,38 @@ def test_the_plan_of_any_size_covers_everything_and_keeps_to_the_ranges(size: in
     coded = {sort: count for sort, count in planned.items() if sort.key == "task_type"}
     groups = (
         (OUTCOME_RANGES, size, {name: every[name] for name in OUTCOME_RANGES}),
-        (TOOL_RANGES, size, {name: sum(n for sort, n in planned.items() if sort.tool == name) for name in TOOL_RANGES}),
-        (ERROR_RANGES, failures, {name: sum(n for s, n in planned.items() if s.error_type == name) for name in ERROR_RANGES}),
-        (TASK_RANGES, sum(coded.values()), {name: sum(n for s, n in coded.items() if s.value == name) for name in TASK_RANGES}),
+        (
+            TOOL_RANGES,
+            size,
+            {
+                name: sum(n for sort, n in planned.items() if sort.tool == name)
+                for name in TOOL_RANGES
+            },
+        ),
+        (
+            ERROR_RANGES,
+            failures,
+            {
+                name: sum(n for s, n in planned.items() if s.error_type == name)
+                for name in ERROR_RANGES
+            },
+        ),
+        (
+            TASK_RANGES,
+            sum(coded.values()),
+            {name: sum(n for s, n in coded.items() if s.value == name) for name in TASK_RANGES},
+        ),
     )
     for ranges, base, counted in groups:
         for name, target in ranges.items():
             if size >= VALUES_FROM:
                 assert is_within(counted[name], base, target), (name, counted, base)
             if size >= 67:  # before, a whole memory more or less can be outside
-                assert target[0] * base <= 100 * counted[name] <= target[1] * base, (name, counted, base)
+                assert target[0] * base <= 100 * counted[name] <= target[1] * base, (
+                    name,
+                    counted,
+                    base,
+                )
     assert sum(groups[2][2].values()) == failures
 
 
@@ -128,18 +164,32 @@ def test_whole_numbers_as_close_as_they_can_be() -> None:
     assert split(10, {"a": 1, "b": 1, "c": 1}) == {"a": 4, "b": 3, "c": 3}
     assert split(10, {"a": 9, "b": 1}, least={"b": 4}) == {"a": 6, "b": 4}
     assert split(10, {"a": 9, "b": 1}, ranges={"b": (30, 40)}) == {"a": 7, "b": 3}
-    assert split(3, {"a": 1, "b": 1}, ranges={"a": (0, 10), "b": (0, 10)}, base=10) == {"a": 2, "b": 1}
+    assert split(3, {"a": 1, "b": 1}, ranges={"a": (0, 10), "b": (0, 10)}, base=10) == {
+        "a": 2,
+        "b": 1,
+    }
     assert split(0, {"a": 1, "b": 1}) == {"a": 0, "b": 0}
-    assert (is_within(2, 50, (5, 10)), is_within(5, 50, (5, 10)), is_within(6, 50, (5, 10))) == (True, True, False)
-    assert (is_within(1, 50, (5, 10)), is_within(50, 1_000, (5, 10)), is_within(49, 1_000, (5, 10))) == (False, True, False)
+    assert (is_within(2, 50, (5, 10)), is_within(5, 50, (5, 10)), is_within(6, 50, (5, 10))) == (
+        True,
+        True,
+        False,
+    )
+    assert (
+        is_within(1, 50, (5, 10)),
+        is_within(50, 1_000, (5, 10)),
+        is_within(49, 1_000, (5, 10)),
+    ) == (False, True, False)
 
 
-# --- generate: contents -----------------------------------------------------------------------------------------
+# --- generate: contents ---
 
 TEMPLATES = {
     ("success", "write"): [r"Implemented .+ using .+"],
     ("success", "debug"): [r"Fixed .+ in .+ by .+", r"Debugged .+ - root cause was .+"],
-    ("success", "refactor"): [r"Refactored .+ to use .+", r"Optimized \w+\(\).* reducing latency by \d+%.*"],
+    ("success", "refactor"): [
+        r"Refactored .+ to use .+",
+        r"Optimized \w+\(\).* reducing latency by \d+%.*",
+    ],
     ("failure", "runtime"): [r"[A-Z]\w+(Error|Iteration) .*when .+ - .+"],
     ("failure", "syntax"): [r"Syntax error - (missing|wrong|un\w+|\w+).+ in .+"],
     ("failure", "logic"): [r"Logic error in \w+\(\) broke .+"],
@@ -166,7 +216,10 @@ def test_every_template_occurs_where_it_belongs(seed: int) -> None:
         said.setdefault((memory["outcome"], value_of(memory)), []).append(memory["content"])
     for place, templates in TEMPLATES.items():
         for template in templates:
-            assert any(re.fullmatch(template, content) for content in said[place]), (place, template)
+            assert any(re.fullmatch(template, content) for content in said[place]), (
+                place,
+                template,
+            )
 
 
 def test_contents_fit_their_routing_key(vast: list[dict[str, Any]]) -> None:
@@ -216,7 +269,9 @@ def test_validate_has_nothing_to_say_about_what_generate_makes(size: int, seed: 
         assert ("tool" in memory) == (memory["outcome"] in ("success", "failure"))
         own = memory.keys() - {"content", "outcome", "tool", "summary"}
         route = ROUTES[memory["outcome"], memory.get("tool")]
-        assert own == ({route[0]} if route else set()) | ({"error_type"} if memory["outcome"] == "failure" else set())
+        assert own == ({route[0]} if route else set()) | (
+            {"error_type"} if memory["outcome"] == "failure" else set()
+        )
 
 
 def test_summaries_are_made_of_the_content() -> None:
@@ -248,7 +303,9 @@ def test_the_same_seed_gives_the_same_whatever_python_hashes() -> None:
 
 
 def test_what_a_seed_gives_does_not_change_unnoticed() -> None:
-    """Data sets are cited by size and seed. A change of words is meant, and then so is this digest."""
+    """Data sets are cited by size and seed. A change of words is meant, and then so is this
+    digest.
+    """
     text = json.dumps(generate(300, 7), sort_keys=True)
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "a3d8e57b3e97267b"
 
@@ -281,7 +338,7 @@ def test_generate_refuses_what_it_cannot_do(call: dict[str, Any]) -> None:
     assert caught.value.field in call
 
 
-# --- generate: sessions -----------------------------------------------------------------------------------------
+# --- generate: sessions ---
 
 
 def test_sessions_tell_of_working_days() -> None:
@@ -304,14 +361,28 @@ def test_sessions_tell_of_working_days() -> None:
 
 def test_each_part_of_the_day_has_its_theme() -> None:
     memories = generate(1_000, sessions=True)
-    parts: dict[str, Counter[str]] = {part: Counter() for part in ("morning", "afternoon", "evening")}
+    parts: dict[str, Counter[str]] = {
+        part: Counter() for part in ("morning", "afternoon", "evening")
+    }
     for memory in memories:
         part = parts[memory["session"].split("_")[1]]
         part.update([memory["outcome"], value_of(memory)])
-    busiest = {what: max(parts, key=lambda part: parts[part][what]) for what in set().union(*parts.values())}
+    busiest = {
+        what: max(parts, key=lambda part: parts[part][what])
+        for what in set().union(*parts.values())
+    }
     assert {
         what: busiest[what]
-        for what in ("write", "debug", "failure", "correction", "refactor", "explain", "interaction", "fact")
+        for what in (
+            "write",
+            "debug",
+            "failure",
+            "correction",
+            "refactor",
+            "explain",
+            "interaction",
+            "fact",
+        )
     } == {
         "write": "morning",
         "debug": "afternoon",
@@ -326,17 +397,24 @@ def test_each_part_of_the_day_has_its_theme() -> None:
 
 def test_sessions_change_when_and_not_what() -> None:
     plain, told = generate(300, 2), generate(300, 2, sessions=True)
-    bare = [{key: value for key, value in memory.items() if key not in ("timestamp", "session")} for memory in told]
+    bare = [
+        {key: value for key, value in memory.items() if key not in ("timestamp", "session")}
+        for memory in told
+    ]
     assert sorted(bare, key=str) == sorted(plain, key=str)
     assert [memory["content"] for memory in plain] != [memory["content"] for memory in bare]
     assert generate(1, sessions=True)[0]["session"].startswith("day01_")
-    assert datetime.fromisoformat(generate("large", sessions=True)[-1]["timestamp"]) < datetime.now(UTC)
+    assert datetime.fromisoformat(generate("large", sessions=True)[-1]["timestamp"]) < datetime.now(
+        UTC
+    )
 
 
-# --- validate ---------------------------------------------------------------------------------------------------
+# --- validate ---
 
 
-def test_every_one_of_a_thousand_planted_faults_is_found_and_nothing_else(vast: list[dict[str, Any]]) -> None:
+def test_every_one_of_a_thousand_planted_faults_is_found_and_nothing_else(
+    vast: list[dict[str, Any]],
+) -> None:
     spoilt, planted, kinds = plant(vast, 1_000, seed=11)
     assert len(planted) == 1_000
     assert kinds == {kind.name for kind in KINDS}
@@ -344,7 +422,9 @@ def test_every_one_of_a_thousand_planted_faults_is_found_and_nothing_else(vast: 
     assert found(report) == planted
     assert not report.ok
     assert len(report.errors) + len(report.warnings) == len(report.problems)
-    assert all(problem.wrong and problem.remedy and len(problem.value) <= 82 for problem in report.problems)
+    assert all(
+        problem.wrong and problem.remedy and len(problem.value) <= 82 for problem in report.problems
+    )
     json.dumps(report.to_dict())
 
 
@@ -353,13 +433,23 @@ def test_every_one_of_a_thousand_planted_faults_is_found_and_nothing_else(vast: 
 def test_planted_faults_are_found_in_any_data_set(seed: int, size: int, faults: int) -> None:
     spoilt, planted, _ = plant(generate(size, seed % 1_000), faults, seed)
     report = validate(spoilt)
-    assert {each for each in report.problems if each.index is None} == {each for each in report.warnings if each.index is None}
-    entry_level = Report(report.total, tuple(each for each in report.problems if each.index is not None), report.distributions)
+    assert {each for each in report.problems if each.index is None} == {
+        each for each in report.warnings if each.index is None
+    }
+    entry_level = Report(
+        report.total,
+        tuple(each for each in report.problems if each.index is not None),
+        report.distributions,
+    )
     assert found(entry_level) == planted
 
 
 def test_a_fault_tells_where_and_what_to_do() -> None:
-    other = LOGIN | {"task_type": "fixing", "summary": "Login form!", "content": "Fixed the sign-up form by trimming names"}
+    other = LOGIN | {
+        "task_type": "fixing",
+        "summary": "Login form!",
+        "content": "Fixed the sign-up form by trimming names",
+    }
     report = validate([LOGIN, other])
     assert [(each.index, each.field, each.value, each.severity) for each in report.problems] == [
         (1, "task_type", "'fixing'", "error"),
@@ -369,25 +459,55 @@ def test_a_fault_tells_where_and_what_to_do() -> None:
     assert report.errors[1].remedy == "use login_form"
     text = str(report)
     assert text.startswith("2 memories: 2 errors, 0 warnings\n")
-    assert "error: memory 1, task_type: 'fixing' is not known; use one of write, debug, refactor, explain" in text
+    assert (
+        "error: memory 1, task_type: 'fixing' is not known; use one of write, debug, refactor, "
+        "explain" in text
+    )
     assert "outcome success: 2 (100.0 %, target 55-65 %): not judged" in text
 
 
 def test_all_that_is_wrong_with_a_memory_is_told_at_once() -> None:
     report = validate(
-        [{"content": "short", "outcome": "won", "summary": "A B", "ticket": {1, 2}, "id": 7, "timestamp": "noon"}]
+        [
+            {
+                "content": "short",
+                "outcome": "won",
+                "summary": "A B",
+                "ticket": {1, 2},
+                "id": 7,
+                "timestamp": "noon",
+            }
+        ]
     )
-    assert [problem.field for problem in report.errors] == ["content", "outcome", "summary", "id", "ticket", "timestamp"]
+    assert [problem.field for problem in report.errors] == [
+        "content",
+        "outcome",
+        "summary",
+        "id",
+        "ticket",
+        "timestamp",
+    ]
     assert [problem.field for problem in validate([{}]).errors] == ["content", "outcome", "summary"]
     learnt = {"outcome": "learning", "tool": "browser", "insight_type": "hunch", "summary": "form"}
     for content in ("Trim the e-mail\0address", "Trim the \ud800 address"):
-        assert [each.field for each in validate([learnt | {"content": content}]).errors] == ["content", "tool", "insight_type"]
+        assert [each.field for each in validate([learnt | {"content": content}]).errors] == [
+            "content",
+            "tool",
+            "insight_type",
+        ]
 
 
 def test_summaries_are_compared_as_they_are_kept() -> None:
-    same = LOGIN | {"content": "Fixed the sign-up form by trimming names", "summary": "_login_form_fix-"}
+    same = LOGIN | {
+        "content": "Fixed the sign-up form by trimming names",
+        "summary": "_login_form_fix-",
+    }
     (problem,) = validate([LOGIN, same]).errors
-    assert (problem.index, problem.field, problem.wrong) == (1, "summary", "is the summary of memory 0 as well")
+    assert (problem.index, problem.field, problem.wrong) == (
+        1,
+        "summary",
+        "is the summary of memory 0 as well",
+    )
     unfit = [memory | {"summary": "Login"} for memory in (LOGIN, same)]
     assert [each.wrong for each in validate(unfit).errors] == ["is not fit for a file name"] * 2
 
@@ -404,7 +524,8 @@ def test_a_long_report_is_cut_where_it_is_read_and_nowhere_else() -> None:
     report = validate([{"content": "x"}] * 100)
     assert len(report.errors) == 300
     lines = str(report).splitlines()
-    assert lines[-1] == f"… and {308 - limits.DATASET_PROBLEMS_SHOWN} more"  # eight shares are out of range as well
+    # eight shares are out of range as well
+    assert lines[-1] == f"… and {308 - limits.DATASET_PROBLEMS_SHOWN} more"
     assert len(lines) == 1 + 16 + limits.DATASET_PROBLEMS_SHOWN + 1
     assert len(report.to_dict()["errors"]) == 300
 
@@ -435,30 +556,70 @@ def test_what_says_something_is_not(content: str) -> None:
 
 
 def test_near_copies_are_found_by_what_they_say() -> None:
-    assert fingerprint("Fixed bug #7 in the Login form") == fingerprint("fixed a bug 12 in login form!")
+    assert fingerprint("Fixed bug #7 in the Login form") == fingerprint(
+        "fixed a bug 12 in login form!"
+    )
     assert fingerprint("commit deadbeef1 broke login") == fingerprint("commit 0a1b2c3d broke login")
     assert fingerprint("Fixed the login form") != fingerprint("Fixed the logout form")
-    series = [LOGIN | {"content": f"Fixed bug #{number}", "summary": f"bug_{number}"} for number in range(300)]
-    copies = [problem for problem in validate(series).warnings if "says the same as memory 0" in problem.wrong]
+    series = [
+        LOGIN | {"content": f"Fixed bug #{number}", "summary": f"bug_{number}"}
+        for number in range(300)
+    ]
+    copies = [
+        problem
+        for problem in validate(series).warnings
+        if "says the same as memory 0" in problem.wrong
+    ]
     assert [problem.index for problem in copies] == list(range(1, 300))
 
 
 def series(count: int, content: str, summary: str, **keys: str) -> list[dict[str, Any]]:
-    return [keys | {"content": content.format(n), "summary": summary.format(n)} for n in range(count)]
+    return [
+        keys | {"content": content.format(n), "summary": summary.format(n)} for n in range(count)
+    ]
 
 
 def test_counted_series_are_stored_but_warned_of() -> None:
     code = {"outcome": "success", "tool": "code_interpreter"}
     crash = {"outcome": "failure", "tool": "code_interpreter"}
     hundred = [
-        *series(30, "Successfully debugged issue #10{:02}", "debug_issue_{}", task_type="debug", **code),
+        *series(
+            30, "Successfully debugged issue #10{:02}", "debug_issue_{}", task_type="debug", **code
+        ),
         *series(20, "Implemented feature #{}", "feature_{}_impl", task_type="write", **code),
-        *series(10, "Found documentation on topic {}", "topic_{}", outcome="success", tool="web_search", domain="technical"),
-        *series(10, "Runtime error in module {}", "runtime_error_{}", error_type="runtime", **crash),
+        *series(
+            10,
+            "Found documentation on topic {}",
+            "topic_{}",
+            outcome="success",
+            tool="web_search",
+            domain="technical",
+        ),
+        *series(
+            10, "Runtime error in module {}", "runtime_error_{}", error_type="runtime", **crash
+        ),
         *series(10, "Syntax error in function {}", "syntax_error_{}", error_type="syntax", **crash),
-        *series(15, "Learned pattern #{} in codebase", "pattern_{}", outcome="learning", insight_type="pattern"),
-        *series(3, "User happy with result #{}", "user_positive_{}", outcome="interaction", sentiment="positive"),
-        *series(2, "User confused by output #{}", "user_negative_{}", outcome="interaction", sentiment="negative"),
+        *series(
+            15,
+            "Learned pattern #{} in codebase",
+            "pattern_{}",
+            outcome="learning",
+            insight_type="pattern",
+        ),
+        *series(
+            3,
+            "User happy with result #{}",
+            "user_positive_{}",
+            outcome="interaction",
+            sentiment="positive",
+        ),
+        *series(
+            2,
+            "User confused by output #{}",
+            "user_negative_{}",
+            outcome="interaction",
+            sentiment="negative",
+        ),
     ]
     report = validate(hundred)
     assert (report.total, report.errors) == (100, ())
@@ -469,18 +630,36 @@ def test_counted_series_are_stored_but_warned_of() -> None:
 
 
 def test_shares_are_judged_from_fifty_memories_on() -> None:
-    one_sided = [LOGIN | {"content": f"{LOGIN['content']} of tenant", "summary": f"login_{n}"} for n in range(50)]
-    assert all(distribution.within is None for distribution in validate(one_sided[:49]).distributions)
+    one_sided = [
+        LOGIN | {"content": f"{LOGIN['content']} of tenant", "summary": f"login_{n}"}
+        for n in range(50)
+    ]
+    assert all(
+        distribution.within is None for distribution in validate(one_sided[:49]).distributions
+    )
     shares = {(each.field, each.name): each for each in validate(one_sided).distributions}
     success = shares["outcome", "success"]
-    assert (success.count, success.share, success.least, success.most, success.within) == (50, 1.0, 0.55, 0.65, False)
+    assert (success.count, success.share, success.least, success.most, success.within) == (
+        50,
+        1.0,
+        0.55,
+        0.65,
+        False,
+    )
     assert shares["error_type", "runtime"].within is None  # no failures, no shares of them
-    wrong = [problem.wrong for problem in validate(one_sided).warnings if problem.value == "success"]
+    wrong = [
+        problem.wrong for problem in validate(one_sided).warnings if problem.value == "success"
+    ]
     assert wrong == ["is 100.0 % where 55 to 65 % are realistic"]
-    remedies = {problem.value: problem.remedy for problem in validate(one_sided).warnings if problem.index is None}
+    remedies = {
+        problem.value: problem.remedy
+        for problem in validate(one_sided).warnings
+        if problem.index is None
+    }
     assert (remedies["success"], remedies["failure"]) == ("have fewer of them", "have more of them")
     odd = [memory | {"error_type": "runtime"} for memory in one_sided]
-    assert validate(odd).distributions == validate(one_sided).distributions  # of failures, and of nothing else
+    # of failures, and of nothing else
+    assert validate(odd).distributions == validate(one_sided).distributions
 
 
 def test_an_empty_data_set_is_valid() -> None:
@@ -492,7 +671,8 @@ def test_an_empty_data_set_is_valid() -> None:
 
 
 keys = st.sampled_from(
-    "content outcome tool summary task_type domain error_type reason insight_type sentiment session timestamp author tags "
+    "content outcome tool summary task_type domain error_type reason insight_type sentiment "
+    "session timestamp author tags "
     "source related_files git_commit failure_hash recalled id kind metadata ticket".split()
 )
 awkward = st.one_of(
@@ -500,10 +680,29 @@ awkward = st.one_of(
     st.text(max_size=12),
     st.text(st.sampled_from("abc_- "), min_size=10, max_size=60),
     st.sampled_from(
-        ["success", "failure", "learning", "code_interpreter", "web_search", "unknown", "debug", "runtime", "fact"]
+        [
+            "success",
+            "failure",
+            "learning",
+            "code_interpreter",
+            "web_search",
+            "unknown",
+            "debug",
+            "runtime",
+            "fact",
+        ]
     ),
     st.sampled_from(
-        ["2026-01-31T12:00:00Z", 1_700_000_000_000, ["a", "b"], {"id": "x"}, {"type": "nope"}, [5], "\ud800", "a\0b"]
+        [
+            "2026-01-31T12:00:00Z",
+            1_700_000_000_000,
+            ["a", "b"],
+            {"id": "x"},
+            {"type": "nope"},
+            [5],
+            "\ud800",
+            "a\0b",
+        ]
     ),
     st.integers(),
     st.floats(),
@@ -515,7 +714,9 @@ STOCK = generate(60, 3)
 
 
 @settings(max_examples=examples(600))
-@given(st.sampled_from(STOCK), st.dictionaries(keys, awkward, max_size=3), st.sets(keys, max_size=1))
+@given(
+    st.sampled_from(STOCK), st.dictionaries(keys, awkward, max_size=3), st.sets(keys, max_size=1)
+)
 def test_what_validate_accepts_is_what_remember_takes(
     memory: Memory, base: dict[str, Any], changes: dict[str, Any], dropped: set[str]
 ) -> None:
@@ -529,11 +730,13 @@ def test_what_validate_accepts_is_what_remember_takes(
     assert taken or not ok
     content, summary = entry.get("content"), entry.get("summary")
     fit = isinstance(content, str) and len(content.strip()) >= 10 and len(content) <= 500
-    fit = fit and isinstance(summary, str) and re.fullmatch(r"[a-z0-9_-]{1,50}", summary) is not None
+    fit = (
+        fit and isinstance(summary, str) and re.fullmatch(r"[a-z0-9_-]{1,50}", summary) is not None
+    )
     assert ok == (taken and fit)
 
 
-# --- reading ----------------------------------------------------------------------------------------------------
+# --- reading ---
 
 
 def literal_of(memories: list[dict[str, Any]]) -> str:
@@ -549,7 +752,8 @@ FORMS = {
     "lines_called.json": "\n".join(json.dumps(memory) for memory in SMALL),
     "no_suffix": json.dumps(SMALL),
     "bom.json": "\ufeff" + json.dumps(SMALL),
-    "python.py": f'"""A data set."""\nimport json\nAUTHOR = "me"\n\nmemories = {literal_of(SMALL)}\n',
+    "python.py": f'"""A data set."""\nimport json\nAUTHOR = "me"\n\nmemories = '
+    f"{literal_of(SMALL)}\n",
     "typed.py": f"memories: list[dict] = {literal_of(SMALL)}",
     "bare.py": literal_of(SMALL),
     "bare.txt": literal_of(SMALL),
@@ -576,10 +780,15 @@ def test_files_tell_the_line(tmp_path: Path) -> None:
     lines.insert(2, "")
     (tmp_path / "broken.jsonl").write_text("\n".join(lines))
     report = validate(tmp_path / "broken.jsonl")
-    assert [(each.index, each.line, each.field) for each in report.errors] == [(4, 6, "entry"), (7, 9, "entry")]
+    assert [(each.index, each.line, each.field) for each in report.errors] == [
+        (4, 6, "entry"),
+        (7, 9, "entry"),
+    ]
     assert report.total == 100
     assert "memory 4 (line 6), entry" in str(report)
-    (tmp_path / "wrong.py").write_text("memories = [\n" + f"{LOGIN},\n" + f"{LOGIN | {'outcome': 'won', 'summary': 'x'}},\n]")
+    (tmp_path / "wrong.py").write_text(
+        "memories = [\n" + f"{LOGIN},\n" + f"{LOGIN | {'outcome': 'won', 'summary': 'x'}},\n]"
+    )
     (problem,) = validate(tmp_path / "wrong.py").errors
     assert (problem.index, problem.line, problem.field) == (1, 3, "outcome")
 
@@ -625,7 +834,9 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_python_is_read_and_never_run(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_is_read_and_never_run(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source, line, remedy = HOSTILE[name]
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "hostile.py"
@@ -640,12 +851,21 @@ def test_python_is_read_and_never_run(tmp_path: Path, name: str, monkeypatch: py
 
 def test_literal_values_come_as_json_would_give_them(tmp_path: Path) -> None:
     memory = LOGIN | {"n": -5, "rate": -0.5, "on": True, "off": None, "pair": ["a", {"b": [1]}]}
-    (tmp_path / "values.py").write_text("x = [" + repr(memory).replace("['a', ", "('a', ").replace("]}]}", "]})}") + "]")
+    (tmp_path / "values.py").write_text(
+        "x = [" + repr(memory).replace("['a', ", "('a', ").replace("]}]}", "]})}") + "]"
+    )
     (tmp_path / "values.json").write_text(json.dumps([memory]))
     with Memory(tmp_path / "brain") as opened:
-        kept = [opened.get(load_dataset(opened, tmp_path / name).ids[0]) for name in ("values.py", "values.json")]
+        kept = [
+            opened.get(load_dataset(opened, tmp_path / name).ids[0])
+            for name in ("values.py", "values.json")
+        ]
     one, other = (each.extra for each in kept if isinstance(each, Experience))
-    assert one == other == {"task_type": "debug", "n": -5, "rate": -0.5, "on": True, "pair": ["a", {"b": [1]}]}
+    assert (
+        one
+        == other
+        == {"task_type": "debug", "n": -5, "rate": -0.5, "on": True, "pair": ["a", {"b": [1]}]}
+    )
 
 
 UNREADABLE_JSON = {
@@ -677,7 +897,13 @@ def test_places_that_hold_no_data_set(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.json")
     (tmp_path / "utf16.json").write_bytes("[]\n[]".encode("utf-16"))
     (tmp_path / "latin.json").write_bytes(b'[\n"\xfc"]')
-    for place in (tmp_path, tmp_path / "pipe.json", tmp_path / "missing.json", "x" * 5_000, tmp_path / "utf16.json" / "x"):
+    for place in (
+        tmp_path,
+        tmp_path / "pipe.json",
+        tmp_path / "missing.json",
+        "x" * 5_000,
+        tmp_path / "utf16.json" / "x",
+    ):
         with pytest.raises(PlaceError, match="cannot read"):
             validate(place)
     with pytest.raises(InvalidInputError, match=r"utf16.json, line 1.*UTF-8"):
@@ -745,14 +971,22 @@ def test_a_memory_that_knows_no_end_is_refused() -> None:
     assert (problem.field, "bytes" in problem.remedy) == ("entry", True)
 
 
-# --- loading ----------------------------------------------------------------------------------------------------
+# --- loading ---
 
 
 def test_a_data_set_is_stored_as_it_is(memory: Memory) -> None:
     memories = generate(2_500, 4, sessions=True)
     calls: list[tuple[int, int]] = []
-    loaded = load_dataset(memory, memories, author="set-4", progress=lambda done, total: calls.append((done, total)))
-    assert (loaded.total, loaded.stored, loaded.rejected, loaded.warnings, loaded.dry_run) == (2_500, 2_500, (), (), False)
+    loaded = load_dataset(
+        memory, memories, author="set-4", progress=lambda done, total: calls.append((done, total))
+    )
+    assert (loaded.total, loaded.stored, loaded.rejected, loaded.warnings, loaded.dry_run) == (
+        2_500,
+        2_500,
+        (),
+        (),
+        False,
+    )
     assert calls == [(1_000, 2_500), (2_000, 2_500), (2_500, 2_500)]
     stats = memory.stats()
     assert (stats.records, dict(stats.by_author)) == (2_500, {"set-4": 2_500})
@@ -760,7 +994,11 @@ def test_a_data_set_is_stored_as_it_is(memory: Memory) -> None:
     for index in (0, 1_234, 2_499):
         record, given_ = memory.get(loaded.ids[index]), memories[index]
         assert isinstance(record, Experience)
-        assert (record.content, record.outcome, record.tool) == (given_["content"], given_["outcome"], given_.get("tool"))
+        assert (record.content, record.outcome, record.tool) == (
+            given_["content"],
+            given_["outcome"],
+            given_.get("tool"),
+        )
         assert (record.summary, record.extra["session"]) == (given_["summary"], given_["session"])
         assert record.metadata.context.timestamp == datetime.fromisoformat(given_["timestamp"])
         route = ROUTES[record.outcome, record.tool]
@@ -776,7 +1014,9 @@ def test_what_is_wrong_is_left_out_and_reported(memory: Memory) -> None:
     dry = load_dataset(memory, spoilt, dry_run=True)
     assert memory.stats().records == 0
     assert (dry.stored, dry.ids, dry.dry_run) == (600 - len(errors), (), True)
-    assert str(dry).startswith(f"{600 - len(errors)} of 600 memories would be stored, {len(errors)} rejected\n")
+    assert str(dry).startswith(
+        f"{600 - len(errors)} of 600 memories would be stored, {len(errors)} rejected\n"
+    )
     calls: list[tuple[int, int]] = []
     done = load_dataset(memory, spoilt, progress=lambda *call: calls.append(call))
     assert calls == [(600, 600)]
@@ -788,16 +1028,24 @@ def test_what_is_wrong_is_left_out_and_reported(memory: Memory) -> None:
 
 
 def test_files_and_their_times(memory: Memory, tmp_path: Path) -> None:
-    (tmp_path / "set.jsonl").write_text("\n".join(json.dumps(each) for each in SMALL) + "\n{broken\n")
+    (tmp_path / "set.jsonl").write_text(
+        "\n".join(json.dumps(each) for each in SMALL) + "\n{broken\n"
+    )
     before = datetime.now(UTC)
     loaded = load_dataset(memory, tmp_path / "set.jsonl")
-    assert (loaded.total, loaded.stored, [each.line for each in loaded.rejected]) == (101, 100, [101])
+    assert (loaded.total, loaded.stored, [each.line for each in loaded.rejected]) == (
+        101,
+        100,
+        [101],
+    )
     times = [record.metadata.context.timestamp for record in memory.browse()]
     assert len(set(times)) == 100
-    assert all(abs((time - before).total_seconds()) < 60 and time <= datetime.now(UTC) for time in times)
-    assert [record.content for record in memory.browse() if isinstance(record, Experience)][::-1] == [
-        m["content"] for m in SMALL
-    ]
+    assert all(
+        abs((time - before).total_seconds()) < 60 and time <= datetime.now(UTC) for time in times
+    )
+    assert [record.content for record in memory.browse() if isinstance(record, Experience)][
+        ::-1
+    ] == [m["content"] for m in SMALL]
 
 
 def test_the_envelope_of_an_entry_is_kept(memory: Memory) -> None:
@@ -812,9 +1060,20 @@ def test_the_envelope_of_an_entry_is_kept(memory: Memory) -> None:
     first, second = (memory.get(each) for each in loaded.ids)
     assert first
     assert second
-    assert (first.metadata.source.author, first.metadata.source.id, first.metadata.tags) == ("ada", "run-7", ["web"])
-    assert (first.metadata.context.git_commit, first.metadata.context.related_files[0].path) == ("abc", "a/b.py")
-    assert (second.metadata.source.author, second.metadata.source.id, second.metadata.tags) == ("set", "", [])
+    assert (first.metadata.source.author, first.metadata.source.id, first.metadata.tags) == (
+        "ada",
+        "run-7",
+        ["web"],
+    )
+    assert (first.metadata.context.git_commit, first.metadata.context.related_files[0].path) == (
+        "abc",
+        "a/b.py",
+    )
+    assert (second.metadata.source.author, second.metadata.source.id, second.metadata.tags) == (
+        "set",
+        "",
+        [],
+    )
 
 
 @pytest.mark.parametrize("author", ["", " ", None, 5, "a\nb"])
@@ -837,7 +1096,7 @@ def test_nothing_can_be_changed_afterwards(memory: Memory) -> None:
             setattr(thing, name, 5)
 
 
-# --- the page ---------------------------------------------------------------------------------------------------
+# --- the page ---
 
 
 def test_the_page_is_true(tmp_path: Path) -> None:
@@ -846,7 +1105,11 @@ def test_the_page_is_true(tmp_path: Path) -> None:
     assert len(blocks) >= 3
     code = "\n".join(blocks)
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     for printed in re.findall(r"# prints (.+)", code):

@@ -1,6 +1,8 @@
-"""README and docs are true: their commands exist, their links lead somewhere, and the site is built from them alone.
+"""README and docs are true: their commands exist, their links lead somewhere, and the site is built
+from them alone.
 
-tests/test_snippets.py runs what they show."""
+tests/test_snippets.py runs what they show.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +41,14 @@ def prose_of(page: Path) -> str:
 
 
 def anchors_of(page: Path) -> set[str]:
-    """Those that lead to the same heading here, where a repository shows its pages, and in the site."""
+    """Those that lead to the same heading here, where a repository shows its pages, and in the
+    site.
+    """
     prose = prose_of(page)
     headings = [re.sub(r"[`*]|\[|\]\([^)]*\)", "", heading) for heading in _HEADING.findall(prose)]
-    shown = {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+    shown = {
+        re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings
+    }
     return shown & {slugify(heading, "-") for heading in headings} | set(_ANCHOR.findall(prose))
 
 
@@ -50,13 +56,17 @@ def broken_links(page: Path, root: Path = ROOT) -> Iterator[str]:
     for link in _LINK.findall(_CODE.sub("", prose_of(page))):
         parts = urlsplit(link)
         if parts.scheme:
-            if parts.scheme not in ("http", "https", "mailto") or (parts.scheme != "mailto" and "." not in parts.netloc):
+            if parts.scheme not in ("http", "https", "mailto") or (
+                parts.scheme != "mailto" and "." not in parts.netloc
+            ):
                 yield f"{link}: is no address"
             continue
         target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
         if not target.is_file():
             yield f"{link}: no such file"
-        elif parts.fragment and (target.suffix != ".md" or parts.fragment not in anchors_of(target)):
+        elif parts.fragment and (
+            target.suffix != ".md" or parts.fragment not in anchors_of(target)
+        ):
             yield f"{link}: no such heading"
         elif page.is_relative_to(root / "docs") and not target.is_relative_to(root / "docs"):
             yield f"{link}: leads out of the site"
@@ -74,32 +84,52 @@ def test_a_link_that_leads_nowhere_is_found_out(tmp_path: Path) -> None:
     (tmp_path / "README.md").touch()
     other.write_text("# Other\n\n## It is *there*\n\n```sh\n# not this\n```\n")
     good = "[a](other.md#it-is-there) [b](#a-page) [c](https://example.org/x) `[d](code.md)`"
-    page.write_text(f"# A page\n\n{good} [e](nowhere.md) [f](other.md#not-this) [g](https:/x) [h](../README.md)\n")
+    page.write_text(
+        f"# A page\n\n{good} [e](nowhere.md) [f](other.md#not-this) [g](https:/x) "
+        f"[h](../README.md)\n"
+    )
     found = [each.partition(": ")[0] for each in broken_links(page, tmp_path)]
     assert found == ["nowhere.md", "other.md#not-this", "https:/x", "../README.md"]
 
 
-# --- the commands of the README ---------------------------------------------------------------------------------------
+# --- the commands of the README ---
 
 
 def test_the_commands_of_the_readme_are_what_the_makefile_does() -> None:
     commands = README.partition("```sh\n")[2].partition("```")[0]
     assert re.findall(r"^make (\w+)", commands, re.MULTILINE) == ["demo", "test"]
-    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    told = set(re.findall(r"`make (\w+)`", README)) | {"demo", "test", "bench", "torture", "clean", "help"}
+    listed = subprocess.run(
+        ["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    told = set(re.findall(r"`make (\w+)`", README)) | {
+        "demo",
+        "test",
+        "bench",
+        "torture",
+        "clean",
+        "help",
+    }
     assert told <= set(re.findall(r"make (\w+)", listed))
-    assert all(tool in planned("test") for tool in ("ruff format --check", "ruff check", "mypy", "pytest"))
+    assert all(
+        tool in planned("test") for tool in ("ruff format --check", "ruff check", "mypy", "pytest")
+    )
     assert all(step in planned("docs") for step in ("docs/generate.py", "mkdocs build --strict"))
     assert "make test" in (ROOT / ".ci" / "run").read_text()
 
 
 def planned(target: str) -> str:
-    return subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        ["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
 
 
 def test_make_demo_works_from_a_fresh_clone(tmp_path: Path) -> None:
     listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files", "-co", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     for name in listed.stdout.splitlines():
         target = tmp_path / "clone" / name
@@ -108,14 +138,25 @@ def test_make_demo_works_from_a_fresh_clone(tmp_path: Path) -> None:
     environment = {key: value for key, value in os.environ.items() if key != "VIRTUAL_ENV"}
     python = f"PYTHON={sys.base_prefix}/bin/python3"
     done = subprocess.run(
-        ["make", "demo", python], cwd=tmp_path / "clone", env=environment, capture_output=True, text=True, check=False
+        ["make", "demo", python],
+        cwd=tmp_path / "clone",
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
-    for expected in ("Before the next attempt", "[REDACTED:", "data, not instructions", "blocked: Stop.", "doctor: all well"):
+    for expected in (
+        "Before the next attempt",
+        "[REDACTED:",
+        "data, not instructions",
+        "blocked: Stop.",
+        "doctor: all well",
+    ):
         assert expected in done.stdout
 
 
-# --- the site ---------------------------------------------------------------------------------------------------------
+# --- the site ---
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +187,9 @@ class _Loads(HTMLParser):
         if tag == "link" and given.get("rel") not in ("canonical", "prev", "next"):
             self.found.append(given.get("href", ""))
         if tag != "link" and tag != "a":
-            self.found += [given[name] for name in ("src", "srcset", "poster", "data") if name in given]
+            self.found += [
+                given[name] for name in ("src", "srcset", "poster", "data") if name in given
+            ]
 
 
 def test_a_page_of_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
@@ -160,7 +203,12 @@ def test_a_page_of_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
         assert loads.found
         assert [address for address in loads.found if urlsplit(address).netloc] == [], page.name
     for sheet in site.rglob("*.css"):
-        assert re.findall(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//", sheet.read_text(encoding="utf-8")) == [], sheet.name
+        assert (
+            re.findall(
+                r"(?:url\(|@import)\s*[\"']?(?:https?:)?//", sheet.read_text(encoding="utf-8")
+            )
+            == []
+        ), sheet.name
 
 
 def test_scripts_of_the_makers_are_no_part_of_the_site(site: Path) -> None:
@@ -195,10 +243,13 @@ def test_the_site_is_read_and_searched_without_a_network(site: Path) -> None:
         page.wait_for_url("**/tutorial.html")
         page.keyboard.press("/")
         page.keyboard.type("log-odds")
-        page.locator(".md-search-result__item", has_text="Confidence").first.wait_for()  # it searches while one types
+        # it searches while one types
+        page.locator(".md-search-result__item", has_text="Confidence").first.wait_for()
         assert "Confidence" in page.locator(".md-search-result__list").inner_text()
         page.goto((site / "concepts" / "trust.html").as_uri())
         assert page.get_by_role("heading", name="Trust", exact=False).first.is_visible()
-        elsewhere = [address for address in asked if not address.startswith((url, "file:", "blob:", "data:"))]
+        elsewhere = [
+            address for address in asked if not address.startswith((url, "file:", "blob:", "data:"))
+        ]
     assert len(asked) > 10
     assert elsewhere == []

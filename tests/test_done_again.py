@@ -1,4 +1,6 @@
-"""What a lost connection cut off, and kept nothing of, is done again: once, whole, and not for ever."""
+"""What a lost connection cut off, and kept nothing of, is done again: once, whole, and not for
+ever.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from hardwon.store.types import Writer
 
 
 class CutOff(SqliteStore):
-    """A store whose writes are carried out and then, as often as `cuts` says, rolled back because the connection is lost."""
+    """A store whose writes are carried out and then, as often as `cuts` says, rolled back because
+    the connection is lost.
+    """
 
     cuts: ClassVar[int] = 0
     begun: ClassVar[int] = 0
@@ -44,7 +48,9 @@ def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
 
 
 def known(memory: Memory) -> list[str]:
-    return [memory.remember(f"port {number} is open", "failure", "unknown").id for number in (80, 81)]
+    return [
+        memory.remember(f"port {number} is open", "failure", "unknown").id for number in (80, 81)
+    ]
 
 
 def fact() -> Fact:
@@ -55,14 +61,18 @@ WRITES: dict[str, Callable[[Memory, list[str]], object]] = {
     "keep": lambda memory, _: memory.keep(fact()),
     "add_many": lambda memory, _: memory.add_many(fact() for _ in range(3)),
     "record_fact": lambda memory, _: memory.record_fact("Port 80 is open.", "solution"),
-    "record_many": lambda memory, _: memory.record_many("episode", ({"task_id": "t", "score": 0.5} for _ in range(2))),
+    "record_many": lambda memory, _: memory.record_many(
+        "episode", ({"task_id": "t", "score": 0.5} for _ in range(2))
+    ),
     "credit": lambda memory, ids: memory.credit(iter(ids), True),
     "verify": lambda memory, ids: memory.verify(ids[0], "human_approval"),
     "archive": lambda memory, ids: memory.archive(ids[0], "it is wrong"),
     "supersede": lambda memory, ids: memory.supersede(ids[0], ids[1], "it is better"),
     "rollback": lambda memory, _: memory.rollback("mallory"),
     "forget": lambda memory, ids: memory.forget(iter(ids)),
-    "record_tests": lambda memory, _: memory.record_tests([RanTest("test_a.py::test_b", True, "E   boom")]),
+    "record_tests": lambda memory, _: memory.record_tests(
+        [RanTest("test_a.py::test_b", True, "E   boom")]
+    ),
 }
 
 
@@ -110,7 +120,11 @@ def test_a_cleanup_is_done_again(memory: Memory) -> None:
     long_ago = datetime.now(UTC) - timedelta(days=400)
     for number in range(3):
         memory.record_fix(
-            {"issue_type": "bug", "model": "m", "message": "boom"}, False, False, timestamp=long_ago, author=f"a{number}"
+            {"issue_type": "bug", "model": "m", "message": "boom"},
+            False,
+            False,
+            timestamp=long_ago,
+            author=f"a{number}",
         )
     CutOff.cuts, CutOff.begun = 1, 0
     done = memory.cleanup(30, dry_run=False)

@@ -1,4 +1,6 @@
-"""Whatever an embedder does, there are sound vectors or an error that names it; and an endpoint gets the key alone."""
+"""Whatever an embedder does, there are sound vectors or an error that names it; and an endpoint
+gets the key alone.
+"""
 
 from __future__ import annotations
 
@@ -47,14 +49,18 @@ def calling(function: Callable[[list[str]], object], dimension: int = 3) -> Call
 
 
 def python(code: str) -> list[str]:
-    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    return subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout.split()
 
 
 # ---- good vectors
 
 
 def test_rows_have_length_one_and_the_order_of_the_texts() -> None:
-    embedder: Embedder = calling(lambda texts: [[len(text), 0, 0] if text else [3, 4, 0] for text in texts])
+    embedder: Embedder = calling(
+        lambda texts: [[len(text), 0, 0] if text else [3, 4, 0] for text in texts]
+    )
     vectors = as_vectors(embedder, ["a", "", "abc"])
     assert vectors.dtype == np.float32
     assert vectors.tolist() == [[1, 0, 0], [pytest.approx(0.6), pytest.approx(0.8), 0], [1, 0, 0]]
@@ -115,14 +121,23 @@ def test_finite_numbers_become_rows_of_length_one_or_zero(array: Any) -> None:
 
 
 def test_a_zero_vector_stays_zero() -> None:
-    assert as_vectors(calling(lambda _: [[0, 0, 0]]), ["words it does not know"]).tolist() == [[0, 0, 0]]
-    assert as_vectors(calling(lambda _: [[0, 0, 0], [0, 2, 0]]), ["a", "b"]).tolist() == [[0, 0, 0], [0, 1, 0]]
-    assert not as_vectors(calling(lambda texts: np.zeros((len(texts), 3))), ["", " ", "a", "a"]).any()
+    assert as_vectors(calling(lambda _: [[0, 0, 0]]), ["words it does not know"]).tolist() == [
+        [0, 0, 0]
+    ]
+    assert as_vectors(calling(lambda _: [[0, 0, 0], [0, 2, 0]]), ["a", "b"]).tolist() == [
+        [0, 0, 0],
+        [0, 1, 0],
+    ]
+    assert not as_vectors(
+        calling(lambda texts: np.zeros((len(texts), 3))), ["", " ", "a", "a"]
+    ).any()
 
 
 def test_nothing_but_zeros_is_an_error() -> None:
     with pytest.raises(EmbeddingError) as caught:
-        as_vectors(calling(lambda texts: np.zeros((len(texts), 3))), [str(number) for number in range(50)])
+        as_vectors(
+            calling(lambda texts: np.zeros((len(texts), 3))), [str(number) for number in range(50)]
+        )
     assert str(caught.value) == (
         'the embedder "mine" returned nothing but zeros for 50 different texts; '
         "wanted: an array of finite numbers of shape (50, 3), one row for each text"
@@ -164,7 +179,10 @@ BAD: list[tuple[Callable[[list[str]], object], str]] = [
     (lambda _: [[1, 2, 3], [1, float("nan"), 3]], "returned NaN or infinity in row 1"),
     (lambda _: [[float("inf"), 2, 3], [1, 2, 3]], "returned NaN or infinity in row 0"),
     (lambda _: [[1, 2, 3], [1, 2, float("-inf")]], "returned NaN or infinity in row 1"),
-    (lambda _: np.array([["1e4000", "1", "1"]] * 2).astype(np.longdouble), "returned NaN or infinity in row 0"),
+    (
+        lambda _: np.array([["1e4000", "1", "1"]] * 2).astype(np.longdouble),
+        "returned NaN or infinity in row 0",
+    ),
     (lambda _: [["1", "2", "3"]] * 2, "returned a list that is no array of real numbers"),
     (lambda texts: texts, "returned a list that is no array of real numbers"),
     (lambda _: "vectors", "returned a str that is no array of real numbers"),
@@ -175,7 +193,10 @@ BAD: list[tuple[Callable[[list[str]], object], str]] = [
     (lambda _: [[1j, 2, 3]] * 2, "returned a list that is no array of real numbers"),
     (lambda _: [[10**400, 2, 3]] * 2, "returned a list that is no array of real numbers"),
     (lambda _: {"a": [1, 2, 3]}, "returned a dict that is no array of real numbers"),
-    (lambda texts: ([1, 2, 3] for _ in texts), "returned a generator that is no array of real numbers"),
+    (
+        lambda texts: ([1, 2, 3] for _ in texts),
+        "returned a generator that is no array of real numbers",
+    ),
     (lambda texts: map(len, texts), "returned a map that is no array of real numbers"),
     (lambda _: NoArray(), "returned a NoArray that is no array (RuntimeError: not on this device)"),
     (raises(ValueError("out\n of  order")), "failed: ValueError: out of order"),
@@ -187,13 +208,17 @@ BAD: list[tuple[Callable[[list[str]], object], str]] = [
 
 
 @pytest.mark.parametrize(("function", "problem"), BAD, ids=range(len(BAD)))
-def test_whatever_a_function_returns_is_checked(function: Callable[[list[str]], object], problem: str) -> None:
+def test_whatever_a_function_returns_is_checked(
+    function: Callable[[list[str]], object], problem: str
+) -> None:
     with pytest.raises(EmbeddingError) as caught:
         as_vectors(calling(function), ["a", "b"])
     message = str(caught.value)
     assert isinstance(caught.value, HardwonError)
     assert message.startswith(f'the embedder "mine" {problem}')
-    assert ("; wanted: an array of finite numbers of shape (2, 3), one row for each text" in message) == ("returned" in problem)
+    assert (
+        "; wanted: an array of finite numbers of shape (2, 3), one row for each text" in message
+    ) == ("returned" in problem)
     assert len(message) < 500
 
 
@@ -215,7 +240,9 @@ def test_errors_of_our_own_and_interrupts_pass() -> None:
         as_vectors(calling(interrupt), ["a"])
 
 
-@pytest.mark.parametrize("texts", ["text", b"text", None, 7, {"a"}, iter(["a"]), ["a", None], ["a", b"b"], [["a"]]])
+@pytest.mark.parametrize(
+    "texts", ["text", b"text", None, 7, {"a"}, iter(["a"]), ["a", None], ["a", b"b"], [["a"]]]
+)
 def test_texts_must_be_texts(texts: Any) -> None:
     with pytest.raises(InvalidInputError, match="^texts"):
         as_vectors(calling(lambda _: [[1, 2, 3]]), texts)
@@ -256,13 +283,25 @@ def test_wordllama_knows_what_is_alike(wordllama: WordLlamaEmbedder) -> None:
     embedder: Embedder = wordllama
     assert embedder.name == "wordllama-256-" + importlib.metadata.version("wordllama")
     assert repr(embedder) == "WordLlamaEmbedder()"
-    cat, kitten, database = as_vectors(embedder, ["a cat sleeps", "the kitten is asleep", "restart the database server"])
+    cat, kitten, database = as_vectors(
+        embedder, ["a cat sleeps", "the kitten is asleep", "restart the database server"]
+    )
     assert cat.shape == (embedder.dimension,) == (256,)
     assert cat @ kitten > cat @ database + 0.2
 
 
 def test_wordllama_takes_any_text(wordllama: WordLlamaEmbedder) -> None:
-    texts = ["", " ", "\0", "a\ud800b", "\U0001f9ff" * 5000, "x" * 100_000, "Grüße", "\u200b\u202e", *map(str, range(100))]
+    texts = [
+        "",
+        " ",
+        "\0",
+        "a\ud800b",
+        "\U0001f9ff" * 5000,
+        "x" * 100_000,
+        "Grüße",
+        "\u200b\u202e",
+        *map(str, range(100)),
+    ]
     lengths = np.linalg.norm(as_vectors(wordllama, texts), axis=1)
     assert lengths[0] == 0
     assert np.allclose(lengths[1:], 1, atol=1e-6)
@@ -280,18 +319,24 @@ def test_wordllama_called_directly_fails_with_our_error(wordllama: WordLlamaEmbe
         wordllama.embed(["a\ud800b"])
 
 
-def test_wordllama_without_its_files_fails_and_downloads_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_wordllama_without_its_files_fails_and_downloads_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     import wordllama  # type: ignore[import-untyped]
 
     missing = tmp_path / "wordllama" / "__init__.py"
     monkeypatch.setattr(wordllama, "__file__", str(missing))
-    with pytest.raises(EmbeddingError, match="could not load the model of its package: FileNotFoundError: .*downloads are dis"):
+    with pytest.raises(
+        EmbeddingError,
+        match="could not load the model of its package: FileNotFoundError: .*downloads are dis",
+    ):
         WordLlamaEmbedder()
 
 
 def test_the_programs_logging_stays_as_it_was() -> None:
     code = (
-        "import logging; from hardwon.outside.embedders import WordLlamaEmbedder; WordLlamaEmbedder();"
+        "import logging; from hardwon.outside.embedders import WordLlamaEmbedder; "
+        "WordLlamaEmbedder();"
         "print(len(logging.getLogger().handlers), logging.getLogger().level)"
     )
     assert python(code) == ["0", str(logging.WARNING)]
@@ -302,7 +347,15 @@ def test_the_programs_logging_stays_as_it_was() -> None:
 
 def test_nothing_is_imported_before_it_is_used() -> None:
     code = "import sys, hardwon, hardwon.outside.embedders; print(' '.join(sys.modules))"
-    assert not {"numpy", "wordllama", "fastembed", "tokenizers", "httpx", "http.client", "platformdirs"} & set(python(code))
+    assert not {
+        "numpy",
+        "wordllama",
+        "fastembed",
+        "tokenizers",
+        "httpx",
+        "http.client",
+        "platformdirs",
+    } & set(python(code))
 
 
 @pytest.mark.parametrize(("package", "use"), [
@@ -310,7 +363,9 @@ def test_nothing_is_imported_before_it_is_used() -> None:
     ("wordllama", WordLlamaEmbedder),
     ("fastembed", FastembedEmbedder),
 ])  # fmt: skip
-def test_a_missing_package_names_the_command(package: str, use: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_names_the_command(
+    package: str, use: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError) as caught:
         use()
@@ -323,7 +378,9 @@ def test_a_missing_package_names_the_command(package: str, use: Callable[[], obj
 
 
 class TextEmbedding:
-    """As fastembed 0.9 has it: vectors come one by one from a generator, and what is wrong shows when they are taken."""
+    """As fastembed 0.9 has it: vectors come one by one from a generator, and what is wrong shows
+    when they are taken.
+    """
 
     made: list[dict[str, object]]
     download_fails = False
@@ -339,7 +396,8 @@ class TextEmbedding:
 
     def embed(self, documents: list[str], batch_size: int = 256) -> Iterator[Any]:
         assert isinstance(documents, list)
-        assert batch_size == limits.EMBED_MODEL_TEXTS  # its own default takes gigabytes for long texts
+        # its own default takes gigabytes for long texts
+        assert batch_size == limits.EMBED_MODEL_TEXTS
         for text in documents:
             if text == "bad":
                 raise RuntimeError("onnx")
@@ -349,7 +407,9 @@ class TextEmbedding:
 @pytest.fixture
 def fastembed(monkeypatch: pytest.MonkeyPatch) -> type[TextEmbedding]:
     monkeypatch.setattr(TextEmbedding, "made", [], raising=False)
-    monkeypatch.setitem(sys.modules, "fastembed", SimpleNamespace(TextEmbedding=TextEmbedding, __version__="0.9.1"))
+    monkeypatch.setitem(
+        sys.modules, "fastembed", SimpleNamespace(TextEmbedding=TextEmbedding, __version__="0.9.1")
+    )
     return TextEmbedding
 
 
@@ -358,7 +418,9 @@ def test_fastembed(fastembed: type[TextEmbedding], tmp_path: Path) -> None:
     assert (embedder.name, embedder.dimension) == ("fastembed-0.9.1:BAAI/bge-small-en-v1.5", 4)
     assert fastembed.made == [{"model_name": FASTEMBED_MODEL, "cache_dir": str(tmp_path)}]
     assert as_vectors(embedder, ["a", "b"] * 30).shape == (60, 4)
-    with pytest.raises(EmbeddingError, match='the embedder "fastembed-.*" failed: RuntimeError: onnx'):
+    with pytest.raises(
+        EmbeddingError, match='the embedder "fastembed-.*" failed: RuntimeError: onnx'
+    ):
         as_vectors(embedder, ["a", "bad"])
 
 
@@ -370,13 +432,17 @@ def test_fastembed_keeps_its_models_with_the_user(
     assert fastembed.made[0]["cache_dir"] == str(tmp_path / "hardwon" / "fastembed")
 
 
-def test_a_download_that_fails(fastembed: type[TextEmbedding], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_download_that_fails(
+    fastembed: type[TextEmbedding], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(fastembed, "download_fails", True)
     with pytest.raises(EmbeddingError) as caught:
         FastembedEmbedder(cache_dir=tmp_path)
     assert str(caught.value) == (
-        'the embedder "fastembed-0.9.1:BAAI/bge-small-en-v1.5" could not load its model: ValueError: Could not load model '
-        f"BAAI/bge-small-en-v1.5 from any source.; it is downloaded once, from Hugging Face to {tmp_path}: check the network "
+        'the embedder "fastembed-0.9.1:BAAI/bge-small-en-v1.5" could not load its model: '
+        "ValueError: Could not load model "
+        f"BAAI/bge-small-en-v1.5 from any source.; it is downloaded once, from Hugging Face to "
+        f"{tmp_path}: check the network "
         "and the disk, or use WordLlamaEmbedder, which downloads nothing"
     )
 
@@ -396,29 +462,41 @@ def server() -> Iterator[FakeEmbeddings]:
         yield running
 
 
-def at(server: FakeLlm, key: str = KEY, dimension: int | None = 4, timeout_s: float = 60.0) -> EndpointEmbedder:
+def at(
+    server: FakeLlm, key: str = KEY, dimension: int | None = 4, timeout_s: float = 60.0
+) -> EndpointEmbedder:
     return EndpointEmbedder(server.url, "fake", key, dimension, timeout_s=timeout_s)
 
 
 def shown_of(error: BaseException) -> str:
     """Everything that a log, a crash report or a debugger's dump would show of an error."""
     shown = [str(error), repr(error), repr(vars(error)), *traceback.format_exception(error)]
-    return "\n".join([*shown, *traceback.TracebackException.from_exception(error, capture_locals=True).format()])
+    return "\n".join(
+        [*shown, *traceback.TracebackException.from_exception(error, capture_locals=True).format()]
+    )
 
 
 def assert_key_is_not_in(text: str) -> None:
     for key in (KEY, BARE_KEY):
-        assert not [start for start in range(len(key) - 7) if key[start : start + 8].lower() in text.lower()]
+        assert not [
+            start for start in range(len(key) - 7) if key[start : start + 8].lower() in text.lower()
+        ]
 
 
 def fails(embedder: EndpointEmbedder, texts: Sequence[str] = ("a", "b")) -> str:
-    """The message of the error that must come of it, without the key in anything that can be seen."""
+    """The message of the error that must come of it, without the key in anything that can be
+    seen.
+    """
     with pytest.raises(EmbeddingError) as caught:
         as_vectors(embedder, texts)
     error = caught.value
     assert error.__cause__ is None
     assert error.__context__ is None
-    assert_key_is_not_in("\n".join([shown_of(error), repr(embedder), repr(vars(embedder)), repr(vars(embedder._endpoint))]))
+    assert_key_is_not_in(
+        "\n".join(
+            [shown_of(error), repr(embedder), repr(vars(embedder)), repr(vars(embedder._endpoint))]
+        )
+    )
     return str(error)
 
 
@@ -427,11 +505,17 @@ def test_question_and_answer(server: FakeEmbeddings) -> None:
     assert server.asked == []
     texts = ["Grüße", "zwei\n\U0001f600", "three"]
     rows = np.array([vector_of(text, 4) for text in texts])
-    assert np.allclose(as_vectors(embedder, texts), rows / np.linalg.norm(rows, axis=1, keepdims=True))
+    assert np.allclose(
+        as_vectors(embedder, texts), rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    )
     assert (embedder.name, embedder.dimension) == ("endpoint:fake", 4)
     probe, asked = server.asked
     assert probe.body["input"] == ["dimension"]
-    assert (asked.method, asked.path, asked.body) == ("POST", PATH, {"model": "fake", "input": texts})
+    assert (asked.method, asked.path, asked.body) == (
+        "POST",
+        PATH,
+        {"model": "fake", "input": texts},
+    )
     assert asked.headers["Authorization"] == f"Bearer {KEY}"
     as_vectors(embedder, texts)
     assert len(server.asked) == 3  # the dimension is known by now
@@ -451,15 +535,24 @@ def test_blank_texts_are_not_sent(server: FakeEmbeddings) -> None:
     assert len(server.asked) == 1
 
 
-@pytest.mark.parametrize(("dimension", "per_request"), [(4, 32), (1536, 16), (limits.EMBED_DIMENSION_MAX, 3)])
-def test_as_many_texts_at_once_as_have_a_reply_within_its_bound(dimension: int, per_request: int) -> None:
+@pytest.mark.parametrize(
+    ("dimension", "per_request"), [(4, 32), (1536, 16), (limits.EMBED_DIMENSION_MAX, 3)]
+)
+def test_as_many_texts_at_once_as_have_a_reply_within_its_bound(
+    dimension: int, per_request: int
+) -> None:
     number = -1.2345678901234567e-05  # as long as they get
     with FakeEmbeddings(dimension=dimension) as server:
         # An endpoint that writes every number on a line of its own, indented.
-        server.answer(lambda texts: [item(place, [number] * dimension) for place in range(len(texts))], indent=3)
+        server.answer(
+            lambda texts: [item(place, [number] * dimension) for place in range(len(texts))],
+            indent=3,
+        )
         assert len(at(server, dimension=None).embed([f"text {place}" for place in range(33)])) == 33
         sizes = [len(texts) for texts in server.inputs[1:]]
-    assert sizes == [per_request] * (33 // per_request) + [33 % per_request] * (33 % per_request > 0)
+    assert sizes == [per_request] * (33 // per_request) + [33 % per_request] * (
+        33 % per_request > 0
+    )
 
 
 GOOD = vector_of("a", 4)
@@ -492,10 +585,15 @@ BAD_ANSWERS: list[tuple[Callable[[list[str]], object], str]] = [
 
 
 @pytest.mark.parametrize(("answer", "problem"), BAD_ANSWERS, ids=range(len(BAD_ANSWERS)))
-def test_a_reply_is_checked(server: FakeEmbeddings, answer: Callable[[list[str]], object], problem: str) -> None:
+def test_a_reply_is_checked(
+    server: FakeEmbeddings, answer: Callable[[list[str]], object], problem: str
+) -> None:
     server.answer(answer)
     message = fails(at(server))
-    assert message.startswith(f'the embedder "endpoint:fake": the embedding endpoint at http://127.0.0.1:{server.port} sent ')
+    assert message.startswith(
+        f'the embedder "endpoint:fake": the embedding endpoint at http://127.0.0.1:{server.port} '
+        f"sent "
+    )
     assert problem in message
 
 
@@ -507,7 +605,9 @@ def test_a_vector_of_whole_numbers(server: FakeEmbeddings) -> None:
 @pytest.mark.parametrize("count", [0, limits.EMBED_DIMENSION_MAX + 1])
 def test_a_dimension_that_is_learned_is_bounded(server: FakeEmbeddings, count: int) -> None:
     server.answer(lambda _: [item(0, [1] * count)])
-    assert f"sent a vector of {count} numbers; wanted: 1 to 8192" in fails(at(server, dimension=None))
+    assert f"sent a vector of {count} numbers; wanted: 1 to 8192" in fails(
+        at(server, dimension=None)
+    )
 
 
 def test_a_dimension_that_changes_is_noticed(server: FakeEmbeddings) -> None:
@@ -525,18 +625,26 @@ STATUSES = [
 
 @pytest.mark.parametrize(("status", "problem"), STATUSES)
 @pytest.mark.parametrize("dimension", [4, None])
-def test_an_endpoint_that_refuses(server: FakeEmbeddings, status: int, problem: str, dimension: int | None) -> None:
+def test_an_endpoint_that_refuses(
+    server: FakeEmbeddings, status: int, problem: str, dimension: int | None
+) -> None:
     server.status(status)
     assert problem in fails(at(server, dimension=dimension))
 
 
 def test_an_endpoint_that_answers_something_else(server: FakeEmbeddings) -> None:
     server.status(200, {}, "<html>")
-    assert fails(at(server)).endswith("sent a reply that is not JSON; is the base URL that of an embeddings API?")
+    assert fails(at(server)).endswith(
+        "sent a reply that is not JSON; is the base URL that of an embeddings API?"
+    )
     server.json({"choices": []})
-    assert fails(at(server)).endswith("sent JSON without data; is the base URL that of an embeddings API?")
+    assert fails(at(server)).endswith(
+        "sent JSON without data; is the base URL that of an embeddings API?"
+    )
     server.json({"error": {"message": "the LLM is that of a chat-completions API?"}})
-    assert fails(at(server)).endswith('reports an error; it says: "the LLM is that of a chat-completions API?"')
+    assert fails(at(server)).endswith(
+        'reports an error; it says: "the LLM is that of a chat-completions API?"'
+    )
     server.json([1])
     assert "sent JSON without data" in fails(at(server))
 
@@ -544,8 +652,12 @@ def test_an_endpoint_that_answers_something_else(server: FakeEmbeddings) -> None
 @pytest.mark.parametrize("key", [KEY, BARE_KEY])
 @pytest.mark.parametrize("status", [200, 400, 401])
 @pytest.mark.parametrize("echo", ["wrong key {key}", "you sent {cut}…", "WRONG KEY {upper}"])
-def test_an_error_that_repeats_the_key_is_shown_without_it(server: FakeEmbeddings, echo: str, status: int, key: str) -> None:
-    server.status(status, {}, f'{{"error": "{echo.format(key=key, cut=key[:20], upper=key.upper())}"}}')
+def test_an_error_that_repeats_the_key_is_shown_without_it(
+    server: FakeEmbeddings, echo: str, status: int, key: str
+) -> None:
+    server.status(
+        status, {}, f'{{"error": "{echo.format(key=key, cut=key[:20], upper=key.upper())}"}}'
+    )
     assert fails(at(server, key)).isprintable()
 
 
@@ -577,7 +689,9 @@ BAD_URLS = {
 
 
 @pytest.mark.parametrize(("url", "problem"), BAD_URLS.items())
-def test_a_base_url_that_is_unsafe_is_refused_before_anything_is_sent(url: str, problem: str) -> None:
+def test_a_base_url_that_is_unsafe_is_refused_before_anything_is_sent(
+    url: str, problem: str
+) -> None:
     with pytest.raises(EmbeddingError) as caught:
         EndpointEmbedder(url, "m", KEY)
     assert problem in str(caught.value)

@@ -47,12 +47,16 @@ def ask_postgres() -> Iterator[psycopg.Connection[Any]]:
 @given(globs, st.lists(paths, min_size=1, max_size=20))
 @example("[]-a]", ["]", "^", "-", "a", "_"])
 @example("[b-a]", ["a", "b", "-"])
-def test_a_glob_matches_the_same_paths(ask_postgres: psycopg.Connection[Any], glob: str, tried: list[str]) -> None:
+def test_a_glob_matches_the_same_paths(
+    ask_postgres: psycopg.Connection[Any], glob: str, tried: list[str]
+) -> None:
     tried = [*tried, glob, glob.replace("*", ""), glob.strip("[]^!")]
     with closing(apsw.Connection(":memory:")) as connection:
         matches = SQLITE.matches_glob("value", "?2")
         sql = f"SELECT value FROM json_each(?1) WHERE {matches} ORDER BY key"
-        in_file = [path for (path,) in connection.execute(sql, (json.dumps(tried), SQLITE.glob(glob)))]
+        in_file = [
+            path for (path,) in connection.execute(sql, (json.dumps(tried), SQLITE.glob(glob)))
+        ]
     matches = POSTGRES.matches_glob("path", "%s")
     sql = f"SELECT path FROM unnest(%s::text[]) WITH ORDINALITY AS u (path, place) WHERE {matches} ORDER BY place"
     asked = ask_postgres.execute(sql.encode(), (tried, POSTGRES.glob(glob)))
@@ -61,7 +65,10 @@ def test_a_glob_matches_the_same_paths(ask_postgres: psycopg.Connection[Any], gl
 
 @contextmanager
 def one_of_each() -> Iterator[tuple[Memory, Memory]]:
-    with memories("sqlite", 1, clock=lambda: at(10**7)) as (one,), memories("postgres", 1, clock=lambda: at(10**7)) as (other,):
+    with (
+        memories("sqlite", 1, clock=lambda: at(10**7)) as (one,),
+        memories("postgres", 1, clock=lambda: at(10**7)) as (other,),
+    ):
         yield one, other
 
 
@@ -71,7 +78,10 @@ def metadata_at(seconds: int) -> Metadata:
 
 def both(one: Store, other: Store, ask: str, *asked: Any, **how: Any) -> Any:
     """What both answer, after it turned out to be the same."""
-    answer, again = getattr(one, ask)("default", *asked, **how), getattr(other, ask)("default", *asked, **how)
+    answer, again = (
+        getattr(one, ask)("default", *asked, **how),
+        getattr(other, ask)("default", *asked, **how),
+    )
     assert again == answer, (ask, asked, how)
     return answer
 
@@ -79,7 +89,9 @@ def both(one: Store, other: Store, ask: str, *asked: Any, **how: Any) -> Any:
 def in_sqlite(values: list[Any]) -> list[str]:
     """How SQLite words values that it takes out of JSON."""
     with closing(apsw.Connection(":memory:")) as connection:
-        found = connection.execute("SELECT CAST(value AS TEXT) FROM json_each(?1)", (to_json(values),))
+        found = connection.execute(
+            "SELECT CAST(value AS TEXT) FROM json_each(?1)", (to_json(values),)
+        )
         return [text for (text,) in found]
 
 
@@ -99,14 +111,45 @@ def test_a_value_is_worded_alike(values: list[Any]) -> None:
 
 @settings(max_examples=examples(20))
 @given(st.lists(given_values, min_size=1, max_size=15))
-@example([True, False, 0, -0.0, 1.0, 1e15, 1e20, 1.5e300, 1e-5, 0.1, 2**62, "", "1", [1e16, "é"], {"a": [None, True]}])
+@example(
+    [
+        True,
+        False,
+        0,
+        -0.0,
+        1.0,
+        1e15,
+        1e20,
+        1.5e300,
+        1e-5,
+        0.1,
+        2**62,
+        "",
+        "1",
+        [1e16, "é"],
+        {"a": [None, True]},
+    ]
+)
 def test_a_key_has_the_same_values(values: list[Any]) -> None:
     made = [
-        Experience(content="x", outcome="success", tool="conversation", metadata=metadata_at(number), ticket=value)
+        Experience(
+            content="x",
+            outcome="success",
+            tool="conversation",
+            metadata=metadata_at(number),
+            ticket=value,
+        )
         for number, value in enumerate(values)
     ]
-    words = [*in_sqlite(values), *(form for value in values for form in (str(value), json.dumps(value)))]
-    askable = {word for word in words if 0 < len(word) < 150 and word.isprintable() and word == word.strip()}
+    words = [
+        *in_sqlite(values),
+        *(form for value in values for form in (str(value), json.dumps(value))),
+    ]
+    askable = {
+        word
+        for word in words
+        if 0 < len(word) < 150 and word.isprintable() and word == word.strip()
+    }
     with one_of_each() as (one, other):
         one.add_many(made)
         other.add_many(made)
@@ -116,12 +159,19 @@ def test_a_key_has_the_same_values(values: list[Any]) -> None:
 
         found = [asked(f"ticket={word}") for word in askable]
         assert any(found) or askable.isdisjoint(in_sqlite(values))
-        assert (asked("kind=experience"), asked("content=x"), asked("outcome=success")) == (len(made),) * 3
+        assert (asked("kind=experience"), asked("content=x"), asked("outcome=success")) == (
+            len(made),
+        ) * 3
         assert (asked(f"id={made[0].id}"), asked("content=y"), asked("metadata=x")) == (1, 0, 0)
 
 
-kept = st.lists(st.one_of(kept_records, recurring), min_size=1, max_size=10, unique_by=lambda record: record.id)
-changes = st.lists(st.tuples(st.integers(0, 9), st.sampled_from(["archive", "verify", "forget", "distrust"])), max_size=4)
+kept = st.lists(
+    st.one_of(kept_records, recurring), min_size=1, max_size=10, unique_by=lambda record: record.id
+)
+changes = st.lists(
+    st.tuples(st.integers(0, 9), st.sampled_from(["archive", "verify", "forget", "distrust"])),
+    max_size=4,
+)
 
 
 def change(memory: Memory, record: AnyRecord, how: str) -> None:
@@ -149,17 +199,24 @@ def filters_for(draw: st.DrawFn, log: list[AnyRecord]) -> Filters:
     issue = getattr(record, "issue", None)
     own |= {"model": issue and issue.model, "issue_type": issue and issue.issue_type}
     own |= {"author": record.metadata.source.author, "status": draw(st.sampled_from(STATUSES))}
-    own |= {"since": record.metadata.context.timestamp, "until": draw(st.sampled_from(log)).metadata.context.timestamp}
+    own |= {
+        "since": record.metadata.context.timestamp,
+        "until": draw(st.sampled_from(log)).metadata.context.timestamp,
+    }
     own |= {"tag": next(iter(record.metadata.tags), None), "any_standing": draw(st.booleans())}
     files = record.metadata.context.related_files
     own |= {"path": glob_of(files[0].path, draw(st.integers(0, 20))) if files else None}
     wanted = draw(st.sets(st.sampled_from(sorted(own)), max_size=3))
-    return Filters.model_validate({name: value for name, value in own.items() if name in wanted and value is not None})
+    return Filters.model_validate(
+        {name: value for name, value in own.items() if name in wanted and value is not None}
+    )
 
 
 @settings(max_examples=examples(12))
 @given(kept, changes, st.data())
-def test_whatever_is_asked(log: list[AnyRecord], changed: list[tuple[int, str]], data: st.DataObject) -> None:
+def test_whatever_is_asked(
+    log: list[AnyRecord], changed: list[tuple[int, str]], data: st.DataObject
+) -> None:
     with one_of_each() as (one, other):
         for memory in (one, other):
             memory.add_many([record for record in log if record.kind != "adopted"])
@@ -175,7 +232,9 @@ def test_whatever_is_asked(log: list[AnyRecord], changed: list[tuple[int, str]],
         same_figures(stores)
 
 
-def same_records(stores: tuple[Store, Store], filters: Filters, keys: list[str], terms: list[str]) -> None:
+def same_records(
+    stores: tuple[Store, Store], filters: Filters, keys: list[str], terms: list[str]
+) -> None:
     def ids(ask: str, *given: Any, **how: Any) -> list[list[str]]:
         found = [getattr(store, ask)("default", *given, **how) for store in stores]
         return [[getattr(each, "id", None) or each[0].id for each in rows] for rows in found]
@@ -194,7 +253,10 @@ def same_figures(stores: tuple[Store, Store]) -> None:
     counts = both(*stores, "counts")
     if counts.first_us is not None:
         both(*stores, "activity", counts.first_us // DAY_US, counts.last_us // DAY_US + 1)
-    routes = [sorted(store.routes("default", ["error_type", "task_type", "größe"]), key=repr) for store in stores]
+    routes = [
+        sorted(store.routes("default", ["error_type", "task_type", "größe"]), key=repr)
+        for store in stores
+    ]
     assert routes[1] == routes[0]
     both(*stores, "rolled_back")
     both(*stores, "vouched_items")

@@ -38,7 +38,8 @@ def memories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Memory]]
             memory = opened.enter_context(Memory(location, consolidate_every=0, checkout=False))
             for batch in batches:
                 memory.add_many(batch)
-            memory._store.shrink()  # as the server tidies up by itself, which the tests keep it from
+            # as the server tidies up by itself, which the tests keep it from
+            memory._store.shrink()
             both.append(memory)
         yield both
 
@@ -59,8 +60,13 @@ def test_recall_finds_the_same(memories: list[Memory]) -> None:
 
 def test_what_is_known_exactly_is_found_exactly(memories: list[Memory]) -> None:
     rng = random.Random(3)
-    asked = [plausible.error(rng) for _ in range(25)] + [generate_issue_signature(plausible.issue(rng)) for _ in range(25)]
-    found = [[[hit.record.id for hit in memory.recall(question, k=10)] for memory in memories] for question in asked]
+    asked = [plausible.error(rng) for _ in range(25)] + [
+        generate_issue_signature(plausible.issue(rng)) for _ in range(25)
+    ]
+    found = [
+        [[hit.record.id for hit in memory.recall(question, k=10)] for memory in memories]
+        for question in asked
+    ]
     assert sum(bool(sqlite) for sqlite, _ in found) >= 45
     assert [sqlite for sqlite, _ in found] == [postgres for _, postgres in found]
 
@@ -71,31 +77,43 @@ def test_contexts_and_advice_say_the_same(memories: list[Memory]) -> None:
     for number, question in enumerate(plausible.questions(15, seed=5)):
         task, issue, error = f"task-{number}", plausible.issue(rng), plausible.error(rng)
         contexts = [
-            memory.context(question, task_id=task, issue=issue, count_tokens=len, budget_tokens=4_000) for memory in memories
+            memory.context(
+                question, task_id=task, issue=issue, count_tokens=len, budget_tokens=4_000
+            )
+            for memory in memories
         ]
         # Within the fence, whose mark is another one each time: as long, but not as many tokens.
-        same_context.append(len({tuple(str(context).splitlines()[1:-1]) for context in contexts}) == 1)
-        advices = [memory.advise(question, task=question, error=error, issue=issue) for memory in memories]
+        same_context.append(
+            len({tuple(str(context).splitlines()[1:-1]) for context in contexts}) == 1
+        )
+        advices = [
+            memory.advise(question, task=question, error=error, issue=issue) for memory in memories
+        ]
         same_advice.append(advices[0] == advices[1])
     assert mean(same_context) >= 0.9
     assert mean(same_advice) >= 0.9
 
 
-# --- scores -----------------------------------------------------------------------------------------------------
+# --- scores ---
 
 WORDS = ("cache", "token", "src/auth/login.py", "e0382", "retry", "lock")
 
 
 @given(
-    texts=st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=30), min_size=1, max_size=12),
+    texts=st.lists(
+        st.lists(st.sampled_from(WORDS), min_size=1, max_size=30), min_size=1, max_size=12
+    ),
     asked=st.lists(st.sampled_from(WORDS), min_size=1, max_size=len(WORDS), unique=True),
 )
 def test_texts_are_scored_as_sqlite_scores_them(texts: list[list[str]], asked: list[str]) -> None:
     connection = apsw.Connection(":memory:")
     connection.execute(
-        f"CREATE VIRTUAL TABLE texts USING fts5 (terms, tokenize = \"ascii tokenchars '{TERM_PUNCTUATION}'\")"
+        f'CREATE VIRTUAL TABLE texts USING fts5 (terms, tokenize = "ascii tokenchars '
+        f"'{TERM_PUNCTUATION}'\")"
     ).fetchall()
-    connection.executemany("INSERT INTO texts VALUES (?)", [(" ".join(text),) for text in texts]).fetchall()
+    connection.executemany(
+        "INSERT INTO texts VALUES (?)", [(" ".join(text),) for text in texts]
+    ).fetchall()
     match = " OR ".join(f'"{term}"' for term in asked)
     sql = "SELECT terms, -bm25(texts) FROM texts WHERE texts MATCH ? ORDER BY rowid"
     theirs: list[Any] = connection.execute(sql, (match,)).fetchall()
@@ -103,4 +121,6 @@ def test_texts_are_scored_as_sqlite_scores_them(texts: list[list[str]], asked: l
     known = [term for term in asked if having[term]]
     frequencies = bm25.Frequencies(len(texts), sum(map(len, texts)), having)
     ours = bm25.scores(known, [terms for terms, _ in theirs], frequencies)
-    assert all(math.isclose(one, score, rel_tol=1e-6) for one, (_, score) in zip(ours, theirs, strict=True))
+    assert all(
+        math.isclose(one, score, rel_tol=1e-6) for one, (_, score) in zip(ours, theirs, strict=True)
+    )

@@ -17,7 +17,10 @@ from strategies import texts
 def named(files: str = "", functions: str = "", libraries: str = "", codes: str = "") -> Named:
     """Names with spaces between; error codes, some of which have one inside, with bars."""
     return Named(
-        tuple(files.split()), tuple(functions.split()), tuple(libraries.split()), tuple(filter(None, codes.split("|")))
+        tuple(files.split()),
+        tuple(functions.split()),
+        tuple(libraries.split()),
+        tuple(filter(None, codes.split("|"))),
     )
 
 
@@ -56,7 +59,9 @@ CORPUS: dict[str, Named] = {
     "open(path, mode) follows links.": named(functions="open"),
     "SELECT count(*) locks the table.": named(functions="count"),
     "obj->reset() frees it twice.": named(functions="obj->reset"),
-    "tests/test_auth.py::TestLogin::test_expired hangs.": named("tests/test_auth.py", "TestLogin::test_expired"),
+    "tests/test_auth.py::TestLogin::test_expired hangs.": named(
+        "tests/test_auth.py", "TestLogin::test_expired"
+    ),
     "console.log() blocks when the pipe is full.": named(functions="console.log"),
     "The macro println!() locks stdout.": named(functions="println"),
     # libraries
@@ -69,7 +74,9 @@ CORPUS: dict[str, Named] = {
     "cargo add serde_json fails offline.": named(libraries="serde_json"),
     "from google.cloud import storage takes a second.": named(libraries="google"),
     "`import yaml` loads the C parser.": named(libraries="yaml"),
-    "const x = require('node-fetch') fails in ESM.": named(functions="require", libraries="node-fetch"),
+    "const x = require('node-fetch') fails in ESM.": named(
+        functions="require", libraries="node-fetch"
+    ),
     "Use the Requests library with a timeout.": named(libraries="Requests"),
     "The `tabulate` package pads wide characters.": named(libraries="tabulate"),
     "Redis 7 drops idle clients after 300 s.": named(libraries="Redis"),
@@ -89,7 +96,9 @@ CORPUS: dict[str, Named] = {
     "[Errno 13] is raised for the socket.": named(codes="errno 13"),
     "The installer ends with 0x80070005.": named(codes="0x80070005"),
     # all of them
-    "load() in src/io.py raises OSError with pandas 2.1.": named("src/io.py", "load", "pandas", "OSError"),
+    "load() in src/io.py raises OSError with pandas 2.1.": named(
+        "src/io.py", "load", "pandas", "OSError"
+    ),
 }
 
 PROSE = [
@@ -138,15 +147,26 @@ def test_the_corpus_is_large_enough_to_say_something() -> None:
 
 
 def test_order_of_appearance_and_no_doubles() -> None:
-    found = find("b.py calls zip() and f(), a.py calls abs() and zip(); b.py fails with ValueError, KeyError, ValueError.")
-    assert found == named("b.py a.py", "zip abs", "", "ValueError|KeyError"), "one letter names nothing"
+    found = find(
+        "b.py calls zip() and f(), a.py calls abs() and zip(); b.py fails with ValueError, "
+        "KeyError, ValueError."
+    )
+    assert found == named("b.py a.py", "zip abs", "", "ValueError|KeyError"), (
+        "one letter names nothing"
+    )
 
 
 def test_what_the_caller_names_stays_first() -> None:
     given = Entities(files=["z.py"], libraries=["redis", "redis"], functions=["main"])
-    joined = added(given, find("Redis 7 and numpy 1.26 break main() and load() of a.py and z.py with KeyError."))
+    joined = added(
+        given,
+        find("Redis 7 and numpy 1.26 break main() and load() of a.py and z.py with KeyError."),
+    )
     assert joined == Entities(
-        files=["z.py", "a.py"], functions=["main", "load"], libraries=["redis", "redis", "numpy"], error_codes=["KeyError"]
+        files=["z.py", "a.py"],
+        functions=["main", "load"],
+        libraries=["redis", "redis", "numpy"],
+        error_codes=["KeyError"],
     )
     assert added(given, find("Nothing is named here.")) is given
     assert added(Entities(error_codes=[]), find("a.py is old.")).error_codes == []
@@ -154,7 +174,9 @@ def test_what_the_caller_names_stays_first() -> None:
 
 def test_counts_and_lengths_are_bounded() -> None:
     many = " ".join(f"file{number}.py" for number in range(300))
-    assert find(many).files == tuple(f"file{number}.py" for number in range(limits.ENTITIES_FOUND_MAX))
+    assert find(many).files == tuple(
+        f"file{number}.py" for number in range(limits.ENTITIES_FOUND_MAX)
+    )
     full = Entities(files=[f"given{number}.py" for number in range(limits.ITEMS_MAX)])
     assert added(full, find(many)).files == full.files
     long = "/".join(["folder"] * 60) + "/a.py"
@@ -182,7 +204,9 @@ def test_time_grows_with_the_text_alone(unit: str) -> None:
         start = time.process_time()  # of this process alone: others wait for the same cores
         find(text)
         took.append(time.process_time() - start)
-    assert took[1] < 20 * took[0] + 0.1, "four times the text; the square would be sixteen times the time, and a power forever"
+    assert took[1] < 20 * took[0] + 0.1, (
+        "four times the text; the square would be sixteen times the time, and a power forever"
+    )
     assert took[1] < 1
 
 

@@ -23,7 +23,13 @@ def test_what_is_said_in_the_block_is_the_episode(memory: Memory) -> None:
         ep.step("restarted")
         ep.mistake("Escalated too early")
         ep.success("Read the log first")
-        ep.card("early", worker_id=2, correct_decision="wait", lesson="Wait for the second alarm.", evidence="x" * 400)
+        ep.card(
+            "early",
+            worker_id=2,
+            correct_decision="wait",
+            lesson="Wait for the second alarm.",
+            evidence="x" * 400,
+        )
         ep.score = 0.4
         ep.summary = "Two steps, one of them too many"
         assert ep.record is None
@@ -38,8 +44,17 @@ def test_what_is_said_in_the_block_is_the_episode(memory: Memory) -> None:
     )
     assert (kept.mistakes, kept.successes) == (["Escalated too early"], ["Read the log first"])
     (card,) = kept.mistake_cards
-    assert (card.mistake_type, card.worker_id, card.correct_decision, len(card.evidence)) == ("early", 2, "wait", 300)
-    assert (kept.metadata.source.author, kept.metadata.tags, kept.recalled) == ("ann", ["night"], None)
+    assert (card.mistake_type, card.worker_id, card.correct_decision, len(card.evidence)) == (
+        "early",
+        2,
+        "wait",
+        300,
+    )
+    assert (kept.metadata.source.author, kept.metadata.tags, kept.recalled) == (
+        "ann",
+        ["night"],
+        None,
+    )
 
 
 def test_without_a_word_it_went_well(memory: Memory) -> None:
@@ -48,7 +63,11 @@ def test_without_a_word_it_went_well(memory: Memory) -> None:
         ep.step()
         ep.step("fixed it")
     assert ep.record is not None
-    assert (ep.record.score, ep.record.steps, ep.record.trajectory_summary) == (1.0, 3, "looked; fixed it")
+    assert (ep.record.score, ep.record.steps, ep.record.trajectory_summary) == (
+        1.0,
+        3,
+        "looked; fixed it",
+    )
 
 
 def test_a_score_of_nothing_is_a_score(memory: Memory) -> None:
@@ -59,7 +78,9 @@ def test_a_score_of_nothing_is_a_score(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize(("score", "kept"), [(None, 0.0), (0.3, 0.3), (0.0, 0.0)])
-def test_an_error_is_a_mistake_and_goes_on(memory: Memory, score: float | None, kept: float) -> None:
+def test_an_error_is_a_mistake_and_goes_on(
+    memory: Memory, score: float | None, kept: float
+) -> None:
     def attempt() -> None:
         with memory.episode("t") as ep:
             ep.mistake("went too fast")
@@ -114,7 +135,13 @@ def test_what_is_not_allowed_is_refused_where_it_is_said(memory: Memory, say: An
             say(ep)
     assert ep.record is not None
     record = ep.record
-    assert (record.score, record.steps, record.mistakes, record.successes, record.mistake_cards) == (0.5, 0, [], [], [])
+    assert (
+        record.score,
+        record.steps,
+        record.mistakes,
+        record.successes,
+        record.mistake_cards,
+    ) == (0.5, 0, [], [], [])
 
 
 def test_a_wrong_beginning_is_refused_before_anything_happens(memory: Memory) -> None:
@@ -185,16 +212,23 @@ def test_secrets_stay_out(memory: Memory) -> None:
     assert episode.redacted == ["anthropic-key"]
 
 
-# --- what a training loop relies on -----------------------------------------------------------------------------
+# --- what a training loop relies on ---
 
 
 def test_a_lesson_is_in_the_very_next_context(tmp_path: Path, clock: Clock) -> None:
     with Memory(tmp_path, clock=clock) as memory:
         for number in range(100):
             memory.record_episode(
-                "t", 0.25 + number % 3 / 10, mistakes=[f"old mistake {number % 7}"], successes=["did something"]
+                "t",
+                0.25 + number % 3 / 10,
+                mistakes=[f"old mistake {number % 7}"],
+                successes=["did something"],
             )
-        for score, lesson in ((0.1, "The valve is on the left"), (0.62, "Neither good nor bad, but said"), (0.9, "Ask first")):
+        for score, lesson in (
+            (0.1, "The valve is on the left"),
+            (0.62, "Neither good nor bad, but said"),
+            (0.9, "Ask first"),
+        ):
             with memory.episode("t") as ep:
                 assert lesson not in str(ep.context())
                 ep.mistake(lesson)
@@ -206,9 +240,14 @@ def test_a_lesson_is_in_the_very_next_context(tmp_path: Path, clock: Clock) -> N
 def test_a_small_context_has_room_for_it_too(memory: Memory) -> None:
     for number in range(12):
         successes = [f"A rule that holds, number {n}, about the pumps" for n in range(5)]
-        cards = [{"mistake_type": f"kind {n}", "lesson": "Something long about valves and pumps."} for n in range(3)]
+        cards = [
+            {"mistake_type": f"kind {n}", "lesson": "Something long about valves and pumps."}
+            for n in range(3)
+        ]
         memory.record_episode("t", 0.9 + number / 1000, successes=successes, mistake_cards=cards)
-        memory.record_episode("t", 0.2, mistakes=[f"A mistake of its own, number {number}, with the pumps"])
+        memory.record_episode(
+            "t", 0.2, mistakes=[f"A mistake of its own, number {number}, with the pumps"]
+        )
     memory.record_episode("t", 0.6, mistakes=["The valve is on the left"])
     text = str(memory.context(task_id="t", budget_tokens=60, count_tokens=words))
     assert "last episode, score 0.60: mistake: The valve is on the left" in text
@@ -220,12 +259,21 @@ def test_what_is_unproven_leaves_room_for_similar_cases(memory: Memory) -> None:
             "t",
             0.2,
             mistakes=[f"Went wrong in a way of its own {number} with this and that"],
-            mistake_cards=[{"mistake_type": f"kind {number}", "lesson": "Something long about valves and pumps."}],
+            mistake_cards=[
+                {
+                    "mistake_type": f"kind {number}",
+                    "lesson": "Something long about valves and pumps.",
+                }
+            ],
         )
     for number in range(40):
-        memory.remember(f"The importer needs flag number {number} for its rows", "success", "file_operation")
+        memory.remember(
+            f"The importer needs flag number {number} for its rows", "success", "file_operation"
+        )
     budget = 120
-    said = str(memory.context("importer flag", task_id="t", budget_tokens=budget, count_tokens=words)).splitlines()
+    said = str(
+        memory.context("importer flag", task_id="t", budget_tokens=budget, count_tokens=words)
+    ).splitlines()
     unproven = [line for line in said if "Went wrong" in line or "kind" in line]
     assert unproven
     assert words("\n".join(unproven)) <= 0.3 * budget
@@ -242,7 +290,12 @@ def test_a_context_that_comes_back_is_not_shown_again(memory: Memory) -> None:
 
 def test_the_next_context_has_the_lesson_beside_similar_cases(memory: Memory) -> None:
     for number in range(30):
-        memory.remember(f"The importer needs flag number {number}", "success", "file_operation", author=f"a{number}")
+        memory.remember(
+            f"The importer needs flag number {number}",
+            "success",
+            "file_operation",
+            author=f"a{number}",
+        )
     memory.record_episode("t", 0.2, mistakes=["Guessed the flag"], author="ann")
     text = str(memory.context("importer flag", task_id="t"))
     assert "[AVOID] Guessed the flag [1 episode, ann?]" in text
@@ -250,7 +303,9 @@ def test_the_next_context_has_the_lesson_beside_similar_cases(memory: Memory) ->
 
 
 def test_a_weak_agent_ends_with_rules_in_its_context(tmp_path: Path, clock: Clock) -> None:
-    """800 episodes of mean 0.25 that never reach 0.85: what went with the better ones is shown, the noise is not."""
+    """800 episodes of mean 0.25 that never reach 0.85: what went with the better ones is shown, the
+    noise is not.
+    """
     with Memory(tmp_path, clock=clock) as memory:
         for number in range(800):
             careful = number % 5 == 0
@@ -259,7 +314,9 @@ def test_a_weak_agent_ends_with_rules_in_its_context(tmp_path: Path, clock: Cloc
                 (0.45 if careful else 0.2) + (number * 7 % 10) / 200 - 0.0225,
                 successes=["Read the log first"] if careful else ["Answered at once"],
                 mistakes=[] if careful else ["Escalated too early"],
-                mistake_cards=[{"mistake_type": "false_negative_x", "lesson": "Look twice."}] if number % 4 else [],
+                mistake_cards=[{"mistake_type": "false_negative_x", "lesson": "Look twice."}]
+                if number % 4
+                else [],
             )
         assert memory.scores("t").mean == pytest.approx(0.25, abs=0.02)
         text = str(memory.context(task_id="t"))
@@ -269,7 +326,7 @@ def test_a_weak_agent_ends_with_rules_in_its_context(tmp_path: Path, clock: Cloc
         assert "false_negative_x: Look twice. [600 episodes, agent?]" in text
 
 
-# --- nothing is lost at the end ---------------------------------------------------------------------------------
+# --- nothing is lost at the end ---
 
 
 @pytest.mark.parametrize(
@@ -293,7 +350,11 @@ def test_a_wrong_envelope_is_refused_before_the_block(memory: Memory, wrong: Any
 
 
 def test_an_envelope_is_read_once_and_files_at_the_end(memory: Memory, tmp_path: Path) -> None:
-    with memory.episode("t", tags=(tag for tag in ("a", "b")), related_files=[tmp_path / "out.txt"]) as ep:  # type: ignore[arg-type]
+    with memory.episode(
+        "t",
+        tags=(tag for tag in ("a", "b")),  # type: ignore[arg-type]
+        related_files=[tmp_path / "out.txt"],
+    ) as ep:
         (tmp_path / "out.txt").write_text("made in the block")
     assert ep.record is not None
     assert ep.record.metadata.tags == ["a", "b"]
@@ -337,7 +398,11 @@ def test_to_leave_on_purpose_is_no_mistake(memory: Memory) -> None:
     with pytest.raises(SystemExit), memory.episode("scored") as ep:
         ep.score = 0.3
         raise SystemExit
-    kept = {each.task_id: (each.score, each.mistakes) for each in memory.browse(kind="episode") if isinstance(each, Episode)}
+    kept = {
+        each.task_id: (each.score, each.mistakes)
+        for each in memory.browse(kind="episode")
+        if isinstance(each, Episode)
+    }
     assert kept == {
         "generator": (1.0, []),
         "exit None": (1.0, []),

@@ -17,7 +17,9 @@ from hardwon import Memory
 
 
 def bytes_of(folder: Path) -> bytes:
-    """Read by another process' eyes: only after the memory is closed, or through copies that SQLite does not lock."""
+    """Read by another process' eyes: only after the memory is closed, or through copies that SQLite
+    does not lock.
+    """
     return b"".join(file.read_bytes() for file in sorted(folder.iterdir()))
 
 
@@ -28,7 +30,9 @@ def test_forgotten_text_is_gone_from_every_file(tmp_path: Path) -> None:
         for number in range(400):
             mark = f"Mark{rng.getrandbits(64):016x}"
             filler = "filler words here " * rng.choice([0, 5, 60, 400])
-            record = memory.remember(f"{mark} {filler}", "success", "conversation", tags=[mark], mine=mark, author=mark)
+            record = memory.remember(
+                f"{mark} {filler}", "success", "conversation", tags=[mark], mine=mark, author=mark
+            )
             marks[record.id] = mark
             if number % 5 == 0:
                 memory.archive(record.id, f"because of {mark}")
@@ -87,10 +91,18 @@ def test_nothing_that_is_kept_has_a_forgotten_text(memory: Memory) -> None:
     """Also where it was tagged, credited, archived, embedded into tallies and searched for."""
     gone, left = (
         [
-            memory.remember(f"{mark} text", "success", "conversation", tags=[mark], mine=mark, author=mark).id,
-            memory.record_episode(mark, 0.2, mistakes=[mark], mistake_cards=[{"mistake_type": mark, "lesson": mark}]).id,
-            memory.record_fix({"model": mark, "issue_type": mark}, True, True, mark, [mark], notes=mark).id,
-            memory.record_fact(f"{mark} is a fact.", "observation", related_files=[f"{mark}.py"]).id,
+            memory.remember(
+                f"{mark} text", "success", "conversation", tags=[mark], mine=mark, author=mark
+            ).id,
+            memory.record_episode(
+                mark, 0.2, mistakes=[mark], mistake_cards=[{"mistake_type": mark, "lesson": mark}]
+            ).id,
+            memory.record_fix(
+                {"model": mark, "issue_type": mark}, True, True, mark, [mark], notes=mark
+            ).id,
+            memory.record_fact(
+                f"{mark} is a fact.", "observation", related_files=[f"{mark}.py"]
+            ).id,
         ]
         for mark in ("wandering", "remaining")
     )
@@ -107,7 +119,10 @@ def test_nothing_that_is_kept_has_a_forgotten_text(memory: Memory) -> None:
 
 @pytest.mark.engines(*ENGINES)
 def test_what_two_forget_at_once_is_forgotten_once(memory: Memory) -> None:
-    ids = [memory.remember(f"number {number}", "learning", insight_type="fact").id for number in range(40)]
+    ids = [
+        memory.remember(f"number {number}", "learning", insight_type="fact").id
+        for number in range(40)
+    ]
     with ThreadPoolExecutor(4) as pool:
         told = list(pool.map(lambda _: memory.forget(ids).ids, range(4)))
     assert sorted(found for each in told for found in each) == sorted(ids)

@@ -1,4 +1,6 @@
-"""A process that ends in the ordinary way leaves one file, whether or not anybody closed the memory."""
+"""A process that ends in the ordinary way leaves one file, whether or not anybody closed the
+memory.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,12 @@ DOORS = {
 def run(folder: Path, script: str, **more: str) -> subprocess.CompletedProcess[str]:
     lines = "import os, sys\nfrom hardwon import Memory\n" + textwrap.dedent(script)
     return subprocess.run(
-        [sys.executable, "-c", lines], cwd=folder, capture_output=True, text=True, env={**os.environ, **more}, check=False
+        [sys.executable, "-c", lines],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **more},
+        check=False,
     )
 
 
@@ -164,7 +171,9 @@ def test_a_forked_child_that_ends_leaves_its_parents_log_alone(tmp_path: Path) -
     assert left_in(tmp_path / "x") == ["memory.db"]
 
 
-def test_a_handler_that_was_registered_before_the_import_still_reads_and_writes(tmp_path: Path) -> None:
+def test_a_handler_that_was_registered_before_the_import_still_reads_and_writes(
+    tmp_path: Path,
+) -> None:
     script = f"""
         import atexit
         def later():
@@ -176,7 +185,11 @@ def test_a_handler_that_was_registered_before_the_import_still_reads_and_writes(
         m.{FACT}
     """
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], cwd=tmp_path, capture_output=True, text=True, check=True
+        [sys.executable, "-c", textwrap.dedent(script)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert (done.stdout, done.stderr) == ("2\n", "")
     assert left_in(tmp_path / "x") == ["memory.db"]

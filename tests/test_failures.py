@@ -1,4 +1,6 @@
-"""The same failure has the same hash, another failure has another, and only failures are seen as failures."""
+"""The same failure has the same hash, another failure has another, and only failures are seen as
+failures.
+"""
 
 from __future__ import annotations
 
@@ -64,22 +66,33 @@ def test_what_only_speaks_of_failures_is_not_seen(answer: str) -> None:
 
 DRESSES: dict[str, Callable[[str], str]] = {
     "in colour": lambda text: "\n".join(f"\x1b[1;31m{line}\x1b[0m" for line in text.split("\n")),
-    "with links and titles": lambda text: f"\x1b]0;shop\x07\x1b]8;;https://example.com\x1b\\{text}\x1b]8;;\x1b\\",
-    "with the ends of another system": lambda text: text.replace("\r\n", "\n").replace("\n", "\r\n"),
+    "with links and titles": lambda text: (
+        f"\x1b]0;shop\x07\x1b]8;;https://example.com\x1b\\{text}\x1b]8;;\x1b\\"
+    ),
+    "with the ends of another system": lambda text: text.replace("\r\n", "\n").replace(
+        "\n", "\r\n"
+    ),
     "indented": lambda text: "\n".join(f"    {line}" for line in text.split("\n")),
     "in a log": lambda text: f"INFO starting worker 3\n{text}\nINFO done in 4.2s",
     "after a command": lambda text: f"$ run the thing\n\n{text}\n\nDone.",
-    "with times": lambda text: "\n".join(f"2024-05-01T10:22:31.{at:06}Z {line}" for at, line in enumerate(text.split("\n"))),
-    "of another user": lambda text: text.replace("/home/ann", "/Users/zoe").replace("/home/bob", "/root/work"),
+    "with times": lambda text: "\n".join(
+        f"2024-05-01T10:22:31.{at:06}Z {line}" for at, line in enumerate(text.split("\n"))
+    ),
+    "of another user": lambda text: text.replace("/home/ann", "/Users/zoe").replace(
+        "/home/bob", "/root/work"
+    ),
 }
-FOLDED = [report for _, report in REPORTED if "\\n  File" in report]  # lines inside one string are told by being one line
+# lines inside one string are told by being one line
+FOLDED = [report for _, report in REPORTED if "\\n  File" in report]
 
 
 @pytest.mark.parametrize("dress", DRESSES)
 def test_what_stands_around_a_report_does_not_count(dress: str) -> None:
     for name, report in REPORTED:
         if report not in FOLDED:
-            assert error_core(DRESSES[dress](report.replace("\r\n", "\n"))) == error_core(report), name
+            assert error_core(DRESSES[dress](report.replace("\r\n", "\n"))) == error_core(report), (
+                name
+            )
     assert len(FOLDED) == 1
 
 
@@ -178,8 +191,14 @@ def test_codes_and_names_tell_failures_apart(one: str, other: str) -> None:
 def test_the_most_telling_line_is_chosen() -> None:
     run = "compiling\nmain.c:5:3: error: expected ';'\nmake: *** [all] Error 1\nCommand failed with exit code 2"
     assert error_core(run) == "expected <q>"
-    assert error_core(run.replace("main.c:5:3: error: expected ';'\n", "")) == "make: *** [all] error 1"
-    assert error_core("compiling\nCommand failed with exit code 2\nbye") == "command failed with exit code 2"
+    assert (
+        error_core(run.replace("main.c:5:3: error: expected ';'\n", ""))
+        == "make: *** [all] error 1"
+    )
+    assert (
+        error_core("compiling\nCommand failed with exit code 2\nbye")
+        == "command failed with exit code 2"
+    )
     assert error_core("all went well until the parser found a mismatch\nand gave up") == (
         "all went well until the parser found a mismatch"
     )
@@ -207,13 +226,17 @@ def test_an_answer_in_json_is_unwrapped(answer: str, core: str) -> None:
 def test_only_the_ends_of_a_long_text_are_looked_at() -> None:
     line, error = "the quick brown fox\n", "KeyError: 'a'"
     filling = line * (2 * (limits.FAILURE_HEAD_CHARS + limits.FAILURE_TAIL_CHARS) // len(line))
-    assert error_core(f"{error}\n{filling}") == error_core(f"{filling}{error}\n") == error_core(error)
+    assert (
+        error_core(f"{error}\n{filling}") == error_core(f"{filling}{error}\n") == error_core(error)
+    )
     assert not shows_error(f"{filling}{error}\n{filling}")
 
 
 def test_every_way_of_reporting_finds_something_in_the_corpus() -> None:
     texts = ["\n" + text for text in FAILED]
-    unused = [report.pattern.pattern for report in REPORTS if not any(map(report.pattern.search, texts))]
+    unused = [
+        report.pattern.pattern for report in REPORTS if not any(map(report.pattern.search, texts))
+    ]
     assert unused == []
     assert all(report.triggers for report in REPORTS)
 
@@ -227,7 +250,11 @@ _WORDS = """
     {"error": [{"error": {" "} }] "code": "success": false , Raises: '=1
 """
 _PIECES = st.sampled_from([*_WORDS.split(), " ", "   ", "\n", "\n    ", "\n\n", "\t"])
-_TEXTS = st.text() | st.lists(_PIECES, max_size=40).map("".join) | st.lists(_PIECES, max_size=40).map(" ".join)
+_TEXTS = (
+    st.text()
+    | st.lists(_PIECES, max_size=40).map("".join)
+    | st.lists(_PIECES, max_size=40).map(" ".join)
+)
 
 
 @settings(max_examples=examples(400), deadline=None)
@@ -237,7 +264,10 @@ def test_any_text_has_a_core_and_a_hash(text: str) -> None:
     assert len(core) <= limits.FAILURE_CORE_CHARS_MAX
     assert "\n" not in core
     assert re.fullmatch("[0-9a-f]{16}", failure_hash(text))
-    assert failure_hash(text) == hashlib.blake2b(core.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+    assert (
+        failure_hash(text)
+        == hashlib.blake2b(core.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+    )
     assert shows_error(text) in (True, False)
 
 
@@ -265,7 +295,8 @@ TEMPLATES = [
   File "/home/u/a{n}.py", line {line}, in f
     run({n})
 RuntimeError: row {n} of {m} at {address} failed after {n}.{m}s (pid {m})""",
-    "src/cart.ts({line},{m}): error TS2345: Argument of type '{word}' is not assignable to parameter of type 'number'.",
+    "src/cart.ts({line},{m}): error TS2345: Argument of type '{word}' is not assignable to "
+    "parameter of type 'number'.",
     "./main.go:{line}:{m}: undefined: total",
     """panic: runtime error: index out of range [{n}] with length {m}
 
@@ -298,7 +329,9 @@ _VALUES = st.fixed_dictionaries({
 @pytest.mark.parametrize("template", TEMPLATES)
 @settings(max_examples=examples(60), deadline=None)
 @given(one=_VALUES, other=_VALUES)
-def test_what_differs_between_two_runs_does_not_count(template: str, one: dict[str, str], other: dict[str, str]) -> None:
+def test_what_differs_between_two_runs_does_not_count(
+    template: str, one: dict[str, str], other: dict[str, str]
+) -> None:
     assert error_core(template.format(**one)) == error_core(template.format(**other))
 
 
@@ -328,7 +361,12 @@ def _repeated(unit: str, length: int) -> str:
 @each("unit", HOSTILE.split())
 def test_hostile_text_takes_little_time(unit: str) -> None:
     text = _repeated(unit, 200_000)
-    for hostile in (text, f"Error: {text}", f"Traceback (most recent call last):\n{text}", f'{{"error": "{text}'):
+    for hostile in (
+        text,
+        f"Error: {text}",
+        f"Traceback (most recent call last):\n{text}",
+        f'{{"error": "{text}',
+    ):
         started = time.process_time()
         failure_hash(hostile)
         shows_error(hostile)
@@ -346,13 +384,18 @@ def _seconds(work: Callable[[str], object], text: str, times: int = 300) -> floa
 
 
 def test_ordinary_text_costs_little() -> None:
-    """The bounds are generous, for slow machines: about 15, 55 and 10 µs where they were written."""
+    """The bounds are generous, for slow machines: about 15, 55 and 10 µs where they were
+    written.
+    """
     line = "TypeError: unsupported operand type(s) for +: 'int' and 'str'"
     frames = "".join(
-        f'  File "/srv/app/part_{at}.py", line {at}, in run\n    return self.part(request, *values)\n' for at in range(14)
+        f'  File "/srv/app/part_{at}.py", line {at}, in run\n    return self.part(request, '
+        f"*values)\n"
+        for at in range(14)
     )
     answer = (
-        "The build finished in 12 seconds and the cache was written to disk; the index was refreshed for the next run. " * 2
+        "The build finished in 12 seconds and the cache was written to disk; the index was "
+        "refreshed for the next run. " * 2
     )
     assert _seconds(failure_hash, line) < 250e-6
     assert _seconds(failure_hash, f"Traceback (most recent call last):\n{frames}{line}") < 1_000e-6

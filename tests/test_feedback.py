@@ -10,7 +10,14 @@ import pytest
 
 from clocks import Clock
 from hardwon import Fact, Memory, limits
-from hardwon.capture.tests import RanTest, TestFeedback, is_attempt_between, name_of_test, names_test, result_of
+from hardwon.capture.tests import (
+    RanTest,
+    TestFeedback,
+    is_attempt_between,
+    name_of_test,
+    names_test,
+    result_of,
+)
 from hardwon.errors import InvalidInputError
 from hardwon.limits import TEST_FAILURES_MAX, TEST_NAME_CHARS_MAX, VERIFIED_PER_TEST_MAX
 from hardwon.records.kinds import Record
@@ -32,7 +39,9 @@ class Bench:
             Path(file).parent.mkdir(exist_ok=True)
             Path(file).write_text("as it is\n")
 
-    def run(self, *, passes: bool, test: str = TEST, report: str = REPORT, **more: Any) -> TestFeedback:
+    def run(
+        self, *, passes: bool, test: str = TEST, report: str = REPORT, **more: Any
+    ) -> TestFeedback:
         ran = RanTest(test, False) if passes else RanTest(test, True, report, files=self.files)
         return self.memory.record_tests([ran], **more)
 
@@ -58,7 +67,9 @@ def test_only_what_was_tried_after_the_last_failure_counts(bench: Bench) -> None
     bench.run(passes=False)
     did_not_help = bench.solution("test_session_expires: clear the cache.")
     again = bench.run(passes=False)
-    assert (len(again.failed), again.unchanged) == (1, 0), "something was tried in between, and it failed all the same"
+    assert (len(again.failed), again.unchanged) == (1, 0), (
+        "something was tried in between, and it failed all the same"
+    )
     helped = bench.solution()
     assert bench.run(passes=True).verified == [helped.id]
     assert bench.status(did_not_help) == "hypothesis"
@@ -73,36 +84,52 @@ def test_failures_do_not_pile_up(bench: Bench) -> None:
     for _ in range(5):
         bench.run(passes=True)
         bench.run(passes=False)
-    live = [record for record in bench.memory.browse(tag="pytest") if record.metadata.validation.status != "archived"]
+    live = [
+        record
+        for record in bench.memory.browse(tag="pytest")
+        if record.metadata.validation.status != "archived"
+    ]
     assert len(live) == 1
     assert result_of(live[0]) is not None
     assert bench.memory.failing_tests() == [TEST]
-    many = [RanTest(f"t.py::test_{number}", True, REPORT) for number in range(2 * TEST_FAILURES_MAX)]
+    many = [
+        RanTest(f"t.py::test_{number}", True, REPORT) for number in range(2 * TEST_FAILURES_MAX)
+    ]
     assert len(bench.memory.record_tests(many).failed) == TEST_FAILURES_MAX
     assert bench.memory.doctor().ok
 
 
 def test_what_failed_or_claims_nothing_is_not_vouched_for(bench: Bench) -> None:
     bench.run(passes=False)
-    memory, issue = bench.memory, {"issue_type": "ERROR", "description": "test_session_expires", "error_output": REPORT}
+    memory, issue = (
+        bench.memory,
+        {"issue_type": "ERROR", "description": "test_session_expires", "error_output": REPORT},
+    )
     refused = [
         memory.remember("test_session_expires", "failure", "code_interpreter", error_type="logic"),
         memory.remember("test_session_expires annoys", "interaction", sentiment="negative"),
-        memory.record_trajectory("test_session_expires", [{"action": "edit", "observation": REPORT}], 0.0),
+        memory.record_trajectory(
+            "test_session_expires", [{"action": "edit", "observation": REPORT}], 0.0
+        ),
         memory.record_fix(issue, False, False),
         memory.record_fact("test_session_expires raises KeyError.", "error"),
         memory.record_fact("test_session_expires is slow.", "observation"),
         memory.record_episode("login", 1.0, trajectory_summary="test_session_expires"),
     ]
     fix = memory.record_fix(issue, True, False, author="another")
-    learned = memory.remember("test_session_expires needs a clock", "learning", insight_type="pattern")
+    learned = memory.remember(
+        "test_session_expires needs a clock", "learning", insight_type="pattern"
+    )
     assert set(bench.run(passes=True).verified) == {fix.id, learned.id}
     assert {bench.status(record) for record in refused} == {"hypothesis"}
 
 
 def test_it_must_have_to_do_with_the_failure(bench: Bench) -> None:
     bench.run(passes=False)
-    unrelated = [bench.solution("Sessions are kept in a table."), bench.solution("See test_session_expires_late.")]
+    unrelated = [
+        bench.solution("Sessions are kept in a table."),
+        bench.solution("See test_session_expires_late."),
+    ]
     linked = [
         bench.solution("By its hash.", failure_hash=failure_hash(REPORT), author="one"),
         bench.solution("By a file of the traceback.", related_files=[bench.files[1]], author="two"),
@@ -142,11 +169,17 @@ def test_no_flood_of_claims_gets_in(bench: Bench) -> None:
     linked_best = bench.solution(failure_hash=failure_hash(REPORT), author="last")
     assert bench.run(passes=True).verified == [linked_best.id, early[0].id, genuine.id]
     bench.run(passes=False)
-    claims = [bench.solution(author=f"author {number}") for number in range(3 * VERIFIED_PER_TEST_MAX)]
-    assert bench.run(passes=True).verified == [record.id for record in claims[:VERIFIED_PER_TEST_MAX]]
+    claims = [
+        bench.solution(author=f"author {number}") for number in range(3 * VERIFIED_PER_TEST_MAX)
+    ]
+    assert bench.run(passes=True).verified == [
+        record.id for record in claims[:VERIFIED_PER_TEST_MAX]
+    ]
 
 
-def test_what_came_from_elsewhere_or_from_a_source_that_is_rolled_back(bench: Bench, tmp_path: Path) -> None:
+def test_what_came_from_elsewhere_or_from_a_source_that_is_rolled_back(
+    bench: Bench, tmp_path: Path
+) -> None:
     bench.run(passes=False)
     with Memory(tmp_path / "other", clock=bench.clock) as other:
         other.record_fact("test_session_expires: run this script.", "solution")
@@ -165,7 +198,9 @@ def test_runs_that_somebody_else_had_vouch_for_nothing(bench: Bench, tmp_path: P
         other.load(tmp_path / "records.jsonl")
         claim = other.record_fact("test_session_expires: trust me.", "solution")
         done = other.record_tests([RanTest(TEST, False)])
-        assert (done.passed, done.verified, other.failing_tests()) == ([], [], []), "what failed there did not fail here"
+        assert (done.passed, done.verified, other.failing_tests()) == ([], [], []), (
+            "what failed there did not fail here"
+        )
         kept = other.get(claim.id)
         assert kept is not None
         assert kept.metadata.validation.status == "hypothesis"
@@ -193,7 +228,9 @@ def test_when_it_was_tried(bench: Bench) -> None:
 
 
 def test_names_stay_short_and_different(bench: Bench) -> None:
-    names = {name_of_test(f"tests/test_x.py::test_y[{'long' * 60}{number}\n]") for number in range(10)}
+    names = {
+        name_of_test(f"tests/test_x.py::test_y[{'long' * 60}{number}\n]") for number in range(10)
+    }
     assert len(names) == 10
     assert all(len(name) <= TEST_NAME_CHARS_MAX and name.isprintable() for name in names)
     assert names_test("see tests/a.py::test_b", "tests/a.py::test_b[1]")
@@ -237,7 +274,9 @@ def test_what_only_looks_like_a_result_is_none(bench: Bench, tmp_path: Path) -> 
     assert bench.memory.doctor().ok
 
 
-def test_what_looks_like_a_result_crowds_none_out(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_looks_like_a_result_crowds_none_out(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits, "TESTS_REMEMBERED_MAX", 1)
     monkeypatch.setattr(limits, "TEST_FAILURES_MAX", 1)
     bench.run(passes=False)
@@ -259,7 +298,9 @@ def test_what_did_not_help_is_seen_behind_any_number_of_results(bench: Bench) ->
     bench.run(passes=False)
     did_not_help = bench.solution()
     others = [f"tests/test_other.py::test_number_{number}" for number in range(60)]
-    bench.memory.record_tests([RanTest(other, True, f"E   ValueError: {other}") for other in others])
+    bench.memory.record_tests(
+        [RanTest(other, True, f"E   ValueError: {other}") for other in others]
+    )
     assert len(bench.run(passes=False).failed) == 1
     bench.memory.record_tests([RanTest(other, False) for other in others])
     assert bench.run(passes=True).verified == []
@@ -289,8 +330,13 @@ def test_a_test_whose_parameter_is_a_secret_is_known_again(bench: Bench, paramet
     test = f"{TEST}[{parameter}]"
     assert len(bench.run(passes=False, test=test).failed) == 1
     assert bench.run(passes=False, test=test) == TestFeedback([], [], [], 1)
-    both = [RanTest(test, False), RanTest(test.replace("abcdef", "fedcba"), True, REPORT, files=bench.files)]
-    assert bench.memory.record_tests(both).passed == [], "tests that only a secret tells apart are one, and it failed"
+    both = [
+        RanTest(test, False),
+        RanTest(test.replace("abcdef", "fedcba"), True, REPORT, files=bench.files),
+    ]
+    assert bench.memory.record_tests(both).passed == [], (
+        "tests that only a secret tells apart are one, and it failed"
+    )
     assert len(bench.run(passes=True, test=test).passed) == 1
     assert bench.memory.failing_tests() == []
     assert not any("Q7w8" in record.to_json() for record in bench.memory.browse(tag="pytest"))
@@ -302,8 +348,12 @@ def test_a_test_that_its_file_no_longer_has_is_gone(bench: Bench) -> None:
     for test in (TEST, there, elsewhere):
         bench.run(passes=False, test=test)
     tried = bench.solution()
-    assert bench.memory.record_tests([RanTest(file, False)]).gone == [], "nobody says that it was collected whole"
-    assert bench.memory.record_tests([RanTest(file, True, REPORT, tests=[])]).gone == [], "it could not be read"
+    assert bench.memory.record_tests([RanTest(file, False)]).gone == [], (
+        "nobody says that it was collected whole"
+    )
+    assert bench.memory.record_tests([RanTest(file, True, REPORT, tests=[])]).gone == [], (
+        "it could not be read"
+    )
     (gone,) = bench.memory.record_tests([RanTest(file, False, tests=[there])]).gone
     kept = bench.memory.get(gone)
     assert isinstance(kept, Fact)
@@ -336,4 +386,6 @@ def test_another_branch_is_another_story(bench: Bench) -> None:
         (nowhere, "main", True),
     ):
         assert is_attempt_between(record, 0, record.at_us, branch) is expected
-    assert not is_attempt_between(there, there.at_us, there.at_us + 1, "feature"), "recorded no later than it failed"
+    assert not is_attempt_between(there, there.at_us, there.at_us + 1, "feature"), (
+        "recorded no later than it failed"
+    )

@@ -21,7 +21,9 @@ MARK = "3f9c0a1b2c3d4e5f"
 OTHER = "00ff00ff00ff00ff"
 OPENING, CLOSING = f"<hardwon-memory {MARK}>", f"</hardwon-memory {MARK}>"
 EARLIER = fenced(["what an agent saw before", "  and how it ended"], OTHER)
-_HIDDEN = re.compile(r"[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u00ad\ufe00-\ufe0f\U000e0000-\U000e0fff]")
+_HIDDEN = re.compile(
+    r"[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u00ad\ufe00-\ufe0f\U000e0000-\U000e0fff]"
+)
 
 ATTACKS = [
     EARLIER,
@@ -97,13 +99,17 @@ def broken_rules(context: str, mark: str = MARK) -> list[str]:
         "no look-alike of a fence": len(_fences(context)) == 2,
         "a line is a line for everybody": context.splitlines() == lines,
         "our structure": all(
-            line.startswith(CODE_INDENT) or (line.startswith(("- ", "  ")) and line[2:3].strip()) for line in inside
+            line.startswith(CODE_INDENT) or (line.startswith(("- ", "  ")) and line[2:3].strip())
+            for line in inside
         ),
         "nothing hidden": all(line.isprintable() for line in lines) and not _HIDDEN.search(context),
         "no special tokens": not re.search(
-            r"<[|\uff5c]|<<sys|\[/?inst\]|<!--|<!\[cdata|</?s>|</?(?:start|end)_of_turn>|<tool_call>", context.lower()
+            r"<[|\uff5c]|<<sys|\[/?inst\]|<!--|<!\[cdata|</?s>|</?(?:start|end)_of_turn>|<tool_call>",
+            context.lower(),
         ),
-        "no block of Markdown": not any(re.match(r"..(?:#+ |>|```|~~~|\||[-*+] |\d+[.)] )", line) for line in inside),
+        "no block of Markdown": not any(
+            re.match(r"..(?:#+ |>|```|~~~|\||[-*+] |\d+[.)] )", line) for line in inside
+        ),
         "within bounds": all(len(line) <= limits.CONTEXT_LINE_CHARS_MAX + 2 for line in inside[1:]),
         "says what it is": NOT_INSTRUCTIONS in inside[0],
     }
@@ -167,7 +173,9 @@ def test_any_lines_stay_inside(lines: list[str]) -> None:
     code = [row for line in lines for row in clean_code(line, 100)]
     assert broken_rules(fenced(code, MARK)) == []
     assert all(row.startswith(CODE_INDENT) and row.strip() for row in code)
-    assert sum(len(row) - len(CODE_INDENT) for row in code) <= 4 * 100 * len(lines), "a tab is four blanks"
+    assert sum(len(row) - len(CODE_INDENT) for row in code) <= 4 * 100 * len(lines), (
+        "a tab is four blanks"
+    )
 
 
 def test_code_stays_as_it_is_but_for_empty_lines_and_tabs() -> None:
@@ -182,21 +190,28 @@ def test_code_stays_as_it_is_but_for_empty_lines_and_tabs() -> None:
 def test_every_character_of_unicode_stays_inside() -> None:
     for start in range(0, 0x110000, 64):
         characters = [chr(code) for code in range(start, start + 64)]
-        assert broken_rules(fenced(["x".join(characters), "".join(characters)], MARK)) == [], hex(start)
+        assert broken_rules(fenced(["x".join(characters), "".join(characters)], MARK)) == [], hex(
+            start
+        )
 
 
 # ---- one line
 
 
 @settings(max_examples=examples(2_000), deadline=None)
-@given(st.one_of(st.text(), st.lists(st.sampled_from(ATTACKS), max_size=3).map("".join)), st.integers(-1, 200))
+@given(
+    st.one_of(st.text(), st.lists(st.sampled_from(ATTACKS), max_size=3).map("".join)),
+    st.integers(-1, 200),
+)
 def test_clean_line_is_clean_and_short_and_stays_so(text: str, limit: int) -> None:
     line = clean_line(text, limit)
     assert len(line) <= max(limit, 0)
     assert line.isprintable()
     assert line == " ".join(line.split())
     assert clean_line(line, limit) == line
-    assert all(unicodedata.category(character)[0] not in "CZ" for character in line if character != " ")
+    assert all(
+        unicodedata.category(character)[0] not in "CZ" for character in line if character != " "
+    )
 
 
 @pytest.mark.parametrize(
@@ -239,20 +254,30 @@ def test_ordinary_text_stays_as_it_is(text: str) -> None:
     ],
 )
 def test_what_becomes_of_a_line(text: str, clean: str) -> None:
-    assert clean_line(text, 20 if len(text) in (22, 30) and text.isascii() and "<" not in text else 200) == clean
+    assert (
+        clean_line(
+            text, 20 if len(text) in (22, 30) and text.isascii() and "<" not in text else 200
+        )
+        == clean
+    )
 
 
 # ---- the fence
 
 
-@pytest.mark.parametrize("mark", ["", "abc", MARK[:-1], MARK.upper(), "g" * 16, MARK + "\n", MARK + ">", "0" * 65, "０" * 16])  # noqa: RUF001
+@pytest.mark.parametrize(
+    "mark",
+    ["", "abc", MARK[:-1], MARK.upper(), "g" * 16, MARK + "\n", MARK + ">", "0" * 65, "０" * 16],  # noqa: RUF001
+)
 def test_mark_that_could_be_guessed_is_refused(mark: str) -> None:
     with pytest.raises(InvalidInputError, match="hex"):
         fenced(["x"], mark)
 
 
 def test_fence_reads_well() -> None:
-    context = fenced(["[works] pin the version", "  seen 3 times", "", "\u200b", "- [avoid] sleep"], MARK)
+    context = fenced(
+        ["[works] pin the version", "  seen 3 times", "", "\u200b", "- [avoid] sleep"], MARK
+    )
     assert context.split("\n") == [
         OPENING,
         f"  {NOT_INSTRUCTIONS}",

@@ -1,4 +1,6 @@
-"""Older fix histories come in whole, or say why not; their files stay what they were; and a kill leaves the old or the new."""
+"""Older fix histories come in whole, or say why not; their files stay what they were; and a kill
+leaves the old or the new.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,15 @@ import legacy_fixes as legacy
 from cases import TORTURE, examples
 from clocks import Clock
 from hardwon import Fix, Memory, limits
-from hardwon.errors import BusyError, DamagedError, ForeignFileError, HardwonError, InvalidInputError, PlaceError, StorageError
+from hardwon.errors import (
+    BusyError,
+    DamagedError,
+    ForeignFileError,
+    HardwonError,
+    InvalidInputError,
+    PlaceError,
+    StorageError,
+)
 from hardwon.fixes import adopt as fix_adoption
 from hardwon.fixes import legacy as legacy_fixes
 from hardwon.fixes.adopt import FixAdoption, adopt_fix_history, adopt_in_place, adopt_knowledge_base
@@ -54,7 +64,10 @@ def one(path: Path, memory: Memory, **row: Any) -> tuple[Fix, FixAdoption]:
 
 
 def state_of(path: Path) -> dict[str, tuple[bytes, int]]:
-    return {found.name: (found.read_bytes(), found.stat().st_mtime_ns) for found in path.parent.glob(f"{path.name}*")}
+    return {
+        found.name: (found.read_bytes(), found.stat().st_mtime_ns)
+        for found in path.parent.glob(f"{path.name}*")
+    }
 
 
 def folder_with(tmp_path: Path, rows: int = 30) -> Path:
@@ -68,11 +81,13 @@ def names_in(folder: Path) -> list[str]:
     return sorted(found.name for found in folder.iterdir() if not found.name.endswith(".lock"))
 
 
-# --- whole, once, and the source as it was ----------------------------------------------------------------------
+# --- whole, once, and the source as it was ---
 
 
 @pytest.mark.parametrize("shape", legacy.SHAPES)
-def test_every_row_comes_in_and_nothing_of_the_source_changes(tmp_path: Path, memory: Memory, shape: str) -> None:
+def test_every_row_comes_in_and_nothing_of_the_source_changes(
+    tmp_path: Path, memory: Memory, shape: str
+) -> None:
     source = tmp_path / "old" / "ai_memory.db"
     source.parent.mkdir()
     legacy.with_aggregates(legacy.make(source, legacy.AWKWARD, shape))
@@ -80,7 +95,12 @@ def test_every_row_comes_in_and_nothing_of_the_source_changes(tmp_path: Path, me
     foreseen = adopt_fix_history(source, memory, dry_run=True)
     assert memory.stats().records == 0
     adoption = adopt_fix_history(source, memory)
-    assert (adoption.read, adoption.added, adoption.present, adoption.rejected) == (len(legacy.AWKWARD), 24, 0, [])
+    assert (adoption.read, adoption.added, adoption.present, adoption.rejected) == (
+        len(legacy.AWKWARD),
+        24,
+        0,
+        [],
+    )
     assert (foreseen.added, foreseen.mended, foreseen.dry_run) == (24, adoption.mended, True)
     assert [fix.other["row_id"] for fix in fixes_of(memory) if fix.other] == list(range(1, 25))
     assert all(fix.analysis == "it needs more time" for fix in fixes_of(memory))
@@ -88,7 +108,9 @@ def test_every_row_comes_in_and_nothing_of_the_source_changes(tmp_path: Path, me
     assert memory.doctor().ok
 
 
-def test_adopting_again_or_a_copy_from_elsewhere_adds_nothing(tmp_path: Path, memory: Memory) -> None:
+def test_adopting_again_or_a_copy_from_elsewhere_adds_nothing(
+    tmp_path: Path, memory: Memory
+) -> None:
     source = legacy.with_aggregates(legacy.make(tmp_path / "a.db", legacy.AWKWARD))
     adopt_fix_history(source, memory)
     records = memory.stats().records
@@ -104,7 +126,9 @@ def test_adopting_again_or_a_copy_from_elsewhere_adds_nothing(tmp_path: Path, me
     assert (grown.added, grown.present) == (1, 24)
 
 
-def test_a_history_whose_table_got_columns_since_is_known_again(tmp_path: Path, memory: Memory) -> None:
+def test_a_history_whose_table_got_columns_since_is_known_again(
+    tmp_path: Path, memory: Memory
+) -> None:
     source = legacy.make(tmp_path / "a.db", legacy.AWKWARD)
     adopt_fix_history(source, memory)
     with closing(sqlite3.connect(source)) as connection, connection:
@@ -114,7 +138,11 @@ def test_a_history_whose_table_got_columns_since_is_known_again(tmp_path: Path, 
 
 
 def test_rows_that_say_the_same_are_not_one(tmp_path: Path, memory: Memory) -> None:
-    source = legacy.make(tmp_path / "a.db", [{"id": 1}, {"id": 1}, {"id": None}, {"id": None}, {"id": "x"}], loose=True)
+    source = legacy.make(
+        tmp_path / "a.db",
+        [{"id": 1}, {"id": 1}, {"id": None}, {"id": None}, {"id": "x"}],
+        loose=True,
+    )
     assert adopt_fix_history(source, memory).added == 5
     assert adopt_fix_history(source, memory).present == 5
 
@@ -143,15 +171,23 @@ def test_what_was_forgotten_stays_so(tmp_path: Path, memory: Memory) -> None:
     assert "1 were forgotten here" in str(again)
 
 
-# --- each column ------------------------------------------------------------------------------------------------
+# --- each column ---
 
 
 def test_an_ordinary_row(tmp_path: Path, memory: Memory) -> None:
     fix, adoption = one(tmp_path / "a.db", memory)
     assert adoption.mended == []
-    assert (fix.issue.model, fix.issue.issue_type, fix.fixer_type) == ("qwen2.5:7b", "TIMEOUT", "qwen")
+    assert (fix.issue.model, fix.issue.issue_type, fix.fixer_type) == (
+        "qwen2.5:7b",
+        "TIMEOUT",
+        "qwen",
+    )
     assert fix.fix_commands == ["ollama stop qwen2.5:7b", "ollama run qwen2.5:7b"]
-    assert (fix.fix_success, fix.verification_success, fix.execution_time_seconds) == (True, True, 45.2)
+    assert (fix.fix_success, fix.verification_success, fix.execution_time_seconds) == (
+        True,
+        True,
+        45.2,
+    )
     assert (fix.system_info, fix.notes) == ({"os": "Linux", "ram_gb": 16}, "worked at once")
     assert fix.other == {"row_id": 1, "issue_signature": "0123456789abcdef"}
     source = fix.metadata.source
@@ -159,7 +195,9 @@ def test_an_ordinary_row(tmp_path: Path, memory: Memory) -> None:
     assert fix.metadata.validation.status == "hypothesis"
 
 
-def test_a_signature_that_can_be_made_again_is_not_kept_twice(tmp_path: Path, memory: Memory) -> None:
+def test_a_signature_that_can_be_made_again_is_not_kept_twice(
+    tmp_path: Path, memory: Memory
+) -> None:
     signature = fix_history_signature({"issue_type": "TIMEOUT", "model": "qwen2.5:7b"})
     assert one(tmp_path / "a.db", memory, issue_signature=signature)[0].other == {"row_id": 1}
 
@@ -185,7 +223,16 @@ def test_two_analyses(tmp_path: Path, memory: Memory) -> None:
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(1, True), (0, False), ("true", True), ("True", True), ("false", False), ("1", True), (b"\x01", True), (b"1", True)],
+    [
+        (1, True),
+        (0, False),
+        ("true", True),
+        ("True", True),
+        ("false", False),
+        ("1", True),
+        (b"\x01", True),
+        (b"1", True),
+    ],
 )
 def test_flags(tmp_path: Path, memory: Memory, value: Any, expected: bool) -> None:
     fix, adoption = one(tmp_path / "a.db", memory, fix_success=value, verification_success=value)
@@ -259,7 +306,9 @@ def test_system_info(tmp_path: Path, memory: Memory, text: Any, info: dict[str, 
         ("1736935200000", datetime(2025, 1, 15, 10, tzinfo=UTC)),
     ],
 )
-def test_times(tmp_path: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch, said: str, expected: datetime) -> None:
+def test_times(
+    tmp_path: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch, said: str, expected: datetime
+) -> None:
     monkeypatch.setenv("TZ", "EST5")
     time.tzset()
     try:
@@ -271,14 +320,27 @@ def test_times(tmp_path: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch, 
     if ".123456" in said:
         assert fix.other
         assert fix.other["as_it_was"] == {"timestamp": said}
-        assert "1 times without a zone were taken as local time of this machine (EST)" in str(adoption)
+        assert "1 times without a zone were taken as local time of this machine (EST)" in str(
+            adoption
+        )
 
 
-def test_times_that_cannot_be_read_are_those_of_the_row_before(tmp_path: Path, memory: Memory) -> None:
-    rows = [{"timestamp": said} for said in ("", "0001-01-01T00:00:00", legacy.AT, "soon", "9999-12-31T23:59:59-12:00")]
+def test_times_that_cannot_be_read_are_those_of_the_row_before(
+    tmp_path: Path, memory: Memory
+) -> None:
+    rows = [
+        {"timestamp": said}
+        for said in ("", "0001-01-01T00:00:00", legacy.AT, "soon", "9999-12-31T23:59:59-12:00")
+    ]
     adoption = adopt_fix_history(legacy.make(tmp_path / "a.db", rows), memory)
     written, before = datetime.fromtimestamp(1_700_000_000, UTC), datetime.fromisoformat(legacy.AT)
-    assert [fix.metadata.context.timestamp for fix in fixes_of(memory)] == [written, written, before, before, before]
+    assert [fix.metadata.context.timestamp for fix in fixes_of(memory)] == [
+        written,
+        written,
+        before,
+        before,
+        before,
+    ]
     assert [row_id for row_id, _ in adoption.mended] == [1, 2, 4, 5]
     assert (fixes_of(memory)[3].other or {})["as_it_was"] == {"timestamp": "soon"}
 
@@ -294,8 +356,16 @@ def test_times_that_nothing_takes(tmp_path: Path, memory: Memory, value: Any) ->
 def test_names_that_are_none(tmp_path: Path, memory: Memory) -> None:
     rows: list[dict[str, Any]] = [
         {"issue_type": "", "fixer_type": "", "model_name": ""},
-        {"issue_type": "AUDIO_FRAMEWORK_MISSING", "fixer_type": "deepseek", "model_name": "x" * 300},
-        {"issue_type": "two\nlines", "model_name": 5, "fixer_type": "\N{MAN}\u200d\N{PERSONAL COMPUTER}"},
+        {
+            "issue_type": "AUDIO_FRAMEWORK_MISSING",
+            "fixer_type": "deepseek",
+            "model_name": "x" * 300,
+        },
+        {
+            "issue_type": "two\nlines",
+            "model_name": 5,
+            "fixer_type": "\N{MAN}\u200d\N{PERSONAL COMPUTER}",
+        },
     ]
     adoption = adopt_fix_history(legacy.make(tmp_path / "a.db", rows), memory)
     first, second, third = fixes_of(memory)
@@ -313,7 +383,11 @@ def test_columns_that_nobody_knows_are_kept(tmp_path: Path, memory: Memory) -> N
     source = legacy.make(tmp_path / "a.db", rows, extra=["severity", "weird name", "row_id"])
     adopt_fix_history(source, memory)
     first, second = fixes_of(memory)
-    assert (first.other or {})["columns"] == {"severity": "high", "weird name": {"hex": "00ff"}, "row_id": 9}
+    assert (first.other or {})["columns"] == {
+        "severity": "high",
+        "weird name": {"hex": "00ff"},
+        "row_id": 9,
+    }
     assert "columns" not in (second.other or {})
 
 
@@ -321,18 +395,28 @@ def test_columns_that_are_missing(tmp_path: Path, memory: Memory) -> None:
     source = tmp_path / "a.db"
     with closing(sqlite3.connect(source)) as connection, connection:
         connection.execute(
-            "CREATE TABLE Fix_History (ID INTEGER PRIMARY KEY, Timestamp, model_name, issue_type, description, fix_commands, "
+            "CREATE TABLE Fix_History (ID INTEGER PRIMARY KEY, Timestamp, model_name, issue_type, "
+            "description, fix_commands, "
             "fix_success)"
         )
-        connection.execute("INSERT INTO fix_history VALUES (3, ?, 'm', 'TIMEOUT', 'slow', '[]', 1)", (legacy.AT,))
+        connection.execute(
+            "INSERT INTO fix_history VALUES (3, ?, 'm', 'TIMEOUT', 'slow', '[]', 1)", (legacy.AT,)
+        )
     assert adopt_fix_history(source, memory).added == 1
     (fix,) = fixes_of(memory)
-    assert (fix.analysis, fix.fixer_type, fix.verification_success, fix.issue.description) == ("", "custom", False, "slow")
+    assert (fix.analysis, fix.fixer_type, fix.verification_success, fix.issue.description) == (
+        "",
+        "custom",
+        False,
+        "slow",
+    )
 
 
 @pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16le", "UTF-16be"])
 def test_texts_of_any_encoding(tmp_path: Path, memory: Memory, encoding: str) -> None:
-    source = legacy.make(tmp_path / "a.db", [{"description": "größer \N{SNOWMAN}"}, {}], encoding=encoding)
+    source = legacy.make(
+        tmp_path / "a.db", [{"description": "größer \N{SNOWMAN}"}, {}], encoding=encoding
+    )
     broken = {"UTF-8": "ff41", "UTF-16le": "00d84100", "UTF-16be": "d8000041"}[encoding]
     with closing(sqlite3.connect(source)) as connection, connection:
         connection.execute(f"UPDATE fix_history SET notes = CAST(x'{broken}' AS TEXT) WHERE id = 2")
@@ -354,15 +438,22 @@ def test_rows_too_large_for_a_record_are_cut_and_told(tmp_path: Path, memory: Me
         "system_info": json.dumps({"a": "b" * 3_000_000}),
         **{f"extra{number}": long for number in range(30)},
     }
-    source = legacy.make(tmp_path / "a.db", [row, {}], "both", extra=[f"extra{number}" for number in range(30)])
+    source = legacy.make(
+        tmp_path / "a.db", [row, {}], "both", extra=[f"extra{number}" for number in range(30)]
+    )
     adoption = adopt_fix_history(source, memory)
     assert (adoption.added, adoption.rejected) == (2, [])
-    assert all(f"{column}: cut" in adoption.mended[0][1] for column in ("description", "notes", "system_info", "extra29"))
+    assert all(
+        f"{column}: cut" in adoption.mended[0][1]
+        for column in ("description", "notes", "system_info", "extra29")
+    )
     assert len(str(adoption)) < 2_000
     assert memory.doctor().ok
 
 
-def test_a_row_that_cannot_become_a_record_is_named(tmp_path: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_that_cannot_become_a_record_is_named(
+    tmp_path: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits, "FIX_HISTORY_ROW_CHARS_CUT", (limits.TEXT_CHARS_MAX,))
     names = [f"extra{number}" for number in range(30)]
     rows = [{}, dict.fromkeys(names, "\x01" * 200_000), {}]
@@ -375,7 +466,11 @@ def test_a_row_that_cannot_become_a_record_is_named(tmp_path: Path, memory: Memo
 
 def test_secrets_are_taken_out(tmp_path: Path, memory: Memory) -> None:
     secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
-    row = {"notes": f"export OPENAI_API_KEY={secret}", "issue_type": f"{'T' * 170} {secret}"[:199], "own": secret}
+    row = {
+        "notes": f"export OPENAI_API_KEY={secret}",
+        "issue_type": f"{'T' * 170} {secret}"[:199],
+        "own": secret,
+    }
     adoption = adopt_fix_history(legacy.make(tmp_path / "a.db", [row], extra=["own"]), memory)
     (fix,) = fixes_of(memory)
     assert adoption.added == 1
@@ -387,12 +482,30 @@ values = st.one_of(
     st.none(),
     st.integers(-(2**63), 2**63 - 1),
     st.floats(),
-    st.text(max_size=20).filter(lambda text: text.isascii() or text.encode("utf-8", "ignore").decode() == text),
+    st.text(max_size=20).filter(
+        lambda text: text.isascii() or text.encode("utf-8", "ignore").decode() == text
+    ),
     st.binary(max_size=12),
-    st.sampled_from(["[]", '["a"]', "{}", '{"a": 1}', "true", legacy.AT, "2025-01-15 10:00:00", "1e400", "\x00", "[" * 2_000]),
+    st.sampled_from(
+        [
+            "[]",
+            '["a"]',
+            "{}",
+            '{"a": 1}',
+            "true",
+            legacy.AT,
+            "2025-01-15 10:00:00",
+            "1e400",
+            "\x00",
+            "[" * 2_000,
+        ]
+    ),
 )
 rows_of_anything = st.lists(
-    st.fixed_dictionaries({"id": values}, optional=dict.fromkeys([*legacy.columns_of("both"), "own"], values)), max_size=6
+    st.fixed_dictionaries(
+        {"id": values}, optional=dict.fromkeys([*legacy.columns_of("both"), "own"], values)
+    ),
+    max_size=6,
 )
 
 
@@ -415,7 +528,7 @@ def test_rows_of_anything_become_fixes_or_are_named(
     shutil.rmtree(folder)
 
 
-# --- what was added up, and the knowledge base ------------------------------------------------------------------
+# --- what was added up, and the knowledge base ---
 
 
 def test_what_was_added_up_is_kept_as_it_is(tmp_path: Path, memory: Memory) -> None:
@@ -423,8 +536,14 @@ def test_what_was_added_up_is_kept_as_it_is(tmp_path: Path, memory: Memory) -> N
     adoption = adopt_fix_history(source, memory)
     (kept,) = adopted_in(memory)
     assert kept.origin == FIX_HISTORY
-    assert [row["pattern_name"] for row in kept.data["issue_patterns"]] == ["pattern 0", "pattern 1"]
-    assert kept.data["model_characteristics"][0] | {"success_rate": "inf"} == kept.data["model_characteristics"][0]
+    assert [row["pattern_name"] for row in kept.data["issue_patterns"]] == [
+        "pattern 0",
+        "pattern 1",
+    ]
+    assert (
+        kept.data["model_characteristics"][0] | {"success_rate": "inf"}
+        == kept.data["model_characteristics"][0]
+    )
     assert (adoption.read, adoption.added) == (1, 1)
     assert "issue_patterns: 2 rows kept as they are" in adoption.notes
     assert memory.rules() == []
@@ -434,7 +553,9 @@ def test_what_was_added_up_is_kept_as_it_is(tmp_path: Path, memory: Memory) -> N
     assert "issue_patterns: 2 rows kept as they are, as before" in again.notes
 
 
-def test_very_much_that_was_added_up_goes_into_several_records(tmp_path: Path, memory: Memory) -> None:
+def test_very_much_that_was_added_up_goes_into_several_records(
+    tmp_path: Path, memory: Memory
+) -> None:
     source = legacy.with_aggregates(legacy.make(tmp_path / "a.db"), patterns=6_000)
     adopt_fix_history(source, memory)
     kept = adopted_in(memory)
@@ -447,7 +568,9 @@ def test_other_tables_are_named(tmp_path: Path, memory: Memory) -> None:
     source = legacy.make(tmp_path / "a.db")
     with closing(sqlite3.connect(source)) as connection, connection:
         connection.execute("CREATE TABLE sessions (id)")
-    assert "tables that are no part of a fix history were left out: sessions" in str(adopt_fix_history(source, memory))
+    assert "tables that are no part of a fix history were left out: sessions" in str(
+        adopt_fix_history(source, memory)
+    )
 
 
 KNOWLEDGE = {
@@ -478,7 +601,9 @@ def test_a_knowledge_base_is_kept_whole(tmp_path: Path, memory: Memory) -> None:
 
 def test_a_knowledge_base_that_says_nothing_adds_nothing(tmp_path: Path, memory: Memory) -> None:
     path = tmp_path / "knowledge_base.json"
-    path.write_text('{"general_patterns": {}, "failure_patterns": [], "version": "1.0", "last_updated": null}')
+    path.write_text(
+        '{"general_patterns": {}, "failure_patterns": [], "version": "1.0", "last_updated": null}'
+    )
     assert adopt_knowledge_base(path, memory).notes == ["knowledge_base.json holds nothing yet"]
     assert memory.stats().records == 0
 
@@ -504,7 +629,9 @@ def test_a_knowledge_base_that_says_nothing_adds_nothing(tmp_path: Path, memory:
         ('{"own": [' + ", ".join(["0"] * 100_001) + "]}", "file"),
     ],
 )
-def test_what_is_wrong_with_a_knowledge_base_is_named(tmp_path: Path, memory: Memory, text: str, field: str) -> None:
+def test_what_is_wrong_with_a_knowledge_base_is_named(
+    tmp_path: Path, memory: Memory, text: str, field: str
+) -> None:
     path = tmp_path / "knowledge_base.json"
     path.write_text(text)
     with pytest.raises(InvalidInputError) as caught:
@@ -535,7 +662,7 @@ def test_the_report_is_bounded() -> None:
     assert "\x1b" not in told
 
 
-# --- files that are none, damaged ones, journals and logs -------------------------------------------------------
+# --- files that are none, damaged ones, journals and logs ---
 
 
 def cut(path: Path, share: float) -> None:
@@ -555,14 +682,17 @@ def spoil(path: Path) -> None:
     ("change", "error"),
     [
         (lambda path: path.write_text("no database " * 1_000), ForeignFileError),
-        (lambda path: path.write_bytes(random.Random(3).randbytes(20_000)), ForeignFileError),  # as an encrypted one looks
+        # as an encrypted one looks
+        (lambda path: path.write_bytes(random.Random(3).randbytes(20_000)), ForeignFileError),
         (lambda path: cut(path, 0.0001), ForeignFileError),
         (lambda path: cut(path, 0.5), DamagedError),
         (lambda path: cut(path, 0.99), DamagedError),
         (spoil, DamagedError),
     ],
 )
-def test_files_that_cannot_be_trusted(tmp_path: Path, memory: Memory, change: Any, error: type[StorageError]) -> None:
+def test_files_that_cannot_be_trusted(
+    tmp_path: Path, memory: Memory, change: Any, error: type[StorageError]
+) -> None:
     folder = folder_with(tmp_path, 2_000)
     path = folder / "ai_memory.db"
     change(path)
@@ -603,13 +733,17 @@ def test_what_is_a_fix_history(tmp_path: Path, memory: Memory) -> None:
 
 
 def die_while_writing(path: Path) -> None:
-    """A writer that was killed after it had written over parts of the file: its journal must be played back."""
+    """A writer that was killed after it had written over parts of the file: its journal must be
+    played back.
+    """
 
     def work(tell: Tell) -> None:
         connection = sqlite3.connect(path)
         connection.execute("PRAGMA cache_size = 1")
         connection.execute("BEGIN")
-        connection.execute("UPDATE fix_history SET description = 'half done', notes = hex(randomblob(500))")
+        connection.execute(
+            "UPDATE fix_history SET description = 'half done', notes = hex(randomblob(500))"
+        )
         tell("0" * 36)
         time.sleep(60)
 
@@ -672,7 +806,9 @@ def test_a_log_is_read_with_the_database(tmp_path: Path, memory: Memory) -> None
     assert names_in(folder) == [ASIDE, "ai_memory.db"]
 
 
-def test_a_database_that_has_logs_is_read_without_leaving_one(tmp_path: Path, memory: Memory) -> None:
+def test_a_database_that_has_logs_is_read_without_leaving_one(
+    tmp_path: Path, memory: Memory
+) -> None:
     source = tmp_path / "old #1?" / "ai_memory.db"
     source.parent.mkdir()
     legacy.make(source)
@@ -691,7 +827,9 @@ def test_a_database_that_has_logs_is_read_without_leaving_one(tmp_path: Path, me
     assert set(before) == {"ai_memory.db"}
 
 
-def test_a_database_that_is_written_to_while_it_is_read_without_a_lock(tmp_path: Path, memory: Memory) -> None:
+def test_a_database_that_is_written_to_while_it_is_read_without_a_lock(
+    tmp_path: Path, memory: Memory
+) -> None:
     source = legacy.many(tmp_path / "a.db", 600)
     with closing(sqlite3.connect(source)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -722,11 +860,14 @@ def test_a_reader_sees_one_instant(tmp_path: Path, memory: Memory) -> None:
     assert adopt_fix_history(source, memory, progress=write).added == 600
 
 
-# --- all or nothing ---------------------------------------------------------------------------------------------
+# --- all or nothing ---
 
 
 def test_at_once_keeps_all_or_none(memory: Memory) -> None:
-    good = [Fix(issue=Issue(model="m"), fix_success=True, verification_success=True) for _ in range(1_500)]
+    good = [
+        Fix(issue=Issue(model="m"), fix_success=True, verification_success=True)
+        for _ in range(1_500)
+    ]
     bad = good[0].altered(metadata=good[0].metadata.altered(project_id="another"))
 
     def records() -> Iterator[Fix]:
@@ -773,18 +914,23 @@ def test_killed_while_it_adopts_a_memory_has_all_or_nothing(tmp_path: Path) -> N
     assert 1 in seen, "nothing was killed before it was through: the test shows nothing"
 
 
-# --- in place of the old database -------------------------------------------------------------------------------
+# --- in place of the old database ---
 
 
 @pytest.mark.parametrize("page_size", [512, 1024, 4096, 65536])
-def test_a_memory_takes_the_place_of_the_old_database(tmp_path: Path, clock: Clock, page_size: int) -> None:
+def test_a_memory_takes_the_place_of_the_old_database(
+    tmp_path: Path, clock: Clock, page_size: int
+) -> None:
     path = tmp_path / "ai_memory.db"
     legacy.with_aggregates(legacy.make(path, legacy.AWKWARD, page_size=page_size))
     (tmp_path / "knowledge_base.json").write_text(json.dumps(KNOWLEDGE))
     adoption = adopt_in_place(tmp_path, clock=clock)
     assert adoption
     assert adoption.added == 24
-    assert adoption.notes[-2:] == ["knowledge_base.json was adopted", f"the old database is kept as {ASIDE}"]
+    assert adoption.notes[-2:] == [
+        "knowledge_base.json was adopted",
+        f"the old database is kept as {ASIDE}",
+    ]
     assert names_in(tmp_path) == [ASIDE, "ai_memory.db", "knowledge_base.json"]
     assert legacy.count(tmp_path / ASIDE) == 24
     assert adopt_in_place(tmp_path) is None
@@ -870,7 +1016,9 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["DELETE", "WAL"])
-def test_a_database_that_somebody_writes_to_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+def test_a_database_that_somebody_writes_to_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
     monkeypatch.setattr(limits, "BUSY_TIMEOUT_MS", 50)
     folder = folder_with(tmp_path)
     path = folder / "ai_memory.db"
@@ -896,12 +1044,17 @@ def test_a_database_that_somebody_writes_to_is_left(tmp_path: Path, monkeypatch:
         assert {fix.notes for fix in fixes_of(memory)} == {"late"}
 
 
-def test_nobody_writes_to_the_old_database_unnoticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_writes_to_the_old_database_unnoticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = folder_with(tmp_path)
     path = folder / "ai_memory.db"
 
     def write(_: Tell) -> None:
-        with closing(sqlite3.connect(path, timeout=0)) as connection, pytest.raises(sqlite3.OperationalError, match="locked"):
+        with (
+            closing(sqlite3.connect(path, timeout=0)) as connection,
+            pytest.raises(sqlite3.OperationalError, match="locked"),
+        ):
             connection.execute("UPDATE fix_history SET notes = 'unnoticed'")
 
     set_aside = fix_adoption._set_aside
@@ -946,7 +1099,9 @@ def test_who_still_has_the_old_database_open_harms_nothing(tmp_path: Path) -> No
         assert memory.doctor().ok
 
 
-def test_a_full_disk_or_any_error_leaves_the_old_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_or_any_error_leaves_the_old_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = folder_with(tmp_path)
     before = (folder / "ai_memory.db").read_bytes()
 
@@ -1031,10 +1186,14 @@ def test_killed_at_any_instant_it_is_the_old_database_or_the_memory(tmp_path: Pa
         outcomes[check_after_kill(folder, 300)] += 1
         shutil.rmtree(folder)
     print(outcomes)
-    assert outcomes["old"] + outcomes["interrupted"], "nothing was killed before it was through: the test shows nothing"
+    assert outcomes["old"] + outcomes["interrupted"], (
+        "nothing was killed before it was through: the test shows nothing"
+    )
 
 
-def test_killed_while_the_content_is_exchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_while_the_content_is_exchanged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = random.Random(8)
     template = legacy.many(tmp_path / "template.db", 500)
     become = legacy_fixes.ClaimedDatabase.become
@@ -1060,10 +1219,12 @@ def test_killed_while_the_content_is_exchanged(tmp_path: Path, monkeypatch: pyte
         outcomes[check_after_kill(folder, 500)] += 1
         shutil.rmtree(folder)
     print(outcomes)
-    assert outcomes["interrupted"] + outcomes["old"], "nothing was killed in the middle: the test shows nothing"
+    assert outcomes["interrupted"] + outcomes["old"], (
+        "nothing was killed in the middle: the test shows nothing"
+    )
 
 
-# --- an empty file ----------------------------------------------------------------------------------------------
+# --- an empty file ---
 
 
 def test_an_empty_file_is_no_database(tmp_path: Path, memory: Memory) -> None:
@@ -1086,7 +1247,9 @@ def test_an_empty_file_with_a_knowledge_base_beside_it(tmp_path: Path) -> None:
 
 
 def test_only_what_is_certainly_nothing_goes(tmp_path: Path) -> None:
-    """A journal says that somebody began to write; a memory of ours is opened as strictly as ever."""
+    """A journal says that somebody began to write; a memory of ours is opened as strictly as
+    ever.
+    """
     for number, suffix in enumerate(("-journal", "-wal")):
         path = tmp_path / f"{number}" / "ai_memory.db"
         path.parent.mkdir()
@@ -1105,7 +1268,9 @@ def test_only_what_is_certainly_nothing_goes(tmp_path: Path) -> None:
         Memory(tmp_path / "empty.db")
 
 
-def test_a_pipe_in_place_of_a_knowledge_base_keeps_nobody_waiting(tmp_path: Path, memory: Memory) -> None:
+def test_a_pipe_in_place_of_a_knowledge_base_keeps_nobody_waiting(
+    tmp_path: Path, memory: Memory
+) -> None:
     folder = folder_with(tmp_path, 2)
     os.mkfifo(folder / "knowledge_base.json")
     with pytest.raises(PlaceError, match="no regular file"):

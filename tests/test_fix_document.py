@@ -1,6 +1,9 @@
-"""The fix-history document: every Python and SQL block of it runs word for word, or is named here with the reason why not.
+"""The fix-history document: every Python and SQL block of it runs word for word, or is named here
+with the reason why not.
 
-Where the document is not at hand (HARDWON_SEEDS is not set), the same calls in our own words run in its place."""
+Where the document is not at hand (HARDWON_SEEDS is not set), the same calls in our own words run in
+its place.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,9 @@ World = dict[str, Any]
 
 
 class Case(NamedTuple):
-    """A block: what it is known by, the same in our own words, and what must be true when it has run."""
+    """A block: what it is known by, the same in our own words, and what must be true when it has
+    run.
+    """
 
     name: str
     known_by: str
@@ -67,8 +72,16 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         fixer = ("claude", "qwen", "deepseek")[turn % 3]
         issue = {**ISSUE, "issue_type": ("TIMEOUT", "NO_OUTPUT")[turn % 2]}
         memory.record_fix_attempt(issue, reply, turn % 4 != 0, turn % 4 == 1, turn / 2, None, fixer)
-    names = {"memory": memory, "issue_data": dict(ISSUE), "json": json, "sqlite3": sqlite3, "hashlib": hashlib}
-    functions = {name: getattr(ai_memory, name) for name in ("AIMemory", "build_context_for_claude")}
+    names = {
+        "memory": memory,
+        "issue_data": dict(ISSUE),
+        "json": json,
+        "sqlite3": sqlite3,
+        "hashlib": hashlib,
+    }
+    functions = {
+        name: getattr(ai_memory, name) for name in ("AIMemory", "build_context_for_claude")
+    }
     yield {**names, **functions, "Dict": dict, "folder": tmp_path}
     for each in made:
         each.close()
@@ -79,7 +92,7 @@ def rows_of(table: str = "fix_history") -> list[tuple[Any, ...]]:
         return connection.execute(f"SELECT * FROM {table}").fetchall()
 
 
-# --- what must be true when a Python block has run ------------------------------------------------------------------------
+# --- what must be true when a Python block has run ---
 
 
 def signature(world: World) -> None:
@@ -108,8 +121,16 @@ def context(world: World) -> None:
 
 
 def recorded(world: World) -> None:
-    number, model, fixer, applied, verified, seconds, notes = (rows_of()[-1][place] for place in (0, 2, 6, 9, 10, 11, 13))
-    assert (number, model, fixer, applied, verified) == (world["fix_id"], "qwen2.5:7b", "qwen", 1, 1)
+    number, model, fixer, applied, verified, seconds, notes = (
+        rows_of()[-1][place] for place in (0, 2, 6, 9, 10, 11, 13)
+    )
+    assert (number, model, fixer, applied, verified) == (
+        world["fix_id"],
+        "qwen2.5:7b",
+        "qwen",
+        1,
+        1,
+    )
     assert (seconds, bool(notes)) == (45.2, True)
 
 
@@ -124,7 +145,11 @@ def similar(world: World) -> None:
 
 def insights(world: World) -> None:
     told = world["insights"]
-    assert (told["model_name"], told["total_tests"], told["success_rate"]) == ("qwen2.5:7b", 12, 0.25)
+    assert (told["model_name"], told["total_tests"], told["success_rate"]) == (
+        "qwen2.5:7b",
+        12,
+        0.25,
+    )
     assert set(told["common_issues"]) == {"TIMEOUT", "NO_OUTPUT"}
 
 
@@ -136,7 +161,9 @@ def exported_csv(world: World) -> None:
     assert len(found) == 13
     assert found[0] == [column for column, _ in DOCUMENTED["fix_history"]]
     world["memory"].export_csv("ours.csv")
-    assert (world["folder"] / "ours.csv").read_bytes() == (world["folder"] / "fix_history.csv").read_bytes()
+    assert (world["folder"] / "ours.csv").read_bytes() == (
+        world["folder"] / "fix_history.csv"
+    ).read_bytes()
 
 
 def analytics(world: World) -> None:
@@ -148,12 +175,18 @@ def analytics(world: World) -> None:
 
 
 def imported(world: World) -> None:
-    (world["folder"] / "theirs.json").write_text(json.dumps({"successful_strategies": {"ERROR": ["read the log"]}}))
+    (world["folder"] / "theirs.json").write_text(
+        json.dumps({"successful_strategies": {"ERROR": ["read the log"]}})
+    )
     world["import_knowledge_base"]("theirs.json")
     for memory in (world["memory"], AIMemory()):
         strategies = memory.knowledge_base["successful_strategies"]
         assert strategies["ERROR"] == ["read the log"]
-        assert sorted(strategies["NO_OUTPUT"]) == ["export TIMEOUT=60", "export TIMEOUT=61", "export TIMEOUT=62"]
+        assert sorted(strategies["NO_OUTPUT"]) == [
+            "export TIMEOUT=60",
+            "export TIMEOUT=61",
+            "export TIMEOUT=62",
+        ]
         memory.close()
 
 
@@ -161,7 +194,21 @@ def migrated(world: World) -> None:
     with closing(sqlite3.connect("legacy.db")) as connection:
         columns = ", ".join(f"{name} {kind}" for name, kind in DOCUMENTED["fix_history"])
         connection.execute(f"CREATE TABLE fix_history ({columns})")
-        row = ("2025-01-01T10:00:00", "old:7b", "ERROR", "ab" * 8, "old", "claude", "why", "[]", 1, 0, None, "{}", None)
+        row = (
+            "2025-01-01T10:00:00",
+            "old:7b",
+            "ERROR",
+            "ab" * 8,
+            "old",
+            "claude",
+            "why",
+            "[]",
+            1,
+            0,
+            None,
+            "{}",
+            None,
+        )
         connection.execute(f"INSERT INTO fix_history VALUES (1{', ?' * 13})", row)
         connection.commit()
     world["migrate_legacy_data"]("legacy.db")  # the document's has no logic of its own
@@ -175,12 +222,23 @@ def optimized(world: World) -> None:
     assert world["query_similar_issues_optimized"](world["memory"], ISSUE) is None
     with closing(sqlite3.connect("file:AIMemory/ai_memory.db?mode=ro", uri=True)) as connection:
         for index, clauses in (
-            ("idx_fix_history_signature", "WHERE issue_signature = ? ORDER BY timestamp DESC LIMIT ?"),
-            ("idx_fix_history_", "WHERE model_name = ? AND issue_type = ? ORDER BY fix_success DESC LIMIT ?"),
-            ("idx_fix_history_issue_type", "WHERE issue_type = ? ORDER BY fix_success DESC LIMIT ?"),
+            (
+                "idx_fix_history_signature",
+                "WHERE issue_signature = ? ORDER BY timestamp DESC LIMIT ?",
+            ),
+            (
+                "idx_fix_history_",
+                "WHERE model_name = ? AND issue_type = ? ORDER BY fix_success DESC LIMIT ?",
+            ),
+            (
+                "idx_fix_history_issue_type",
+                "WHERE issue_type = ? ORDER BY fix_success DESC LIMIT ?",
+            ),
         ):
             values = ["x"] * (clauses.count("?") - 1) + [5]
-            plan = connection.execute(f"EXPLAIN QUERY PLAN SELECT * FROM fix_history {clauses}", values).fetchall()
+            plan = connection.execute(
+                f"EXPLAIN QUERY PLAN SELECT * FROM fix_history {clauses}", values
+            ).fetchall()
             assert index in str(plan)
 
 
@@ -194,19 +252,30 @@ def counted(world: World) -> None:
 
 
 def same_signature(name: str) -> Callable[[World], None]:
-    """The document's method has no body: ours takes what it takes, under the same names and with the same defaults."""
+    """The document's method has no body: ours takes what it takes, under the same names and with
+    the same defaults.
+    """
 
     def check(world: World) -> None:
         wanted = inspect.signature(world[name]).parameters
         ours = inspect.signature(getattr(AIMemory, name)).parameters
-        shared = [parameter for parameter in ours.values() if parameter.kind is not parameter.KEYWORD_ONLY]
-        assert [(each.name, each.default) for each in shared] == [(each.name, each.default) for each in wanted.values()]
+        shared = [
+            parameter for parameter in ours.values() if parameter.kind is not parameter.KEYWORD_ONLY
+        ]
+        assert [(each.name, each.default) for each in shared] == [
+            (each.name, each.default) for each in wanted.values()
+        ]
 
     return check
 
 
 def method(name: str, parameters: str, known_by: str = "") -> Case:
-    return Case(name, known_by or f"def {name}(", f"def {name}(self, {parameters}): ...", same_signature(name))
+    return Case(
+        name,
+        known_by or f"def {name}(",
+        f"def {name}(self, {parameters}): ...",
+        same_signature(name),
+    )
 
 
 PYTHON = [
@@ -221,8 +290,18 @@ PYTHON = [
         """,
         signature,
     ),
-    Case("rates", "success_rate = ", "success_rate, confidence = successful_fixes / total_attempts, 8 / 10", rates),
-    Case("context", "context = build_context", "context = build_context_for_claude(issue_data)", context),
+    Case(
+        "rates",
+        "success_rate = ",
+        "success_rate, confidence = successful_fixes / total_attempts, 8 / 10",
+        rates,
+    ),
+    Case(
+        "context",
+        "context = build_context",
+        "context = build_context_for_claude(issue_data)",
+        context,
+    ),
     Case(
         "recording",
         "fix_id = memory",
@@ -236,8 +315,18 @@ PYTHON = [
         """,
         recorded,
     ),
-    Case("similar issues", "similar_issues = ", "similar_issues = memory.query_similar_issues(issue_data, limit=5)", similar),
-    Case("insights", "insights = memory", "insights = memory.get_model_insights('qwen2.5:7b')", insights),
+    Case(
+        "similar issues",
+        "similar_issues = ",
+        "similar_issues = memory.query_similar_issues(issue_data, limit=5)",
+        similar,
+    ),
+    Case(
+        "insights",
+        "insights = memory",
+        "insights = memory.get_model_insights('qwen2.5:7b')",
+        insights,
+    ),
     Case(
         "CSV",
         "import csv",
@@ -305,12 +394,18 @@ PYTHON = [
     ),
     method(
         "record_fix_attempt",
-        "issue_data, ai_response, fix_success, verification_success, execution_time, notes=None, fixer_type='claude'",
+        "issue_data, ai_response, fix_success, verification_success, execution_time, notes=None, "
+        "fixer_type='claude'",
     ),
     method("query_similar_issues", "issue_data, limit=5", "def query_similar_issues(\n"),
     method("get_model_insights", "model_name"),
     method("build_context_for_claude", "issue_data", "def build_context_for_claude(self"),
-    Case("get_memory_stats", "def get_memory_stats(", "def get_memory_stats(self): ...", same_signature("get_memory_stats")),
+    Case(
+        "get_memory_stats",
+        "def get_memory_stats(",
+        "def get_memory_stats(self): ...",
+        same_signature("get_memory_stats"),
+    ),
     method("export_insights", "output_file"),
     method("generate_issue_signature", "issue_data", "def generate_issue_signature(self"),
     Case(
@@ -326,13 +421,15 @@ PYTHON = [
     ),
 ]
 ONLY_COMMENTS = {
-    "def auto_cleanup()": "its body is comments, which is no Python; AIMemory.auto_cleanup does what they say",
-    "def compress_historical_data()": "its body is comments, which is no Python; AIMemory.compress_historical_data does it",
+    "def auto_cleanup()": "its body is comments, which is no Python; AIMemory.auto_cleanup does "
+    "what they say",
+    "def compress_historical_data()": "its body is comments, which is no Python; "
+    "AIMemory.compress_historical_data does it",
 }
 ELSEWHERE = {"/custom/path": "custom"}
 """Paths of the document that a test must not write to, and what stands in their place."""
 
-# --- what must be true when an SQL block has run --------------------------------------------------------------------------
+# --- what must be true when an SQL block has run ---
 
 
 def by_fixer(rows: list[tuple[Any, ...]]) -> None:
@@ -344,7 +441,10 @@ def trends(rows: list[tuple[Any, ...]]) -> None:
 
 
 def by_type(rows: list[tuple[Any, ...]]) -> None:
-    assert sorted((row[0], row[1], row[3]) for row in rows) == [("NO_OUTPUT", 6, 100.0), ("TIMEOUT", 6, 50.0)]
+    assert sorted((row[0], row[1], row[3]) for row in rows) == [
+        ("NO_OUTPUT", 6, 100.0),
+        ("TIMEOUT", 6, 50.0),
+    ]
 
 
 class Query(NamedTuple):
@@ -414,7 +514,9 @@ DOCUMENTED: dict[str, list[tuple[str, str]]] = {
         ("performance_notes", "TEXT"),
     ],
 }
-"""The tables are in the file already, so that their CREATEs cannot run: their columns and types are compared instead."""
+"""The tables are in the file already, so that their CREATEs cannot run: their columns and types are
+compared instead.
+"""
 
 INDEXES = {
     "idx_fix_history_timestamp": ["timestamp"],
@@ -426,10 +528,12 @@ INDEXES = {
 }
 """Likewise; ours begin with these columns."""
 
-CANNOT_RUN = {"UPDATE STATISTICS": "no statement of SQLite; ANALYZE, which is there as well, does it"}
+CANNOT_RUN = {
+    "UPDATE STATISTICS": "no statement of SQLite; ANALYZE, which is there as well, does it"
+}
 
 
-# --- the document ---------------------------------------------------------------------------------------------------------
+# --- the document ---
 
 
 def blocks(language: str) -> list[str]:
@@ -527,7 +631,9 @@ def test_the_indexes_are_those_of_the_document(world: World) -> None:
 def test_maintenance(world: World) -> None:
     world["memory"].close()
     text = block("sql", "UPDATE STATISTICS") or "VACUUM; ANALYZE; UPDATE STATISTICS;"
-    statements = [line for line in (re.sub(r"--.*", "", text)).replace("\n", " ").split(";") if line.strip()]
+    statements = [
+        line for line in (re.sub(r"--.*", "", text)).replace("\n", " ").split(";") if line.strip()
+    ]
     with closing(sqlite3.connect("AIMemory/ai_memory.db", isolation_level=None)) as connection:
         for statement in map(str.strip, statements):
             if statement in CANNOT_RUN:
@@ -543,7 +649,11 @@ def test_maintenance(world: World) -> None:
 
 def test_direct_writes_are_refused(world: World) -> None:
     with closing(sqlite3.connect("AIMemory/ai_memory.db")) as connection:
-        for statement in ("DELETE FROM fix_history", "UPDATE fix_history SET fix_success = 1", "DELETE FROM issue_patterns"):
+        for statement in (
+            "DELETE FROM fix_history",
+            "UPDATE fix_history SET fix_success = 1",
+            "DELETE FROM issue_patterns",
+        ):
             with pytest.raises(sqlite3.Error):
                 connection.execute(statement)
     assert world["memory"].get_memory_stats()["total_fixes_attempted"] == len(rows_of()) == 12

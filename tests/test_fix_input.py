@@ -20,7 +20,11 @@ from hardwon.memory import Memory
 from hardwon.records.kinds import Fix
 
 MACHINE = {"os": "Linux", "ram_gb": 16}
-ISSUE = {"model": "qwen2.5:7b", "issue_type": "TIMEOUT", "description": "No answer after 30 seconds"}
+ISSUE = {
+    "model": "qwen2.5:7b",
+    "issue_type": "TIMEOUT",
+    "description": "No answer after 30 seconds",
+}
 REPLY = {
     "analysis": "The prompt is long",
     "fix_type": "configuration",
@@ -32,7 +36,13 @@ REPLY = {
 
 
 def made(issue: Any = ISSUE, reply: Any = REPLY, notes: Any = None, **own: Any) -> Fix:
-    said = {"fix_success": True, "verification_success": False, "execution_time": 1.5, "fixer_type": "qwen", **own}
+    said = {
+        "fix_success": True,
+        "verification_success": False,
+        "execution_time": 1.5,
+        "fixer_type": "qwen",
+        **own,
+    }
     return fix_from(AttemptInput(issue, reply, notes), **said, system_info=MACHINE)
 
 
@@ -53,7 +63,11 @@ def test_every_known_key_has_its_place() -> None:
     }
     assert fix.system_info == {"os": "Darwin", "ram_gb": 8}
     assert {name: getattr(fix, name) for name in REPLY} == REPLY
-    assert (fix.fix_success, fix.verification_success, fix.execution_time_seconds) == (True, False, 1.5)
+    assert (fix.fix_success, fix.verification_success, fix.execution_time_seconds) == (
+        True,
+        False,
+        1.5,
+    )
     assert (fix.notes, fix.fixer_type, fix.other) == ("went well", "qwen", None)
 
 
@@ -66,7 +80,9 @@ def test_without_an_environment_it_is_this_machine() -> None:
 
 
 def test_what_is_absent_or_none_has_its_default() -> None:
-    fix = made({"model": None}, {"analysis": None, "fix_commands": None, "confidence": None, "odd": None})
+    fix = made(
+        {"model": None}, {"analysis": None, "fix_commands": None, "confidence": None, "odd": None}
+    )
     assert (fix.issue.model, fix.issue.issue_type, fix.issue.description) == ("", "CUSTOM", "")
     assert (fix.analysis, fix.fix_commands, fix.confidence, fix.other) == ("", [], None, None)
     assert made({"issue_type": "  "}, {}).issue.issue_type == "CUSTOM"
@@ -89,7 +105,11 @@ def test_a_confidence_that_is_none_is_set_aside(confidence: Any) -> None:
 
 def test_one_text_is_one_command() -> None:
     fix = made(reply={"fix_commands": "ollama pull qwen", "verification_steps": "ollama list"})
-    assert (fix.fix_commands, fix.verification_steps, fix.other) == (["ollama pull qwen"], ["ollama list"], None)
+    assert (fix.fix_commands, fix.verification_steps, fix.other) == (
+        ["ollama pull qwen"],
+        ["ollama list"],
+        None,
+    )
 
 
 def test_commands_that_are_no_texts_are_set_aside_with_the_others() -> None:
@@ -98,14 +118,21 @@ def test_commands_that_are_no_texts_are_set_aside_with_the_others() -> None:
     assert fix.fix_commands == ["ollama serve"]
     assert fix.other == {"fix_commands": commands}
     assert made(reply={"fix_commands": 7}).other == {"fix_commands": 7}
-    assert made(reply={"fix_commands": {"first": "reboot"}}).other == {"fix_commands": {"first": "reboot"}}
+    assert made(reply={"fix_commands": {"first": "reboot"}}).other == {
+        "fix_commands": {"first": "reboot"}
+    }
 
 
 def test_wrong_types_become_text() -> None:
     fix = made(
-        {"model": 7, "issue_type": 404, "description": ["a", 1], "timestamp": date(2025, 1, 2)}, {"analysis": {"why": 1}}
+        {"model": 7, "issue_type": 404, "description": ["a", 1], "timestamp": date(2025, 1, 2)},
+        {"analysis": {"why": 1}},
     )
-    assert (fix.issue.model, fix.issue.issue_type, fix.issue.description) == ("7", "404", '["a", 1]')
+    assert (fix.issue.model, fix.issue.issue_type, fix.issue.description) == (
+        "7",
+        "404",
+        '["a", 1]',
+    )
     assert fix.issue.timestamp == '"2025-01-02"'
     assert fix.analysis == '{"why": 1}'
     assert made({**ISSUE, "model": "a\nb\0c"}).issue.model == "a b�c"
@@ -115,8 +142,23 @@ def test_wrong_types_become_text() -> None:
 
 
 def test_keys_of_the_callers_own_stay_with_the_issue() -> None:
-    fix = made({**ISSUE, "severity": 3, "where": {"host": "a"}, 5: "five", "x" * 65: 1, "": 2, "fixer_type": 9})
-    assert fix.issue.__pydantic_extra__ == {"severity": 3, "where": {"host": "a"}, "5": "five", "fixer_type": "9"}
+    fix = made(
+        {
+            **ISSUE,
+            "severity": 3,
+            "where": {"host": "a"},
+            5: "five",
+            "x" * 65: 1,
+            "": 2,
+            "fixer_type": 9,
+        }
+    )
+    assert fix.issue.__pydantic_extra__ == {
+        "severity": 3,
+        "where": {"host": "a"},
+        "5": "five",
+        "fixer_type": "9",
+    }
     assert fix.other is not None
     assert sorted(fix.other.values()) == [1, 2]
     many = made({f"key{number}": number for number in range(100)})
@@ -146,12 +188,16 @@ def test_keys_may_have_any_name(memory: Memory) -> None:
 
 
 def test_any_mapping_will_do() -> None:
-    assert made(MappingProxyType(ISSUE), MappingProxyType(REPLY)).fix_commands == REPLY["fix_commands"]
+    assert (
+        made(MappingProxyType(ISSUE), MappingProxyType(REPLY)).fix_commands == REPLY["fix_commands"]
+    )
 
 
 def test_long_texts_are_cut_and_named() -> None:
     long = "x" * (limits.TEXT_CHARS_MAX + 1)
-    attempt = AttemptInput({**ISSUE, "model": "m" * 300, "description": long}, {"analysis": "short"})
+    attempt = AttemptInput(
+        {**ISSUE, "model": "m" * 300, "description": long}, {"analysis": "short"}
+    )
     assert attempt.cut == ["model", "description"]
     assert attempt.issue.description == long[:-1]
     assert attempt.issue.model == "m" * limits.NAME_CHARS_MAX
@@ -166,7 +212,9 @@ def test_whatever_a_model_rambles_fits_a_record(memory: Memory) -> None:
         "thoughts": [{"step": long}] * 5_000,
         **{f"more {number}": long for number in range(500)},
     }
-    issue = dict.fromkeys(("description", "error_output", "test_prompt", "actual_response", "mine"), long)
+    issue = dict.fromkeys(
+        ("description", "error_output", "test_prompt", "actual_response", "mine"), long
+    )
     attempt = AttemptInput({**issue, "test_environment": {"log": long}}, reply, long)
     fix = fix_from(attempt, True, True, None, "qwen", MACHINE)
     kept = memory.keep(fix)
@@ -181,7 +229,11 @@ def test_success_is_true_or_false(value: Any) -> None:
     for name in ("fix_success", "verification_success"):
         with pytest.raises(InvalidInputError) as caught:
             made(**{name: value})
-        assert (caught.value.field, caught.value.value, caught.value.allowed) == (name, value, "true or false")
+        assert (caught.value.field, caught.value.value, caught.value.allowed) == (
+            name,
+            value,
+            "true or false",
+        )
     assert made(fix_success=0, verification_success=1).verification_success is True
 
 
@@ -252,7 +304,10 @@ def test_a_fixer_has_one_name() -> None:
 def test_what_cannot_be_read_inside_a_reply_does_no_harm() -> None:
     endless: list[Any] = []
     endless.append(endless)
-    fix = made({**ISSUE, "test_environment": Broken()}, {"analysis": "fine", "odd": Broken(), "endless": endless})
+    fix = made(
+        {**ISSUE, "test_environment": Broken()},
+        {"analysis": "fine", "odd": Broken(), "endless": endless},
+    )
     assert fix.analysis == "fine"
     assert fix.other is not None
     assert fix.other["odd"] == "<Broken>"
@@ -260,25 +315,43 @@ def test_what_cannot_be_read_inside_a_reply_does_no_harm() -> None:
 
 
 def test_an_issue_that_is_asked_about_is_as_one_that_is_kept(memory: Memory) -> None:
-    issue = {**ISSUE, "test_prompt": "log in with sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD and wait"}
+    issue = {
+        **ISSUE,
+        "test_prompt": "log in with sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD and wait",
+    }
     kept = memory.keep(made(issue))
     assert kept.redacted
     assert issue_from(issue).test_prompt == kept.issue.test_prompt
 
 
 anything = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.just(object()),
-    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text() | st.integers(), inner, max_size=5),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.binary()
+    | st.just(object()),
+    lambda inner: (
+        st.lists(inner, max_size=5) | st.dictionaries(st.text() | st.integers(), inner, max_size=5)
+    ),
     max_leaves=20,
 )
-replies = st.dictionaries(st.sampled_from([*REPLY, "error", "odd", ""]) | st.text(max_size=80), anything, max_size=8)
+replies = st.dictionaries(
+    st.sampled_from([*REPLY, "error", "odd", ""]) | st.text(max_size=80), anything, max_size=8
+)
 issues = st.dictionaries(
-    st.sampled_from([*ISSUE, "test_prompt", "actual_response", "test_environment", "mine", 7]) | st.text(), anything, max_size=8
+    st.sampled_from([*ISSUE, "test_prompt", "actual_response", "test_environment", "mine", 7])
+    | st.text(),
+    anything,
+    max_size=8,
 )
 
 
 @given(issues, replies, anything)
-def test_nothing_that_a_program_says_loses_an_attempt(issue: dict[Any, Any], reply: dict[str, Any], notes: Any) -> None:
+def test_nothing_that_a_program_says_loses_an_attempt(
+    issue: dict[Any, Any], reply: dict[str, Any], notes: Any
+) -> None:
     fix = made(issue, reply, notes)
     assert Fix.model_validate_json(fix.to_json_bytes()) == fix
     for name, value in reply.items():

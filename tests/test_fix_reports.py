@@ -50,18 +50,28 @@ def check(memory: Memory, counting: list[Fix], days: int, since: datetime) -> No
     charted = memory.fix_days(days)
     if inside:
         first = min(map(day_of, inside))
-        assert [each.day for each in charted] == [first + timedelta(days=n) for n in range((TODAY - first).days + 1)]
+        assert [each.day for each in charted] == [
+            first + timedelta(days=n) for n in range((TODAY - first).days + 1)
+        ]
     else:
         assert charted == []
     for each in charted:
-        assert (each.attempts, each.applied, each.verified) == counted([fix for fix in inside if day_of(fix) == each.day])
+        assert (each.attempts, each.applied, each.verified) == counted(
+            [fix for fix in inside if day_of(fix) == each.day]
+        )
 
     cells = {(cell.model, cell.issue_type): cell for cell in memory.fix_matrix()}
     assert cells.keys() == {(fix.issue.model, fix.issue.issue_type) for fix in counting}
     for (model, issue_type), cell in cells.items():
-        own = [fix for fix in counting if (fix.issue.model, fix.issue.issue_type) == (model, issue_type)]
+        own = [
+            fix
+            for fix in counting
+            if (fix.issue.model, fix.issue.issue_type) == (model, issue_type)
+        ]
         assert (cell.attempts, cell.applied, cell.verified) == counted(own)
-        assert cell.p_success == pytest.approx(memory.odds(model=model, issue_type=issue_type).p_success)
+        assert cell.p_success == pytest.approx(
+            memory.odds(model=model, issue_type=issue_type).p_success
+        )
 
     trends = {trend.issue_type: trend for trend in memory.fix_trends(days)}
     assert trends.keys() == {fix.issue.issue_type for fix in inside}
@@ -84,16 +94,26 @@ def check(memory: Memory, counting: list[Fix], days: int, since: datetime) -> No
 @given(
     st.lists(fixes, max_size=14, unique_by=lambda fix: fix.id),
     st.integers(1, 6),
-    st.one_of(st.timedeltas(timedelta(0), timedelta(days=5)), st.integers(0, 4).map(lambda days: timedelta(days=days))),
+    st.one_of(
+        st.timedeltas(timedelta(0), timedelta(days=5)),
+        st.integers(0, 4).map(lambda days: timedelta(days=days)),
+    ),
     st.data(),
 )
-def test_the_figures_are_what_the_records_add_up_to(made: list[Fix], days: int, after: timedelta, data: st.DataObject) -> None:
+def test_the_figures_are_what_the_records_add_up_to(
+    made: list[Fix], days: int, after: timedelta, data: st.DataObject
+) -> None:
     since = at(0).replace(hour=0, minute=0, second=0) + after
     counting = [fix for fix in made if fix.metadata.validation.status != "archived"]
-    with tempfile.TemporaryDirectory() as folder, Memory(Path(folder), consolidate_every=0, clock=lambda: NOW) as memory:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Memory(Path(folder), consolidate_every=0, clock=lambda: NOW) as memory,
+    ):
         memory.add_many(made)
         check(memory, counting, days, since)
-        for change in data.draw(st.permutations(["forget", "archive", "rollback"])) if counting else ():
+        for change in (
+            data.draw(st.permutations(["forget", "archive", "rollback"])) if counting else ()
+        ):
             victim = data.draw(st.sampled_from(counting)) if counting else None
             if victim and change == "forget":
                 memory.forget(victim.id)
@@ -112,7 +132,13 @@ def test_the_figures_are_what_the_records_add_up_to(made: list[Fix], days: int, 
 
 def test_an_empty_memory(memory: Memory) -> None:
     totals = memory.fix_totals()
-    assert (totals.attempts, totals.applied, totals.verified, totals.models, totals.issue_types) == (0, 0, 0, 0, 0)
+    assert (
+        totals.attempts,
+        totals.applied,
+        totals.verified,
+        totals.models,
+        totals.issue_types,
+    ) == (0, 0, 0, 0, 0)
     assert not any((memory.fix_days(), memory.fix_matrix(), memory.fix_trends(), memory.fixers()))
     assert memory.fixes_since(START) == 0
     assert memory.fixes_since(datetime.max.replace(tzinfo=UTC)) == 0
@@ -122,7 +148,12 @@ def test_the_window_ends_where_it_says(memory: Memory) -> None:
     for days in (29, 30, 2, 0):
         memory.record_fix({"model": "m"}, True, False, timestamp=START - timedelta(days=days))
     memory.record_fix({"model": "m"}, True, True, timestamp=START + timedelta(days=2))
-    assert (len(memory.fix_days()), len(memory.fix_days(31)), len(memory.fix_days(3)), len(memory.fix_days(2))) == (
+    assert (
+        len(memory.fix_days()),
+        len(memory.fix_days(31)),
+        len(memory.fix_days(3)),
+        len(memory.fix_days(2)),
+    ) == (
         30,
         31,
         3,
@@ -131,9 +162,13 @@ def test_the_window_ends_where_it_says(memory: Memory) -> None:
     assert [day.attempts for day in memory.fix_days(3)] == [1, 0, 1], "a chart wants every day"
     assert memory.fix_days(3)[1].success_rate == memory.fix_days(3)[1].applied_rate == 0.0
     assert (memory.fix_days(1)[0].applied_rate, memory.fix_days(1)[0].success_rate) == (1.0, 0.0)
-    assert memory.fix_totals().attempts == 5, "what a wrong clock dated later counts, but on no day of the chart"
+    assert memory.fix_totals().attempts == 5, (
+        "what a wrong clock dated later counts, but on no day of the chart"
+    )
     midnight = START.replace(hour=0)
-    assert [memory.fixes_since(time) for time in (midnight, START, START + timedelta(microseconds=1))] == [2, 2, 1]
+    assert [
+        memory.fixes_since(time) for time in (midnight, START, START + timedelta(microseconds=1))
+    ] == [2, 2, 1]
     assert memory.fixes_since(START.isoformat()) == 2
 
 
@@ -143,14 +178,19 @@ def test_a_model_without_a_name_is_none(memory: Memory) -> None:
     assert [(cell.model, cell.attempts) for cell in memory.fix_matrix()] == [("", 1)]
 
 
-def test_of_many_cells_those_attempted_most(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_cells_those_attempted_most(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(6):
         for fixer in ["claude", "qwen"] * (number + 1):
             memory.record_fix({"model": f"m{number}"}, True, True, fixer_type=fixer)
     monkeypatch.setattr(limits, "FIX_CELLS_MAX", 2)
     monkeypatch.setattr(limits, "FIX_PAIRS_MAX", 3)
     monkeypatch.setattr(limits, "FIXERS_SHOWN_MAX", 1)
-    assert [(cell.model, cell.attempts) for cell in memory.fix_matrix()] == [("m5", 12), ("m4", 10)], "counted in full"
+    assert [(cell.model, cell.attempts) for cell in memory.fix_matrix()] == [
+        ("m5", 12),
+        ("m4", 10),
+    ], "counted in full"
     assert [record.attempts for record in memory.fixers()] == [21]
 
 
@@ -168,11 +208,13 @@ def test_times_that_are_none_are_refused(memory: Memory, wrong: Any) -> None:
         memory.fixes_since(wrong)
 
 
-# --- trends -----------------------------------------------------------------------------------------------------
+# --- trends ---
 
 
 def days(*attempts: int) -> tuple[FixDay, ...]:
-    return days_between({number: (count, 0, 0) for number, count in enumerate(attempts)}, 0, len(attempts) - 1)
+    return days_between(
+        {number: (count, 0, 0) for number, count in enumerate(attempts)}, 0, len(attempts) - 1
+    )
 
 
 def test_what_rises_what_falls_and_what_only_seems_to() -> None:
@@ -188,10 +230,20 @@ def test_what_rises_what_falls_and_what_only_seems_to() -> None:
             }
         )
     }
-    assert (found["more"].direction, found["more"].earlier, found["more"].later) == ("rising", 20, 90)
-    assert (found["less"].direction, found["less"].earlier, found["less"].later) == ("falling", 90, 20)
+    assert (found["more"].direction, found["more"].earlier, found["more"].later) == (
+        "rising",
+        20,
+        90,
+    )
+    assert (found["less"].direction, found["less"].earlier, found["less"].later) == (
+        "falling",
+        90,
+        20,
+    )
     assert (found["same"].direction, found["same"].p_value) == ("steady", 1.0)
-    assert found["burst"].direction == "steady", "sixty attempts of one day are one occurrence, not sixty"
+    assert found["burst"].direction == "steady", (
+        "sixty attempts of one day are one occurrence, not sixty"
+    )
     assert found["cut off"].direction == "steady", "today is not over yet"
     assert all(0 <= trend.p_value <= 1 for trend in found.values())
 
@@ -206,6 +258,9 @@ def test_steady_issues_are_seldom_called_anything_else() -> None:
     rng = random.Random(7)
     false_alarms = 0
     for _ in range(200):
-        types = {f"T{number}": days(*(rng.choice((0, 0, 1, 3, 12)) for _ in range(30))) for number in range(5)}
+        types = {
+            f"T{number}": days(*(rng.choice((0, 0, 1, 3, 12)) for _ in range(30)))
+            for number in range(5)
+        }
         false_alarms += any(trend.direction != "steady" for trend in issue_trends(types))
     assert false_alarms <= 10

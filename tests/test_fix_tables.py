@@ -1,4 +1,6 @@
-"""The tables of fix history: current whatever happens to records, readable by any client, written by nobody else."""
+"""The tables of fix history: current whatever happens to records, readable by any client, written
+by nobody else.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +107,9 @@ def test_the_tables_have_the_documented_columns(memory: Memory) -> None:
         assert dict(found) == columns
         assert [name for name, _ in found] == list(columns)
     for index, leading in LEADING.items():
-        names = [name for (name,) in asked(memory, f"SELECT name FROM pragma_index_info('{index}')")]
+        names = [
+            name for (name,) in asked(memory, f"SELECT name FROM pragma_index_info('{index}')")
+        ]
         assert names[: len(leading)] == leading
 
 
@@ -130,12 +134,25 @@ def test_a_fix_is_a_row_at_once(memory: Memory) -> None:
     )
     ((name, signature, good, bad, best, _, confidence),) = asked(
         memory,
-        "SELECT pattern_name, issue_signature, success_count, failure_count, best_fix, last_seen, confidence_score "
+        "SELECT pattern_name, issue_signature, success_count, failure_count, best_fix, last_seen, "
+        "confidence_score "
         "FROM issue_patterns",
     )
-    assert (name, signature, good, bad, confidence) == (f"TIMEOUT on qwen2.5 [{signature}]", row[4], 1, 0, 0.1)
-    assert json.loads(best) == {"fix_commands": ["ollama pull qwen2.5:7b"], "analysis": "", "verified": 1}
-    ((model, tests, rate, issues, effective, _, _),) = asked(memory, "SELECT * FROM model_characteristics")
+    assert (name, signature, good, bad, confidence) == (
+        f"TIMEOUT on qwen2.5 [{signature}]",
+        row[4],
+        1,
+        0,
+        0.1,
+    )
+    assert json.loads(best) == {
+        "fix_commands": ["ollama pull qwen2.5:7b"],
+        "analysis": "",
+        "verified": 1,
+    }
+    ((model, tests, rate, issues, effective, _, _),) = asked(
+        memory, "SELECT * FROM model_characteristics"
+    )
     assert (model, tests, rate) == ("qwen2.5:7b", 1, 1.0)
     assert json.loads(issues) == ["TIMEOUT"]
     assert json.loads(effective) == ["ollama pull qwen2.5:7b"]
@@ -143,8 +160,12 @@ def test_a_fix_is_a_row_at_once(memory: Memory) -> None:
 
 def test_applied_is_no_success(memory: Memory) -> None:
     a_fix(memory, verification_success=False)
-    assert asked(memory, "SELECT success_count, failure_count, best_fix FROM issue_patterns") == [(0, 1, None)]
-    assert asked(memory, "SELECT success_rate, effective_fixes FROM model_characteristics") == [(0.0, "[]")]
+    assert asked(memory, "SELECT success_count, failure_count, best_fix FROM issue_patterns") == [
+        (0, 1, None)
+    ]
+    assert asked(memory, "SELECT success_rate, effective_fixes FROM model_characteristics") == [
+        (0.0, "[]")
+    ]
 
 
 def test_the_best_fix_is_the_one_that_worked_most_often(memory: Memory) -> None:
@@ -157,7 +178,9 @@ def test_the_best_fix_is_the_one_that_worked_most_often(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("table", COLUMNS)
-@pytest.mark.parametrize("change", ["INSERT INTO {} DEFAULT VALUES", "UPDATE {} SET rowid = rowid", "DELETE FROM {}"])
+@pytest.mark.parametrize(
+    "change", ["INSERT INTO {} DEFAULT VALUES", "UPDATE {} SET rowid = rowid", "DELETE FROM {}"]
+)
 def test_nobody_else_writes_them(memory: Memory, table: str, change: str) -> None:
     a_fix(memory)
     with closing(sqlite3.connect(memory.location)) as other:
@@ -172,7 +195,10 @@ def test_nobody_else_writes_them(memory: Memory, table: str, change: str) -> Non
 
 def test_a_write_that_fails_leaves_them_locked(memory: Memory) -> None:
     fix = a_fix(memory)
-    with pytest.raises(ValueError, match="in the middle"), memory._store.write(memory.project) as writer:
+    with (
+        pytest.raises(ValueError, match="in the middle"),
+        memory._store.write(memory.project) as writer,
+    ):
         writer.erase("default", [fix.id], [])
         raise ValueError("in the middle")
     assert asked(memory, "SELECT open FROM fix_guard") == [(0,)]
@@ -230,10 +256,12 @@ def test_the_guard_cannot_be_taken_away(memory: Memory) -> None:
 def test_common_questions_are_answered_by_an_index_alone(memory: Memory) -> None:
     a_fix(memory)
     for sql in (
-        "SELECT fixer_type, count(*), sum(fix_success = 1 AND verification_success = 1) FROM fix_history GROUP BY fixer_type",
+        "SELECT fixer_type, count(*), sum(fix_success = 1 AND verification_success = 1) FROM "
+        "fix_history GROUP BY fixer_type",
         "SELECT model_name, date(timestamp), count(*), avg(fix_success) FROM fix_history "
         "WHERE timestamp > datetime('now', '-30 days') GROUP BY model_name, date(timestamp)",
-        "SELECT issue_type, count(*), avg(execution_time_seconds), sum(fix_success) FROM fix_history GROUP BY issue_type",
+        "SELECT issue_type, count(*), avg(execution_time_seconds), sum(fix_success) FROM "
+        "fix_history GROUP BY issue_type",
         "SELECT count(*) FROM fix_history WHERE fixer_type = 'qwen'",
     ):
         plan = " ".join(str(step[3]) for step in asked(memory, f"EXPLAIN QUERY PLAN {sql}"))
@@ -253,8 +281,14 @@ def test_damaged_tables_are_noticed_and_mended(memory: Memory) -> None:
     memory.rebuild()
     assert memory.doctor().ok
     assert [
-        row[1:] if table == "issue_patterns" else row for table in COLUMNS for row in asked(memory, f"SELECT * FROM {table}")
-    ] == [row[1:] if table == "issue_patterns" else row for table, rows in zip(COLUMNS, untouched, strict=True) for row in rows]
+        row[1:] if table == "issue_patterns" else row
+        for table in COLUMNS
+        for row in asked(memory, f"SELECT * FROM {table}")
+    ] == [
+        row[1:] if table == "issue_patterns" else row
+        for table, rows in zip(COLUMNS, untouched, strict=True)
+        for row in rows
+    ]
 
 
 def test_a_file_of_an_older_version_gets_them(tmp_path: Path) -> None:
@@ -274,7 +308,7 @@ def test_a_file_of_an_older_version_gets_them(tmp_path: Path) -> None:
         assert memory.doctor().ok, str(memory.doctor())
 
 
-# --- whatever happens ---------------------------------------------------------------------------------------------------
+# --- whatever happens ---
 
 steps = st.lists(
     st.tuples(
@@ -304,7 +338,9 @@ steps = st.lists(
 
 @settings(max_examples=examples(80), deadline=None)
 @given(steps)
-def test_whatever_happens_the_tables_say_what_the_records_say(done: list[tuple[str, int, Fix]]) -> None:
+def test_whatever_happens_the_tables_say_what_the_records_say(
+    done: list[tuple[str, int, Fix]],
+) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         Memory(Path(folder) / "one.db", clock=lambda: at(0) + timedelta(days=3)) as memory,
@@ -341,8 +377,12 @@ def _do(memory: Memory, other: Memory, what: str, number: int, fix: Fix) -> None
 
 
 def _undo_one(memory: Memory, number: int) -> None:
-    decisions = [each for each in memory.decisions() if each.action in ("rollback", "cleanup", "compress")]
-    purged = any(isinstance(each, Cleaned) and each.packed is None for each in memory.browse(kind="cleaned"))
+    decisions = [
+        each for each in memory.decisions() if each.action in ("rollback", "cleanup", "compress")
+    ]
+    purged = any(
+        isinstance(each, Cleaned) and each.packed is None for each in memory.browse(kind="cleaned")
+    )
     if decisions and not (purged and decisions[number % len(decisions)].action == "cleanup"):
         memory.undo(decisions[number % len(decisions)].id)
 
@@ -366,18 +406,31 @@ def _check_against_records(memory: Memory) -> None:
     shown, models, patterns = [], Counter[str](), Counter[str]()
     for kind in ("fix", "cleaned"):
         for record in memory.browse(kind=kind):
-            if record.metadata.validation.status == "archived" or record.metadata.source.author in rolled_back:
+            if (
+                record.metadata.validation.status == "archived"
+                or record.metadata.source.author in rolled_back
+            ):
                 continue
             if isinstance(record, Fix):
-                shown.append((record.metadata.context.timestamp.isoformat(timespec="microseconds"), record.issue.model))
+                shown.append(
+                    (
+                        record.metadata.context.timestamp.isoformat(timespec="microseconds"),
+                        record.issue.model,
+                    )
+                )
                 models[record.issue.model] += 1
                 patterns[fix_history_signature(record.issue)] += 1
             elif isinstance(record, Cleaned):
                 models[record.model] += 1
                 patterns[record.signature] += 1
     assert sorted(asked(memory, "SELECT timestamp, model_name FROM fix_history")) == sorted(shown)
-    assert dict(asked(memory, "SELECT model_name, total_tests FROM model_characteristics")) == models
-    counted = asked(memory, "SELECT issue_signature, sum(success_count + failure_count) FROM issue_patterns GROUP BY 1")
+    assert (
+        dict(asked(memory, "SELECT model_name, total_tests FROM model_characteristics")) == models
+    )
+    counted = asked(
+        memory,
+        "SELECT issue_signature, sum(success_count + failure_count) FROM issue_patterns GROUP BY 1",
+    )
     assert dict(counted) == patterns
 
 
@@ -387,7 +440,17 @@ def test_similar_rows_are_the_verified_ones_first(memory: Memory) -> None:
         a_fix(memory, issue=issue, fix_success=applied, verification_success=verified)
     a_fix(memory, issue={**issue, "model": "other"})
     exact, model, of_type = memory.fix_history.similar(Issue.model_validate(issue), 5)
-    assert [(row.fix_success, row.verification_success) for row in exact] == [(1, 1), (1, 0), (0, 0), (0, 0)]
-    assert [(row.fix_success, row.verification_success) for row in model] == [(1, 1), (1, 0), (0, 0), (0, 0)]
+    assert [(row.fix_success, row.verification_success) for row in exact] == [
+        (1, 1),
+        (1, 0),
+        (0, 0),
+        (0, 0),
+    ]
+    assert [(row.fix_success, row.verification_success) for row in model] == [
+        (1, 1),
+        (1, 0),
+        (0, 0),
+        (0, 0),
+    ]
     assert {row.model_name for row in of_type[:2]} == {"m", "other"}
     assert len(of_type) == 5

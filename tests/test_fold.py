@@ -1,5 +1,6 @@
-"""Knowledge is a fold that commutes: any order, any split and merge, any rebuild gives the very same tallies, and what is taken
-back leaves no trace."""
+"""Knowledge is a fold that commutes: any order, any split and merge, any rebuild gives the very
+same tallies, and what is taken back leaves no trace.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ def keep(memory: Memory, log: list[AnyRecord]) -> None:
 
 
 @holds_in_every_engine(60, logs, st.randoms(use_true_random=False))
-def test_shuffled_and_batched_logs_teach_the_same(engine: str, log: list[AnyRecord], rng: random.Random) -> None:
+def test_shuffled_and_batched_logs_teach_the_same(
+    engine: str, log: list[AnyRecord], rng: random.Random
+) -> None:
     with memories(engine, 2) as (one, other):
         keep(one, log)
         shuffled = list(log)
@@ -46,7 +49,9 @@ def test_shuffled_and_batched_logs_teach_the_same(engine: str, log: list[AnyReco
 
 
 @holds_in_every_engine(40, logs, st.integers(0, 14), st.data())
-def test_split_and_merged_logs_teach_the_same(engine: str, log: list[AnyRecord], cut: int, data: st.DataObject) -> None:
+def test_split_and_merged_logs_teach_the_same(
+    engine: str, log: list[AnyRecord], cut: int, data: st.DataObject
+) -> None:
     with memories(engine, 3) as (whole, left, right):
         keep(whole, log)
         keep(left, log[:cut])
@@ -71,7 +76,9 @@ def test_split_and_merged_logs_teach_the_same(engine: str, log: list[AnyRecord],
 
 
 @holds_in_every_engine(60, logs, st.data())
-def test_what_is_taken_back_leaves_no_trace(engine: str, log: list[AnyRecord], data: st.DataObject) -> None:
+def test_what_is_taken_back_leaves_no_trace(
+    engine: str, log: list[AnyRecord], data: st.DataObject
+) -> None:
     gone = data.draw(st.lists(st.sampled_from(log), unique_by=lambda record: record.id))
     archived = data.draw(st.lists(st.sampled_from(log), unique_by=lambda record: record.id))
     forgotten = {record.id for record in gone}
@@ -153,7 +160,12 @@ def test_answers_are_the_same_whatever_the_order(engine: str, log: list[AnyRecor
 
 def test_tallies_grow_with_situations_not_with_attempts(memory: Memory) -> None:
     def fix(number: int) -> None:
-        memory.record_fix({"model": f"m{number % 3}", "issue_type": "TIMEOUT"}, True, number % 2 == 0, fix_commands=["sleep 1"])
+        memory.record_fix(
+            {"model": f"m{number % 3}", "issue_type": "TIMEOUT"},
+            True,
+            number % 2 == 0,
+            fix_commands=["sleep 1"],
+        )
 
     for number in range(30):
         fix(number)
@@ -166,8 +178,12 @@ def test_tallies_grow_with_situations_not_with_attempts(memory: Memory) -> None:
 @pytest.mark.parametrize("text", ["TypeError: x", "ordinary"])
 def test_a_forgotten_text_is_in_no_tally(memory: Memory, text: str) -> None:
     secretive = f"{text} zebra-crossing-7"
-    episode = memory.record_episode(secretive, 0.2, mistakes=[secretive], mistake_cards=[{"mistake_type": secretive}])
-    fix = memory.record_fix({"model": secretive, "issue_type": secretive}, True, True, fix_commands=[secretive])
+    episode = memory.record_episode(
+        secretive, 0.2, mistakes=[secretive], mistake_cards=[{"mistake_type": secretive}]
+    )
+    fix = memory.record_fix(
+        {"model": secretive, "issue_type": secretive}, True, True, fix_commands=[secretive]
+    )
     assert any(secretive in str(row) for row in knowledge_of(memory))
     assert memory.forget([episode.id, fix.id]).erased
     assert knowledge_of(memory) == []

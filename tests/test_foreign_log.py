@@ -1,4 +1,6 @@
-"""A log that is not the file's is kept aside and never replayed; one that is the file's is never refused."""
+"""A log that is not the file's is kept aside and never replayed; one that is the file's is never
+refused.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +31,20 @@ RELEASED = sorted((Path(__file__).parent / "released").glob("*.db"))
 
 
 def killed(folder: Path, script: str) -> None:
-    """Runs the script in a process that is killed at its end, so that what it has open stays as it is."""
+    """Runs the script in a process that is killed at its end, so that what it has open stays as it
+    is.
+    """
     lines = f"import os\nfrom hardwon import Memory\n{textwrap.dedent(script)}\nos.kill(os.getpid(), {int(signal.SIGKILL)})"
-    done = subprocess.run([sys.executable, "-c", lines], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", lines], cwd=folder, capture_output=True, text=True, check=False
+    )
     assert done.returncode == -signal.SIGKILL, done.stderr
 
 
 def write_and_be_killed(folder: Path, name: str, *facts: str) -> None:
-    killed(folder, f"m = Memory({name!r})\nfor fact in {facts!r}: m.record_fact(fact, 'observation')")
+    killed(
+        folder, f"m = Memory({name!r})\nfor fact in {facts!r}: m.record_fact(fact, 'observation')"
+    )
     assert (folder / name / "memory.db-wal").stat().st_size > 0
 
 
@@ -51,7 +59,9 @@ def cp(folder: Path, source: str, target: str) -> None:
 
 
 def texts(memory: Memory) -> list[str]:
-    return sorted(record.content for record in memory.browse(1000, kind="fact") if isinstance(record, Fact))
+    return sorted(
+        record.content for record in memory.browse(1000, kind="fact") if isinstance(record, Fact)
+    )
 
 
 def facts_in(place: Path) -> list[str]:
@@ -66,7 +76,10 @@ def facts_after_a_warning(place: Path) -> list[str]:
     """As they are after the log was put aside, and again when it is opened the next time."""
     log = Path(f"{place}/memory.db-wal")
     before = log.read_bytes()
-    with pytest.warns(ForeignLogWarning, match=r"not replayed.*kept as memory\.db-wal\.foreign-"), Memory(place) as memory:
+    with (
+        pytest.warns(ForeignLogWarning, match=r"not replayed.*kept as memory\.db-wal\.foreign-"),
+        Memory(place) as memory,
+    ):
         found = texts(memory)
         diagnosis = memory.doctor()
         assert diagnosis.ok
@@ -77,7 +90,7 @@ def facts_after_a_warning(place: Path) -> list[str]:
     return found
 
 
-# --- another's --------------------------------------------------------------------------------------------------------------
+# --- another's ---
 
 
 def test_another_database_that_is_copied_over_it(tmp_path: Path) -> None:
@@ -100,14 +113,18 @@ def test_an_older_state_of_the_same(tmp_path: Path) -> None:
 def test_an_older_state_that_was_compacted_since(tmp_path: Path) -> None:
     write(tmp_path, "x", *(f"Port {n} is open." for n in range(9)))
     cp(tmp_path, "x/memory.db", "copy.db")
-    killed(tmp_path, "m = Memory('x'); m.compact(); m.record_fact('Port 99 is open.', 'observation')")
+    killed(
+        tmp_path, "m = Memory('x'); m.compact(); m.record_fact('Port 99 is open.', 'observation')"
+    )
     cp(tmp_path, "copy.db", "x/memory.db")
     assert len(facts_after_a_warning(tmp_path / "x")) == 9
 
 
 def test_an_older_state_that_was_migrated_since(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
-    (tmp_path / "copy.db").write_bytes((Path(__file__).parent / "released" / "0.1.0.db").read_bytes())
+    (tmp_path / "copy.db").write_bytes(
+        (Path(__file__).parent / "released" / "0.1.0.db").read_bytes()
+    )
     (tmp_path / "copy.db").chmod(0o600)
     cp(tmp_path, "copy.db", "x/memory.db")
     with Memory(tmp_path / "x", "default") as memory:
@@ -130,7 +147,8 @@ def test_many_older_states(tmp_path: Path) -> None:
         cp(tmp_path, f"copy{turn}.db", "x/memory.db")
         log.write_bytes(saved)
         assert len(facts_after_a_warning(tmp_path / "x")) == 3 * (turn + 1)
-    # The state in which the log was begun is the file itself: nothing that was acknowledged is lost.
+    # The state in which the log was begun is the file itself: nothing that was acknowledged is
+    # lost.
     cp(tmp_path, "copy11.db", "x/memory.db")
     log.write_bytes(saved)
     assert facts_in(tmp_path / "x") == sorted([*kept, "Port 99 is open."])
@@ -205,7 +223,8 @@ def test_a_fix_history_is_put_back_with_cp(tmp_path: Path) -> None:
 def test_an_older_fix_history_is_copied_over_a_memory(tmp_path: Path) -> None:
     killed(
         tmp_path,
-        "from hardwon.fixes.ai_memory import AIMemory\nm = AIMemory('x'); m.memory.record_fact('Port 1.', 'observation')",
+        "from hardwon.fixes.ai_memory import AIMemory\nm = AIMemory('x'); "
+        "m.memory.record_fact('Port 1.', 'observation')",
     )
     legacy_fixes.make(tmp_path / "old.db")
     cp(tmp_path, "old.db", "x/ai_memory.db")
@@ -247,7 +266,7 @@ def test_two_that_open_it_at_once(tmp_path: Path) -> None:
         assert len(list((tmp_path / "x").glob("memory.db-wal.foreign-*"))) == 1
 
 
-# --- the file's own -----------------------------------------------------------------------------------------------------------
+# --- the file's own ---
 
 
 def test_the_log_of_whoever_was_killed_is_replayed(tmp_path: Path) -> None:
@@ -267,7 +286,9 @@ def test_an_older_file_keeps_its_log(tmp_path: Path, released: Path) -> None:
 
 
 def folded_in(path: Path, pages: int | None) -> None:
-    """The log's newest pages, as far as their transactions are whole, into the file: all of them, or the first few."""
+    """The log's newest pages, as far as their transactions are whole, into the file: all of them,
+    or the first few.
+    """
     log = path.with_name("memory.db-wal").read_bytes()
     newest: dict[int, bytes] = {}
     for at in range(32, len(log) - 4119, 4120):
@@ -293,7 +314,9 @@ def test_a_number_that_the_disk_tore_apart(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "x" / "memory.db"
     log = sqlite_log._Log.read(path.with_name("memory.db-wal"), checked=True)
     assert log is not None
-    before, after = (number.to_bytes(4, "big") for number in (log.numbers[0].before, log.numbers[-1].own))
+    before, after = (
+        number.to_bytes(4, "big") for number in (log.numbers[0].before, log.numbers[-1].own)
+    )
     content = path.read_bytes()
     at = content.index(sqlite_log._RECORD) + len(sqlite_log._RECORD) + 4
     assert content[at : at + 4] == before
@@ -302,13 +325,23 @@ def test_a_number_that_the_disk_tore_apart(tmp_path: Path, cut: int) -> None:
 
 
 @pytest.mark.parametrize("moment", ["alone", "after others", "before others"])
-def test_a_restore_that_was_killed_before_its_log_was_folded_in(tmp_path: Path, moment: str) -> None:
+def test_a_restore_that_was_killed_before_its_log_was_folded_in(
+    tmp_path: Path, moment: str
+) -> None:
     write(tmp_path, "other", "Port 1 is open.", "Port 2 is open.")
     with Memory(tmp_path / "other") as memory:
         memory.backup(tmp_path / "copy.db")
     write(tmp_path, "x", "Port 3 is open.")
-    first = "n = Memory('x'); n.record_fact('Port 4 is open.', 'observation')" if moment == "after others" else ""
-    last = "n = Memory('x'); n.record_fact('Port 5 is open.', 'observation')" if moment == "before others" else ""
+    first = (
+        "n = Memory('x'); n.record_fact('Port 4 is open.', 'observation')"
+        if moment == "after others"
+        else ""
+    )
+    last = (
+        "n = Memory('x'); n.record_fact('Port 5 is open.', 'observation')"
+        if moment == "before others"
+        else ""
+    )
     script = f"""
         import apsw
         from hardwon import limits
@@ -344,7 +377,10 @@ def test_each_transaction_draws_one_number_that_follows_the_one_before(tmp_path:
     assert log is not None
     drawn = list(dict.fromkeys(log.numbers))
     assert len(drawn) > 5
-    assert [number.before for number in drawn] == [sqlite_log._number_in_file(path), *(number.own for number in drawn[:-1])]
+    assert [number.before for number in drawn] == [
+        sqlite_log._number_in_file(path),
+        *(number.own for number in drawn[:-1]),
+    ]
     assert len(facts_in(tmp_path / "x")) == 4
 
 
@@ -370,9 +406,12 @@ def test_the_log_is_left_alone_while_somebody_has_the_file_open(tmp_path: Path) 
         with presence.alone(path) as descriptor:
             assert descriptor is None
         ask = (
-            "import pathlib; from hardwon.store.sqlite.file import alone\nwith alone(pathlib.Path('memory.db')) as d: print(d)"
+            "import pathlib; from hardwon.store.sqlite.file import alone\nwith "
+            "alone(pathlib.Path('memory.db')) as d: print(d)"
         )
-        done = subprocess.run([sys.executable, "-c", ask], cwd=path.parent, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", ask], cwd=path.parent, capture_output=True, text=True, check=True
+        )
         assert done.stdout == "None\n"
         assert memory.stats().records == 2
     with closing(apsw.Connection(str(path))) as other:  # of another library, as it were
@@ -406,8 +445,14 @@ def test_a_log_that_is_cut_or_changed_anywhere_is_no_other_files(tmp_path: Path)
     whole, file = log.read_bytes(), (tmp_path / "x" / "memory.db").read_bytes()
     changes: list[Callable[[bytes], bytes]] = [
         lambda data: data[: rng.randrange(len(data))],
-        lambda data: data[: (at := rng.randrange(len(data)))] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :],
-        lambda data: data[: (at := rng.randrange(len(data) // 512) * 512)] + bytes(512) + data[at + 512 :],
+        lambda data: (
+            data[: (at := rng.randrange(len(data)))]
+            + bytes([data[at] ^ 1 << rng.randrange(8)])
+            + data[at + 1 :]
+        ),
+        lambda data: (
+            data[: (at := rng.randrange(len(data) // 512) * 512)] + bytes(512) + data[at + 512 :]
+        ),
     ]
     for turn in range(60):
         (tmp_path / "x" / "memory.db").write_bytes(file)

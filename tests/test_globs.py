@@ -15,7 +15,24 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.text.globs import Glob
 
-NAMES = ["a", "b", "ab", "A", ".a", ".b.json", "a.json", "b.json", "k=a", "k=b", "a-b", "[a]", "a*", "]", "é", "a\nb"]
+NAMES = [
+    "a",
+    "b",
+    "ab",
+    "A",
+    ".a",
+    ".b.json",
+    "a.json",
+    "b.json",
+    "k=a",
+    "k=b",
+    "a-b",
+    "[a]",
+    "a*",
+    "]",
+    "é",
+    "a\nb",
+]
 PARTS = [
     "a",
     "b",
@@ -54,7 +71,9 @@ PARTS += [
     "[a&&b]",
     "[--a]*",
 ]
-patterns = st.lists(st.sampled_from(PARTS) | st.text("ab.*?[]!-k=", max_size=5), min_size=1, max_size=5).map("/".join)
+patterns = st.lists(
+    st.sampled_from(PARTS) | st.text("ab.*?[]!-k=", max_size=5), min_size=1, max_size=5
+).map("/".join)
 
 
 def is_usable(pattern: str) -> bool:
@@ -66,9 +85,15 @@ def files_of(root: Path) -> list[str]:
 
 
 def really(pattern: str, root: Path) -> set[str]:
-    """The files that the standard library finds; what it spells `a//b` or `./a` in its plain form."""
+    """The files that the standard library finds; what it spells `a//b` or `./a` in its plain
+    form.
+    """
     found = glob.glob(pattern, root_dir=root, recursive=True)  # noqa: PTH207  # the one that we promise to be like
-    return {os.path.normpath(name) for name in found if name and (root / name).is_file() and not name.endswith("/")}
+    return {
+        os.path.normpath(name)
+        for name in found
+        if name and (root / name).is_file() and not name.endswith("/")
+    }
 
 
 def ours(pattern: str, files: list[str]) -> set[str]:
@@ -79,7 +104,19 @@ def ours(pattern: str, files: list[str]) -> set[str]:
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A few folders, hidden ones among them, with a file of every name in each."""
     root = tmp_path_factory.mktemp("tree")
-    folders = ["d", "d/a", "d/.a", "d/a/b", "d/a/.a/b", "d/b/d/a", "d/k=a", "d/k=a/.a", "d/b/k=b", "d/ab/a/b", "d/[a]"]
+    folders = [
+        "d",
+        "d/a",
+        "d/.a",
+        "d/a/b",
+        "d/a/.a/b",
+        "d/b/d/a",
+        "d/k=a",
+        "d/k=a/.a",
+        "d/b/k=b",
+        "d/ab/a/b",
+        "d/[a]",
+    ]
     for folder in folders:
         (root / folder).mkdir(parents=True, exist_ok=True)
     for folder in ["", *folders]:
@@ -108,12 +145,16 @@ def test_they_find_what_the_standard_library_finds(tree: Path, pattern: str) -> 
     assert ours(deeper, files_of(tree)) == really(deeper, tree)
 
 
-names = st.sampled_from(NAMES) | st.text("ab.*[]", min_size=1, max_size=3).filter(lambda name: name not in (".", ".."))
+names = st.sampled_from(NAMES) | st.text("ab.*[]", min_size=1, max_size=3).filter(
+    lambda name: name not in (".", "..")
+)
 
 
 @settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.lists(names, min_size=1, max_size=4), max_size=8), patterns.filter(is_usable))
-def test_so_they_do_on_any_tree(tmp_path_factory: pytest.TempPathFactory, paths: list[list[str]], pattern: str) -> None:
+def test_so_they_do_on_any_tree(
+    tmp_path_factory: pytest.TempPathFactory, paths: list[list[str]], pattern: str
+) -> None:
     root = tmp_path_factory.mktemp("any")
     for path in paths:
         file = root.joinpath(*path)
@@ -173,7 +214,10 @@ def test_stars_do_not_make_it_slow() -> None:
     assert Glob("**/*/" * 300 + "c").matches("a/" * 1_000 + "c")
 
 
-@pytest.mark.parametrize("pattern", ["/etc/*", "../*", "a/../b", "a/..", "..", "x" * (limits.GLOB_CHARS_MAX + 1), None, 7])
+@pytest.mark.parametrize(
+    "pattern",
+    ["/etc/*", "../*", "a/../b", "a/..", "..", "x" * (limits.GLOB_CHARS_MAX + 1), None, 7],
+)
 def test_patterns_that_lead_elsewhere_are_refused(pattern: object) -> None:
     with pytest.raises(InvalidInputError) as refused:
         Glob(pattern)  # type: ignore[arg-type]

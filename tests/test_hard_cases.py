@@ -17,7 +17,14 @@ from typing import Any
 import pytest
 
 from hardwon import Episode, Experience, Fact, Memory, Metadata, Step, Trajectory, json_schema
-from hardwon.errors import BusyError, ConflictError, HardwonError, InvalidInputError, PlaceError, Problem
+from hardwon.errors import (
+    BusyError,
+    ConflictError,
+    HardwonError,
+    InvalidInputError,
+    PlaceError,
+    Problem,
+)
 from hardwon.memory.jsonl import read
 from hardwon.records.fields import new_id
 from strategies import at
@@ -30,7 +37,15 @@ def note(content: str = "a note", **fields: Any) -> Experience:
 
 
 @pytest.mark.parametrize(
-    "target", [{"author": None}, {"tag": None, "author": "x"}, {"project": "default"}, {"project": None}, {}, []]
+    "target",
+    [
+        {"author": None},
+        {"tag": None, "author": "x"},
+        {"project": "default"},
+        {"project": None},
+        {},
+        [],
+    ],
 )
 def test_forget_never_means_everything(memory: Memory, target: Any) -> None:
     memory.add_many([note(), note()])
@@ -41,13 +56,20 @@ def test_forget_never_means_everything(memory: Memory, target: Any) -> None:
 
 def test_an_export_never_replaces_a_database(memory: Memory, tmp_path: Path) -> None:
     kept = memory.add(note())
-    for name in (memory.location, memory.location + "-wal", memory.location + "-shm", tmp_path / "other.db"):
+    for name in (
+        memory.location,
+        memory.location + "-wal",
+        memory.location + "-shm",
+        tmp_path / "other.db",
+    ):
         with pytest.raises(InvalidInputError, match="a name that no database has"):
             memory.export(name)
     assert memory.get(kept) is not None
 
 
-def test_a_connection_that_was_interrupted_in_a_transaction_gives_up_its_lock(memory: Memory, tmp_path: Path) -> None:
+def test_a_connection_that_was_interrupted_in_a_transaction_gives_up_its_lock(
+    memory: Memory, tmp_path: Path
+) -> None:
     pool = memory._store._pool  # type: ignore[attr-defined]
     connection = pool.borrow()
     connection.execute("BEGIN IMMEDIATE")
@@ -112,7 +134,9 @@ def test_one_id_with_two_contents_in_one_batch(memory: Memory, tmp_path: Path) -
             )  # fmt: skip
             assert done.conflicting
             empty.forget(one.id)
-            assert empty.load(path, dry_run=True).forgotten == empty.load(path).forgotten == len(lines)
+            assert (
+                empty.load(path, dry_run=True).forgotten == empty.load(path).forgotten == len(lines)
+            )
 
 
 def test_a_memory_in_use_is_no_backup(memory: Memory, tmp_path: Path) -> None:
@@ -126,13 +150,23 @@ def test_a_memory_in_use_is_no_backup(memory: Memory, tmp_path: Path) -> None:
 def test_secrets_stay_off_the_disk_on_every_way_in(tmp_path: Path) -> None:
     place = tmp_path / "brain"
     with Memory(place) as memory:
-        first = memory.remember("x", "failure", "unknown", summary=TOKEN, author=TOKEN, failure_hash=TOKEN, git_commit=TOKEN)
+        first = memory.remember(
+            "x",
+            "failure",
+            "unknown",
+            summary=TOKEN,
+            author=TOKEN,
+            failure_hash=TOKEN,
+            git_commit=TOKEN,
+        )
         assert first.redacted == ["github-token"]
         memory.add(note(metadata={"context": {"related_files": [{"path": "a", "hash": TOKEN}]}}))
         named: dict[str, Any] = {f"key {TOKEN}": 1}
         memory.add(note(mine={"secret": {"deep": ["hunter4hunter4"]}}, **named))
         memory.record_fix({"model": "m"}, True, True, system_info={"password": 12345678, TOKEN: 1})
-        memory.record_episode("t", 0.1, mistake_cards=[{"evidence": "a" * 275 + " " + TOKEN, "lesson": TOKEN}])
+        memory.record_episode(
+            "t", 0.1, mistake_cards=[{"evidence": "a" * 275 + " " + TOKEN, "lesson": TOKEN}]
+        )
         with pytest.raises(RuntimeError), memory.trajectory("t"):
             raise RuntimeError("a" * 199_970 + " " + TOKEN)
         memory.verify(first.id, "test_runner", TOKEN)
@@ -203,7 +237,9 @@ def test_an_id_may_be_spelled_in_any_way(memory: Memory) -> None:
 
 def test_doctor_is_calm_while_others_write(memory: Memory) -> None:
     ids = memory.add_many([note(f"number {number}") for number in range(400)])
-    thread = threading.Thread(target=lambda: [memory.verify(record_id, "compiler") for record_id in ids])
+    thread = threading.Thread(
+        target=lambda: [memory.verify(record_id, "compiler") for record_id in ids]
+    )
     thread.start()
     diagnoses = [memory.doctor() for _ in range(4)]
     thread.join()
@@ -221,7 +257,9 @@ def test_doctor_is_calm_while_others_write(memory: Memory) -> None:
         "UPDATE event SET body = '{}'",
     ],
 )
-def test_doctor_finds_what_belongs_to_nothing_and_events_that_were_changed(memory: Memory, harm: str) -> None:
+def test_doctor_finds_what_belongs_to_nothing_and_events_that_were_changed(
+    memory: Memory, harm: str
+) -> None:
     memory.add(note())
     memory.forget(memory.add(note()))
     assert memory.doctor().ok
@@ -240,7 +278,9 @@ def test_a_batch_may_come_from_a_generator_that_uses_the_memory(memory: Memory) 
     assert memory.stats().records == 6
 
 
-def test_a_thread_that_never_stops_writing_gives_a_clear_error(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_that_never_stops_writing_gives_a_clear_error(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("hardwon.limits.BUSY_TIMEOUT_MS", 100)
     met: list[BusyError] = []
 
@@ -273,13 +313,18 @@ class UnspeakableError(Exception):
         raise ValueError("no words")
 
 
-def test_a_trajectory_is_recorded_however_long_it_was_and_whatever_was_raised(memory: Memory) -> None:
+def test_a_trajectory_is_recorded_however_long_it_was_and_whatever_was_raised(
+    memory: Memory,
+) -> None:
     with pytest.raises(KeyError), memory.trajectory("endless") as endless:
         for number in range(10_000):
             endless.step(f"step {number}")
         raise KeyError("x")
     assert endless.record is not None
-    assert (len(endless.record.steps), endless.record.steps[-1].observation) == (10_000, "KeyError: 'x'")
+    assert (len(endless.record.steps), endless.record.steps[-1].observation) == (
+        10_000,
+        "KeyError: 'x'",
+    )
     with memory.trajectory("huge") as huge:
         for number in range(40):
             huge.step(f"step {number}", "\u0001\U0001f600" * 90_000)
@@ -314,12 +359,18 @@ def test_records_do_not_supersede_each_other_in_a_circle(memory: Memory) -> None
         memory.supersede(two, one, "older")
 
 
-def test_related_files_are_looked_up_where_the_caller_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_related_files_are_looked_up_where_the_caller_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Memory(tmp_path / "brain") as memory:
         (tmp_path / "sub").mkdir()
         (tmp_path / "sub" / "f.txt").write_text("x")
         monkeypatch.chdir(tmp_path / "sub")
-        assert memory.record_fact("x", "error", related_files=["f.txt"]).metadata.context.related_files[0].hash
+        assert (
+            memory.record_fact("x", "error", related_files=["f.txt"])
+            .metadata.context.related_files[0]
+            .hash
+        )
 
 
 def test_a_memory_through_a_link_is_the_memory_it_leads_to(tmp_path: Path) -> None:
@@ -364,7 +415,9 @@ ODD: list[Any] = [
 Call = tuple[str, Callable[[], object]]
 
 
-def with_odd(name: str, call: Callable[..., object], fields: str, odd: Any, **valid: Any) -> Iterator[Call]:
+def with_odd(
+    name: str, call: Callable[..., object], fields: str, odd: Any, **valid: Any
+) -> Iterator[Call]:
     """The call once for each field, with something odd in it and the others as they should be."""
     for field in fields.split():
         yield f"{name} {field}", partial(call, **{**valid, field: odd})
@@ -377,9 +430,25 @@ def calls(memory: Memory, odd: Any, folder: Path) -> Iterator[Call]:
     envelope = "author source timestamp tags related_files git_commit git_branch failure_hash"
     filters = "kind outcome tool task_id status tag project author since until path limit"
     fact = {"content": "x", "fact_type": "error"}
-    yield from with_odd("remember", memory.remember, "content outcome tool summary task_type cls self mine", odd, **code)
-    yield from with_odd("fact", memory.record_fact, f"content fact_type confidence entities {envelope}", odd, **fact)
-    yield from with_odd("run", memory.record_trajectory, "task steps final_reward", odd, task="t", steps=[], final_reward=0)
+    yield from with_odd(
+        "remember",
+        memory.remember,
+        "content outcome tool summary task_type cls self mine",
+        odd,
+        **code,
+    )
+    yield from with_odd(
+        "fact", memory.record_fact, f"content fact_type confidence entities {envelope}", odd, **fact
+    )
+    yield from with_odd(
+        "run",
+        memory.record_trajectory,
+        "task steps final_reward",
+        odd,
+        task="t",
+        steps=[],
+        final_reward=0,
+    )
     episode = "task_id score steps trajectory_summary mistakes successes mistake_cards"
     yield from with_odd("episode", memory.record_episode, episode, odd, task_id="t", score=0)
     applied = {"issue": {}, "fix_success": True, "verification_success": True}
@@ -387,8 +456,24 @@ def calls(memory: Memory, odd: Any, folder: Path) -> Iterator[Call]:
     yield from with_odd("browse", lambda **given: list(memory.browse(**given)), filters, odd)
     yield from with_odd("recall", memory.recall, "query k", odd, query="x")
     yield from with_odd("compare", memory.compare, "task_id tag by_run author since", odd)
-    yield from with_odd("attempt", partial(attempt, memory), "task_id author recalled score summary action mistake card", odd)
-    for name in ("get", "audit", "add", "add_many", "publish", "export", "load", "backup", "merge", "take_in"):
+    yield from with_odd(
+        "attempt",
+        partial(attempt, memory),
+        "task_id author recalled score summary action mistake card",
+        odd,
+    )
+    for name in (
+        "get",
+        "audit",
+        "add",
+        "add_many",
+        "publish",
+        "export",
+        "load",
+        "backup",
+        "merge",
+        "take_in",
+    ):
         yield name, partial(getattr(memory, name), odd)
     yield "forget", partial(memory.forget, odd, dry_run=True)
     yield "verify", partial(memory.verify, odd, odd, odd)
@@ -413,7 +498,9 @@ def attempt(memory: Memory, task_id: Any = "t", **given: Any) -> None:
 
 
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
-def test_no_input_gets_a_foreign_error(memory: Memory, tmp_path: Path, odd: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_input_gets_a_foreign_error(
+    memory: Memory, tmp_path: Path, odd: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     refusals = []
@@ -423,7 +510,9 @@ def test_no_input_gets_a_foreign_error(memory: Memory, tmp_path: Path, odd: Any,
         except HardwonError as error:
             refusals.append(str(error))
         except Exception as error:
-            raise AssertionError(f"{name} with {type(odd).__name__}: {type(error).__name__}: {error}") from error
+            raise AssertionError(
+                f"{name} with {type(odd).__name__}: {type(error).__name__}: {error}"
+            ) from error
     assert len(refusals) > 10
     assert all(refusals)
     assert memory.doctor().ok
@@ -437,14 +526,20 @@ def test_a_problem_can_be_told_whatever_the_value_is() -> None:
         Episode(task_id="t", score=10**5000)
 
 
-def test_a_deleted_working_folder_and_names_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deleted_working_folder_and_names_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     with Memory(tmp_path / "brain") as memory:
         assert memory.add(note())
         endless = tmp_path / ("n" * 300)
-        for call in (lambda: Memory(endless), lambda: memory.export(endless), lambda: memory.backup(endless)):
+        for call in (
+            lambda: Memory(endless),
+            lambda: memory.export(endless),
+            lambda: memory.backup(endless),
+        ):
             with pytest.raises(HardwonError):
                 call()
         for call in (
@@ -463,7 +558,9 @@ def test_a_wide_and_deep_object_is_refused_at_once(memory: Memory) -> None:
     with pytest.raises(InvalidInputError, match="at most 100000 values"):
         note(mine=wide)
     with pytest.raises(InvalidInputError, match="at most 4194304 bytes"):
-        memory.record_trajectory("t", [{"action": "a" * 200_000, "observation": "b" * 200_000}] * 40, 1.0)
+        memory.record_trajectory(
+            "t", [{"action": "a" * 200_000, "observation": "b" * 200_000}] * 40, 1.0
+        )
 
 
 def test_a_clock_without_a_zone_is_refused(tmp_path: Path) -> None:

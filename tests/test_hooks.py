@@ -50,7 +50,9 @@ def own_hook(path: Path, text: str, mode: int = 0o755) -> None:
 
 def ran(memory: Memory, project: Project, *, passes: bool) -> list[str]:
     file = str(project.folder / "tests" / "test_calc.py")
-    return memory.record_tests([RanTest(TEST, not passes, "" if passes else REPORT, files=[file])]).verified
+    return memory.record_tests(
+        [RanTest(TEST, not passes, "" if passes else REPORT, files=[file])]
+    ).verified
 
 
 def repaired(project: Project, **envelope: Any) -> Record:
@@ -70,7 +72,7 @@ def status(project: Project, record: Record) -> str:
     return found.metadata.validation.status
 
 
-# --- there and away ---------------------------------------------------------------------------------------------------
+# --- there and away ---
 
 
 def test_install_status_and_remove(project: Project) -> None:
@@ -83,7 +85,13 @@ def test_install_status_and_remove(project: Project) -> None:
     assert shlex.quote(sys.executable) in first
     assert "installed" in hooks("install", "git")
     assert hook.read_text() == first
-    told = {"name": "post-commit", "path": str(hook), "state": "installed", "chained": False, "edited": False}
+    told = {
+        "name": "post-commit",
+        "path": str(hook),
+        "state": "installed",
+        "chained": False,
+        "edited": False,
+    }
     assert answered("hooks", "status") == {"hooks": [told]}
     assert subprocess.run(["sh", "-n", hook], check=False).returncode == 0
     assert "not installed" in hooks("remove")
@@ -137,10 +145,14 @@ def test_a_hook_that_cannot_be_written_leaves_the_users_where_it_is(
     assert sorted(folder.iterdir()) == before
     assert "echo mine" in (folder / "post-commit").read_text()
     assert (folder / "post-commit").is_symlink() == linked
-    assert [(hook.state, hook.chained) for hook in git_hooks.install(folder)] == [("installed", True)]
+    assert [(hook.state, hook.chained) for hook in git_hooks.install(folder)] == [
+        ("installed", True)
+    ]
 
 
-def test_where_there_are_no_hard_links_a_hook_is_copied(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_there_are_no_hard_links_a_hook_is_copied(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def unsupported(*_: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
@@ -209,16 +221,20 @@ def test_outside_of_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert "no checkout" in hooks("install", code=1)
 
 
-# --- what a commit publishes ------------------------------------------------------------------------------------------
+# --- what a commit publishes ---
 
 
 def test_a_commit_publishes_what_led_to_it(project: Project) -> None:
     hooks("install")
     tried = repaired(project)
     git(project.folder, "add", "-A")
-    done = subprocess.run(["git", "commit", "-m", "mend"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", "commit", "-m", "mend"], capture_output=True, text=True, check=True
+    )
     made = git(project.folder, "rev-parse", "HEAD")
-    assert f"hardwon: 1 record published: their tests pass at {made[:12]}" in done.stdout + done.stderr
+    assert (
+        f"hardwon: 1 record published: their tests pass at {made[:12]}" in done.stdout + done.stderr
+    )
     with project.memory() as memory:
         last = memory.audit(tried.id)[-1]
         kept = memory.get(tried.id)
@@ -226,7 +242,9 @@ def test_a_commit_publishes_what_led_to_it(project: Project) -> None:
     assert last.event is not None
     assert last.event.reason == f"commit {made}: {TEST}"
     assert kept is not None
-    assert str(kept.metadata.validation.verification_id).startswith(f"{TEST}@"), "the test stays who verified it"
+    assert str(kept.metadata.validation.verification_id).startswith(f"{TEST}@"), (
+        "the test stays who verified it"
+    )
     git(project.folder, "commit", "-q", "--amend", "-m", "mend it")
     with project.memory() as memory:
         assert len(memory.audit(tried.id)) == 3, "created, verified, published: and no more"
@@ -237,7 +255,12 @@ def test_from_a_failing_run_to_a_published_record(project: Project) -> None:
     hooks("install")
     assert project.pytest("-p", "hardwon").returncode == 1
     with project.memory() as memory:
-        tried = memory.remember("add in calc.py: plus, see test_addition", "success", "code_interpreter", task_type="debug")
+        tried = memory.remember(
+            "add in calc.py: plus, see test_addition",
+            "success",
+            "code_interpreter",
+            task_type="debug",
+        )
     project.write("calc.py", RIGHT)
     assert project.pytest("-p", "hardwon").returncode == 0
     assert status(project, tried) == "verified"
@@ -268,7 +291,9 @@ def test_a_failing_test_that_was_deleted_is_no_obstacle(project: Project) -> Non
     gone = project.folder / "tests" / "test_gone.py"
     gone.write_text("def test_gone_already(): assert 0\n")
     with project.memory() as memory:
-        memory.record_tests([RanTest("tests/test_gone.py::test_gone_already", True, "E   assert 0", files=[gone])])
+        memory.record_tests(
+            [RanTest("tests/test_gone.py::test_gone_already", True, "E   assert 0", files=[gone])]
+        )
     tried = repaired(project, failure_hash=failure_hash("E   assert 0"))
     project.commit("mend")
     assert published(project) == [], "it has to do with a test that fails"
@@ -286,7 +311,9 @@ def test_not_with_a_commit_that_has_nothing_to_do_with_it(project: Project) -> N
     project.write("README", "more words")
     git(project.folder, "add", "calc.py")
     git(project.folder, "commit", "-q", "--amend", "-m", "words and calc")
-    assert published(project) == [tried.id], "an amended commit replaces one that was made on the same parent"
+    assert published(project) == [tried.id], (
+        "an amended commit replaces one that was made on the same parent"
+    )
 
 
 def test_not_what_was_verified_before_or_elsewhere_or_by_somebody(project: Project) -> None:
@@ -294,7 +321,9 @@ def test_not_what_was_verified_before_or_elsewhere_or_by_somebody(project: Proje
     with project.memory() as memory:
         human = memory.record_fact("test_addition: checked by hand.", "solution")
         memory.verify(human.id, "human_approval")
-        elsewhere = memory.record_fact("test_addition: another line of work.", "solution", git_commit="f" * 40)
+        elsewhere = memory.record_fact(
+            "test_addition: another line of work.", "solution", git_commit="f" * 40
+        )
         memory.verify(elsewhere.id, "test_runner", f"{TEST}@x")
         no_test = memory.record_fact("test_addition: says who?", "solution")
         memory.verify(no_test.id, "test_runner")
@@ -322,37 +351,53 @@ def test_a_rebase_is_no_news(project: Project) -> None:
     assert hooks("run", "post-commit") == ""
 
 
-def test_in_a_linked_worktree(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_a_linked_worktree(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     side = tmp_path / "side"
     git(project.folder, "worktree", "add", "-q", "-b", "side", str(side))
     monkeypatch.chdir(side)
     hooks("install")
-    assert (project.folder / ".git" / "hooks" / "post-commit").exists(), "worktrees share their hooks"
+    assert (project.folder / ".git" / "hooks" / "post-commit").exists(), (
+        "worktrees share their hooks"
+    )
     project.folder = side
     tried = repaired(project)
     project.commit("mend")
     assert status(project, tried) == "published"
 
 
-# --- harmless ---------------------------------------------------------------------------------------------------------
+# --- harmless ---
 
 
-def test_the_hook_is_silent_where_hardwon_is_gone(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hook_is_silent_where_hardwon_is_gone(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     git_hooks.install(project.folder / ".git" / "hooks")
     project.write("a.txt", "a")
     git(project.folder, "add", "-A")
-    done = subprocess.run(["git", "commit", "-q", "-m", "x"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["git", "commit", "-q", "-m", "x"], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_hardwon_on_the_path_comes_first_and_an_older_one_is_no_obstacle(project: Project, tmp_path: Path) -> None:
+def test_hardwon_on_the_path_comes_first_and_an_older_one_is_no_obstacle(
+    project: Project, tmp_path: Path
+) -> None:
     hooks("install")
-    own_hook(tmp_path / "bin" / "hardwon", f'echo "$@" >> {tmp_path}/called.txt\necho usage >&2\nexit 2')
+    own_hook(
+        tmp_path / "bin" / "hardwon", f'echo "$@" >> {tmp_path}/called.txt\necho usage >&2\nexit 2'
+    )
     tried = repaired(project)
     git(project.folder, "add", "-A")
-    done = subprocess.run(["git", "commit", "-q", "-m", "x"], capture_output=True, text=True, check=False)
-    assert (tmp_path / "called.txt").read_text() == f"--memory {project.brain} hooks run post-commit\n"
+    done = subprocess.run(
+        ["git", "commit", "-q", "-m", "x"], capture_output=True, text=True, check=False
+    )
+    assert (
+        tmp_path / "called.txt"
+    ).read_text() == f"--memory {project.brain} hooks run post-commit\n"
     assert "usage" not in done.stderr
     assert status(project, tried) == "published", "by the Python that installed the hook"
 
@@ -371,12 +416,16 @@ def test_a_hook_gives_up_when_the_memory_is_not_to_be_had(project: Project) -> N
     git(project.folder, "add", "-A")
     with project.memory() as memory, memory._store.write(memory.project):
         started = time.monotonic()
-        done = subprocess.run(["git", "commit", "-q", "-m", "x"], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["git", "commit", "-q", "-m", "x"], capture_output=True, text=True, check=False
+        )
         assert time.monotonic() - started < 60, "two seconds of waiting, and a busy machine"
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert status(project, tried) == "verified"
     (project.brain / "memory.db").write_bytes(b"no database")
-    done = subprocess.run(["git", "commit", "-q", "--amend", "-m", "y"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["git", "commit", "-q", "--amend", "-m", "y"], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -389,7 +438,11 @@ def test_whatever_takes_too_long_is_cut_off(project: Project) -> None:
     )
     project.memory().close()
     started = time.monotonic()
-    done = subprocess.run([sys.executable, "-c", code], env=project.environment | {"PYTHONPATH": str(SOURCE)}, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=project.environment | {"PYTHONPATH": str(SOURCE)},
+        check=False,
+    )
     assert done.returncode == 0
     assert time.monotonic() - started < 50
 

@@ -1,5 +1,6 @@
-"""The house rules that a machine can check: imports point one way, SQL stays in its room, the public names are the ones we
-mean, and importing costs little."""
+"""The house rules that a machine can check: imports point one way, SQL stays in its room, the
+public names are the ones we mean, and importing costs little.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ ROOMS = [
     {"surfaces"},
     {"doors"},
 ]
-"""From the ground up: an import points up this list, and rooms of one line do not know each other."""
+"""From the ground up: an import points up this list, and rooms of one line do not know each other.
+"""
 
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 STILL_KNOWN = {
@@ -49,7 +51,9 @@ def modules_imported_by(path: Path) -> set[str]:
     skipped = {
         id(inner)
         for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test) and "not" not in ast.unparse(node.test)
+        if isinstance(node, ast.If)
+        and "TYPE_CHECKING" in ast.unparse(node.test)
+        and "not" not in ast.unparse(node.test)
         for inner in ast.walk(node)
     }
     names: set[str] = set()
@@ -89,15 +93,23 @@ def test_imports_point_one_way() -> None:
 
 def test_surfaces_do_not_know_where_records_are_kept() -> None:
     for path in (SOURCE / "surfaces").rglob("*.py"):
-        assert not [name for name in modules_imported_by(path) if name.startswith("hardwon.store")], path
+        assert not [
+            name for name in modules_imported_by(path) if name.startswith("hardwon.store")
+        ], path
 
 
 def test_sql_lives_in_the_store_and_in_tables_of_designs() -> None:
-    statement = re.compile(r"\b(SELECT .+ FROM|INSERT INTO|DELETE FROM|UPDATE \w+ SET|CREATE TABLE|PRAGMA )\b")
+    statement = re.compile(
+        r"\b(SELECT .+ FROM|INSERT INTO|DELETE FROM|UPDATE \w+ SET|CREATE TABLE|PRAGMA )\b"
+    )
     for path in SOURCE.rglob("*.py"):
         found = statement.search(path.read_text())
         place = path.relative_to(SOURCE)
-        may = place.parts[0] == "store" or place.name == "tables.py" or place.as_posix() in READS_OLDER
+        may = (
+            place.parts[0] == "store"
+            or place.name == "tables.py"
+            or place.as_posix() in READS_OLDER
+        )
         assert not found or may, f"{place}: {found and found.group()}"
 
 
@@ -109,12 +121,16 @@ def test_pure_rooms_do_no_input_or_output() -> None:
                 names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
                 names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
                 assert not forbidden & {name.split(".")[0] for name in names}, path
-                assert "os" not in names or path == SOURCE / "records/fields.py", "only a new id is drawn"
+                assert "os" not in names or path == SOURCE / "records/fields.py", (
+                    "only a new id is drawn"
+                )
 
 
 def test_all_lists_the_public_names() -> None:
     visible = sorted(
-        name for name, value in vars(hardwon).items() if not name.startswith("_") and not isinstance(value, type(sys))
+        name
+        for name, value in vars(hardwon).items()
+        if not name.startswith("_") and not isinstance(value, type(sys))
     )
     assert hardwon.__all__ == sorted({*visible, *hardwon._LATER})
     assert not set(visible) & set(hardwon._LATER)  # which are imported when somebody asks for them
@@ -124,8 +140,22 @@ def test_all_lists_the_public_names() -> None:
 
 def test_importing_loads_nothing_heavy() -> None:
     code = "import sys, hardwon; print(' '.join(sys.modules))"
-    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
-    heavy = {"numpy", "fastapi", "uvicorn", "mcp", "psycopg", "rich", "typer", "httpx", "sqlite3", "asyncio", "platformdirs"}
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout.split()
+    heavy = {
+        "numpy",
+        "fastapi",
+        "uvicorn",
+        "mcp",
+        "psycopg",
+        "rich",
+        "typer",
+        "httpx",
+        "sqlite3",
+        "asyncio",
+        "platformdirs",
+    }
     assert not heavy & set(loaded)
     assert not [name for name in loaded if name.startswith("hardwon.store.postgres")]
     assert "hardwon.memory" in loaded
@@ -145,7 +175,14 @@ def test_a_short_command_loads_only_what_it_needs(tmp_path: Path) -> None:
     assert "records   1" in done.stdout
     collects, *loaded = done.stderr.split()
     assert collects == "True", "garbage is collected again once everything is imported"
-    later = ("memory.context", "memory.knowledge", "memory.consolidate", "memory.transfer", "memory.results", "outside.llm")
+    later = (
+        "memory.context",
+        "memory.knowledge",
+        "memory.consolidate",
+        "memory.transfer",
+        "memory.results",
+        "outside.llm",
+    )
     needless = {f"hardwon.{name}" for name in later}
     assert "hardwon.memory.staleness" in loaded
     assert not (needless | {"rich", "asyncio", "hardwon.surfaces.operations"}) & set(loaded)
@@ -156,10 +193,17 @@ def test_every_bound_has_its_unit_and_its_reason() -> None:
     reasons = {
         bound[1]
         for above, line in pairwise(text.splitlines())
-        if above.startswith("# ") and not above.startswith("# ---") and (bound := re.match(r"(\w+): Final = ", line))
+        if above.startswith("# ")
+        and not above.startswith("# ---")
+        and (bound := re.match(r"(\w+): Final = ", line))
     }
     bounds = (node.target for node in ast.parse(text).body if isinstance(node, ast.AnnAssign))
-    named = {bound.id for bound in bounds if isinstance(bound, ast.Name)} - {"KIB", "MIB", "GIB", "DAY_US"}
+    named = {bound.id for bound in bounds if isinstance(bound, ast.Name)} - {
+        "KIB",
+        "MIB",
+        "GIB",
+        "DAY_US",
+    }
     assert named == reasons
     assert len(named) > 20
 
@@ -170,7 +214,9 @@ def test_the_tests_pass_where_signals_are_ignored() -> None:
         "tests/test_run.py::test_signals_to_us_reach_the_command",
         "tests/test_postgres_link.py::test_an_interrupt_ends_the_statement_and_the_transaction",
     ]
-    command = shlex.join([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *named])
+    command = shlex.join(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *named]
+    )
     ignoring = ["sh", "-c", f"trap '' HUP INT QUIT TERM; exec {command}"]
     done = subprocess.run(ignoring, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
@@ -179,13 +225,18 @@ def test_the_tests_pass_where_signals_are_ignored() -> None:
 
 def test_the_project_speaks_of_itself_alone() -> None:
     listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True
+        ["git", "ls-files", "-co", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
     )
     for name in listed.stdout.splitlines():
         path = ROOT / name
         if path.suffix in (".py", ".md", ".toml", ".lock", "") and path.is_file():
             text = path.read_text(errors="replace")
             assert not re.search(r"\bseed 00[0-4]\b|step \d+ of 11", text, re.IGNORECASE), name
-            assert name == ".ci/run" or not re.search("[s]hared/seeds", text), name  # only CI knows where the documents are
+            # only CI knows where the documents are
+            assert name == ".ci/run" or not re.search("[s]hared/seeds", text), name
             if path.suffix == ".lock":
                 assert "://" not in text, f"{name} names a registry"

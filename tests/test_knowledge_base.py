@@ -18,7 +18,14 @@ from hardwon.errors import InvalidInputError
 from hardwon.fixes.adopt import KNOWLEDGE_BASE_NAME
 from hardwon.fixes.history import CountedStrategy, Learned, PatternRow
 from hardwon.fixes.input import FixHistoryWarning
-from hardwon.fixes.knowledge_base import KnowledgeBase, beyond, knowledge_of, learned_knowledge, merged, statements_of
+from hardwon.fixes.knowledge_base import (
+    KnowledgeBase,
+    beyond,
+    knowledge_of,
+    learned_knowledge,
+    merged,
+    statements_of,
+)
 from hardwon.fixes.knowledge_file import AUTHOR, KnowledgeFile
 from hardwon.memory import Memory
 from hardwon.records.kinds import Adopted, Metadata, Source
@@ -43,7 +50,9 @@ def pattern(name: str, success: int, failure: int) -> PatternRow:
 
 
 def learned(**parts: Any) -> Learned:
-    return Learned(**{"strategies": {}, "failures": {}, "tips": {}, "issues": {}, "patterns": [], **parts})
+    return Learned(
+        **{"strategies": {}, "failures": {}, "tips": {}, "issues": {}, "patterns": [], **parts}
+    )
 
 
 SOME = learned(
@@ -59,25 +68,37 @@ def test_what_was_learned_has_the_shape_of_a_knowledge_base() -> None:
     knowledge = learned_knowledge(SOME)
     assert list(knowledge) == ["general_patterns", *LISTS, "version"]
     assert knowledge["successful_strategies"] == {"TIMEOUT": ["export TIMEOUT=60", "reboot"]}
-    assert knowledge["failure_patterns"] == {"TIMEOUT": ["wait (tried 3 times, never verified to work)"]}
+    assert knowledge["failure_patterns"] == {
+        "TIMEOUT": ["wait (tried 3 times, never verified to work)"]
+    }
     assert knowledge["model_specific_tips"] == {
-        "qwen2.5:7b": ["export TIMEOUT=60 (worked 3 of 4 times)", "TIMEOUT came up 9 times, 4 of them fixed"]
+        "qwen2.5:7b": [
+            "export TIMEOUT=60 (worked 3 of 4 times)",
+            "TIMEOUT came up 9 times, 4 of them fixed",
+        ]
     }
     figures = knowledge["general_patterns"]["TIMEOUT on qwen2.5:7b"]
     assert figures["best_fix"] == {"fix_commands": ["reboot"]}
-    assert (figures["success_count"], figures["failure_count"], figures["success_rate"]) == (4, 5, 0.444)
+    assert (figures["success_count"], figures["failure_count"], figures["success_rate"]) == (
+        4,
+        5,
+        0.444,
+    )
     long = learned_knowledge(learned(strategies={"": [strategy("x" * 5_000)]}))
-    assert long["successful_strategies"] == {"unknown": ["x" * (limits.KNOWLEDGE_TEXT_CHARS_MAX - 1) + "…"]}
+    assert long["successful_strategies"] == {
+        "unknown": ["x" * (limits.KNOWLEDGE_TEXT_CHARS_MAX - 1) + "…"]
+    }
 
 
-# --- additions ----------------------------------------------------------------------------------------------------------
+# --- additions ---
 
 
 texts = st.sampled_from(["a", "b", "c", "d"])
 sections = st.dictionaries(texts, st.lists(texts | st.integers(0, 2), max_size=4), max_size=3)
 knowledge_bases = st.fixed_dictionaries(
     {},
-    optional=dict.fromkeys(LISTS, sections) | {"mine": st.integers(), "general_patterns": st.dictionaries(texts, sections)},
+    optional=dict.fromkeys(LISTS, sections)
+    | {"mine": st.integers(), "general_patterns": st.dictionaries(texts, sections)},
 )
 
 
@@ -87,14 +108,18 @@ def test_what_is_said_is_all_there_is(knowledge: dict[str, Any]) -> None:
 
 
 @given(knowledge_bases, knowledge_bases)
-def test_what_was_given_and_what_was_added_make_the_whole(given_one: dict[str, Any], shown: dict[str, Any]) -> None:
+def test_what_was_given_and_what_was_added_make_the_whole(
+    given_one: dict[str, Any], shown: dict[str, Any]
+) -> None:
     known, now = statements_of(given_one), statements_of(shown)
     assert {**known, **beyond(now, known)}.items() >= now.items()
     assert beyond(known, known) == {}
 
 
 @given(knowledge_bases, knowledge_bases, knowledge_bases)
-def test_two_who_change_the_same_lose_nothing(base: dict[str, Any], mine: dict[str, Any], theirs: dict[str, Any]) -> None:
+def test_two_who_change_the_same_lose_nothing(
+    base: dict[str, Any], mine: dict[str, Any], theirs: dict[str, Any]
+) -> None:
     before, one, other = statements_of(base), statements_of(mine), statements_of(theirs)
     both = merged(before, one, other)
     assert both.keys() >= beyond(one, before).keys()
@@ -116,7 +141,12 @@ def test_what_was_learned_is_replaced_and_what_was_added_stays() -> None:
     timeouts.append("my own way")
     base["general_patterns"]["TIMEOUT on qwen2.5:7b"]["note"] = "at night"
     base["mine"] = {"a": 1}
-    shown(base, learned_knowledge(learned(strategies={"TIMEOUT": [strategy("reboot"), strategy("pull again")]})))
+    shown(
+        base,
+        learned_knowledge(
+            learned(strategies={"TIMEOUT": [strategy("reboot"), strategy("pull again")]})
+        ),
+    )
     assert base["successful_strategies"] is strategies
     assert strategies["TIMEOUT"] is timeouts
     assert timeouts == ["reboot", "pull again", "my own way"]
@@ -130,7 +160,10 @@ def test_a_section_that_was_replaced_gets_back_what_was_learned() -> None:
     shown(base, learned_knowledge(SOME))
     base.update({"successful_strategies": {"NO_OUTPUT": ["restart"]}, "version": "2.0"})
     shown(base, learned_knowledge(SOME))
-    assert base["successful_strategies"] == {"NO_OUTPUT": ["restart"], "TIMEOUT": ["export TIMEOUT=60", "reboot"]}
+    assert base["successful_strategies"] == {
+        "NO_OUTPUT": ["restart"],
+        "TIMEOUT": ["export TIMEOUT=60", "reboot"],
+    }
     assert base["version"] == "2.0"
 
 
@@ -154,10 +187,12 @@ def test_what_is_appended_while_it_is_brought_up_to_date_stays() -> None:
     done.set()
     worker.join()
     shown(base, learned_knowledge(learned()))
-    assert [item for item in base["successful_strategies"]["TIMEOUT"] if item.startswith("mine")] == wanted
+    assert [
+        item for item in base["successful_strategies"]["TIMEOUT"] if item.startswith("mine")
+    ] == wanted
 
 
-# --- keeping ------------------------------------------------------------------------------------------------------------
+# --- keeping ---
 
 
 class World:
@@ -212,7 +247,9 @@ def test_what_is_saved_comes_back_and_is_one_sources_word(world: World) -> None:
     keeper.save()
     (record,) = world.records()
     assert record.origin == "fix history"
-    assert record.data == {"knowledge_base": {"successful_strategies": {"NO_OUTPUT": ["restart ollama"]}}}
+    assert record.data == {
+        "knowledge_base": {"successful_strategies": {"NO_OUTPUT": ["restart ollama"]}}
+    }
     assert record.metadata.validation.status == "hypothesis"
     assert record.metadata.source.author == AUTHOR
     written = json.loads(world.file.read_text())
@@ -264,7 +301,10 @@ def test_many_threads_save_what_they_add(world: World) -> None:
             keeper.knowledge["failure_patterns"].setdefault(name, []).append(f"{name} {number}")
             keeper.save()
 
-    workers = [threading.Thread(target=work, args=(keeper, f"T{n}")) for n, keeper in enumerate([*keepers, keepers[0]])]
+    workers = [
+        threading.Thread(target=work, args=(keeper, f"T{n}"))
+        for n, keeper in enumerate([*keepers, keepers[0]])
+    ]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -283,11 +323,18 @@ def test_knowledge_bases_of_others_are_shown_and_stay_theirs(world: World) -> No
     )
     world.memory.take_in([theirs])
     keeper = world.open()
-    assert keeper.knowledge["successful_strategies"]["TIMEOUT"] == ["of another team", "export TIMEOUT=60", "reboot"]
+    assert keeper.knowledge["successful_strategies"]["TIMEOUT"] == [
+        "of another team",
+        "export TIMEOUT=60",
+        "reboot",
+    ]
     keeper.save()
     assert [record.metadata.source.author for record in world.records()] == ["another team"]
     world.memory.rollback("another team")
-    assert world.open().knowledge["successful_strategies"]["TIMEOUT"] == ["export TIMEOUT=60", "reboot"]
+    assert world.open().knowledge["successful_strategies"]["TIMEOUT"] == [
+        "export TIMEOUT=60",
+        "reboot",
+    ]
 
 
 def edited(world: World, change: Callable[[dict[str, Any]], object]) -> None:
@@ -305,7 +352,9 @@ def test_what_people_edit_in_the_file_is_taken_in(world: World) -> None:
     world.learned = learned(failures={"TIMEOUT": [strategy("wait", 4)]})
     again = world.open()
     assert again.knowledge["successful_strategies"] == {"B": ["stays", "by hand"]}
-    assert again.knowledge["failure_patterns"] == {"TIMEOUT": ["wait (tried 4 times, never verified to work)"]}
+    assert again.knowledge["failure_patterns"] == {
+        "TIMEOUT": ["wait (tried 4 times, never verified to work)"]
+    }
     (record,) = world.records()
     assert record.data["knowledge_base"] == {"successful_strategies": {"B": ["stays", "by hand"]}}
     count = world.memory.stats().adopted
@@ -334,7 +383,9 @@ def test_a_file_of_the_original_is_taken_in(world: World) -> None:
     }
     world.file.write_text(json.dumps(original))
     assert world.open().knowledge["model_specific_tips"]["llama3"] == ["needs a short prompt"]
-    assert world.records()[0].data["knowledge_base"] == {"model_specific_tips": {"llama3": ["needs a short prompt"]}}
+    assert world.records()[0].data["knowledge_base"] == {
+        "model_specific_tips": {"llama3": ["needs a short prompt"]}
+    }
 
 
 def test_a_file_that_is_no_knowledge_base_is_never_overwritten(world: World) -> None:
@@ -361,16 +412,24 @@ def test_an_edit_that_cannot_be_kept_is_named_and_left(world: World) -> None:
 
 
 def test_a_list_instead_of_lists_is_of_any_issue_type(world: World) -> None:
-    world.file.write_text(json.dumps({"failure_patterns": ["never wait"], "general_patterns": ["it is the prompt"]}))
+    world.file.write_text(
+        json.dumps({"failure_patterns": ["never wait"], "general_patterns": ["it is the prompt"]})
+    )
     knowledge = world.open().knowledge
-    assert knowledge["failure_patterns"] == {"TIMEOUT": ["wait (tried 3 times, never verified to work)"], "any": ["never wait"]}
+    assert knowledge["failure_patterns"] == {
+        "TIMEOUT": ["wait (tried 3 times, never verified to work)"],
+        "any": ["never wait"],
+    }
     assert knowledge["general_patterns"]["any"] == ["it is the prompt"]
 
 
 def broken(number: int) -> tuple[str, Callable[[KnowledgeBase], object]]:
     ways: list[tuple[str, Callable[[KnowledgeBase], object]]] = [
         ("successful_strategies", lambda base: base.update(successful_strategies="text")),
-        ("successful_strategies.X", lambda base: base["successful_strategies"].update(X=[object()])),
+        (
+            "successful_strategies.X",
+            lambda base: base["successful_strategies"].update(X=[object()]),
+        ),
         ("mine", lambda base: base.update(mine=float("nan"))),
         ("failure_patterns.7", lambda base: base["failure_patterns"].update({7: ["seven"]})),
         ("knowledge_base", lambda base: base.update(mine=["x" * 1_000] * 3_000)),

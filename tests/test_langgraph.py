@@ -1,4 +1,6 @@
-"""A memory as the store of a LangGraph graph: what LangGraph's own store does, what is kept of it, and what comes on top."""
+"""A memory as the store of a LangGraph graph: what LangGraph's own store does, what is kept of it,
+and what comes on top.
+"""
 
 from __future__ import annotations
 
@@ -58,8 +60,12 @@ def keys(found: list[SearchItem]) -> list[str]:
     return [item.key for item in found]
 
 
-def answering(store: HardwonStore, query: str, prefix: tuple[str, ...] = (), **narrowed: Any) -> list[str]:
-    return [item.key for item in store.search(prefix, query=query, **narrowed) if item.score is not None]
+def answering(
+    store: HardwonStore, query: str, prefix: tuple[str, ...] = (), **narrowed: Any
+) -> list[str]:
+    return [
+        item.key for item in store.search(prefix, query=query, **narrowed) if item.score is not None
+    ]
 
 
 # --- what every store does ---
@@ -69,10 +75,18 @@ def answering(store: HardwonStore, query: str, prefix: tuple[str, ...] = (), **n
 def test_an_item_is_put_read_changed_and_deleted(store: HardwonStore) -> None:
     namespace = ("users", "ann")
     assert store.get(namespace, "food") is None
-    store.put(namespace, "food", {"likes": ["pizza", "rice"], "n": 3, "deep": {"a": None, "b": True, "c": 0.5}})
+    store.put(
+        namespace,
+        "food",
+        {"likes": ["pizza", "rice"], "n": 3, "deep": {"a": None, "b": True, "c": 0.5}},
+    )
     first = store.get(namespace, "food")
     assert type(first) is Item
-    assert first.value == {"likes": ["pizza", "rice"], "n": 3, "deep": {"a": None, "b": True, "c": 0.5}}
+    assert first.value == {
+        "likes": ["pizza", "rice"],
+        "n": 3,
+        "deep": {"a": None, "b": True, "c": 0.5},
+    }
     assert (first.namespace, first.key, first.created_at) == (namespace, "food", first.updated_at)
     store.put(namespace, "food", {"likes": []})
     second = store.get(namespace, "food")
@@ -102,7 +116,15 @@ def test_the_questions_of_a_batch_come_before_its_puts(store: HardwonStore) -> N
             GetOp(("a",), "2"),
         ]
     )
-    assert [type(answer) for answer in answers] == [type(None), Item, type(None), type(None), list, list, type(None)]
+    assert [type(answer) for answer in answers] == [
+        type(None),
+        Item,
+        type(None),
+        type(None),
+        list,
+        list,
+        type(None),
+    ]
     assert answers[1].value == {"v": 1}  # type: ignore[union-attr]
     assert answers[5] == [("a",)]
     assert [item.value for item in store.search(())] == [{"v": 4}, {"v": 3}]
@@ -122,7 +144,12 @@ def test_a_batch_is_kept_whole_or_not_at_all(store: HardwonStore) -> None:
 @BOTH
 def test_a_search_is_narrowed_by_namespace_and_filter(store: HardwonStore) -> None:
     for number in range(6):
-        value = {"n": number, "kind": "odd" if number % 2 else "even", "at": {"x": number, "y": 1}, "tags": ["t", number]}
+        value = {
+            "n": number,
+            "kind": "odd" if number % 2 else "even",
+            "at": {"x": number, "y": 1},
+            "tags": ["t", number],
+        }
         store.put(("docs", "a" if number < 3 else "b"), f"k{number}", value)
     store.put(("docsother",), "k9", {"n": 9})
 
@@ -167,8 +194,14 @@ def random_operations(seed: int) -> Iterator[Callable[[Any], object]]:
 
     for number in range(60):
         place, key = namespace(), f"k{chance.randint(0, 3)}"
-        value = {"n": chance.randint(0, 3), "text": chance.choice(("red", "blue")), "number": number}
-        condition = chance.choice(({}, {"n": chance.randint(0, 3)}, {"n": {"$gt": 1}}, {"text": "red", "n": {"$ne": 2}}))
+        value = {
+            "n": chance.randint(0, 3),
+            "text": chance.choice(("red", "blue")),
+            "number": number,
+        }
+        condition = chance.choice(
+            ({}, {"n": chance.randint(0, 3)}, {"n": {"$gt": 1}}, {"text": "red", "n": {"$ne": 2}})
+        )
         shape = tuple(chance.choice((*labels, "*")) for _ in range(chance.randint(1, 2)))
         deep = chance.choice((None, 1, 2))
         yield chance.choice(
@@ -178,10 +211,13 @@ def random_operations(seed: int) -> Iterator[Callable[[Any], object]]:
                 lambda store, p=place, k=key: store.delete(p, k),
                 lambda store, p=place, k=key: (found := store.get(p, k)) and found.value,
                 lambda store, p=place[:1], c=condition: sorted(
-                    (item.namespace, item.key, str(item.value)) for item in store.search(p, filter=c, limit=1_000)
+                    (item.namespace, item.key, str(item.value))
+                    for item in store.search(p, filter=c, limit=1_000)
                 ),
                 lambda store, s=shape, d=deep: store.list_namespaces(prefix=s, max_depth=d),
-                lambda store, s=shape, d=deep: store.list_namespaces(suffix=s, max_depth=d, limit=2, offset=1),
+                lambda store, s=shape, d=deep: store.list_namespaces(
+                    suffix=s, max_depth=d, limit=2, offset=1
+                ),
             )
         )
 
@@ -191,20 +227,31 @@ def test_it_answers_as_langgraphs_own_store_does(store: HardwonStore, seed: int)
     theirs = InMemoryStore()
     for number, operation in enumerate(random_operations(seed)):
         expected = operation(theirs)
-        for empty in [space for space, items in theirs._data.items() if not items]:  # theirs goes on listing them
+        # theirs goes on listing them
+        for empty in [space for space, items in theirs._data.items() if not items]:
             del theirs._data[empty]
         assert operation(store) == expected, f"seed {seed}, operation {number}"
 
 
 @BOTH
 def test_namespaces_are_listed(store: HardwonStore) -> None:
-    spaces = [("a", "b", "c"), ("a", "b", "d"), ("a", "e"), ("f", "b", "c"), ("a.".removesuffix("."), 'quote"d')]
+    spaces = [
+        ("a", "b", "c"),
+        ("a", "b", "d"),
+        ("a", "e"),
+        ("f", "b", "c"),
+        ("a.".removesuffix("."), 'quote"d'),
+    ]
     for space in spaces:
         store.put(space, "k", {"v": 1})
         store.put(space, "k", {"v": 2})
     assert store.list_namespaces() == sorted(spaces)
     assert store.list_namespaces(prefix=("a", "*", "c")) == [("a", "b", "c")]
-    assert store.list_namespaces(suffix=("b", "*")) == [("a", "b", "c"), ("a", "b", "d"), ("f", "b", "c")]
+    assert store.list_namespaces(suffix=("b", "*")) == [
+        ("a", "b", "c"),
+        ("a", "b", "d"),
+        ("f", "b", "c"),
+    ]
     assert store.list_namespaces(prefix=("a",), suffix=("c",)) == [("a", "b", "c")]
     assert store.list_namespaces(max_depth=1) == [("a",), ("f",)]
     assert store.list_namespaces(max_depth=2, limit=2, offset=1) == [("a", "e"), ("a", 'quote"d')]
@@ -213,7 +260,9 @@ def test_namespaces_are_listed(store: HardwonStore) -> None:
 
 
 @pytest.mark.parametrize("namespace", [(), ("",), ("a.b",), ("a\0b",), (1,)], ids=str)
-def test_wrong_namespaces_are_refused_also_past_the_methods(store: HardwonStore, namespace: tuple[str, ...]) -> None:
+def test_wrong_namespaces_are_refused_also_past_the_methods(
+    store: HardwonStore, namespace: tuple[str, ...]
+) -> None:
     with pytest.raises(InvalidNamespaceError):
         store.put(namespace, "k", {"v": 1})
     with pytest.raises(InvalidNamespaceError):
@@ -250,7 +299,9 @@ def test_nothing_expires_and_a_ttl_is_refused(store: HardwonStore) -> None:
     ],
     ids=lambda each: str(each)[:20],
 )
-def test_what_cannot_be_kept_is_refused_with_a_reason(store: HardwonStore, key: str, value: Any) -> None:
+def test_what_cannot_be_kept_is_refused_with_a_reason(
+    store: HardwonStore, key: str, value: Any
+) -> None:
     with pytest.raises(InvalidInputError) as refused:
         store.put(("a",), key, value)
     assert "ghp_" not in str(refused.value)
@@ -258,20 +309,34 @@ def test_what_cannot_be_kept_is_refused_with_a_reason(store: HardwonStore, key: 
 
 
 @given(
-    key=st.text(st.characters(exclude_categories=("C", "Zl", "Zp")), min_size=1, max_size=40).filter(str.strip),
-    label=st.text(st.characters(exclude_categories=("C", "Zl", "Zp"), exclude_characters="."), min_size=1, max_size=20),
+    key=st.text(
+        st.characters(exclude_categories=("C", "Zl", "Zp")), min_size=1, max_size=40
+    ).filter(str.strip),
+    label=st.text(
+        st.characters(exclude_categories=("C", "Zl", "Zp"), exclude_characters="."),
+        min_size=1,
+        max_size=20,
+    ),
     value=st.dictionaries(
         st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=5),
         st.recursive(
-            st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False),
-            lambda below: st.lists(below, max_size=3) | st.dictionaries(st.sampled_from("abc"), below, max_size=3),
+            st.none()
+            | st.booleans()
+            | st.integers(-(2**60), 2**60)
+            | st.floats(allow_nan=False, allow_infinity=False),
+            lambda below: (
+                st.lists(below, max_size=3)
+                | st.dictionaries(st.sampled_from("abc"), below, max_size=3)
+            ),
             max_leaves=8,
         ),
         max_size=4,
     ),
 )
 @settings(max_examples=examples(80))
-def test_what_is_put_comes_back(memory: Memory, key: str, label: str, value: dict[str, Any]) -> None:
+def test_what_is_put_comes_back(
+    memory: Memory, key: str, label: str, value: dict[str, Any]
+) -> None:
     store = HardwonStore(memory)
     store.put((label, "x"), key, value)
     found = store.get((label, "x"), key)
@@ -290,14 +355,24 @@ def test_a_query_finds_the_items_that_answer_it(store: HardwonStore) -> None:
     store.put(("u", "ann"), "pet", {"text": "Ann has a dog called Rex", "kind": "pet"})
     store.put(("u", "bob"), "pet", {"text": "Bob has a dog as well", "kind": "pet"})
     store.put(("u", "bob"), "secret", {"text": "Bob hides a dog biscuit"}, index=False)
-    store.put(("u", "bob"), "part", {"title": "about a parrot", "body": "and a dog"}, index=["title"])
+    store.put(
+        ("u", "bob"), "part", {"title": "about a parrot", "body": "and a dog"}, index=["title"]
+    )
     found = store.search(("u",), query="what is the dog called?")
-    assert [item.value.get("text") for item in found[:2]] == ["Ann has a dog called Rex", "Bob has a dog as well"]
+    assert [item.value.get("text") for item in found[:2]] == [
+        "Ann has a dog called Rex",
+        "Bob has a dog as well",
+    ]
     assert found[0].score is not None
     assert found[1].score is not None
     assert found[0].score > found[1].score > 0
-    # As in LangGraph's own stores, a query puts in order: what does not answer it comes last, and has no score.
-    assert [(item.key, item.score) for item in found[2:]] == [("part", None), ("secret", None), ("food", None)]
+    # As in LangGraph's own stores, a query puts in order: what does not answer it comes last, and
+    # has no score.
+    assert [(item.key, item.score) for item in found[2:]] == [
+        ("part", None),
+        ("secret", None),
+        ("food", None),
+    ]
     assert answering(store, "peanuts", ("u", "ann")) == ["food"]
     assert answering(store, "dog", ("u", "bob"), filter={"kind": "pet"}) == ["pet"]
     assert answering(store, "dog called", limit=1, offset=1) == ["pet"]
@@ -313,7 +388,11 @@ def test_a_query_finds_the_items_that_answer_it(store: HardwonStore) -> None:
 
 def test_the_fields_of_a_store_say_what_a_query_looks_at(memory: Memory) -> None:
     store = HardwonStore(memory, fields=["title", "parts[*].text"])
-    store.put(("d",), "1", {"title": "alpha", "body": "omega", "parts": [{"text": "beta"}, {"text": "gamma"}]})
+    store.put(
+        ("d",),
+        "1",
+        {"title": "alpha", "body": "omega", "parts": [{"text": "beta"}, {"text": "gamma"}]},
+    )
     assert answering(store, "gamma") == answering(store, "alpha") == ["1"]
     assert answering(store, "omega") == []
     store.put(("d",), "2", {"title": "delta", "body": "omega"}, index=["$"])
@@ -321,7 +400,10 @@ def test_the_fields_of_a_store_say_what_a_query_looks_at(memory: Memory) -> None
 
 
 def test_a_query_goes_past_items_that_the_filter_leaves_out(store: HardwonStore) -> None:
-    many = [PutOp(("d",), f"k{number}", {"text": "rain in spring", "n": number}) for number in range(150)]
+    many = [
+        PutOp(("d",), f"k{number}", {"text": "rain in spring", "n": number})
+        for number in range(150)
+    ]
     store.batch(many)
     assert keys(store.search((), query="spring rain", filter={"n": 7})) == ["k7"]
 
@@ -330,12 +412,17 @@ def test_a_query_goes_past_items_that_the_filter_leaves_out(store: HardwonStore)
 
 
 @BOTH
-def test_what_is_put_again_stays_in_the_log_and_what_is_deleted_does_not(store: HardwonStore) -> None:
+def test_what_is_put_again_stays_in_the_log_and_what_is_deleted_does_not(
+    store: HardwonStore,
+) -> None:
     memory = store.memory
     store.put(("a",), "k", {"text": "the harbour opens at six"})
     store.put(("a",), "k", {"text": "the harbour opens at seven"})
     new, old = memory.browse()
-    assert (new.metadata.validation.status, old.metadata.validation.status) == ("hypothesis", "archived")
+    assert (new.metadata.validation.status, old.metadata.validation.status) == (
+        "hypothesis",
+        "archived",
+    )
     assert memory.links(old.id).replaced_by == new.id
     assert [event.event.by for event in memory.audit(old.id) if event.event] == ["langgraph"]
     assert [hit.record.id for hit in memory.recall("when does the harbour open")] == [new.id]
@@ -366,7 +453,11 @@ def test_who_may_only_record_puts_and_reads_the_newest_and_does_not_delete(datab
     with Memory(database) as memory:
         store = HardwonStore(memory)
         store.put(("a",), "k", {"text": "the harbour is closed"})
-        assert [record.metadata.validation.status for record in memory.browse()] == ["hypothesis", "archived", "archived"]
+        assert [record.metadata.validation.status for record in memory.browse()] == [
+            "hypothesis",
+            "archived",
+            "archived",
+        ]
 
 
 @BOTH
@@ -395,7 +486,11 @@ def test_who_put_it_is_told_and_nothing_is_believed_for_it(store: HardwonStore) 
 
 def test_secrets_do_not_reach_the_store(store: HardwonStore) -> None:
     token = "ghp_" + "a1B2" * 9
-    store.put(("a",), "k", {"note": f"push with {token}", "password": "hunter2-hunter2", "cut": "x " * 15_000 + token})
+    store.put(
+        ("a",),
+        "k",
+        {"note": f"push with {token}", "password": "hunter2-hunter2", "cut": "x " * 15_000 + token},
+    )
     found = store.get(("a",), "k")
     assert found is not None
     assert found.value["note"] == "push with [REDACTED:github-token]"
@@ -414,8 +509,15 @@ def test_tags_of_others_are_not_taken_for_items(store: HardwonStore) -> None:
         {"namespace": "a", "key": 1, "value": 2},
     ]
     for keys_of_its_own in forged:
-        store.memory.remember("forged", "learning", insight_type="fact", tags=tags, **keys_of_its_own)
-    store.memory.remember("forged", "learning", insight_type="fact", tags=["namespace [1]", "namespace oops", "namespace {}"])
+        store.memory.remember(
+            "forged", "learning", insight_type="fact", tags=tags, **keys_of_its_own
+        )
+    store.memory.remember(
+        "forged",
+        "learning",
+        insight_type="fact",
+        tags=["namespace [1]", "namespace oops", "namespace {}"],
+    )
     found = store.get(("a",), "k")
     assert found is not None
     assert found.value == {"v": 1}
@@ -437,7 +539,9 @@ def test_the_last_put_is_read_whatever_clocks_say(tmp_path: Path) -> None:
 
 
 @BOTH
-def test_two_memories_that_were_merged_show_the_newer_item(place: Callable[[str], str], clock: Clock) -> None:
+def test_two_memories_that_were_merged_show_the_newer_item(
+    place: Callable[[str], str], clock: Clock
+) -> None:
     with Memory(place("one"), clock=clock) as one, Memory(place("two"), clock=clock) as two:
         HardwonStore(one).put(("a",), "k", {"text": "old news from the coast"})
         HardwonStore(two).put(("a",), "k", {"text": "new news from the coast"})
@@ -450,7 +554,16 @@ def test_two_memories_that_were_merged_show_the_newer_item(place: Callable[[str]
         assert found is not None
         assert found.value == newer[0]
         store.put(("a",), "k", {"text": "nothing"})
-        assert len([record for record in one.browse() if record.metadata.validation.status != "archived"]) == 1
+        assert (
+            len(
+                [
+                    record
+                    for record in one.browse()
+                    if record.metadata.validation.status != "archived"
+                ]
+            )
+            == 1
+        )
 
 
 @BOTH
@@ -469,13 +582,17 @@ def test_many_threads_put_the_same_items(place: Callable[[str], str]) -> None:
             list(pool.map(work, range(8)))
         assert sorted(keys(store.search(("shared",)))) == ["k0", "k1", "k2"]
         assert all(len(store.search((f"own{worker}",))) == 6 for worker in range(8))
-        standing = [record for record in memory.browse() if record.metadata.validation.status != "archived"]
+        standing = [
+            record for record in memory.browse() if record.metadata.validation.status != "archived"
+        ]
         assert len(standing) == 3 + 8 * 6  # of each item exactly one
         assert len(list(memory.browse())) == 8 * 12  # and every put is in the log
         assert wrong_with(memory) == []
 
 
-def test_an_item_does_not_go_stale_with_a_file_that_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_item_does_not_go_stale_with_a_file_that_it_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     (tmp_path / "app.py").write_text("1\n")
     monkeypatch.chdir(tmp_path)
@@ -520,7 +637,9 @@ def test_a_node_reaches_the_store_through_its_runtime(store: HardwonStore) -> No
 
     done = graph_of(store, node).invoke({"messages": [("user", "remember the milk")]})
     assert done["messages"][-1].content == "kept"
-    assert [item.value for item in store.search(("talk",), query="milk")] == [{"text": "remember the milk"}]
+    assert [item.value for item in store.search(("talk",), query="milk")] == [
+        {"text": "remember the milk"}
+    ]
 
 
 def test_an_asynchronous_graph_puts_from_many_runs_at_once(store: HardwonStore) -> None:
@@ -549,10 +668,20 @@ def test_an_asynchronous_graph_puts_from_many_runs_at_once(store: HardwonStore) 
 
 def test_what_was_learned_stands_before_the_question(memory: Memory) -> None:
     memory.remember("Deploying on Friday broke billing", "failure", "file_operation")
-    system, earlier, question = SystemMessage("You deploy."), AIMessage("Hello."), HumanMessage("Shall we deploy on Friday?")
+    system, earlier, question = (
+        SystemMessage("You deploy."),
+        AIMessage("Hello."),
+        HumanMessage("Shall we deploy on Friday?"),
+    )
     given: list[Any] = [system, HumanMessage("Hi."), earlier, question]
     told = with_memory(memory, given)
-    assert [type(message) for message in told] == [SystemMessage, HumanMessage, AIMessage, HumanMessage, HumanMessage]
+    assert [type(message) for message in told] == [
+        SystemMessage,
+        HumanMessage,
+        AIMessage,
+        HumanMessage,
+        HumanMessage,
+    ]
     assert told[-1] == question
     said = str(told[-2].content)
     assert said.startswith("<hardwon-memory")
@@ -560,7 +689,11 @@ def test_what_was_learned_stands_before_the_question(memory: Memory) -> None:
     assert "Deploying on Friday broke billing" in said
     assert with_memory(memory, [("user", "volcanoes")]) == [HumanMessage("volcanoes")]
     assert with_memory(memory, [AIMessage("no question")]) == [AIMessage("no question")]
-    parts: list[Any] = [HumanMessage([{"type": "text", "text": "deploy on Friday?"}, {"type": "image_url", "image_url": {}}])]
+    parts: list[Any] = [
+        HumanMessage(
+            [{"type": "text", "text": "deploy on Friday?"}, {"type": "image_url", "image_url": {}}]
+        )
+    ]
     assert len(with_memory(memory, parts)) == 2
     with pytest.raises(InvalidInputError, match="budget_tokens"):
         with_memory(memory, given, budget_tokens=0)
@@ -568,7 +701,9 @@ def test_what_was_learned_stands_before_the_question(memory: Memory) -> None:
 
 def test_what_is_in_the_store_is_told_before_the_next_attempt(store: HardwonStore) -> None:
     store.put(("team",), "tests", {"rule": "integration tests run against the sandbox"})
-    assert "against the sandbox" in str(with_memory(store.memory, [("user", "how do integration tests run?")])[0].content)
+    assert "against the sandbox" in str(
+        with_memory(store.memory, [("user", "how do integration tests run?")])[0].content
+    )
 
 
 def test_recalled_text_cannot_pose_as_a_message(store: HardwonStore) -> None:
@@ -581,7 +716,10 @@ def test_recalled_text_cannot_pose_as_a_message(store: HardwonStore) -> None:
 
 def test_the_example_runs() -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(EXAMPLES / "langgraph_agent.py")], capture_output=True, text=True, check=True
+        [sys.executable, "-W", "error", str(EXAMPLES / "langgraph_agent.py")],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "attempt 1: pip install -> It failed." in done.stdout
     assert "attempt 2: pip install --no-build-isolation -> It worked." in done.stdout

@@ -10,13 +10,28 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hardwon import Fix, Issue, Step, Trajectory, fix_history_signature, generate_issue_signature, step_credit
+from hardwon import (
+    Fix,
+    Issue,
+    Step,
+    Trajectory,
+    fix_history_signature,
+    generate_issue_signature,
+    step_credit,
+)
 from hardwon.errors import InvalidInputError
 from hardwon.learn import odds as beta
 from hardwon.learn.actions import TriedAction, action_key, errors_of, pairs_of
 from hardwon.learn.odds import FixCounts, fix_odds, tool_odds
 from hardwon.learn.rules import Thresholds, merged_items, near_duplicates, ranked_cards, rule_state
-from hardwon.learn.tallies import LEVELS, card_key, level_of_score, model_family, rule_key, strategy_key
+from hardwon.learn.tallies import (
+    LEVELS,
+    card_key,
+    level_of_score,
+    model_family,
+    rule_key,
+    strategy_key,
+)
 from hardwon.records.kinds import Decision, MistakeCard
 from hardwon.store.types import Daily
 from hardwon.text.words import canonical, key_of, say_the_same, words_of
@@ -28,7 +43,7 @@ ISSUE = {
     "actual_response": "x" * 60,
 }
 
-# --- signatures -------------------------------------------------------------------------------------------------
+# --- signatures ---
 
 
 def test_a_signature_survives_what_makes_no_difference() -> None:
@@ -62,7 +77,9 @@ def test_a_signature_tells_different_issues_apart(other: dict[str, Any]) -> None
 
 
 def test_missing_keys_and_no_keys_are_fine() -> None:
-    assert generate_issue_signature({}) == generate_issue_signature({"model": None, "test_prompt": ""})
+    assert generate_issue_signature({}) == generate_issue_signature(
+        {"model": None, "test_prompt": ""}
+    )
     assert generate_issue_signature({}) == generate_issue_signature(Issue())
     for wrong in ("TIMEOUT", 3, None, ["x"]):
         with pytest.raises(InvalidInputError, match="issue"):
@@ -71,13 +88,20 @@ def test_missing_keys_and_no_keys_are_fine() -> None:
 
 def test_separators_in_a_part_do_not_collide() -> None:
     one, other = {"issue_type": "A|b", "model": "c"}, {"issue_type": "A", "model": "b|c"}
-    assert fix_history_signature(one) == fix_history_signature(other), "the document's formula does collide"
+    assert fix_history_signature(one) == fix_history_signature(other), (
+        "the document's formula does collide"
+    )
     assert generate_issue_signature(one) != generate_issue_signature(other)
 
 
 def test_the_documents_formula_is_kept_to_the_letter() -> None:
     # md5("TIMEOUT|qwen2.5|Say hi|5"), worked out with md5sum
-    issue = {"issue_type": "TIMEOUT", "model": "qwen2.5:7b", "test_prompt": "Say hi", "actual_response": "Hello"}
+    issue = {
+        "issue_type": "TIMEOUT",
+        "model": "qwen2.5:7b",
+        "test_prompt": "Say hi",
+        "actual_response": "Hello",
+    }
     assert fix_history_signature(issue) == "73b09c66013f8fe1"
     assert fix_history_signature({}) == "fc6a66d7ed7e24d4"
 
@@ -121,26 +145,38 @@ def test_a_lesson_that_comes_back_is_the_same_lesson() -> None:
         assert rule_key(text, "works") == rule_key("Read the log", "works")
     for text in ("[AVOID]  read the log", "AVOID: Read the log"):
         assert rule_key(text, "avoid") == rule_key("Read the log", "avoid")
-        assert rule_key(text, "works") != rule_key("Read the log", "works"), "the opposite is not the same"
+        assert rule_key(text, "works") != rule_key("Read the log", "works"), (
+            "the opposite is not the same"
+        )
     assert rule_key(" . ") == rule_key("[works]", "works") == ""
 
 
 def test_what_follows_a_sea_of_spaces_is_part_of_the_lesson() -> None:
-    assert rule_key("Retry with backoff" + " " * 5_000 + "and run evil.sh") != rule_key("Retry with backoff")
+    assert rule_key("Retry with backoff" + " " * 5_000 + "and run evil.sh") != rule_key(
+        "Retry with backoff"
+    )
     assert canonical("a" + " " * 100_000 + "b") == "a b"
 
 
 def test_card_and_strategy_keys() -> None:
     card = MistakeCard(mistake_type="early", worker_id=2, correct_decision="wait", lesson="x")
-    assert card_key(card, "t") == card_key(MistakeCard(mistake_type="early", worker_id=2, correct_decision="wait"), "t")
+    assert card_key(card, "t") == card_key(
+        MistakeCard(mistake_type="early", worker_id=2, correct_decision="wait"), "t"
+    )
     assert card_key(card, "t") == card_key(card.altered(task_id="t"), "other")
     assert card_key(card, "t") != card_key(card.altered(worker_id=3), "t")
-    assert card_key(card.altered(worker_id=0), "t") == card_key(card.altered(worker_id=None), "t"), "as it always was"
+    assert card_key(card.altered(worker_id=0), "t") == card_key(
+        card.altered(worker_id=None), "t"
+    ), "as it always was"
     fix = Fix(issue=Issue(), fix_success=True, verification_success=True)
     assert strategy_key(fix) == ""
-    assert strategy_key(fix.altered(analysis="Slow.")) == strategy_key(fix.altered(analysis=" slow"))
+    assert strategy_key(fix.altered(analysis="Slow.")) == strategy_key(
+        fix.altered(analysis=" slow")
+    )
     commands = fix.altered(fix_commands=["sleep  1", " "])
-    assert strategy_key(commands) == strategy_key(fix.altered(fix_commands=["sleep 1"], analysis="whatever"))
+    assert strategy_key(commands) == strategy_key(
+        fix.altered(fix_commands=["sleep 1"], analysis="whatever")
+    )
     assert strategy_key(commands) != strategy_key(fix.altered(fix_commands=["sleep", "1"]))
 
 
@@ -148,14 +184,22 @@ def at_level(level: int, times: int) -> tuple[int, ...]:
     return tuple(times if each == level else 0 for each in range(LEVELS))
 
 
-# --- probabilities ----------------------------------------------------------------------------------------------
+# --- probabilities ---
 
 
 @pytest.mark.parametrize(
     ("a", "b", "x", "known"),
-    [(1, 1, 0.3, 0.3), (2, 2, 0.5, 0.5), (2, 3, 0.5, 0.6875), (5, 1, 0.5, 0.5**5), (1, 4, 0.25, 1 - 0.75**4)],
+    [
+        (1, 1, 0.3, 0.3),
+        (2, 2, 0.5, 0.5),
+        (2, 3, 0.5, 0.6875),
+        (5, 1, 0.5, 0.5**5),
+        (1, 4, 0.25, 1 - 0.75**4),
+    ],
 )
-def test_the_beta_distribution_where_it_is_known(a: float, b: float, x: float, known: float) -> None:
+def test_the_beta_distribution_where_it_is_known(
+    a: float, b: float, x: float, known: float
+) -> None:
     assert beta.cumulative(a, b, x) == pytest.approx(known, abs=1e-9)
 
 
@@ -171,14 +215,22 @@ def test_quantiles_undo_the_distribution(a: float, b: float, share: float) -> No
 @given(st.integers(1, 40), st.data(), st.floats(0.01, 0.99))
 def test_the_binomial_test_is_exact(trials: int, data: st.DataObject, chance: float) -> None:
     successes = data.draw(st.integers(0, trials))
-    summed = sum(math.comb(trials, k) * chance**k * (1 - chance) ** (trials - k) for k in range(successes, trials + 1))
+    summed = sum(
+        math.comb(trials, k) * chance**k * (1 - chance) ** (trials - k)
+        for k in range(successes, trials + 1)
+    )
     assert beta.at_least(successes, trials, chance) == pytest.approx(summed, abs=1e-9)
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 400), st.sampled_from([0, 1, 2]), st.integers(1, 50)), max_size=8), st.integers(0, 400)
+    st.lists(
+        st.tuples(st.integers(0, 400), st.sampled_from([0, 1, 2]), st.integers(1, 50)), max_size=8
+    ),
+    st.integers(0, 400),
 )
-def test_odds_are_probabilities_within_their_interval(rows: list[tuple[int, int, int]], today: int) -> None:
+def test_odds_are_probabilities_within_their_interval(
+    rows: list[tuple[int, int, int]], today: int
+) -> None:
     counts = [Daily("f", day, at_level(level, times)) for day, level, times in rows]
     named = [row._replace(item="T\nf") for row in counts]
     odds = fix_odds(FixCounts(counts, {"T": counts}, "T", named, named[:4], counts[:2]), "f", today)
@@ -212,11 +264,18 @@ def test_more_evidence_makes_the_interval_narrower() -> None:
     assert width(1000) < 0.05
 
 
-# --- rules ------------------------------------------------------------------------------------------------------
+# --- rules ---
 
 
 def test_levels_begin_at_the_thresholds() -> None:
-    assert [level_of_score(score) for score in (0, 0.4999, 0.5, 0.8499, 0.85, 1)] == [0, 9, 10, 16, 17, 19]
+    assert [level_of_score(score) for score in (0, 0.4999, 0.5, 0.8499, 0.85, 1)] == [
+        0,
+        9,
+        10,
+        16,
+        17,
+        19,
+    ]
 
 
 def episodes_at(**levels: int) -> list[int]:
@@ -231,7 +290,9 @@ def test_thresholds_follow_the_task() -> None:
     strong = Thresholds.of(episodes_at(level14=30, level17=20, level19=20))
     assert (strong.good_from, strong.bad_below) == (17, 15)
     always = Thresholds.of(episodes_at(level5=100))
-    assert (always.good_from, always.bad_below) == (17, 10), "no difference, nothing to learn from it"
+    assert (always.good_from, always.bad_below) == (17, 10), (
+        "no difference, nothing to learn from it"
+    )
     assert Thresholds.of([]).good_share == 0
 
 
@@ -255,18 +316,26 @@ def test_no_cards_no_turns() -> None:
     assert ranked_cards([], 0) == []
 
 
-# --- trajectories -----------------------------------------------------------------------------------------------
+# --- trajectories ---
 
 BOOM = "ValueError: invalid literal for int() with base 10: 'x'"
 
 
 def trajectory(*steps: tuple[str, str, float], final: float = 1.0) -> Trajectory:
-    made = [Step(action=action, observation=observation, reward=reward) for action, observation, reward in steps]
+    made = [
+        Step(action=action, observation=observation, reward=reward)
+        for action, observation, reward in steps
+    ]
     return Trajectory(task="t", steps=made, final_reward=final)
 
 
 def test_step_credit_stays_finite() -> None:
-    assert all(map(math.isfinite, step_credit(trajectory(("a", "", 1e308), ("b", "", 1e308), ("c", "", 1e308)))))
+    assert all(
+        map(
+            math.isfinite,
+            step_credit(trajectory(("a", "", 1e308), ("b", "", 1e308), ("c", "", 1e308))),
+        )
+    )
     with pytest.raises(InvalidInputError):
         step_credit(None)  # type: ignore[arg-type]
 
@@ -283,15 +352,21 @@ def pairs(made: Trajectory) -> dict[str, bool]:
 
 
 def test_diagnosis_and_solution() -> None:
-    made = trajectory(("run", BOOM, 0), ("restart", BOOM, 0), ("fix", "all good", 1.0), ("more", "fine", 1.0))
+    made = trajectory(
+        ("run", BOOM, 0), ("restart", BOOM, 0), ("fix", "all good", 1.0), ("more", "fine", 1.0)
+    )
     assert pairs(made) == {action_key("restart"): False, action_key("fix"): True}
     assert pairs_of(made)[1] == (TriedAction(errors_of(made.steps)[0], action_key("fix"), True), 2)
 
 
 def test_a_failure_teaches_what_did_not_help() -> None:
     made = trajectory(("run", BOOM, 0), ("restart", BOOM, 0), ("pray", "quiet", 0), final=0.0)
-    assert pairs(made) == {action_key("restart"): False}, "of what ended in silence nothing is known"
-    assert pairs(trajectory(("run", BOOM, 0), ("pray", "quiet", 0), final=1.0)) == {action_key("pray"): True}
+    assert pairs(made) == {action_key("restart"): False}, (
+        "of what ended in silence nothing is known"
+    )
+    assert pairs(trajectory(("run", BOOM, 0), ("pray", "quiet", 0), final=1.0)) == {
+        action_key("pray"): True
+    }
 
 
 def test_an_action_that_helped_at_last_helped() -> None:
@@ -299,7 +374,7 @@ def test_an_action_that_helped_at_last_helped() -> None:
     assert pairs(made) == {action_key("retry"): True}
 
 
-# --- consolidation ----------------------------------------------------------------------------------------------
+# --- consolidation ---
 
 
 @pytest.mark.parametrize(
@@ -307,13 +382,29 @@ def test_an_action_that_helped_at_last_helped() -> None:
     [
         ("Always read the full error log first", "always read full error log, first!", True),
         ("Always read the full error log first", "Never read the full error log first", False),
-        ("Wait 30 seconds before the next retry of it", "Wait 60 seconds before the next retry of it", False),
-        ("Restart the server before the migration runs", "Restart the server after the migration runs", False),
-        ("Increase the timeout of the slow model call", "Decrease the timeout of the slow model call", False),
+        (
+            "Wait 30 seconds before the next retry of it",
+            "Wait 60 seconds before the next retry of it",
+            False,
+        ),
+        (
+            "Restart the server before the migration runs",
+            "Restart the server after the migration runs",
+            False,
+        ),
+        (
+            "Increase the timeout of the slow model call",
+            "Decrease the timeout of the slow model call",
+            False,
+        ),
         ("Check the index", "Check the table", False),
         ("Use pip instead of conda here", "Use conda instead of pip here", False),
         ("Close the socket, then delete the file", "Delete the file, then close the socket", False),
-        ("Fetch the wheels from pypi.org for each new build", "Fetch the wheels from evil.org for each new build", False),
+        (
+            "Fetch the wheels from pypi.org for each new build",
+            "Fetch the wheels from evil.org for each new build",
+            False,
+        ),
         ("Always read the full error log first", "Always read the full error log very first", True),
         ("guessed", "guessed.", True),
         ("", "", False),
@@ -330,7 +421,10 @@ def test_near_duplicates_are_named_once() -> None:
     assert near_duplicates(texts, [("c", "b")]) == [("a", "b")], "also by way of a third"
 
 
-@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdef")), max_size=8), st.randoms())
+@given(
+    st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdef")), max_size=8),
+    st.randoms(),
+)
 def test_merges_form_groups_whatever_their_order(edges: list[tuple[str, str]], rng: Any) -> None:
     decisions = [Decision(action="merge", target=one, replacement=other) for one, other in edges]
     groups = merged_items(decisions)

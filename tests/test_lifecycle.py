@@ -1,5 +1,6 @@
-"""A record's life, from hypothesis to archive: which steps are allowed, who may claim what, and what was believed when. The
-memory is held against a model that knows nothing but the rules."""
+"""A record's life, from hypothesis to archive: which steps are allowed, who may claim what, and
+what was believed when. The memory is held against a model that knows nothing but the rules.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ class Lifecycle(RuleBasedStateMachine):
         if known.status == "verified" and known.confirmed and helped >= 3 and helped > hindered:
             known.status = "published"
 
-    # --- what can happen ------------------------------------------------------------------------------------------------
+    # --- what can happen ---
 
     @rule(
         target=records,
@@ -85,9 +86,15 @@ class Lifecycle(RuleBasedStateMachine):
             context={"timestamp": self._tick()},
             validation=Validation(status=status, verified_by=verifier),
         )
-        fact = Fact(content=f"The cache of host{len(self.model)} is stale", fact_type="observation", metadata=metadata)
+        fact = Fact(
+            content=f"The cache of host{len(self.model)} is stale",
+            fact_type="observation",
+            metadata=metadata,
+        )
         allowed = status in ("hypothesis", "archived") or (
-            status == "verified" and verifier is not None and MAY_CLAIM_VERIFIED.get(source) == verifier
+            status == "verified"
+            and verifier is not None
+            and MAY_CLAIM_VERIFIED.get(source) == verifier
         )
         if not allowed:
             with pytest.raises(InvalidInputError, match=r"metadata\.validation\.status"):
@@ -128,7 +135,11 @@ class Lifecycle(RuleBasedStateMachine):
             known.hindered += not helped
         self._publish_if_due(record)
 
-    @rule(record=records, reward=st.sampled_from([0.0, 1.0]), by=st.sampled_from(["ann", "bob", "eve"]))
+    @rule(
+        record=records,
+        reward=st.sampled_from([0.0, 1.0]),
+        by=st.sampled_from(["ann", "bob", "eve"]),
+    )
     def attempt(self, record: str, reward: float, by: str) -> None:
         """An attempt that says what it recalled is a vote for it."""
         self.memory.record_trajectory("t", [], reward, recalled=[record], author=by)
@@ -165,10 +176,14 @@ class Lifecycle(RuleBasedStateMachine):
         then = {record: self.memory.get(record, as_of=when) for record in self.model}
         for record, found in then.items():
             assert (found.metadata.validation.status if found else None) == statuses.get(record)
-        believed = {record for record in self.model if statuses.get(record, "archived") != "archived"}
-        assert {hit.record.id for hit in self.memory.recall("stale cache", 100, as_of=when, kind="fact")} == believed
+        believed = {
+            record for record in self.model if statuses.get(record, "archived") != "archived"
+        }
+        assert {
+            hit.record.id for hit in self.memory.recall("stale cache", 100, as_of=when, kind="fact")
+        } == believed
 
-    # --- what always holds ----------------------------------------------------------------------------------------------
+    # --- what always holds ---
 
     @invariant()
     def statuses_are_what_the_rules_say(self) -> None:
@@ -184,7 +199,9 @@ class Lifecycle(RuleBasedStateMachine):
     @invariant()
     def recall_gives_what_is_not_archived(self) -> None:
         alive = {record for record, known in self.model.items() if known.status != "archived"}
-        assert {hit.record.id for hit in self.memory.recall("stale cache", 100, kind="fact")} == alive
+        assert {
+            hit.record.id for hit in self.memory.recall("stale cache", 100, kind="fact")
+        } == alive
 
 
 class LifecycleInPostgres(Lifecycle):
@@ -192,12 +209,14 @@ class LifecycleInPostgres(Lifecycle):
 
 
 TestLifecycleInPostgres = LifecycleInPostgres.TestCase
-TestLifecycleInPostgres.settings = settings(max_examples=examples(10), stateful_step_count=30, deadline=None)
+TestLifecycleInPostgres.settings = settings(
+    max_examples=examples(10), stateful_step_count=30, deadline=None
+)
 TestLifecycle = Lifecycle.TestCase
 TestLifecycle.settings = settings(max_examples=examples(40), stateful_step_count=30, deadline=None)
 
 
-# --- one by one -----------------------------------------------------------------------------------------------------------
+# --- one by one ---
 
 
 def test_proving_itself() -> None:
@@ -262,7 +281,10 @@ def test_a_published_record_says_why(place: Places) -> None:
 
 def test_a_rule_is_believed_as_far_as_its_least_believed_episode(place: Places) -> None:
     with Memory(place("brain")) as memory:
-        first, second = (memory.record_episode("t", 0.9, successes=["Read the log"], author=who) for who in ("ann", "bob"))
+        first, second = (
+            memory.record_episode("t", 0.9, successes=["Read the log"], author=who)
+            for who in ("ann", "bob")
+        )
         assert [each.trust for each in memory.rules("t")] == ["hypothesis"]
         memory.verify(first.id, "test_runner")
         assert [each.trust for each in memory.rules("t")] == ["hypothesis"]
@@ -275,12 +297,19 @@ def test_a_rule_is_believed_as_far_as_its_least_believed_episode(place: Places) 
 
 def test_contradictions_and_replacements_are_linked(place: Places) -> None:
     with Memory(place("brain")) as memory:
-        old, new = memory.record_fact("Port 80 is open.", "observation"), memory.record_fact("Port 80 is shut.", "observation")
+        old, new = (
+            memory.record_fact("Port 80 is open.", "observation"),
+            memory.record_fact("Port 80 is shut.", "observation"),
+        )
         memory.supersede(old.id, new.id, "measured again")
         assert memory.links(old.id).replaced_by == new.id
         assert memory.links(new.id).replaces == (old.id,)
-        good = memory.record_episode("t", 0.9, successes=["x"], trajectory_summary="restart the worker pool of the queue")
-        bad = memory.record_episode("t", 0.1, mistakes=["x"], trajectory_summary="restart the worker pool of the queue")
+        good = memory.record_episode(
+            "t", 0.9, successes=["x"], trajectory_summary="restart the worker pool of the queue"
+        )
+        bad = memory.record_episode(
+            "t", 0.1, mistakes=["x"], trajectory_summary="restart the worker pool of the queue"
+        )
         found = [each for each in memory.consolidate().contradictions if isinstance(each, Decision)]
         for decision in found:
             assert set(decision.evidence) == {good.id, bad.id}
@@ -309,7 +338,9 @@ def test_a_source_that_was_rolled_back_later_was_believed_then(place: Places) ->
         decision = memory.rollback("eve")
         during = next(moments)
         memory.undo(decision.id)
-        assert [len(memory.recall("redis", as_of=when)) for when in (before, during, next(moments))] == [1, 0, 1]
+        assert [
+            len(memory.recall("redis", as_of=when)) for when in (before, during, next(moments))
+        ] == [1, 0, 1]
 
 
 @pytest.mark.parametrize("when", ["yesterday", "2026-01-01T00:00:00", 1.5, object()])

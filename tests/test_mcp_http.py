@@ -1,4 +1,6 @@
-"""The MCP server over HTTP: the SDK's own client through a real uvicorn, and everybody who is not let in."""
+"""The MCP server over HTTP: the SDK's own client through a real uvicorn, and everybody who is not
+let in.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,25 @@ from hardwon.surfaces.mcp.http import CALLER, LOOPBACK, http_app, lifespan
 from hardwon.surfaces.mcp.tools import TOOLS
 from hardwon.surfaces.mcp.views import SCHEME
 from hardwon.trust.access import SCOPES, Caller, Scope, includes
-from mcp_calls import MODES, call_every_tool, example_of, fill, read_everything, refused, run, text_of
+from mcp_calls import (
+    MODES,
+    call_every_tool,
+    example_of,
+    fill,
+    read_everything,
+    refused,
+    run,
+    text_of,
+)
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-ARGUMENTS = {"content": "KeyError id", "outcome": "failure", "tool": "code_interpreter", "error_type": "runtime"}
+ARGUMENTS = {
+    "content": "KeyError id",
+    "outcome": "failure",
+    "tool": "code_interpreter",
+    "error_type": "runtime",
+}
 
 
 @dataclass
@@ -46,11 +62,15 @@ class Served:
     clock: Clock
     record_id: str
 
-    def token(self, scope: Scope = "write", projects: list[str] | None = None, name: str = "tester") -> str:
+    def token(
+        self, scope: Scope = "write", projects: list[str] | None = None, name: str = "tester"
+    ) -> str:
         return self.memory.tokens.create(name, scope, projects, days=1).secret
 
     @asynccontextmanager
-    async def client(self, token: str, mode: str = MODES[1], **headers: Any) -> AsyncIterator[Client]:
+    async def client(
+        self, token: str, mode: str = MODES[1], **headers: Any
+    ) -> AsyncIterator[Client]:
         given: dict[str, Any] = {"Authorization": f"Bearer {token}", **headers}
         async with (
             httpx2.AsyncClient(headers=given) as http,
@@ -58,11 +78,15 @@ class Served:
         ):
             yield client
 
-    def post(self, token: str | None = None, body: Any = PING, method: str = "POST", **headers: str) -> httpx.Response:
+    def post(
+        self, token: str | None = None, body: Any = PING, method: str = "POST", **headers: str
+    ) -> httpx.Response:
         known = {"Authorization": f"Bearer {token}"} if token is not None else {}
         content = body if isinstance(body, bytes) else json.dumps(body)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return httpx.request(method, self.url, content=content, headers={**HEADERS, **known, **named}, timeout=120)
+        return httpx.request(
+            method, self.url, content=content, headers={**HEADERS, **known, **named}, timeout=120
+        )
 
 
 class _Server(uvicorn.Server):
@@ -77,8 +101,16 @@ def served(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Served]:
     fill(brain, "other")
     options = getattr(request, "param", {})
     with Memory(brain, clock=clock, checkout=False) as memory:
-        gate = Gate(lambda project: Memory(brain, project, checkout=False), memory.tokens, **options)
-        app = http_app(gate, "default", btb=True, hosts=(*LOOPBACK, "memory.example"), origins=("https://tools.example",))
+        gate = Gate(
+            lambda project: Memory(brain, project, checkout=False), memory.tokens, **options
+        )
+        app = http_app(
+            gate,
+            "default",
+            btb=True,
+            hosts=(*LOOPBACK, "memory.example"),
+            origins=("https://tools.example",),
+        )
         site = Starlette(routes=[Route("/mcp", app)], lifespan=lambda _: lifespan(app))
         server = _Server(uvicorn.Config(site, port=0, log_level="error", ws="none"))
         thread = threading.Thread(target=server.run)
@@ -94,7 +126,7 @@ def served(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Served]:
             gate.close()
 
 
-# --- whoever is let in ------------------------------------------------------------------------------------------------
+# --- whoever is let in ---
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -108,7 +140,9 @@ def test_every_tool_resource_and_prompt_answers(served: Served, mode: str) -> No
             found = await read_everything(client, served.record_id)
             assert found[f"{SCHEME}health"]["author"] == "tester"
             for name, tool in BTB_TOOLS.items():
-                assert not (await client.call_tool(name, example_of(tool.takes, served.record_id))).is_error
+                assert not (
+                    await client.call_tool(name, example_of(tool.takes, served.record_id))
+                ).is_error
 
     run(work)
 
@@ -126,10 +160,14 @@ async def call_every_tool_of_ours(client: Client, record_id: str) -> Any:
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-def test_each_scope_reaches_the_tools_that_are_declared_for_it(served: Served, scope: Scope) -> None:
+def test_each_scope_reaches_the_tools_that_are_declared_for_it(
+    served: Served, scope: Scope
+) -> None:
     async def work() -> None:
         async with served.client(served.token(scope), MODES[0]) as client:
-            allowed = {name for name, tool in TOOLS.items() if includes(scope, tool.operation.scope)}
+            allowed = {
+                name for name, tool in TOOLS.items() if includes(scope, tool.operation.scope)
+            }
             allowed |= {name for name, tool in BTB_TOOLS.items() if includes(scope, tool.scope)}
             assert {tool.name for tool in (await client.list_tools()).tools} == allowed
             for name in (*TOOLS, *BTB_TOOLS):
@@ -149,14 +187,19 @@ def test_each_scope_reaches_the_tools_that_are_declared_for_it(served: Served, s
 def test_what_is_written_is_the_tokens_own_and_in_its_project(served: Served) -> None:
     async def work(token: str, **headers: Any) -> Any:
         async with served.client(token, **headers) as client:
-            return (await client.call_tool("remember", dict(ARGUMENTS))).structured_content["metadata"]
+            return (await client.call_tool("remember", dict(ARGUMENTS))).structured_content[
+                "metadata"
+            ]
 
     async def all_of_them() -> list[Any]:
         return [
             await work(served.token(name="alice")),
             await work(served.token(name="bob", projects=["other"])),
             await work(served.token(name="carol"), **{"Hardwon-Project": "größe".encode()}),
-            await work(served.token(name="dave", projects=["other", "third"]), **{"Hardwon-Project": "third"}),
+            await work(
+                served.token(name="dave", projects=["other", "third"]),
+                **{"Hardwon-Project": "third"},
+            ),
         ]
 
     said = [(each["source"]["author"], each["project_id"]) for each in run(all_of_them)]
@@ -169,7 +212,9 @@ def test_several_tokens_ask_at_once_and_stay_apart(served: Served) -> None:
     async def write(name: str) -> None:
         async with served.client(tokens[name]) as client:
             for number in range(8):
-                answer = await client.call_tool("remember", {**ARGUMENTS, "content": f"{name} {number}"})
+                answer = await client.call_tool(
+                    "remember", {**ARGUMENTS, "content": f"{name} {number}"}
+                )
                 assert answer.structured_content["metadata"]["source"]["author"] == name
 
     async def work() -> None:
@@ -182,16 +227,26 @@ def test_several_tokens_ask_at_once_and_stay_apart(served: Served) -> None:
     assert {name: found[name] for name in tokens} == dict.fromkeys(tokens, 8)
 
 
-# --- whoever is not ---------------------------------------------------------------------------------------------------
+# --- whoever is not ---
 
 
 def test_nobody_is_let_in_without_a_token_that_is_valid(served: Served) -> None:
     revoked, expired, good = served.token(name="gone"), served.token(name="old"), served.token()
     served.memory.tokens.revoke("gone")
-    for token in (None, "-", "x", good[:-1] + ("A" if good[-1] != "A" else "B"), revoked, "hwt_" + "0" * 12 + "_" + "A" * 43):
+    for token in (
+        None,
+        "-",
+        "x",
+        good[:-1] + ("A" if good[-1] != "A" else "B"),
+        revoked,
+        "hwt_" + "0" * 12 + "_" + "A" * 43,
+    ):
         for method in ("POST", "GET", "DELETE", "PUT"):
             answer = served.post(token, method=method)
-            assert (answer.status_code, answer.headers["www-authenticate"]) == (401, 'Bearer realm="hardwon"')
+            assert (answer.status_code, answer.headers["www-authenticate"]) == (
+                401,
+                'Bearer realm="hardwon"',
+            )
             assert answer.headers["content-type"] == "application/problem+json"
             assert answer.json()["status"] == 401
             assert not token or len(token) < 5 or token not in answer.text
@@ -202,8 +257,14 @@ def test_nobody_is_let_in_without_a_token_that_is_valid(served: Served) -> None:
 
 
 def test_no_session_is_handed_out_that_another_token_could_take_over(served: Served) -> None:
-    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-    opened = served.post(served.token(), {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+    params = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "x", "version": "1"},
+    }
+    opened = served.post(
+        served.token(), {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    )
     assert opened.status_code == 200
     assert "mcp-session-id" not in opened.headers
     answer = served.post(None, mcp_session_id="0" * 32)
@@ -216,12 +277,24 @@ def test_no_session_is_handed_out_that_another_token_could_take_over(served: Ser
 def test_other_hosts_and_pages_of_other_places_are_refused(served: Served) -> None:
     token = served.token()
     port = served.url.split(":")[2].split("/")[0]
-    for host in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example", "localhost.evil.example:80", ""):
+    for host in (
+        "evil.example",
+        f"evil.example:{port}",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example:80",
+        "",
+    ):
         assert served.post(token, Host=host).status_code in (400, 421), host
         assert served.post(None, Host=host).status_code in (400, 421), host
-    for origin in ("http://evil.example", "null", f"http://evil.example:{port}", "http://localhost.evil.example"):
+    for origin in (
+        "http://evil.example",
+        "null",
+        f"http://evil.example:{port}",
+        "http://localhost.evil.example",
+    ):
         assert served.post(token, Origin=origin).status_code == 403, origin
-    for origin in ("http://localhost:1", "http://127.0.0.1", f"https://[::1]:{port}"):  # ours, but other pages of it
+    # ours, but other pages of it
+    for origin in ("http://localhost:1", "http://127.0.0.1", f"https://[::1]:{port}"):
         assert served.post(token, Origin=origin).status_code == 403, origin
     assert served.post(token, Origin="https://tools.example").status_code == 200
     for host in ("memory.example", "memory.example:444"):
@@ -268,10 +341,17 @@ def test_whoever_asks_too_often_has_to_wait(served: Served) -> None:
 
 
 @pytest.mark.parametrize("served", [{"open_to": Caller("local", "read")}], indirect=True)
-def test_an_open_door_lets_in_whoever_sends_no_token_and_no_further_than_it_says(served: Served) -> None:
+def test_an_open_door_lets_in_whoever_sends_no_token_and_no_further_than_it_says(
+    served: Served,
+) -> None:
     assert served.post(None).status_code == 200
     assert served.post("wrong").status_code == 401
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "remember", "arguments": ARGUMENTS}}
+    call = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "remember", "arguments": ARGUMENTS},
+    }
     assert served.post(None, call).json()["result"]["isError"] is True
     assert served.post(served.token(), call).json()["result"]["isError"] is False
 
@@ -282,16 +362,28 @@ def test_whom_a_guard_before_it_let_in_is_not_asked_again(tmp_path: Path) -> Non
             self._app = app
 
         async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-            await self._app({**scope, "state": {CALLER: Caller("guarded", "write", ("inner",))}}, receive, send)
+            await self._app(
+                {**scope, "state": {CALLER: Caller("guarded", "write", ("inner",))}}, receive, send
+            )
 
     gate = Gate(lambda project: Memory(tmp_path / "brain", project, checkout=False), None)
     app = http_app(gate, "default")
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "remember", "arguments": ARGUMENTS}}
+    call = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "remember", "arguments": ARGUMENTS},
+    }
 
     async def work() -> Any:
         transport = httpx.ASGITransport(Guard(app))
-        async with lifespan(app), httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            return (await client.post("/mcp", json=call, headers=HEADERS)).json()["result"]["structuredContent"]["metadata"]
+        async with (
+            lifespan(app),
+            httpx.AsyncClient(transport=transport, base_url="http://localhost") as client,
+        ):
+            return (await client.post("/mcp", json=call, headers=HEADERS)).json()["result"][
+                "structuredContent"
+            ]["metadata"]
 
     said = run(work)
     gate.close()

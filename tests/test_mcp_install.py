@@ -38,7 +38,9 @@ def test_the_clients_are_the_ones_that_can_be_named() -> None:
 
 @pytest.mark.parametrize("name", CLIENTS)
 def test_what_a_client_needs_is_printed_and_nothing_written(name: str, tmp_path: Path) -> None:
-    done = at_once("--project", "it's", "mcp", "--scope", "govern", "--author", "me", "install", name)
+    done = at_once(
+        "--project", "it's", "mcp", "--scope", "govern", "--author", "me", "install", name
+    )
     assert done.exit_code == 0
     client = CLIENTS[name]
     read: dict[str, Any] = tomllib.loads(done.stdout) if client.is_toml else json.loads(done.stdout)
@@ -57,7 +59,11 @@ def test_the_command_that_is_written_starts_the_server(tmp_path: Path) -> None:
         "jsonrpc": "2.0",
         "id": 1,
         "method": "initialize",
-        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "x", "version": "1"},
+        },
     }
     environment = {**os.environ, "PYTHONPATH": SOURCE}
     done = subprocess.run(
@@ -83,7 +89,9 @@ def test_the_clients_own_command_is_told_where_it_has_one() -> None:
 
 @pytest.mark.parametrize("options", [(), ("--user",)])
 @pytest.mark.parametrize("name", JSON_CLIENTS)
-def test_it_is_written_beside_what_is_there_and_taken_out_again(name: str, options: tuple[str, ...], tmp_path: Path) -> None:
+def test_it_is_written_beside_what_is_there_and_taken_out_again(
+    name: str, options: tuple[str, ...], tmp_path: Path
+) -> None:
     path, key = file_of(name, *options), CLIENTS[name].key
     assert tmp_path in path.parents
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,13 +116,18 @@ def test_it_is_written_beside_what_is_there_and_taken_out_again(name: str, optio
 
 
 def test_a_file_that_is_not_there_is_made_for_its_owner_alone(tmp_path: Path) -> None:
-    assert at_once("mcp", "remove", "cursor", "--write").stdout == f"hardwon is not in {tmp_path}/.cursor/mcp.json\n"
+    assert (
+        at_once("mcp", "remove", "cursor", "--write").stdout
+        == f"hardwon is not in {tmp_path}/.cursor/mcp.json\n"
+    )
     done = at_once("mcp", "install", "cursor", "--write")
     path = tmp_path / ".cursor" / "mcp.json"
     assert done.stdout == f"hardwon is now in {path}; start Cursor anew to use it\n"
     assert json.loads(path.read_text()).keys() == {"mcpServers"}
     assert path.stat().st_mode & 0o777 == 0o600
-    assert at_once("mcp", "install", "cursor", "--write").stdout.startswith("hardwon is already in ")
+    assert at_once("mcp", "install", "cursor", "--write").stdout.startswith(
+        "hardwon is already in "
+    )
 
 
 @pytest.mark.parametrize(
@@ -161,7 +174,9 @@ def test_a_link_stays_one(tmp_path: Path) -> None:
     assert "hardwon" in real.read_text()
 
 
-def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_fails_leaves_the_file_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / ".mcp.json"
     path.write_text('{"mine": 1}')
 
@@ -176,8 +191,15 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatc
 
 
 @settings(max_examples=examples(50))
-@given(st.recursive(st.none() | st.booleans() | st.integers() | ANY_TEXT, lambda inner: st.dictionaries(st.text(), inner)))
-def test_whatever_else_is_in_the_file_stays(tmp_path_factory: pytest.TempPathFactory, value: Any) -> None:
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | ANY_TEXT,
+        lambda inner: st.dictionaries(st.text(), inner),
+    )
+)
+def test_whatever_else_is_in_the_file_stays(
+    tmp_path_factory: pytest.TempPathFactory, value: Any
+) -> None:
     path = tmp_path_factory.mktemp("any") / "settings.json"
     path.write_text(json.dumps({"mine": value, "mcpServers": {"x": value}}))
     try:
@@ -191,7 +213,10 @@ def test_whatever_else_is_in_the_file_stays(tmp_path_factory: pytest.TempPathFac
 
 @given(st.text(min_size=1), st.lists(st.text()))
 def test_any_words_survive_in_either_format(name: str, words: list[str]) -> None:
-    assert json.loads(snippet(CLIENTS["cursor"], name, ["c", *words]))["mcpServers"][name]["args"] == words
+    assert (
+        json.loads(snippet(CLIENTS["cursor"], name, ["c", *words]))["mcpServers"][name]["args"]
+        == words
+    )
 
 
 def test_wrong_names_are_refused() -> None:

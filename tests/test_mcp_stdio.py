@@ -49,7 +49,12 @@ from mcp_calls import (
     text_of,
 )
 
-FAILURE = {"content": "KeyError id", "outcome": "failure", "tool": "code_interpreter", "error_type": "runtime"}
+FAILURE = {
+    "content": "KeyError id",
+    "outcome": "failure",
+    "tool": "code_interpreter",
+    "error_type": "runtime",
+}
 
 
 @pytest.fixture
@@ -61,12 +66,14 @@ def brain(tmp_path: Path) -> Path:
 async def in_this_process(brain: Path, scope: access.Scope = "write") -> AsyncIterator[Client]:
     """A client of a server without a process of its own, which takes a second to start."""
     gate = Gate(lambda project: Memory(brain, project), None)
-    async with Client(make_server(lambda _: Visitor(gate, Caller("tester", scope), "default"))) as client:
+    async with Client(
+        make_server(lambda _: Visitor(gate, Caller("tester", scope), "default"))
+    ) as client:
         yield client
     gate.close()
 
 
-# --- everything there is ----------------------------------------------------------------------------------------------
+# --- everything there is ---
 
 
 def test_the_tools_are_the_operations_that_have_one() -> None:
@@ -81,19 +88,30 @@ def test_every_tool_resource_and_prompt_answers(brain: Path, mode: str, tmp_path
     record_id = fill(brain)
 
     async def work() -> None:
-        async with over_stdio(parameters(brain, "--scope", "govern"), mode, tmp_path / "errors") as client:
+        async with over_stdio(
+            parameters(brain, "--scope", "govern"), mode, tmp_path / "errors"
+        ) as client:
             assert client.server_info
             assert client.server_info.name == "hardwon"
             answers = await call_every_tool(client, record_id)
             assert list(answers) == list(TOOLS)
-            assert answers["remember"].structured_content["metadata"]["source"]["author"] == "tester"  # as it introduces itself
+            # as it introduces itself
+            assert (
+                answers["remember"].structured_content["metadata"]["source"]["author"] == "tester"
+            )
             context = answers["context"].structured_content
             assert text_of(answers["context"]) == context["text"]
             assert context["text"].startswith("<hardwon-memory ")
             assert answers["recall"].structured_content["result"][0]["record"]["kind"]
             assert "KeyError" in text_of(answers["recall"])
-            assert answers["verify"].structured_content["result"]["metadata"]["validation"]["status"] == "verified"
-            assert answers["archive"].structured_content["result"]["metadata"]["validation"]["status"] == "archived"
+            assert (
+                answers["verify"].structured_content["result"]["metadata"]["validation"]["status"]
+                == "verified"
+            )
+            assert (
+                answers["archive"].structured_content["result"]["metadata"]["validation"]["status"]
+                == "archived"
+            )
             assert answers["similar_issues"].structured_content["exact"]
             assert "Forgot time zones" in text_of(answers["rules"])
             found = await read_everything(client, record_id)
@@ -101,7 +119,13 @@ def test_every_tool_resource_and_prompt_answers(brain: Path, mode: str, tmp_path
             assert found[f"{SCHEME}record/{record_id}"]["id"] == record_id
             assert len(found[f"{SCHEME}recent/3"]["records"]) == 3
             assert found[f"{SCHEME}topology"]["branches"]
-            assert set(found[f"{SCHEME}schema"]["records"]) == {"experience", "fact", "trajectory", "episode", "fix"}
+            assert set(found[f"{SCHEME}schema"]["records"]) == {
+                "experience",
+                "fact",
+                "trajectory",
+                "episode",
+                "fix",
+            }
             assert "KeyError 'id' in login.py" in found["debug_session"]
             assert "outcome=failure" in found["schema_discovery"]
             assert "code_interpreter/runtime" in found["memory_review"]
@@ -114,7 +138,14 @@ def test_the_page_about_it_names_everything_there_is() -> None:
     page = (Path(__file__).parent.parent / "docs" / "mcp.md").read_text()
     rows = dict(re.findall(r"^\| `(\w+)` \| (read|write|govern|admin) \|", page, re.MULTILINE))
     assert rows == {name: tool.operation.scope for name, tool in TOOLS.items()}
-    for name in (*BTB_TOOLS, *map(address_of, RESOURCES), *PROMPTS, *CLIENTS, IDEMPOTENCY_KEY, PROJECT_HEADER.title()):
+    for name in (
+        *BTB_TOOLS,
+        *map(address_of, RESOURCES),
+        *PROMPTS,
+        *CLIENTS,
+        IDEMPOTENCY_KEY,
+        PROJECT_HEADER.title(),
+    ):
         assert f"`{name}`" in page, name
 
 
@@ -127,8 +158,14 @@ def test_each_tool_tells_what_it_does_to_the_memory(brain: Path) -> None:
             operation = TOOLS[tool.name].operation
             hints = tool.annotations
             assert hints
-            assert (hints.read_only_hint, hints.destructive_hint) == (operation.reads, operation.destructive)
-            assert (hints.idempotent_hint, hints.open_world_hint) == (operation.reads, tool.name == "record_fact")
+            assert (hints.read_only_hint, hints.destructive_hint) == (
+                operation.reads,
+                operation.destructive,
+            )
+            assert (hints.idempotent_hint, hints.open_world_hint) == (
+                operation.reads,
+                tool.name == "record_fact",
+            )
             assert tool.title
             assert tool.description
             assert tool.input_schema["additionalProperties"] is False
@@ -140,16 +177,22 @@ def test_each_tool_tells_what_it_does_to_the_memory(brain: Path) -> None:
 
 
 @pytest.mark.parametrize("scope", SCOPES[:2])
-def test_what_the_scope_does_not_allow_is_neither_listed_nor_done(brain: Path, scope: access.Scope) -> None:
+def test_what_the_scope_does_not_allow_is_neither_listed_nor_done(
+    brain: Path, scope: access.Scope
+) -> None:
     record_id = fill(brain)
     options = [] if scope == "write" else ["--scope", scope]  # write is what nobody has to ask for
 
     async def work() -> None:
         async with over_stdio(parameters(brain, *options)) as client:
-            allowed = [name for name, tool in TOOLS.items() if includes(scope, tool.operation.scope)]
+            allowed = [
+                name for name, tool in TOOLS.items() if includes(scope, tool.operation.scope)
+            ]
             assert [tool.name for tool in (await client.list_tools()).tools] == allowed
             for name in TOOLS.keys() - set(allowed):
-                said = await refused(client, name, example_of(TOOLS[name].operation.takes, record_id))
+                said = await refused(
+                    client, name, example_of(TOOLS[name].operation.takes, record_id)
+                )
                 assert "hardwon mcp --scope govern" in said
 
     run(work)
@@ -169,18 +212,28 @@ def test_the_names_of_btb_ask_the_same_memory(brain: Path) -> None:
                 answer = await client.call_tool(name, example_of(tool.takes, record_id))
                 assert not answer.is_error, (name, text_of(answer))
                 answers[name] = answer.structured_content
-            assert answers["btb_remember"]["path"].startswith("outcome=failure/tool=code_interpreter/error_type=runtime/")
+            assert answers["btb_remember"]["path"].startswith(
+                "outcome=failure/tool=code_interpreter/error_type=runtime/"
+            )
             assert len(answers["btb_recall"]["memories"]) == 5
             assert answers["btb_recall"]["memories"][0]["_path"] == answers["btb_remember"]["path"]
             assert answers["btb_reflect"]["by_outcome"] == {"failure": 5, "success": 1}
             assert "outcome=failure" in answers["btb_map"]["map"]
             assert answers["btb_hotspots"]["hotspots"][0]["path"].startswith("outcome=failure")
-            assert answers["btb_derive"] == {"schema": {"outcome": {"failure": {"tool": {"web_search": None}}}}}
+            assert answers["btb_derive"] == {
+                "schema": {"outcome": {"failure": {"tool": {"web_search": None}}}}
+            }
             assert "outcome" in answers["btb_schema"]["schema"]
             assert answers["btb_transmit"]["path"].startswith("outcome=failure/tool=unknown/")
-            mine = {"content": "x", "outcome": "learning", "metadata": {"insight_type": "fact", "ticket": 7}}
+            mine = {
+                "content": "x",
+                "outcome": "learning",
+                "metadata": {"insight_type": "fact", "ticket": 7},
+            }
             once: Any = {IDEMPOTENCY_KEY: "a ticket"}
-            kept, again = [await client.call_tool("btb_remember", mine, meta=once) for _ in range(2)]
+            kept, again = [
+                await client.call_tool("btb_remember", mine, meta=once) for _ in range(2)
+            ]
             assert not kept.is_error
             assert kept.structured_content == again.structured_content
             found = await client.call_tool("btb_recall", {"metadata": {"ticket": 7}})
@@ -191,9 +244,13 @@ def test_the_names_of_btb_ask_the_same_memory(brain: Path) -> None:
                 "**/tool=conversation/*",
             ):
                 found = await client.call_tool("btb_recall", {"pattern": pattern})
-                assert [each["content"] for each in found.structured_content["memories"]] == ["the parser works"], pattern
+                assert [each["content"] for each in found.structured_content["memories"]] == [
+                    "the parser works"
+                ], pattern
             assert "no '..'" in await refused(client, "btb_recall", {"pattern": "outcome=*/../x"})
-            assert (await client.call_tool("btb_recall", {"tool": "web_search"})).structured_content == {"memories": []}
+            assert (
+                await client.call_tool("btb_recall", {"tool": "web_search"})
+            ).structured_content == {"memories": []}
             read = await read_everything(client, record_id)
             assert read[f"{BTB_SCHEME}schema"] == answers["btb_schema"]["schema"]
             assert read[f"{BTB_SCHEME}recent/3"]["records"][0]["content"] == "x"
@@ -201,23 +258,42 @@ def test_the_names_of_btb_ask_the_same_memory(brain: Path) -> None:
     run(work)
 
 
-# --- what goes wrong --------------------------------------------------------------------------------------------------
+# --- what goes wrong ---
 
 
 def test_errors_are_lines_that_a_model_can_act_on(brain: Path) -> None:
     async def work() -> None:
         async with over_stdio(parameters(brain)) as client:
             said = await refused(client, "remember", {"content": "x", "outcome": "fine"})
-            assert said == "outcome: 'fine' is not allowed; allowed: 'success', 'failure', 'learning' or 'interaction'"
-            assert "error_type" in await refused(client, "remember", {**FAILURE, "error_type": "odd"})
-            assert "author" in await refused(client, "remember", {**FAILURE, "author": "somebody else"})
+            assert (
+                said
+                == "outcome: 'fine' is not allowed; allowed: 'success', 'failure', 'learning' or "
+                "'interaction'"
+            )
+            assert "error_type" in await refused(
+                client, "remember", {**FAILURE, "error_type": "odd"}
+            )
+            assert "author" in await refused(
+                client, "remember", {**FAILURE, "author": "somebody else"}
+            )
             assert "k" in await refused(client, "recall", {"query": "x", "k": 0})
             with pytest.raises(MCPError, match="there is no tool 'forget'"):
                 await client.call_tool("forget", {})
-            for address in ("hardwon://nothing", "hardwon://record/", "hardwon://stats/1", "btb://stats", "file:///etc/passwd"):
+            for address in (
+                "hardwon://nothing",
+                "hardwon://record/",
+                "hardwon://stats/1",
+                "btb://stats",
+                "file:///etc/passwd",
+            ):
                 with pytest.raises(MCPError, match="hardwon://record/{id}"):
                     await client.read_resource(address)
-            for address in ("hardwon://recent/-1", "hardwon://recent/0", "hardwon://recent/9999999", "hardwon://record/x"):
+            for address in (
+                "hardwon://recent/-1",
+                "hardwon://recent/0",
+                "hardwon://recent/9999999",
+                "hardwon://record/x",
+            ):
                 with pytest.raises(MCPError, match="is not allowed"):
                     await client.read_resource(address)
             with pytest.raises(MCPError, match="there is no record"):
@@ -237,7 +313,9 @@ def test_no_secret_comes_back_in_an_error(brain: Path) -> None:
     async def work() -> None:
         async with in_this_process(brain) as client:
             said = [
-                await refused(client, "record_fact", {"content": "The port is 80.", "fact_type": secret}),
+                await refused(
+                    client, "record_fact", {"content": "The port is 80.", "fact_type": secret}
+                ),
                 await refused(client, "recall", {"query": "port", secret: 1}),
             ]
             for ask in (
@@ -276,7 +354,12 @@ def test_what_nobody_foresaw_is_a_line_for_the_caller_and_the_whole_story_for_th
 def test_large_answers_are_cut_and_say_so(brain: Path) -> None:
     with Memory(brain) as memory:
         for number in range(60):
-            memory.remember(f"case {number} " + "lorem ipsum " * 2_000, "failure", "code_interpreter", error_type="runtime")
+            memory.remember(
+                f"case {number} " + "lorem ipsum " * 2_000,
+                "failure",
+                "code_interpreter",
+                error_type="runtime",
+            )
 
     async def work() -> None:
         async with over_stdio(parameters(brain)) as client:
@@ -287,7 +370,12 @@ def test_large_answers_are_cut_and_say_so(brain: Path) -> None:
             ):
                 answer = await client.call_tool(name, arguments)
                 structured = answer.structured_content
-                size = len(json.dumps({key: value for key, value in structured.items() if key != "text"}, ensure_ascii=False))
+                size = len(
+                    json.dumps(
+                        {key: value for key, value in structured.items() if key != "text"},
+                        ensure_ascii=False,
+                    )
+                )
                 assert 1_000 < size <= limits.TOOL_RESULT_CHARS_MAX + 2_000, name
                 assert structured[LEFT_OUT].startswith("Left out to keep this short: ")
                 assert "hardwon://record/{id}" in structured[LEFT_OUT]
@@ -325,13 +413,15 @@ def test_recalled_text_stays_inside_its_fence(brain: Path) -> None:
     run(work)
 
 
-# --- who asks, and how often ------------------------------------------------------------------------------------------
+# --- who asks, and how often ---
 
 
 def test_a_client_cannot_be_somebody_who_is_believed_for_their_name() -> None:
     assert client_name("  Claude \x1b[2J\n Code ") == "Claude [2J Code"
     assert len(client_name("x" * 10_000)) == limits.NAME_CHARS_MAX
-    assert {client_name(name) for name in ("", " ", "hardwon", "test_runner", "human_approval")} == {NOBODY}
+    assert {
+        client_name(name) for name in ("", " ", "hardwon", "test_runner", "human_approval")
+    } == {NOBODY}
 
 
 def test_a_write_under_a_key_is_carried_out_once(brain: Path) -> None:
@@ -355,7 +445,9 @@ def test_what_is_recorded_knows_its_author_and_its_checkout(tmp_path: Path) -> N
     at = git(root, "rev-parse", "HEAD")
 
     async def work() -> None:
-        async with over_stdio(parameters(tmp_path / "brain", "--author", "nightly", folder=root)) as client:
+        async with over_stdio(
+            parameters(tmp_path / "brain", "--author", "nightly", folder=root)
+        ) as client:
             kept = await client.call_tool("remember", dict(FAILURE))
             assert kept.structured_content["metadata"]["context"]["git_commit"] == at
             assert kept.structured_content["metadata"]["source"]["author"] == "nightly"
@@ -367,10 +459,15 @@ def test_several_clients_work_on_one_memory_at_once(brain: Path) -> None:
     ids: list[str] = []
 
     async def write(name: str) -> None:
-        async with over_stdio(parameters(brain), name=name) as client, anyio.create_task_group() as tasks:
+        async with (
+            over_stdio(parameters(brain), name=name) as client,
+            anyio.create_task_group() as tasks,
+        ):
 
             async def one(number: int) -> None:
-                answer = await client.call_tool("remember", {**FAILURE, "content": f"{name} {number}"})
+                answer = await client.call_tool(
+                    "remember", {**FAILURE, "content": f"{name} {number}"}
+                )
                 ids.append(answer.structured_content["id"])
 
             for number in range(10):
@@ -389,7 +486,7 @@ def test_several_clients_work_on_one_memory_at_once(brain: Path) -> None:
         assert memory.doctor().ok
 
 
-# --- the process ------------------------------------------------------------------------------------------------------
+# --- the process ---
 
 
 class Raw:
@@ -404,13 +501,19 @@ class Raw:
             env={**os.environ, "PYTHONPATH": SOURCE},
         )
         self._number = 0
-        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+        client = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "raw", "version": "1"},
+        }
         self.ask("initialize", client)
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def send(self, message: dict[str, Any] | str) -> None:
         assert self.process.stdin
-        self.process.stdin.write((message if isinstance(message, str) else json.dumps(message)).encode() + b"\n")
+        self.process.stdin.write(
+            (message if isinstance(message, str) else json.dumps(message)).encode() + b"\n"
+        )
         self.process.stdin.flush()
 
     def answer(self) -> Any:
@@ -424,7 +527,11 @@ class Raw:
         return self.answer()["result"]
 
     def remember(self, content: str, key: str) -> Any:
-        given = {"name": "remember", "arguments": {**FAILURE, "content": content}, "_meta": {IDEMPOTENCY_KEY: key}}
+        given = {
+            "name": "remember",
+            "arguments": {**FAILURE, "content": content},
+            "_meta": {IDEMPOTENCY_KEY: key},
+        }
         return self.ask("tools/call", given)["structuredContent"]["id"]
 
     def end(self) -> tuple[int, bytes, bytes]:
@@ -458,13 +565,25 @@ def test_killed_in_between_it_has_kept_what_it_acknowledged(brain: Path) -> None
     for round_ in range(2):
         server = Raw(brain)
         for number in range(15):
-            kept[f"{round_} {number}"] = server.remember(f"round {round_}, {number}", f"{round_} {number}")
-        server.send({"jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": {"name": "remember", "arguments": FAILURE}})
+            kept[f"{round_} {number}"] = server.remember(
+                f"round {round_}, {number}", f"{round_} {number}"
+            )
+        server.send(
+            {
+                "jsonrpc": "2.0",
+                "id": 99,
+                "method": "tools/call",
+                "params": {"name": "remember", "arguments": FAILURE},
+            }
+        )
         time.sleep(0.005 * round_)
         server.process.kill()
         server.end()
     server = Raw(brain)
-    again = {key: server.remember(f"round {key.split()[0]}, {key.split()[1]}", key) for key in list(kept)[-5:]}
+    again = {
+        key: server.remember(f"round {key.split()[0]}, {key.split()[1]}", key)
+        for key in list(kept)[-5:]
+    }
     assert again == {key: kept[key] for key in again}  # sent again, as by whoever saw no answer
     assert server.end()[0] == 0
     with Memory(brain) as memory:
@@ -474,7 +593,9 @@ def test_killed_in_between_it_has_kept_what_it_acknowledged(brain: Path) -> None
 
 
 def test_without_the_sdk_the_command_to_install_it_is_told(brain: Path) -> None:
-    code = "import sys; sys.modules['mcp'] = None; from hardwon.surfaces.cli.main import main; main()"
+    code = (
+        "import sys; sys.modules['mcp'] = None; from hardwon.surfaces.cli.main import main; main()"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code, "--memory", str(brain), "mcp"],
         capture_output=True,

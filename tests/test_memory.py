@@ -14,7 +14,14 @@ import pytest
 
 from engines import ENGINES, Places, go_past, wrong_with
 from hardwon import Experience, Fact, Fix, HardwonError, Memory, Metadata, Source, Step, Trajectory
-from hardwon.errors import ClosedError, ConflictError, InvalidInputError, NearlyFullWarning, PlaceError, UnknownRecordError
+from hardwon.errors import (
+    ClosedError,
+    ConflictError,
+    InvalidInputError,
+    NearlyFullWarning,
+    PlaceError,
+    UnknownRecordError,
+)
 from hardwon.records.kinds import Moment
 from hardwon.store.sqlite.engine import SqliteStore
 from strategies import at
@@ -23,20 +30,38 @@ pytestmark = pytest.mark.engines(*ENGINES)
 
 
 def fact(content: str = "The cache key lacked the tenant.", **metadata: Any) -> Fact:
-    return Fact(content=content, fact_type="observation", metadata=Metadata.model_validate(metadata))
+    return Fact(
+        content=content, fact_type="observation", metadata=Metadata.model_validate(metadata)
+    )
 
 
 def test_the_five_ways_of_recording_come_back_as_they_were_said(memory: Memory) -> None:
-    experience = memory.remember("Fixed the race in billing", "success", "code_interpreter", task_type="debug", ticket="B-1")
-    found = memory.record_fact("Redis 7 drops idle clients after 300 s.", "observation", 0.8, {"libraries": ["redis"]})
-    trajectory = memory.record_trajectory("fix login", [{"action": "ls", "observation": "ok", "reward": 0.1}], 1.0)
-    episode = memory.record_episode("triage", 0.4, 7, "escalated early", ["escalated"], ["read the log"], [{"lesson": "wait"}])
-    fix = memory.record_fix({"model": "qwen2.5:7b", "issue_type": "TIMEOUT"}, True, False, "slow", ["sleep 1"], 4.5)
+    experience = memory.remember(
+        "Fixed the race in billing", "success", "code_interpreter", task_type="debug", ticket="B-1"
+    )
+    found = memory.record_fact(
+        "Redis 7 drops idle clients after 300 s.", "observation", 0.8, {"libraries": ["redis"]}
+    )
+    trajectory = memory.record_trajectory(
+        "fix login", [{"action": "ls", "observation": "ok", "reward": 0.1}], 1.0
+    )
+    episode = memory.record_episode(
+        "triage", 0.4, 7, "escalated early", ["escalated"], ["read the log"], [{"lesson": "wait"}]
+    )
+    fix = memory.record_fix(
+        {"model": "qwen2.5:7b", "issue_type": "TIMEOUT"}, True, False, "slow", ["sleep 1"], 4.5
+    )
     for record in (experience, found, trajectory, episode, fix):
         assert memory.get(record.id) == record
         assert record.metadata.project_id == "default"
         assert record.metadata.validation.status == "hypothesis"
-    assert [record.kind for record in memory.browse()] == ["fix", "episode", "trajectory", "fact", "experience"]
+    assert [record.kind for record in memory.browse()] == [
+        "fix",
+        "episode",
+        "trajectory",
+        "fact",
+        "experience",
+    ]
     assert experience.extra == {"task_type": "debug", "ticket": "B-1"}
     assert (fix.fix_success, fix.succeeded) == (True, False)
 
@@ -49,9 +74,16 @@ def test_the_envelope_keywords(memory: Memory, tmp_path: Path) -> None:
         related_files=[tmp_path / "a.py", tmp_path / "gone.py"], git_commit="f" * 40, git_branch="dev", failure_hash="abc",
     )  # fmt: skip
     metadata = record.metadata
-    assert (metadata.source.type, metadata.source.id, metadata.source.author) == ("test_result", "run-7", "ci")
+    assert (metadata.source.type, metadata.source.id, metadata.source.author) == (
+        "test_result",
+        "run-7",
+        "ci",
+    )
     assert metadata.context.timestamp == datetime(2026, 1, 31, 11, tzinfo=UTC)
-    assert [file.hash for file in metadata.context.related_files] == ["e9b8b06bc415ad5b3f3cc56b53533ad84fa0e927", ""]
+    assert [file.hash for file in metadata.context.related_files] == [
+        "e9b8b06bc415ad5b3f3cc56b53533ad84fa0e927",
+        "",
+    ]
     assert (metadata.context.git_commit, metadata.context.git_branch) == ("f" * 40, "dev")
     assert (metadata.tags, metadata.validation.failure_hash) == (["b", "a"], "abc")
     with pytest.raises(InvalidInputError, match="colour: 'red' .*the keywords author, source"):
@@ -73,7 +105,9 @@ def test_bad_input_changes_nothing(memory: Memory) -> None:
     assert memory.get(good.id) is None
 
 
-def test_adding_the_same_record_again_changes_nothing_and_another_is_refused(memory: Memory) -> None:
+def test_adding_the_same_record_again_changes_nothing_and_another_is_refused(
+    memory: Memory,
+) -> None:
     record = fact()
     assert memory.add(record) == memory.add(record) == record.id
     assert memory.add_many([record, record]) == [record.id, record.id]
@@ -93,13 +127,19 @@ def test_a_trajectory_is_recorded_whatever_happens(memory: Memory) -> None:
         broken.step("push", "it cracks", -1)
         raise RuntimeError("boom \0\ud800")
     kept = {record.task: record for record in memory.browse() if isinstance(record, Trajectory)}
-    assert {task: record.final_reward for task, record in kept.items()} == {"solve": 1.0, "judge": 0.25, "break": 0.0}
+    assert {task: record.final_reward for task, record in kept.items()} == {
+        "solve": 1.0,
+        "judge": 0.25,
+        "break": 0.0,
+    }
     assert kept["break"].steps[-1].observation == "RuntimeError: boom ?"
     assert kept["solve"].metadata.tags == ["x"]
     assert broken.record == kept["break"]
 
 
-def test_a_trajectory_that_cannot_be_recorded_does_not_hide_the_callers_error(memory: Memory) -> None:
+def test_a_trajectory_that_cannot_be_recorded_does_not_hide_the_callers_error(
+    memory: Memory,
+) -> None:
     with pytest.raises(KeyError) as caught, memory.trajectory("t"):
         memory.close()
         raise KeyError("mine")
@@ -112,11 +152,22 @@ def filtered(memory: Memory, **filters: Any) -> set[str]:
 
 def test_every_filter(memory: Memory) -> None:
     a = memory.remember(
-        "a", "failure", "web_search", reason="blocked", task_id="T1", author="ann", tags=["red"], timestamp=at(1)
+        "a",
+        "failure",
+        "web_search",
+        reason="blocked",
+        task_id="T1",
+        author="ann",
+        tags=["red"],
+        timestamp=at(1),
     ).id
-    b = memory.record_fix({"model": "m1", "issue_type": "TIMEOUT"}, True, True, timestamp=at(2), author="bob").id
+    b = memory.record_fix(
+        {"model": "m1", "issue_type": "TIMEOUT"}, True, True, timestamp=at(2), author="bob"
+    ).id
     c = memory.record_episode("T1", 1.0, timestamp=at(3), tags=["red", "blue"]).id
-    d = memory.add(fact(context=Moment(timestamp=at(4), related_files=[{"path": "src/auth/login.py"}])))
+    d = memory.add(
+        fact(context=Moment(timestamp=at(4), related_files=[{"path": "src/auth/login.py"}]))
+    )
     memory.verify(d, "human_approval")
     everything = {a, b, c, d}
     assert filtered(memory) == everything
@@ -150,7 +201,9 @@ def test_every_filter(memory: Memory) -> None:
         ({"limit": True}, "limit: True"),
     ],
 )
-def test_bad_filters_are_named_before_anything_is_read(memory: Memory, filters: dict[str, Any], message: str) -> None:
+def test_bad_filters_are_named_before_anything_is_read(
+    memory: Memory, filters: dict[str, Any], message: str
+) -> None:
     with pytest.raises(InvalidInputError, match=message):
         memory.browse(**filters)
 
@@ -166,10 +219,20 @@ def test_browse_pages_through_many_and_misses_none(memory: Memory) -> None:
 
 def test_recall_finds_words_identifiers_and_parts_of_them(memory: Memory) -> None:
     login = memory.remember(
-        "TypeError in getUserName of src/auth/login.py", "failure", "code_interpreter", error_type="runtime"
+        "TypeError in getUserName of src/auth/login.py",
+        "failure",
+        "code_interpreter",
+        error_type="runtime",
     )
     memory.remember("Wrote docs for the release", "success", "code_interpreter", task_type="write")
-    for query in ("login.py", "src/auth/login.py", "getUserName", "user name", "TypeError", "where is the auth?"):
+    for query in (
+        "login.py",
+        "src/auth/login.py",
+        "getUserName",
+        "user name",
+        "TypeError",
+        "where is the auth?",
+    ):
         hits = memory.recall(query)
         assert [hit.record.id for hit in hits] == [login.id], query
         assert hits[0].score == pytest.approx(sum(hits[0].why.values()))
@@ -200,7 +263,10 @@ def test_projects_are_walls(place: Places) -> None:
 def test_the_life_of_a_record(memory: Memory) -> None:
     old = memory.record_fact("Port 80 is used.", "observation", author="ann")
     new = memory.record_fact("Port 443 is used.", "observation")
-    assert memory.verify(old.id, "test_runner", "ci-1").metadata.validation.verified_by == "test_runner"
+    assert (
+        memory.verify(old.id, "test_runner", "ci-1").metadata.validation.verified_by
+        == "test_runner"
+    )
     assert memory.publish(old.id).metadata.validation.status == "published"
     superseded = memory.supersede(old.id, new.id, "moved to TLS")
     assert superseded.metadata.validation.status == "archived"
@@ -220,7 +286,9 @@ def test_the_life_of_a_record(memory: Memory) -> None:
 
 def test_transitions_that_are_not_allowed(memory: Memory) -> None:
     record = memory.record_fact("x", "error")
-    with pytest.raises(InvalidInputError, match="status: 'published' .*from hypothesis: verified, archived"):
+    with pytest.raises(
+        InvalidInputError, match="status: 'published' .*from hypothesis: verified, archived"
+    ):
         memory.publish(record.id)
     with pytest.raises(InvalidInputError, match="verified_by: 'my cat'"):
         memory.verify(record.id, "my cat")  # type: ignore[arg-type]
@@ -236,9 +304,16 @@ def test_transitions_that_are_not_allowed(memory: Memory) -> None:
 
 def test_forget_by_id_by_filter_and_as_a_rehearsal(memory: Memory) -> None:
     keep = memory.remember("keep me", "success", "conversation", author="ann")
-    gone = [memory.remember(f"number {n}", "success", "conversation", author="bob", tags=["t"]) for n in range(3)]
+    gone = [
+        memory.remember(f"number {n}", "success", "conversation", author="bob", tags=["t"])
+        for n in range(3)
+    ]
     rehearsal = memory.forget(author="bob", dry_run=True)
-    assert (set(rehearsal.ids), rehearsal.erased, rehearsal.dry_run) == ({record.id for record in gone}, False, True)
+    assert (set(rehearsal.ids), rehearsal.erased, rehearsal.dry_run) == (
+        {record.id for record in gone},
+        False,
+        True,
+    )
     assert memory.stats().records == 4
     report = memory.forget(gone[0].id)
     assert (report.ids, report.erased, report.pending) == ([gone[0].id], True, False)
@@ -265,7 +340,10 @@ def test_export_and_load(memory: Memory, tmp_path: Path, place: Places) -> None:
     assert memory.export(path) == 2
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [line["metadata"]["validation"]["status"] for line in lines] == ["verified", "hypothesis"]
+    assert [line["metadata"]["validation"]["status"] for line in lines] == [
+        "verified",
+        "hypothesis",
+    ]
     with Memory(place("copy")) as copy:
         rehearsal = copy.load(path, dry_run=True)
         assert (rehearsal.added, copy.stats().records) == (2, 0)
@@ -273,10 +351,15 @@ def test_export_and_load(memory: Memory, tmp_path: Path, place: Places) -> None:
         assert (report.read, report.added, report.present, report.conflicting) == (2, 2, 0, [])
         loaded = copy.get(kept.id)
         assert loaded is not None
-        assert loaded.metadata.validation.status == "hypothesis", "a file cannot make itself believed"
+        assert loaded.metadata.validation.status == "hypothesis", (
+            "a file cannot make itself believed"
+        )
         assert loaded.metadata.validation.verified_by == "test_runner"
         assert copy.get(other.id) == other
-        assert [(event.kind, event.by) for event in copy.audit(kept.id)] == [("created", "agent"), ("imported", "ann")]
+        assert [(event.kind, event.by) for event in copy.audit(kept.id)] == [
+            ("created", "agent"),
+            ("imported", "ann"),
+        ]
         assert copy.load(path).present == 2
         assert copy.load(path, dry_run=True).present == 2
         copy.forget(other.id)
@@ -292,7 +375,9 @@ def test_load_checks_the_whole_file_before_it_writes(memory: Memory, tmp_path: P
     lines = [fact(f"Fact {n}.").to_json() for n in range(1500)]
     lines[1400] = '{"kind": "fact", "content": "x", "fact_type": "error", "confidence": 2}'
     path.write_text("\n".join(lines))
-    with pytest.raises(InvalidInputError, match=r"bad.jsonl, line 1401: confidence: 2 is not allowed"):
+    with pytest.raises(
+        InvalidInputError, match=r"bad.jsonl, line 1401: confidence: 2 is not allowed"
+    ):
         memory.load(path)
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(InvalidInputError, match="line 1"):
@@ -300,8 +385,13 @@ def test_load_checks_the_whole_file_before_it_writes(memory: Memory, tmp_path: P
     path.write_text(fact("x").altered(metadata=Metadata(project_id="theirs")).to_json())
     with pytest.raises(InvalidInputError, match="project_id: 'theirs'"):
         memory.load(path)
-    path.write_text(f'{fact("x").to_json()}\n\n{{"kind": "fact", "content": "no id", "fact_type": "error"}}\n')
-    with pytest.raises(InvalidInputError, match=r"bad.jsonl, line 3: id: '\(absent\)' is not allowed.*a UUID, so that"):
+    path.write_text(
+        f'{fact("x").to_json()}\n\n{{"kind": "fact", "content": "no id", "fact_type": "error"}}\n'
+    )
+    with pytest.raises(
+        InvalidInputError,
+        match=r"bad.jsonl, line 3: id: '\(absent\)' is not allowed.*a UUID, so that",
+    ):
         memory.load(path)
     with pytest.raises(PlaceError, match="cannot read"):
         memory.load(tmp_path / "nowhere.jsonl")
@@ -330,7 +420,9 @@ def test_export_replaces_a_file_only_when_it_is_complete(memory: Memory, tmp_pat
         memory.export(path, format="xml")  # type: ignore[arg-type]
 
 
-def test_merge_brings_records_statuses_and_tombstones(memory: Memory, tmp_path: Path, place: Places) -> None:
+def test_merge_brings_records_statuses_and_tombstones(
+    memory: Memory, tmp_path: Path, place: Places
+) -> None:
     with Memory(place("other")) as other:
         mine = memory.record_fact("Mine.", "observation")
         theirs = other.record_fact("Theirs.", "observation")
@@ -361,7 +453,9 @@ def test_merge_never_replaces_what_is_here(memory: Memory, place: Places) -> Non
 
 
 def test_doctor_finds_what_does_not_agree_and_rebuild_mends_it(memory: Memory) -> None:
-    record = memory.remember("find me", "success", "conversation", tags=["t"], related_files=["a.py"])
+    record = memory.remember(
+        "find me", "success", "conversation", tags=["t"], related_files=["a.py"]
+    )
     memory.verify(record.id, "compiler")
     for damage in (
         "UPDATE record SET outcome = 'failure'",
@@ -375,7 +469,9 @@ def test_doctor_finds_what_does_not_agree_and_rebuild_mends_it(memory: Memory) -
         go_past(memory, damage)
         diagnosis = memory.doctor()
         assert not diagnosis.ok, damage
-        assert f"BAD derived: 1 records are not, for example {record.id}: run rebuild" in str(diagnosis)
+        assert f"BAD derived: 1 records are not, for example {record.id}: run rebuild" in str(
+            diagnosis
+        )
         assert memory.rebuild() == 1
         assert wrong_with(memory) == [], damage
     go_past(memory, "UPDATE record SET body = replace(body, 'find', 'lose')")
@@ -409,7 +505,12 @@ def test_closed_is_closed(place: Places) -> None:
     memory = Memory(place("brain"))
     memory.close()
     memory.close()
-    for use in (lambda: memory.get("x"), lambda: memory.record_fact("x", "error"), memory.stats, memory.doctor):
+    for use in (
+        lambda: memory.get("x"),
+        lambda: memory.record_fact("x", "error"),
+        memory.stats,
+        memory.doctor,
+    ):
         with pytest.raises(ClosedError, match="open it again"):
             use()
 
@@ -421,12 +522,21 @@ def test_where_a_memory_is(tmp_path: Path, place: Places, monkeypatch: pytest.Mo
     (project / ".git").mkdir()
     monkeypatch.chdir(project / "src" / "deep")
     with Memory() as memory:
-        assert (memory.location, memory.project) == (str(tmp_path / "user-data" / "hardwon" / "memory.db"), "shop")
+        assert (memory.location, memory.project) == (
+            str(tmp_path / "user-data" / "hardwon" / "memory.db"),
+            "shop",
+        )
     (project / ".hardwon").mkdir()
     with Memory() as memory:
-        assert (memory.location, memory.project) == (str(project / ".hardwon" / "memory.db"), "shop")
+        assert (memory.location, memory.project) == (
+            str(project / ".hardwon" / "memory.db"),
+            "shop",
+        )
     with Memory("brain") as memory:
-        assert (memory.location, memory.project) == (str(project / "src" / "deep" / "brain" / "memory.db"), "default")
+        assert (memory.location, memory.project) == (
+            str(project / "src" / "deep" / "brain" / "memory.db"),
+            "default",
+        )
     with Memory(place("one.db"), project="p") as memory:
         assert (memory.location, memory.project) == (str(tmp_path / "one.db"), "p")
     for location in ("", ":memory:", "a\0b", "postgresql://user:pass/word@host/db"):
@@ -445,11 +555,15 @@ def test_files_and_folders_are_private(tmp_path: Path, place: Places) -> None:
         assert {file.name for file in files} == {"memory.db", "memory.db-wal", "memory.db-shm"}
         assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
         assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("a", "a/b")} == {0o700}
-    assert [file.name for file in (tmp_path / "a" / "b").iterdir()] == ["memory.db"], "closed, it is one file"
+    assert [file.name for file in (tmp_path / "a" / "b").iterdir()] == ["memory.db"], (
+        "closed, it is one file"
+    )
 
 
 @pytest.mark.engines("sqlite")
-def test_a_size_bound_with_a_warning_before_it(place: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_size_bound_with_a_warning_before_it(
+    place: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class SmallStore(SqliteStore):
         def __init__(self, path: Path, *, busy_timeout_ms: int | None = None) -> None:
             super().__init__(path, bytes_max=400_000, busy_timeout_ms=busy_timeout_ms)
@@ -458,8 +572,14 @@ def test_a_size_bound_with_a_warning_before_it(place: Places, monkeypatch: pytes
     monkeypatch.setattr("hardwon.store.sqlite.engine._WRITES_BETWEEN_SIZE_CHECKS", 2)
     kept: list[str] = []
     with Memory(place("brain")) as memory:
-        with pytest.warns(NearlyFullWarning, match="of at most 400000 bytes"), pytest.raises(HardwonError, match="no room"):
-            kept.extend(memory.record_fact(f"number {number} " + "x" * 900, "error").id for number in range(1000))
+        with (
+            pytest.warns(NearlyFullWarning, match="of at most 400000 bytes"),
+            pytest.raises(HardwonError, match="no room"),
+        ):
+            kept.extend(
+                memory.record_fact(f"number {number} " + "x" * 900, "error").id
+                for number in range(1000)
+            )
         assert len(kept) > 50
         assert [record.id for record in memory.browse()] == kept[::-1]
         assert memory.forget(kept[:20]).erased, "forgetting works in a full memory"
@@ -488,7 +608,9 @@ def test_many_threads_share_one_memory(memory: Memory) -> None:
     assert memory.stats().records == 16 * 25
 
 
-def test_git_commit_and_branch_are_filled_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_commit_and_branch_are_filled_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     git = tmp_path / "repo" / ".git"
     (git / "refs" / "heads").mkdir(parents=True)
     (git / "HEAD").write_text("ref: refs/heads/main\n")
@@ -497,7 +619,10 @@ def test_git_commit_and_branch_are_filled_in(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path / "repo")
     with Memory("brain") as memory:
         made = memory.record_fact("a", "error", related_files=["a.py"])
-        assert (made.metadata.context.git_commit, made.metadata.context.git_branch) == ("1" * 40, "main")
+        assert (made.metadata.context.git_commit, made.metadata.context.git_branch) == (
+            "1" * 40,
+            "main",
+        )
         assert made.metadata.context.related_files[0].path == "a.py"
         built = Experience(content="b", outcome="success", tool="conversation")
         memory.add(built)
@@ -536,7 +661,9 @@ def test_related_dataclasses_stay_usable_after_adding(memory: Memory) -> None:
         task="t",
         steps=[Step(action="a")],
         final_reward=0.5,
-        metadata=Metadata(source=Source(author="x"), context=Moment(timestamp=at(0) + timedelta(microseconds=7))),
+        metadata=Metadata(
+            source=Source(author="x"), context=Moment(timestamp=at(0) + timedelta(microseconds=7))
+        ),
     )
     memory.add(record)
     assert record.metadata.project_id == "", "the caller's object is not touched"

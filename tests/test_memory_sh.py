@@ -16,13 +16,26 @@ from typing import Any
 import pytest
 
 import legacy_fixes
-from command_line import ROOT, answered, at_once, hardwon_does, keys_of, keys_told_of, on_a_terminal, refused
+from command_line import (
+    ROOT,
+    answered,
+    at_once,
+    hardwon_does,
+    keys_of,
+    keys_told_of,
+    on_a_terminal,
+    refused,
+)
 from hardwon import Memory
 from hardwon.fixes.ai_memory import AIMemory
 
 SCRIPT = ROOT / "drop_in" / "memory.sh"
 DOCUMENTS = os.environ.get("HARDWON_SEEDS")
-ISSUE = {"model": "qwen2.5:7b", "issue_type": "TIMEOUT", "description": "no answer \x1b[2J after 30 s"}
+ISSUE = {
+    "model": "qwen2.5:7b",
+    "issue_type": "TIMEOUT",
+    "description": "no answer \x1b[2J after 30 s",
+}
 REPLY = {"analysis": "needs more time", "fix_commands": ["touch ran"], "confidence": 0.8}
 
 STATS = """🧠 Claude Memory Statistics:
@@ -62,7 +75,9 @@ def document() -> str:
 
 
 def documented() -> list[tuple[str, str]]:
-    """What stats prints and what model prints, as the shapes above say, and as the document does where there is one."""
+    """What stats prints and what model prints, as the shapes above say, and as the document does
+    where there is one.
+    """
     found = [(STATS, INSIGHTS)]
     if DOCUMENTS:
         blocks = re.findall(r"\*\*Output:\*\*\n```(?:json)?\n(.*?)```", document(), re.DOTALL)
@@ -72,10 +87,19 @@ def documented() -> list[tuple[str, str]]:
 
 
 def shell_lines() -> list[str]:
-    """Of our own, and every line of the document that calls the script, but for the one that only shows how."""
+    """Of our own, and every line of the document that calls the script, but for the one that only
+    shows how.
+    """
     blocks = re.findall(r"```bash\n(.*?)```", document(), re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines() if line.startswith("./memory.sh ") and "<" not in line]
-    assert len(lines) >= 12 or not DOCUMENTS, f"the document in {DOCUMENTS} has fewer lines than it had"
+    lines = [
+        line
+        for block in blocks
+        for line in block.splitlines()
+        if line.startswith("./memory.sh ") and "<" not in line
+    ]
+    assert len(lines) >= 12 or not DOCUMENTS, (
+        f"the document in {DOCUMENTS} has fewer lines than it had"
+    )
     return [*LINES, *dict.fromkeys(lines)]
 
 
@@ -88,7 +112,9 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "installed here"
     folder.mkdir()
     command = folder / "hardwon"
-    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hardwon.surfaces.cli.main "$@"\n')
+    command.write_text(
+        f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hardwon.surfaces.cli.main "$@"\n'
+    )
     command.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     return Path(shutil.copy(SCRIPT, tmp_path / "memory.sh"))
@@ -98,7 +124,9 @@ def fill(folder: str = "AIMemory") -> None:
     with AIMemory(folder) as history:
         for applied, verified in ((True, True), (True, True), (True, False), (False, False)):
             history.record_fix_attempt(ISSUE, REPLY, applied, verified, 1.5, fixer_type="qwen")
-        history.record_fix_attempt({**ISSUE, "model": "llama3", "issue_type": "NO_OUTPUT"}, REPLY, False, False, None)
+        history.record_fix_attempt(
+            {**ISSUE, "model": "llama3", "issue_type": "NO_OUTPUT"}, REPLY, False, False, None
+        )
 
 
 def fill_with_old_ones() -> None:
@@ -110,7 +138,9 @@ def fill_with_old_ones() -> None:
 
 
 def runs(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(arguments, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        arguments, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
 
 
 def said(*arguments: str | Path) -> str:
@@ -119,7 +149,7 @@ def said(*arguments: str | Path) -> str:
     return done.stdout
 
 
-# --- the documented output ----------------------------------------------------------------------------------------------
+# --- the documented output ---
 
 
 @pytest.mark.parametrize(("stats", "_"), documented())
@@ -134,11 +164,17 @@ def test_stats_has_the_documented_shape(stats: str, _: str, script: Path) -> Non
     assert values["total_fixes_attempted"] == "5"
     assert values["successful_fixes"] == "2"
     assert values["success_rate"] == "0.4"
-    assert (values["models_encountered"], values["issue_types_seen"], values["recent_activity_7days"]) == ("2", "2", "5")
+    assert (
+        values["models_encountered"],
+        values["issue_types_seen"],
+        values["recent_activity_7days"],
+    ) == ("2", "2", "5")
     assert int(values["knowledge_base_size"]) > 0
     assert Path(values["memory_directory"]) == Path("AIMemory").absolute()
     found = answered("fix-history", "stats")
-    assert [str(round(value, 3) if isinstance(value, float) else value) for value in found.values()] == list(values.values())
+    assert [
+        str(round(value, 3) if isinstance(value, float) else value) for value in found.values()
+    ] == list(values.values())
 
 
 @pytest.mark.parametrize(("_", "insights"), documented())
@@ -148,7 +184,11 @@ def test_model_has_the_documented_keys(_: str, insights: str, script: Path) -> N
     found = json.loads(said(script, "model", "qwen2.5:7b"))
     assert list(found)[: len(wanted)] == list(wanted)
     assert [type(found[key]) for key in wanted] == [type(value) for value in wanted.values()]
-    assert (found["model_name"], found["total_tests"], found["success_rate"]) == ("qwen2.5:7b", 4, 0.5)
+    assert (found["model_name"], found["total_tests"], found["success_rate"]) == (
+        "qwen2.5:7b",
+        4,
+        0.5,
+    )
     assert found["common_issues"] == ["TIMEOUT"]
     assert len(found["recent_history"]) == 4
     assert answered("fix-history", "model", "qwen2.5:7b") == found
@@ -172,7 +212,13 @@ def test_recent_activity(script: Path) -> None:
     fill()
     *lines, total = said(script, "recent", "7").splitlines()
     assert total == "5 in the last 7 days: 2 verified, 1 applied, 2 failed"
-    assert sorted(line.split()[2] for line in lines) == ["applied", "failed", "failed", "verified", "verified"]
+    assert sorted(line.split()[2] for line in lines) == [
+        "applied",
+        "failed",
+        "failed",
+        "verified",
+        "verified",
+    ]
     assert said(script, "recent") == said(script, "recent", "7")
     assert len(answered("fix-history", "recent", "--limit", "2")) == 2
 
@@ -180,14 +226,21 @@ def test_recent_activity(script: Path) -> None:
 def test_successful_strategies_and_patterns(script: Path) -> None:
     fill()
     assert re.fullmatch(
-        r"TIMEOUT\n  worked 2 of 4  p_success 0\.\d\d  applied 3  last [\d-]{10}\n    touch ran\n", said(script, "successful")
+        r"TIMEOUT\n  worked 2 of 4  p_success 0\.\d\d  applied 3  last [\d-]{10}\n    touch ran\n",
+        said(script, "successful"),
     )
     shown = said(script, "patterns")
     assert re.search(
-        r"^TIMEOUT on any model  [\d-]{10}\n  success 2 of 4 \(50%\)  applied 3  confidence 0\.40  p_", shown, re.MULTILINE
+        r"^TIMEOUT on any model  [\d-]{10}\n  success 2 of 4 \(50%\)  applied 3  confidence 0\.40  "
+        r"p_",
+        shown,
+        re.MULTILINE,
     )
     assert answered("fix-history", "successful")[0]["issue_type"] == "TIMEOUT"
-    assert {each["issue_type"] for each in answered("fix-history", "patterns", "--all")} == {"TIMEOUT", "NO_OUTPUT"}
+    assert {each["issue_type"] for each in answered("fix-history", "patterns", "--all")} == {
+        "TIMEOUT",
+        "NO_OUTPUT",
+    }
     assert not Path("ran").exists()
 
 
@@ -196,19 +249,28 @@ def test_cleanup_runs_at_once_says_what_went_and_can_be_undone(script: Path) -> 
     before = answered("fix-history", "stats")
     line, hint = said(script, "cleanup", "30").splitlines()
     went = re.fullmatch(
-        r"(\d+) fixes older than 30 days taken out: (\d+) that failed, (\d+) that worked; (\d+) worth keeping stay", line
+        r"(\d+) fixes older than 30 days taken out: (\d+) that failed, (\d+) that worked; (\d+) "
+        r"worth keeping stay",
+        line,
     )
     assert went
     gone, failed, worked, kept = map(int, went.groups())
     assert (gone, gone + kept) == (failed + worked, 8)
     assert gone > 0
     assert left() == kept
-    assert answered("fix-history", "stats")["total_fixes_attempted"] == before["total_fixes_attempted"]  # what it taught stays
+    # what it taught stays
+    assert (
+        answered("fix-history", "stats")["total_fixes_attempted"] == before["total_fixes_attempted"]
+    )
     undo = shlex.split(hint.removeprefix("to take it back: "))
     assert said(*undo) == "undone: cleanup\n"
     assert left() == 8
     again = answered("fix-history", "cleanup")
-    assert (again["failed"] + again["successful"], again["dry_run"], len(again["event_ids"])) == (gone, False, 1)
+    assert (again["failed"] + again["successful"], again["dry_run"], len(again["event_ids"])) == (
+        gone,
+        False,
+        1,
+    )
     assert said(script, "cleanup", "90").startswith("0 fixes older than 90 days taken out")
 
 
@@ -237,7 +299,7 @@ def test_the_lines_of_scripts_run_word_for_word(line: str) -> None:
     assert ("export" in line) == bool([*Path().glob("*.json"), *Path("my backups").glob("*.json")])
 
 
-# --- where it works -----------------------------------------------------------------------------------------------------
+# --- where it works ---
 
 
 def test_it_works_where_it_is_called_through_a_link_with_blanks_in_paths(script: Path) -> None:
@@ -245,7 +307,9 @@ def test_it_works_where_it_is_called_through_a_link_with_blanks_in_paths(script:
     place.mkdir()
     (place / "memory.sh").symlink_to(script)
     fill("my project/AIMemory")
-    done = subprocess.run(["./memory.sh", "stats"], cwd=place, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["./memory.sh", "stats"], cwd=place, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert f"  memory_directory: {place.absolute() / 'AIMemory'}\n" in done.stdout
     assert len(list(place.iterdir())) == 2
@@ -257,7 +321,12 @@ def test_the_environment_names_the_folder(shell: str, script: Path) -> None:
     done = runs(shell, script, "stats", HARDWON_AIMEMORY="some where/fixes")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[1] == "  total_fixes_attempted: 5"
-    assert answered("fix-history", "--memory-dir", "some where/fixes", "stats")["total_fixes_attempted"] == 5
+    assert (
+        answered("fix-history", "--memory-dir", "some where/fixes", "stats")[
+            "total_fixes_attempted"
+        ]
+        == 5
+    )
 
 
 def test_without_the_command_python_does(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,11 +338,17 @@ def test_without_the_command_python_does(script: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("python", ["exit 1", None])
-def test_without_both_it_says_so_in_one_line(python: str | None, script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_both_it_says_so_in_one_line(
+    python: str | None, script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     only_python(monkeypatch, python)
     done = runs(script, "stats")
     assert (done.returncode, done.stdout) == (127, "")
-    assert done.stderr == "memory.sh: there is no hardwon on the PATH, and no python3 that has it: pip install hardwon\n"
+    assert (
+        done.stderr
+        == "memory.sh: there is no hardwon on the PATH, and no python3 that has it: pip install "
+        "hardwon\n"
+    )
 
 
 def only_python(monkeypatch: pytest.MonkeyPatch, body: str | None) -> None:
@@ -291,7 +366,9 @@ def only_python(monkeypatch: pytest.MonkeyPatch, body: str | None) -> None:
 
 def test_the_script_can_be_run() -> None:
     assert os.access(SCRIPT, os.X_OK)
-    listed = subprocess.run(["git", "ls-files", "-s", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    listed = subprocess.run(
+        ["git", "ls-files", "-s", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout
     assert not listed or listed.startswith("100755")
 
 
@@ -303,15 +380,21 @@ def test_an_older_database_is_adopted_once_and_told_in_one_line(shape: str, scri
     first = runs(script, "stats")
     assert first.returncode == 0
     assert first.stdout.splitlines()[1:3] == ["  total_fixes_attempted: 3", "  successful_fixes: 2"]
-    assert re.fullmatch(r"hardwon: an older fix history in .*AIMemory was adopted: .*\n", first.stderr)
+    assert re.fullmatch(
+        r"hardwon: an older fix history in .*AIMemory was adopted: .*\n", first.stderr
+    )
     assert said(script, "stats") == first.stdout
-    assert [each["outcome"] for each in answered("fix-history", "recent", "36500")].count("failed") == 1
+    assert [each["outcome"] for each in answered("fix-history", "recent", "36500")].count(
+        "failed"
+    ) == 1
 
 
-# --- errors -------------------------------------------------------------------------------------------------------------
+# --- errors ---
 
 
-@pytest.mark.parametrize("arguments", [(), ("forget",), ("--what",), ("model",), ("recent", "soon"), ("cleanup", "-1")])
+@pytest.mark.parametrize(
+    "arguments", [(), ("forget",), ("--what",), ("model",), ("recent", "soon"), ("cleanup", "-1")]
+)
 def test_wrong_usage_shows_the_usage_with_2(arguments: tuple[str, ...], script: Path) -> None:
     fill()
     done = runs(script, *arguments)
@@ -324,13 +407,19 @@ def test_a_memory_that_is_named_for_the_other_commands_is_not_mistaken_for_it() 
     done = at_once("--memory", "other", "fix-history", "cleanup")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "use fix-history --memory-dir other" in done.stderr
-    assert answered("fix-history", "stats")["total_fixes_attempted"] == 5  # while HARDWON_MEMORY names one
+    # while HARDWON_MEMORY names one
+    assert answered("fix-history", "stats")["total_fixes_attempted"] == 5
 
 
-@pytest.mark.parametrize("command", ["stats", "model m", "export", "recent", "successful", "patterns", "cleanup"])
+@pytest.mark.parametrize(
+    "command", ["stats", "model m", "export", "recent", "successful", "patterns", "cleanup"]
+)
 def test_no_folder_is_made_where_there_is_none(command: str) -> None:
     message = refused("fix-history", *command.split())
-    assert message.startswith("there is no fix history at AIMemory: go to the folder that has it, or name it with --memory-dir")
+    assert message.startswith(
+        "there is no fix history at AIMemory: go to the folder that has it, or name it with "
+        "--memory-dir"
+    )
     assert not list(Path().glob("*AIMemory*"))
 
 
@@ -341,7 +430,9 @@ def test_odd_names_are_told_in_one_line(name: str) -> None:
 
 def test_a_folder_that_is_something_else_is_told() -> None:
     Path("AIMemory").mkdir()
-    Path("AIMemory/ai_memory.db").write_text("my notes, which are longer than a header of a database" * 10)
+    Path("AIMemory/ai_memory.db").write_text(
+        "my notes, which are longer than a header of a database" * 10
+    )
     done = at_once("fix-history", "stats")
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert "Traceback" not in done.stderr

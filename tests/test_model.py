@@ -1,4 +1,6 @@
-"""Records: what is allowed, what is refused and how it is said, and the metadata schema's own JSON."""
+"""Records: what is allowed, what is refused and how it is said, and the metadata schema's own
+JSON.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hardwon
-from hardwon import Episode, Experience, Fact, Fix, Memory, Metadata, MistakeCard, SolutionPattern, Step, Trajectory
+from hardwon import (
+    Episode,
+    Experience,
+    Fact,
+    Fix,
+    Memory,
+    Metadata,
+    MistakeCard,
+    SolutionPattern,
+    Step,
+    Trajectory,
+)
 from hardwon.errors import InvalidInputError
 from hardwon.records.fields import new_id, to_us
 from hardwon.records.kinds import MODEL_OF_KIND, ROUTES, AnyRecord, parse_record, safe_summary
@@ -32,13 +45,23 @@ REFERENCE_CARD = {
     ("learning", None): ("insight_type", ["pattern", "correction", "preference", "fact"]),
     ("interaction", None): ("sentiment", ["positive", "neutral", "negative"]),
 }
-TOOLS = ["code_interpreter", "web_search", "file_operation", "conversation", "unknown", None, "browser"]
+TOOLS = [
+    "code_interpreter",
+    "web_search",
+    "file_operation",
+    "conversation",
+    "unknown",
+    None,
+    "browser",
+]
 
 
 def test_every_outcome_and_tool_follows_the_reference_card() -> None:
     schema = hardwon.json_schema("experience")
     for outcome, tool in product(["success", "failure", "learning", "interaction"], TOOLS):
-        base: dict[str, Any] = {"content": "x", "outcome": outcome} | ({"tool": tool} if tool else {})
+        base: dict[str, Any] = {"content": "x", "outcome": outcome} | (
+            {"tool": tool} if tool else {}
+        )
         row = REFERENCE_CARD.get((outcome, tool))
         if row is None:
             cases = [(base, (outcome, tool) in REFERENCE_CARD)]
@@ -64,13 +87,25 @@ def test_a_refused_route_names_the_field_the_value_and_what_is_allowed() -> None
     with pytest.raises(InvalidInputError) as caught:
         Experience(content="x", outcome="success", tool="code_interpreter", task_type="wrote")
     assert (caught.value.field, caught.value.value) == ("task_type", "wrote")
-    assert caught.value.allowed == "for success by code_interpreter, one of write, debug, refactor, explain"
-    with pytest.raises(InvalidInputError, match="tool: 'grep' is not allowed; .*with outcome learning, no tool"):
+    assert (
+        caught.value.allowed
+        == "for success by code_interpreter, one of write, debug, refactor, explain"
+    )
+    with pytest.raises(
+        InvalidInputError, match="tool: 'grep' is not allowed; .*with outcome learning, no tool"
+    ):
         Experience(content="x", outcome="learning", tool="grep", insight_type="fact")
 
 
 def test_extra_keys_are_kept_and_come_back() -> None:
-    made = Experience(content="x", outcome="success", tool="conversation", ticket="A-7", run={"n": [1, None]}, gone=None)
+    made = Experience(
+        content="x",
+        outcome="success",
+        tool="conversation",
+        ticket="A-7",
+        run={"n": [1, None]},
+        gone=None,
+    )
     assert made.extra == {"ticket": "A-7", "run": {"n": [1, None]}}
     assert parse_record(made.to_json()) == made
 
@@ -88,7 +123,9 @@ def test_extra_keys_are_kept_and_come_back() -> None:
     ],
 )
 def test_summary_is_filename_safe(given_summary: str | None, content: str, expected: str) -> None:
-    made = Experience(content=content, outcome="learning", insight_type="fact", summary=given_summary)
+    made = Experience(
+        content=content, outcome="learning", insight_type="fact", summary=given_summary
+    )
     assert made.summary == expected
 
 
@@ -100,7 +137,20 @@ def test_safe_summary_always_holds_its_promise(text: str) -> None:
     assert safe_summary(summary) == summary
 
 
-NOT_UNITS: list[Any] = [math.nan, math.inf, -math.inf, 7, -0.1, 1.0000001, True, False, "0.5", None, [], 10**400]
+NOT_UNITS: list[Any] = [
+    math.nan,
+    math.inf,
+    -math.inf,
+    7,
+    -0.1,
+    1.0000001,
+    True,
+    False,
+    "0.5",
+    None,
+    [],
+    10**400,
+]
 
 
 @pytest.mark.parametrize("value", NOT_UNITS)
@@ -129,11 +179,15 @@ def test_text_that_cannot_be_kept_is_refused(text: Any) -> None:
         ("steps.0.action", lambda: Trajectory(steps=[{"action": text}], final_reward=0)),
         (
             "issue.description",
-            lambda: Fix(issue={"description": text or 1}, fix_success=True, verification_success=True),
+            lambda: Fix(
+                issue={"description": text or 1}, fix_success=True, verification_success=True
+            ),
         ),
         (
             "metadata.tags.0",
-            lambda: Fact(content="c", fact_type="error", metadata=Metadata.model_validate({"tags": [text]})),
+            lambda: Fact(
+                content="c", fact_type="error", metadata=Metadata.model_validate({"tags": [text]})
+            ),
         ),
     ):
         with pytest.raises(InvalidInputError) as caught:
@@ -141,13 +195,20 @@ def test_text_that_cannot_be_kept_is_refused(text: Any) -> None:
         assert caught.value.field in (field, field.removeprefix("metadata."))
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, "x\0", "\ud800", {1: 2}, object(), 2**64, b"x", (1,)])
+@pytest.mark.parametrize(
+    "bad", [math.nan, math.inf, "x\0", "\ud800", {1: 2}, object(), 2**64, b"x", (1,)]
+)
 def test_free_form_values_must_survive_json(bad: Any) -> None:
     with pytest.raises(InvalidInputError) as caught:
         Experience(content="x", outcome="success", tool="conversation", mine=bad)
     assert caught.value.field == "mine"
     with pytest.raises(InvalidInputError) as caught:
-        Fix(issue=hardwon.Issue(), fix_success=True, verification_success=True, system_info={"deep": [bad]})
+        Fix(
+            issue=hardwon.Issue(),
+            fix_success=True,
+            verification_success=True,
+            system_info={"deep": [bad]},
+        )
     assert caught.value.field == "system_info"
 
 
@@ -158,7 +219,9 @@ def test_nesting_and_the_number_of_extra_keys_are_bounded() -> None:
     with pytest.raises(InvalidInputError, match="nested at most 16 deep"):
         Experience(content="x", outcome="success", tool="conversation", deep=deep)
     with pytest.raises(InvalidInputError, match="at most 64 extra keys"):
-        Experience(content="x", outcome="success", tool="conversation", **{f"k{n}": n for n in range(65)})
+        Experience(
+            content="x", outcome="success", tool="conversation", **{f"k{n}": n for n in range(65)}
+        )
     with pytest.raises(InvalidInputError, match="at most 200000 characters"):
         Fact(content="x" * 200_001, fact_type="error")
 
@@ -186,7 +249,18 @@ def test_times_are_read_exactly(value: Any, expected_us: int) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["2026-01-31T12:00:00", "2026-01-31", datetime(2026, 1, 31), "yesterday", True, 1.5, -1, 10**18, None, ""],  # noqa: DTZ001
+    [
+        "2026-01-31T12:00:00",
+        "2026-01-31",
+        datetime(2026, 1, 31),  # noqa: DTZ001
+        "yesterday",
+        True,
+        1.5,
+        -1,
+        10**18,
+        None,
+        "",
+    ],
 )
 def test_times_without_a_zone_or_meaning_are_refused(value: Any) -> None:
     with pytest.raises(InvalidInputError, match="an ISO 8601 time with a zone") as caught:
@@ -195,20 +269,33 @@ def test_times_without_a_zone_or_meaning_are_refused(value: Any) -> None:
 
 
 def test_unknown_fields_are_named() -> None:
-    with pytest.raises(InvalidInputError, match="socre: 0.5 is not allowed; allowed: no such field"):
+    with pytest.raises(
+        InvalidInputError, match="socre: 0.5 is not allowed; allowed: no such field"
+    ):
         Episode.model_validate({"task_id": "t", "score": 0.5, "socre": 0.5})
-    with pytest.raises(InvalidInputError, match=r"score: '\(absent\)' is not allowed; allowed: a value"):
+    with pytest.raises(
+        InvalidInputError, match=r"score: '\(absent\)' is not allowed; allowed: a value"
+    ):
         Episode.model_validate({"task_id": "t"})
 
 
 def test_mistake_cards_have_the_defaults_and_cuts_of_training_memory() -> None:
     card = MistakeCard(evidence="e" * 301, lesson="l" * 999, worker_id="w1", bad_decision=False)
-    assert (len(card.evidence), len(card.lesson), card.mistake_type) == (300, 300, "unknown_mistake")
+    assert (len(card.evidence), len(card.lesson), card.mistake_type) == (
+        300,
+        300,
+        "unknown_mistake",
+    )
     assert MistakeCard().lesson == "Avoid repeating this failure."
 
 
 def test_unknown_issue_and_fixer_types_are_welcome_and_known_ones_listed() -> None:
-    fix = Fix(issue=hardwon.Issue(issue_type="DISK_ON_FIRE"), fixer_type="llama", fix_success=True, verification_success=False)
+    fix = Fix(
+        issue=hardwon.Issue(issue_type="DISK_ON_FIRE"),
+        fixer_type="llama",
+        fix_success=True,
+        verification_success=False,
+    )
     assert (fix.issue.issue_type, fix.fixer_type, fix.succeeded) == ("DISK_ON_FIRE", "llama", False)
     schema = hardwon.json_schema("fix")
     assert "MODEL_NOT_AVAILABLE" in schema["$defs"]["Issue"]["properties"]["issue_type"]["examples"]
@@ -232,10 +319,16 @@ SCHEMA_CASES: list[tuple[Any, dict[str, Any]]] = [
     (
         hardwon.AtomicFact,
         {
-            "content": "The agent fixed the 'null pointer exception' in 'auth.ts' by adding a check.",
+            "content": "The agent fixed the 'null pointer exception' in 'auth.ts' by adding a "
+            "check.",
             "fact_type": "solution",
             "confidence": 0.9,
-            "entities": {"files": ["auth.ts"], "functions": ["login"], "libraries": [], "error_codes": ["E1"]},
+            "entities": {
+                "files": ["auth.ts"],
+                "functions": ["login"],
+                "libraries": [],
+                "error_codes": ["E1"],
+            },
             "metadata": METADATA_JSON,
         },
     ),
@@ -249,20 +342,30 @@ SCHEMA_CASES: list[tuple[Any, dict[str, Any]]] = [
     ),
     (
         SolutionPattern,
-        {"diagnosis_id": "d1", "strategy": "retry", "success_rate": 0.5, "usage_count": 4, "metadata": METADATA_JSON},
+        {
+            "diagnosis_id": "d1",
+            "strategy": "retry",
+            "success_rate": 0.5,
+            "usage_count": 4,
+            "metadata": METADATA_JSON,
+        },
     ),
 ]
 
 
 @pytest.mark.parametrize(("model", "data"), SCHEMA_CASES)
-def test_the_metadata_schema_is_read_and_written_word_for_word(model: Any, data: dict[str, Any]) -> None:
+def test_the_metadata_schema_is_read_and_written_word_for_word(
+    model: Any, data: dict[str, Any]
+) -> None:
     assert model.model_validate(data).to_agentdb() == data
     assert model.model_validate_json(json.dumps(data)).to_agentdb() == data
     without = json.loads(json.dumps(data))
     envelope = without.get("metadata", without)
     del envelope["validation"]["verified_by"], envelope["validation"]["verification_id"]
     without.get("entities", {}).pop("error_codes", None)
-    assert model.model_validate(without).to_agentdb() == without, "absent optional fields stay absent"
+    assert model.model_validate(without).to_agentdb() == without, (
+        "absent optional fields stay absent"
+    )
 
 
 @pytest.mark.parametrize(
@@ -270,11 +373,16 @@ def test_the_metadata_schema_is_read_and_written_word_for_word(model: Any, data:
     [
         ({"fact_type": "rumour"}, "fact_type"),
         ({"confidence": 2}, "confidence"),
-        ({"metadata": {**METADATA_JSON, "validation": {"status": "sure"}}}, "metadata.validation.status"),
+        (
+            {"metadata": {**METADATA_JSON, "validation": {"status": "sure"}}},
+            "metadata.validation.status",
+        ),
         ({"metadata": {**METADATA_JSON, "source": {"type": "dream"}}}, "metadata.source.type"),
     ],
 )
-def test_invalid_schema_json_is_refused_with_the_fields_path(change: dict[str, Any], field: str) -> None:
+def test_invalid_schema_json_is_refused_with_the_fields_path(
+    change: dict[str, Any], field: str
+) -> None:
     with pytest.raises(InvalidInputError) as caught:
         Fact.model_validate({**SCHEMA_CASES[1][1], **change})
     assert caught.value.field == field

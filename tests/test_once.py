@@ -1,4 +1,6 @@
-"""What is asked for under an idempotency key is carried out once: twice in a row, at the same time, and after a crash."""
+"""What is asked for under an idempotency key is carried out once: twice in a row, at the same time,
+and after a crash.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,10 @@ def test_a_key_is_for_one_request(gate: Gate) -> None:
 
 def test_keys_of_two_callers_are_two_keys(gate: Gate) -> None:
     said = arguments.Remember(content="x", outcome="learning", insight_type="fact")
-    made = {gate.perform(Caller(name, "write"), "remember", "default", said, "k").id for name in ("a", "b")}
+    made = {
+        gate.perform(Caller(name, "write"), "remember", "default", said, "k").id
+        for name in ("a", "b")
+    }
     assert len(made) == 2
 
 
@@ -90,7 +95,11 @@ def test_every_operation_with_a_key_answers_the_same_again(gate: Gate) -> None:
     said: dict[str, dict[str, Any]] = {
         "remember": {"content": "x", "outcome": "learning", "insight_type": "fact"},
         "record_fact": {"content": "The port is 80.", "fact_type": "observation"},
-        "record_trajectory": {"task": "t", "steps": [{"action": "a", "observation": "o", "reward": 0.5}], "final_reward": 1.0},
+        "record_trajectory": {
+            "task": "t",
+            "steps": [{"action": "a", "observation": "o", "reward": 0.5}],
+            "final_reward": 1.0,
+        },
         "record_episode": {"task_id": "t", "score": 0.5},
         "record_fix": {"issue": issue, "fix_success": True, "verification_success": True},
         "add": {"record": whole},
@@ -115,7 +124,10 @@ def test_every_operation_with_a_key_answers_the_same_again(gate: Gate) -> None:
 def test_a_fact_that_is_said_again_is_strengthened_once(gate: Gate) -> None:
     first = asked(gate, "record_fact", None, content="The port is 80.", fact_type="observation")
     events = asked(gate, "stats", None).events
-    answers = [asked(gate, "record_fact", "k", content="The port is 80.", fact_type="observation").id for _ in range(3)]
+    answers = [
+        asked(gate, "record_fact", "k", content="The port is 80.", fact_type="observation").id
+        for _ in range(3)
+    ]
     assert answers == [first.id] * 3
     assert asked(gate, "stats", None).events == events + 1
 
@@ -174,7 +186,9 @@ def test_whoever_is_killed_in_between_can_be_asked_again(place: Places) -> None:
                 memory.remember(f"number {number}", "learning", insight_type="fact")
             print(number, flush=True)
     """)
-    worker = subprocess.Popen([sys.executable, "-c", code, place("brain")], stdout=subprocess.PIPE, text=True)
+    worker = subprocess.Popen(
+        [sys.executable, "-c", code, place("brain")], stdout=subprocess.PIPE, text=True
+    )
     assert worker.stdout
     acknowledged = [int(worker.stdout.readline()) for _ in range(25)]
     os.kill(worker.pid, signal.SIGKILL)

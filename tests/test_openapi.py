@@ -1,4 +1,6 @@
-"""The OpenAPI document is true: whatever schemathesis makes of it, the server answers as the document says, and never fails."""
+"""The OpenAPI document is true: whatever schemathesis makes of it, the server answers as the
+document says, and never fails.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,17 @@ from test_rest import seed
 
 EXAMPLES = int(os.environ.get("HARDWON_SCHEMATHESIS", "400" if TORTURE else "6"))
 COVERAGE = TORTURE or "HARDWON_SCHEMATHESIS" in os.environ
-"""Whether the values at every bound are tried, alone and together: bodies of megabytes, some minutes."""
+"""Whether the values at every bound are tried, alone and together: bodies of megabytes, some
+minutes.
+"""
 LEFT_OUT = {
-    "positive_data_acceptance": "records have rules across their fields, which a JSON Schema does not tell",
+    "positive_data_acceptance": "records have rules across their fields, which a JSON Schema does "
+    "not tell",
 }
 
 LEFT_OUT_OF_STREAMS = {
-    "negative_data_rejection": "a stream has no schema to break, and of some wrong parameters nothing is left in an address",
+    "negative_data_rejection": "a stream has no schema to break, and of some wrong parameters "
+    "nothing is left in an address",
 }
 
 
@@ -70,7 +76,9 @@ def lines(_: Any, value: Any) -> bytes:
 def test_every_answer_is_as_the_document_says(case: Case[Any], running: Served, token: str) -> None:
     left_out = [*LEFT_OUT, *LEFT_OUT_OF_STREAMS] if case.path.endswith("/import") else [*LEFT_OUT]
     excluded: Any = [CHECKS.get_one(name) for name in left_out]
-    case.call_and_validate(base_url=running.url, headers={"Authorization": f"Bearer {token}"}, excluded_checks=excluded)
+    case.call_and_validate(
+        base_url=running.url, headers={"Authorization": f"Bearer {token}"}, excluded_checks=excluded
+    )
 
 
 def refs_in(value: Any) -> Iterator[str]:
@@ -87,20 +95,37 @@ def refs_in(value: Any) -> Iterator[str]:
 
 def test_everything_that_is_referred_to_is_there_and_is_needed() -> None:
     components = document()["components"]
-    there = {f"#/components/{sort}/{name}" for sort in ("schemas", "responses") for name in components[sort]}
+    there = {
+        f"#/components/{sort}/{name}"
+        for sort in ("schemas", "responses")
+        for name in components[sort]
+    }
     meant = set(refs_in(document()))
     assert meant <= there
-    assert there - meant == {"#/components/responses/foreign-origin", "#/components/responses/wrong-method"}  # of no one route
+    # of no one route
+    assert there - meant == {
+        "#/components/responses/foreign-origin",
+        "#/components/responses/wrong-method",
+    }
 
 
 def test_every_example_is_as_its_schema_says() -> None:
     checked = 0
     for methods in document()["paths"].values():
         for told in methods.values():
-            shown = [(each["schema"], each["example"]) for each in told.get("parameters", ()) if "example" in each]
-            shown += [(each["schema"], each["example"]) for each in told.get("requestBody", {}).get("content", {}).values()]
+            shown = [
+                (each["schema"], each["example"])
+                for each in told.get("parameters", ())
+                if "example" in each
+            ]
+            shown += [
+                (each["schema"], each["example"])
+                for each in told.get("requestBody", {}).get("content", {}).values()
+            ]
             for described, example in shown:
-                Draft202012Validator({**described, "components": document()["components"]}).validate(example)
+                Draft202012Validator(
+                    {**described, "components": document()["components"]}
+                ).validate(example)
                 checked += 1
     assert checked > 80
 
@@ -108,7 +133,9 @@ def test_every_example_is_as_its_schema_says() -> None:
 def test_every_operation_says_how_it_can_fail() -> None:
     for path, methods in document()["paths"].items():
         for method, told in methods.items():
-            needed = {"200", "403", "421"} | ({"401", "429", "500", "503"} if path != "/healthz" else set())
+            needed = {"200", "403", "421"} | (
+                {"401", "429", "500", "503"} if path != "/healthz" else set()
+            )
             needed |= {"408", "413", "415", "422"} if method == "post" else set()
             assert needed <= set(told["responses"]), path
             assert told["summary"]

@@ -1,5 +1,6 @@
-"""The table of operations is whole: everything that `Memory` offers is in it or is told why not, under the same words, and
-every surface has it or is told why not."""
+"""The table of operations is whole: everything that `Memory` offers is in it or is told why not,
+under the same words, and every surface has it or is told why not.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,15 @@ from hardwon import Client, Memory, limits
 from hardwon.errors import ForbiddenError, InvalidInputError, NotAdmittedError, TooManyRequestsError
 from hardwon.surfaces import arguments
 from hardwon.surfaces.gate import Gate
-from hardwon.surfaces.operations import HERE_ALONE, OPERATIONS, Operation, json_bytes, jsonable, parsed, schema_of
+from hardwon.surfaces.operations import (
+    HERE_ALONE,
+    OPERATIONS,
+    Operation,
+    json_bytes,
+    jsonable,
+    parsed,
+    schema_of,
+)
 from hardwon.trust.access import SCOPES, Caller
 
 ALL = list(OPERATIONS.values())
@@ -26,7 +35,8 @@ NAMES = list(OPERATIONS)
 PUBLIC = {name for name in dir(Memory) if not name.startswith("_")}
 
 NOT_SENT = {"self", "author", "by", "progress", "count_tokens"}
-"""Of `Memory`'s keywords: the token says who asks, and what is called back does not go over a wire."""
+"""Of `Memory`'s keywords: the token says who asks, and what is called back does not go over a wire.
+"""
 
 OTHERWISE: dict[str, set[str]] = {
     "credit": {"context_or_ids"},
@@ -59,13 +69,24 @@ NO_COMMAND = {
 
 NO_TOOL = {
     **dict.fromkeys(
-        ("add", "add_many"), "an agent says what it tried with remember and record_*; a program adds whole records"
+        ("add", "add_many"),
+        "an agent says what it tried with remember and record_*; a program adds whole records",
     ),
     "get": "the resource record/{id}",
     "page": "the resource recent/{count}",
-    **dict.fromkeys(("links", "audit"), "for people who look into a record, not for the next attempt"),
     **dict.fromkeys(
-        ("odds", "patterns", "strategies", "best_strategies", "failed_strategies", "solutions", "cards"),
+        ("links", "audit"), "for people who look into a record, not for the next attempt"
+    ),
+    **dict.fromkeys(
+        (
+            "odds",
+            "patterns",
+            "strategies",
+            "best_strategies",
+            "failed_strategies",
+            "solutions",
+            "cards",
+        ),
         "in what context and advise say",
     ),
     **dict.fromkeys(
@@ -86,11 +107,29 @@ NO_TOOL = {
         ),
         "figures for people and charts",
     ),
-    **dict.fromkeys(("decisions", "adopted", "helpful", "stale_records", "candidate_rules"), "for people who review"),
-    "failing_tests": "an agent runs them",
-    **dict.fromkeys(("publish", "supersede", "consolidate", "rollback", "undo"), "decided by people, or by tests"),
     **dict.fromkeys(
-        ("forget", "cleanup", "compress", "compact", "load", "export", "backup", "doctor", "rebuild", "reembed", "sync"),
+        ("decisions", "adopted", "helpful", "stale_records", "candidate_rules"),
+        "for people who review",
+    ),
+    "failing_tests": "an agent runs them",
+    **dict.fromkeys(
+        ("publish", "supersede", "consolidate", "rollback", "undo"),
+        "decided by people, or by tests",
+    ),
+    **dict.fromkeys(
+        (
+            "forget",
+            "cleanup",
+            "compress",
+            "compact",
+            "load",
+            "export",
+            "backup",
+            "doctor",
+            "rebuild",
+            "reembed",
+            "sync",
+        ),
         "looking after a memory is not an agent's work",
     ),
 }
@@ -101,21 +140,34 @@ COMMANDS_OF_THEIR_OWN = {
     "report": "a file of this machine",
     **dict.fromkeys(("init", "demo"), "make a memory"),
     "recent": "fixes of the last days, which pages have too",
-    **dict.fromkeys(("run", "stale", "hooks install", "hooks remove", "hooks status", "hooks run"), "of the caller's checkout"),
+    **dict.fromkeys(
+        ("run", "stale", "hooks install", "hooks remove", "hooks status", "hooks run"),
+        "of the caller's checkout",
+    ),
     **dict.fromkeys(("restore", "merge", "adopt"), "files of this machine"),
     **dict.fromkeys(
-        ("stats", "model", "export", "recent", "successful", "patterns", "cleanup"), "for scripts written for memory.sh"
+        ("stats", "model", "export", "recent", "successful", "patterns", "cleanup"),
+        "for scripts written for memory.sh",
     ),
     **dict.fromkeys(("serve", "mcp install", "mcp remove", "config"), "of the surfaces themselves"),
-    **dict.fromkeys(("postgres init", "postgres grant", "postgres revoke", "postgres status"), "of a database's administrator"),
-    **dict.fromkeys(("tokens create", "tokens list", "tokens revoke"), "made on the memory's own machine alone"),
+    **dict.fromkeys(
+        ("postgres init", "postgres grant", "postgres revoke", "postgres status"),
+        "of a database's administrator",
+    ),
+    **dict.fromkeys(
+        ("tokens create", "tokens list", "tokens revoke"), "made on the memory's own machine alone"
+    ),
 }
 
 
 def test_every_operation_is_a_command_or_has_a_reason() -> None:
     assert {each.name for each in ALL if each.command is None} == NO_COMMAND.keys()
     assert {each.command for each in ALL} - {None} <= set(COMMANDS)
-    own = {name.removeprefix("fix-history ") for name in COMMANDS if name not in {each.command for each in ALL}}
+    own = {
+        name.removeprefix("fix-history ")
+        for name in COMMANDS
+        if name not in {each.command for each in ALL}
+    }
     assert own == COMMANDS_OF_THEIR_OWN.keys()
 
 
@@ -133,7 +185,9 @@ def test_everything_that_a_memory_offers_is_declared_or_has_a_reason() -> None:
 @pytest.mark.parametrize("operation", ALL, ids=NAMES)
 def test_an_operation_takes_what_the_method_takes(operation: Operation) -> None:
     parameters = inspect.signature(getattr(Memory, operation.name)).parameters
-    named = {name for name, one in parameters.items() if one.kind is not inspect.Parameter.VAR_KEYWORD}
+    named = {
+        name for name, one in parameters.items() if one.kind is not inspect.Parameter.VAR_KEYWORD
+    }
     open_ended = len(named) < len(parameters)
     taken = set(operation.takes.model_fields)
     missing = named - NOT_SENT - OTHERWISE.get(operation.name, set()) - taken
@@ -150,7 +204,9 @@ def test_an_operation_is_described_with_examples(operation: Operation) -> None:
     for name in schema.get("required", ()):
         assert schema["properties"][name].get("examples"), f"{operation.name}.{name} has no example"
     assert operation.scope in SCOPES
-    assert set(operation.in_path) == {part[1:-1] for part in operation.path.split("/") if part.startswith("{")}
+    assert set(operation.in_path) == {
+        part[1:-1] for part in operation.path.split("/") if part.startswith("{")
+    }
 
 
 def test_no_two_operations_share_an_address_or_a_name() -> None:
@@ -161,8 +217,12 @@ def test_no_two_operations_share_an_address_or_a_name() -> None:
 
 def test_reading_is_what_needs_no_more_than_reading() -> None:
     for operation in ALL:
-        assert operation.reads == (operation.scope == "read" or operation.name in ("doctor", "backup")), operation.name
-        assert operation.method == "POST" or operation.reads, f"{operation.name} would change something by a GET"
+        assert operation.reads == (
+            operation.scope == "read" or operation.name in ("doctor", "backup")
+        ), operation.name
+        assert operation.method == "POST" or operation.reads, (
+            f"{operation.name} would change something by a GET"
+        )
         if operation.again:
             assert not operation.reads
 
@@ -177,14 +237,35 @@ def test_a_caller_cannot_say_who_it_is() -> None:
 
 
 def test_the_client_has_the_methods_of_a_memory() -> None:
-    here = PUBLIC - {"once", "now", "tokens", "tree", "fix_history", "make_tree", "merge", "restore", "place_of", "take_in"}
-    here -= {"exists", "in_project", "check_stale", "record_tests", "publish_tested", "project_of", "record_many"}
+    here = PUBLIC - {
+        "once",
+        "now",
+        "tokens",
+        "tree",
+        "fix_history",
+        "make_tree",
+        "merge",
+        "restore",
+        "place_of",
+        "take_in",
+    }
+    here -= {
+        "exists",
+        "in_project",
+        "check_stale",
+        "record_tests",
+        "publish_tested",
+        "project_of",
+        "record_many",
+    }
     here -= {"put_entries", "append_entries", "entries", "entry_names"}
     for name in sorted(here):
         found, original = getattr(Client, name, None), getattr(Memory, name)
         assert found is not None, name
         if callable(original):
-            assert list(inspect.signature(found).parameters) == list(inspect.signature(original).parameters), name
+            assert list(inspect.signature(found).parameters) == list(
+                inspect.signature(original).parameters
+            ), name
             assert found.__doc__, name
 
 
@@ -194,7 +275,7 @@ def test_the_client_is_imported_only_when_somebody_asks() -> None:
         _ = hardwon.Clint  # type: ignore[attr-defined]
 
 
-# --- shapes -----------------------------------------------------------------------------------------------------------
+# --- shapes ---
 
 
 @pytest.fixture
@@ -206,7 +287,9 @@ def full(tmp_path: Path) -> Memory:
     for works in (True, False, True):
         memory.record_fix(issue, works, works, fix_commands=["raise the timeout"], author="a")
     for score in (0.2, 0.9):
-        memory.record_episode("t", score, mistakes=["forgot zones"], successes=["looked first"], recalled=[failed.id])
+        memory.record_episode(
+            "t", score, mistakes=["forgot zones"], successes=["looked first"], recalled=[failed.id]
+        )
     memory.record_trajectory("t", [{"action": "a", "observation": "Error: x", "reward": 0.1}], 0.9)
     memory.record_fact("Uploads over 2 GB fail in src/upload.py.", "error")
     memory.rollback("nobody")
@@ -228,7 +311,9 @@ SAID: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", [each.name for each in ALL if each.reads and not each.streams])
-def test_an_answer_comes_back_from_json_as_it_was_and_fits_its_schema(full: Memory, name: str) -> None:
+def test_an_answer_comes_back_from_json_as_it_was_and_fits_its_schema(
+    full: Memory, name: str
+) -> None:
     operation = OPERATIONS[name]
     newest = next(iter(full.browse(kind="experience")))
     said = {"record_id": newest.id} if operation.in_path else SAID.get(name, {})
@@ -245,12 +330,14 @@ def test_what_is_no_json_is_refused() -> None:
         parsed(list[int], ["x"])
 
 
-# --- the gate ---------------------------------------------------------------------------------------------------------
+# --- the gate ---
 
 
 def _gate(folder: Path, **options: Any) -> tuple[Gate, Memory]:
     memory = Memory(folder / "brain")
-    return Gate(lambda project: Memory(folder / "brain", project, checkout=False), memory.tokens, **options), memory
+    return Gate(
+        lambda project: Memory(folder / "brain", project, checkout=False), memory.tokens, **options
+    ), memory
 
 
 def test_the_gate_lets_in_who_has_a_token_and_nobody_else(tmp_path: Path) -> None:
@@ -280,14 +367,18 @@ def test_what_is_written_is_signed_with_the_token_s_name(tmp_path: Path) -> None
         "metadata": {"source": {"author": "somebody else"}},
     }
     kept = gate.perform(caller, "add", "alpha", arguments.Add(record=whole))
-    found = gate.perform(caller, "get", "alpha", OPERATIONS["get"].takes.model_validate({"record_id": kept}))
+    found = gate.perform(
+        caller, "get", "alpha", OPERATIONS["get"].takes.model_validate({"record_id": kept})
+    )
     assert (found.metadata.source.author, found.metadata.project_id) == ("ci", "alpha")
 
 
 @pytest.mark.parametrize("name", ["author", "content", "source", "timestamp", "keys"])
 def test_a_key_of_ones_own_is_nothing_that_a_record_has(tmp_path: Path, name: str) -> None:
     gate, _ = _gate(tmp_path)
-    said = arguments.Remember(content="it works", outcome="success", tool="conversation", keys={name: "somebody else"})
+    said = arguments.Remember(
+        content="it works", outcome="success", tool="conversation", keys={name: "somebody else"}
+    )
     with pytest.raises(InvalidInputError, match=f"keys.{name}"):
         gate.perform(Caller("ci", "write"), "remember", "alpha", said)
 
@@ -325,7 +416,9 @@ def test_only_what_was_tried_is_added(tmp_path: Path, kind: Any) -> None:
 def test_a_verification_names_who_says_so(tmp_path: Path) -> None:
     gate, memory = _gate(tmp_path)
     record = memory.remember("x", "learning", insight_type="fact")
-    said = OPERATIONS["verify"].takes.model_validate({"record_id": record.id, "by": "test_runner", "verification_id": "ci-1"})
+    said = OPERATIONS["verify"].takes.model_validate(
+        {"record_id": record.id, "by": "test_runner", "verification_id": "ci-1"}
+    )
     gate.perform(Caller("build", "govern"), "verify", "default", said)
     event = memory.audit(record.id)[-1].event
     assert event
@@ -359,7 +452,9 @@ def test_who_asks_too_often_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert door.admit(secret).name == "ci"
 
 
-def test_memories_that_nobody_uses_are_closed_when_there_are_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memories_that_nobody_uses_are_closed_when_there_are_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits, "MEMORIES_OPEN_MAX", 2)
     opened: dict[str, Memory] = {}
 

@@ -1,4 +1,6 @@
-"""Whatever a user has written to a file, by whatever name, no file of a memory's own is replaced."""
+"""Whatever a user has written to a file, by whatever name, no file of a memory's own is
+replaced.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,11 @@ WAYS: list[Aliases] = [
 
 
 def state_of(folder: Path) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file() and not path.name.endswith("-shm")}
+    return {
+        str(path): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.endswith("-shm")
+    }
 
 
 def ids_of(functions: list[Aliases]) -> list[str]:
@@ -101,7 +107,9 @@ def report(memory: Memory, target: Path) -> None:
 WRITERS: dict[str, Callable[[Memory, Path], Any]] = {
     "export": lambda memory, target: memory.export(target),
     "export as a list": lambda memory, target: memory.export(target, "json"),
-    "export of a training memory": lambda memory, target: export_agent_memory(memory, target, overwrite=True),
+    "export of a training memory": lambda memory, target: export_agent_memory(
+        memory, target, overwrite=True
+    ),
     "insights": lambda memory, target: AIMemory.on(memory).export_insights(target),
     "table": lambda memory, target: AIMemory.on(memory).export_csv(target),
     "report": report,
@@ -115,7 +123,10 @@ def test_the_database_stays(tmp_path: Path, aside: Path, writer: str, way: Alias
         kept = memory.record_fact("Port 80 is open.", "observation")
         target = way(Path(memory.location), aside)
         before = state_of(tmp_path)
-        with pytest.raises(InvalidInputError, match=r"(?s)(path|file|output_file).*(memory's own|no database has), such as"):
+        with pytest.raises(
+            InvalidInputError,
+            match=r"(?s)(path|file|output_file).*(memory's own|no database has), such as",
+        ):
             WRITERS[writer](memory, target)
         assert state_of(tmp_path) == before
         assert target.is_symlink() == way.__name__.endswith(("_link", "_links"))
@@ -123,21 +134,43 @@ def test_the_database_stays(tmp_path: Path, aside: Path, writer: str, way: Alias
         assert memory.get(kept.id) == kept
 
 
-KEPT = ("memory.db-wal", "memory.tokens.db", "memory.db.before-restore-1", ".hardwon-tree", "a file of the tree")
+KEPT = (
+    "memory.db-wal",
+    "memory.tokens.db",
+    "memory.db.before-restore-1",
+    ".hardwon-tree",
+    "a file of the tree",
+)
 
 
 # A second name of a file of the tree is another name only: to replace it leaves the tree as it is.
 @pytest.mark.parametrize(
-    ("own", "way"), [(own, way) for own in KEPT for way in WAYS if "tree" not in own or "second_name" not in way.__name__]
+    ("own", "way"),
+    [
+        (own, way)
+        for own in KEPT
+        for way in WAYS
+        if "tree" not in own or "second_name" not in way.__name__
+    ],
 )
-def test_so_does_everything_else_that_the_memory_keeps(tmp_path: Path, aside: Path, own: str, way: Aliases) -> None:
+def test_so_does_everything_else_that_the_memory_keeps(
+    tmp_path: Path, aside: Path, own: str, way: Aliases
+) -> None:
     with MemoryEngine(tmp_path / "brain") as engine:
         engine.remember(
-            content="It needs a lock", outcome="success", tool="code_interpreter", task_type="debug", summary="lock"
+            content="It needs a lock",
+            outcome="success",
+            tool="code_interpreter",
+            task_type="debug",
+            summary="lock",
         )
         engine.memory.tokens.create("a", scope="read")
         (tmp_path / "brain" / "memory.db.before-restore-1").write_bytes(b"kept")
-        path = next((tmp_path / "brain").rglob("*_lock_*.json")) if own == KEPT[-1] else tmp_path / "brain" / own
+        path = (
+            next((tmp_path / "brain").rglob("*_lock_*.json"))
+            if own == KEPT[-1]
+            else tmp_path / "brain" / own
+        )
         target = way(path, aside)
         before = path.read_bytes()
         with pytest.raises(InvalidInputError, match=r"memory's own|no database has"):
@@ -151,7 +184,11 @@ def test_a_backup_and_its_checksum_replace_nothing(tmp_path: Path, aside: Path) 
         (aside / "copy.db.sha256").symlink_to(memory.location)
         (aside / "new.db").symlink_to(tmp_path / "brain" / "memory.tokens.db")
         before = state_of(tmp_path)
-        for target in (aside / "copy.db", aside / "new.db", tmp_path / "brain" / "memory.tokens.db"):
+        for target in (
+            aside / "copy.db",
+            aside / "new.db",
+            tmp_path / "brain" / "memory.tokens.db",
+        ):
             with pytest.raises(InvalidInputError, match="memory's own, such as copy.db"):
                 memory.backup(target)
         assert state_of(tmp_path) == before
@@ -169,7 +206,9 @@ def test_a_training_memory_does_not_put_a_database_aside(tmp_path: Path, aside: 
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_an_ordinary_file_is_replaced_through_a_link_that_stays(tmp_path: Path, aside: Path, writer: str) -> None:
+def test_an_ordinary_file_is_replaced_through_a_link_that_stays(
+    tmp_path: Path, aside: Path, writer: str
+) -> None:
     with Memory(tmp_path / "brain") as memory:
         memory.record_fact("Port 80 is open.", "observation")
         (tmp_path / "real.json").write_text("old")
@@ -179,7 +218,9 @@ def test_an_ordinary_file_is_replaced_through_a_link_that_stays(tmp_path: Path, 
         assert (tmp_path / "real.json").read_text() != "old"
 
 
-@pytest.mark.parametrize("name", ["memory.jsonl", "export.json", "memory.db.jsonl", "exports/records.json"])
+@pytest.mark.parametrize(
+    "name", ["memory.jsonl", "export.json", "memory.db.jsonl", "exports/records.json"]
+)
 def test_other_files_beside_the_memory_may_be_written(tmp_path: Path, name: str) -> None:
     with Memory(tmp_path) as memory:
         memory.record_fact("Port 80 is open.", "observation")

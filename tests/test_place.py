@@ -33,11 +33,15 @@ def _without_psycopg(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
 
 
-# --- folders ----------------------------------------------------------------------------------------------------------
+# --- folders ---
 
 
-def test_folders_that_are_made_for_a_memory_are_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder whose own name was not synced is gone after a power cut, with everything that was synced in it."""
+def test_folders_that_are_made_for_a_memory_are_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder whose own name was not synced is gone after a power cut, with everything that was
+    synced in it.
+    """
     synced: set[int] = set()
     real = os.fsync
 
@@ -47,11 +51,16 @@ def test_folders_that_are_made_for_a_memory_are_on_disk(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(os, "fsync", fsync)
     Memory(tmp_path / "one" / "two" / "three").close()
-    made = [tmp_path, tmp_path / "one", tmp_path / "one" / "two", tmp_path / "one" / "two" / "three"]
+    made = [
+        tmp_path,
+        tmp_path / "one",
+        tmp_path / "one" / "two",
+        tmp_path / "one" / "two" / "three",
+    ]
     assert {folder.stat().st_ino for folder in made} <= synced
 
 
-# --- urls -------------------------------------------------------------------------------------------------------------
+# --- urls ---
 
 
 @pytest.mark.parametrize(("url", "shown"), [
@@ -83,8 +92,12 @@ def test_a_database_is_shown_without_its_password(url: str, shown: str, tmp_path
         "postgres://u@h:x/",
     ],
 )
-def test_what_cannot_be_told_apart_from_its_password_is_refused_and_not_shown(url: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="location: 'postgres(ql)?://…' is not allowed; .*%40"):
+def test_what_cannot_be_told_apart_from_its_password_is_refused_and_not_shown(
+    url: str, tmp_path: Path
+) -> None:
+    with pytest.raises(
+        InvalidInputError, match="location: 'postgres(ql)?://…' is not allowed; .*%40"
+    ):
         find(url, tmp_path)
     for odd in (f"{URL} ", f"{URL}\0", f"Postgresql{URL[10:]}", Path(URL)):
         with pytest.raises(InvalidInputError, match="location") as caught:
@@ -92,7 +105,10 @@ def test_what_cannot_be_told_apart_from_its_password_is_refused_and_not_shown(ur
         assert SECRET not in str(caught.value)
 
 
-@given(st.text(st.characters(codec="utf-8"), min_size=1), st.sampled_from(["sslmode=require", "", "user=x"]))
+@given(
+    st.text(st.characters(codec="utf-8"), min_size=1),
+    st.sampled_from(["sslmode=require", "", "user=x"]),
+)
 def test_no_password_is_ever_shown(password: str, options: str) -> None:
     marked = f"{SECRET}{password}{SECRET}"
     for url in (
@@ -120,12 +136,14 @@ def test_files_are_there_or_not(tmp_path: Path) -> None:
             assert (other.location, other.project) == (memory.location, "shop")
 
 
-# --- what a database has not, and what it needs -------------------------------------------------------------------------
+# --- what a database has not, and what it needs ---
 
 
 @pytest.mark.usefixtures("_without_psycopg")
 def test_without_the_package_the_command_is_told() -> None:
-    with pytest.raises(MissingExtraError, match=r"^psycopg cannot be imported \(ModuleNotFoundError: .*") as caught:
+    with pytest.raises(
+        MissingExtraError, match=r"^psycopg cannot be imported \(ModuleNotFoundError: .*"
+    ) as caught:
         Memory(URL)
     assert str(caught.value).endswith("; install it with: pip install 'hardwon[postgres]'")
 
@@ -138,14 +156,18 @@ def test_without_the_package_the_command_is_told() -> None:
     lambda: Memory("brain").export(URL),
     lambda: Memory("brain").backup(URL),
 ])  # fmt: skip
-def test_where_a_file_is_wanted_a_database_is_told_and_none_is_made(wants: Callable[[], object], tmp_path: Path) -> None:
-    with pytest.raises(PlaceError, match="postgresql://anna@127.0.0.1:1/brain.* is a database") as caught:
+def test_where_a_file_is_wanted_a_database_is_told_and_none_is_made(
+    wants: Callable[[], object], tmp_path: Path
+) -> None:
+    with pytest.raises(
+        PlaceError, match="postgresql://anna@127.0.0.1:1/brain.* is a database"
+    ) as caught:
         wants()
     assert SECRET not in str(caught.value)
     assert not list(tmp_path.glob("postgres*"))
 
 
-# --- the command line ---------------------------------------------------------------------------------------------------
+# --- the command line ---
 
 
 @pytest.mark.usefixtures("_without_psycopg")
@@ -155,11 +177,17 @@ def test_where_a_file_is_wanted_a_database_is_told_and_none_is_made(wants: Calla
     ("remember", "it fails", "--outcome", "failure", "--tool", "unknown"), ("recall", "it"), ("backup", "copy.db"),
     ("mcp",), ("merge", "brain"), ("tokens", "list"), ("hooks", "run", "post-commit"), ("sync", "--make-tree"),
 ])  # fmt: skip
-def test_no_command_prints_the_password(said: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_command_prints_the_password(
+    said: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Memory("brain") as memory:
         memory.remember("port 80 is open", "failure", "unknown")
     monkeypatch.setenv("HARDWON_MEMORY", URL)
-    for done in (at_once(*said), at_once("--memory", URL, *said), at_once("--memory", "brain", "merge", URL)):
+    for done in (
+        at_once(*said),
+        at_once("--memory", URL, *said),
+        at_once("--memory", "brain", "merge", URL),
+    ):
         assert done.exit_code == 0 or "psycopg cannot be imported" in done.output, done.output
         assert SECRET not in done.output + str(done.exception)
     for line in (("--help",), (said[0], "--help")):
@@ -175,7 +203,10 @@ def test_every_command_has_a_help_without_the_password(monkeypatch: pytest.Monke
 
 def test_config_tells_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARDWON_MEMORY", URL)
-    assert "in the database postgresql://anna@127.0.0.1:1/brain?sslmode=require" in at_once("config").output
+    assert (
+        "in the database postgresql://anna@127.0.0.1:1/brain?sslmode=require"
+        in at_once("config").output
+    )
 
 
 def test_a_backup_is_not_restored_into_a_database() -> None:
@@ -191,14 +222,20 @@ def test_a_backup_is_not_restored_into_a_database() -> None:
     ("mcp", "install", "cursor"), ("mcp", "install", "cursor", "--write"), ("mcp", "install", "codex", "--json"),
     ("hooks", "install"), ("hooks", "install", "claude-code"),
 ])  # fmt: skip
-def test_no_password_goes_into_the_file_of_another_program(said: tuple[str, ...], tmp_path: Path) -> None:
+def test_no_password_goes_into_the_file_of_another_program(
+    said: tuple[str, ...], tmp_path: Path
+) -> None:
     subprocess.run(["git", "init", "-q"], check=True)
     done = at_once("--memory", URL, *said)
     assert done.exit_code == 1
     assert "an address without a password" in done.output
     assert "PGPASSWORD" in done.output
     assert SECRET not in done.output
-    assert not [file for file in tmp_path.rglob("*") if file.is_file() and SECRET in file.read_text(errors="replace")]
+    assert not [
+        file
+        for file in tmp_path.rglob("*")
+        if file.is_file() and SECRET in file.read_text(errors="replace")
+    ]
 
 
 def test_an_address_without_a_password_is_written_down() -> None:

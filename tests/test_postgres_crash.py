@@ -1,4 +1,6 @@
-"""The server dies, and whoever writes to it does not notice, or is told what is certain. `make torture` kills it more often."""
+"""The server dies, and whoever writes to it does not notice, or is told what is certain. `make
+torture` kills it more often.
+"""
 
 from __future__ import annotations
 
@@ -62,8 +64,9 @@ def connected(url: str) -> psycopg.Connection[Any]:
 
 
 def write_until_told(url: str, writer: int, stop: Path, tell: Tell) -> None:
-    """Every write succeeds, whatever happens to the server meanwhile. One that takes longer to come back than a memory waits is
-    told of; then nothing was changed, and the write is done again."""
+    """Every write succeeds, whatever happens to the server meanwhile. One that takes longer to come
+    back than a memory waits is told of; then nothing was changed, and the write is done again.
+    """
     with Memory(url, PROJECT, consolidate_every=20) as memory:
         number = 0
         while not stop.exists():
@@ -100,7 +103,9 @@ def kill_one(server: Server, rng: random.Random) -> None:
                 server.kill_backend(int(str(rng.choice(found)[0])))
 
 
-def test_nothing_acknowledged_is_lost_or_twice_when_the_server_is_killed(server: Server, url: str, tmp_path: Path) -> None:
+def test_nothing_acknowledged_is_lost_or_twice_when_the_server_is_killed(
+    server: Server, url: str, tmp_path: Path
+) -> None:
     seed = random.SystemRandom().randrange(2**32)
     rng = random.Random(seed)
     print(f"seed {seed}")
@@ -126,15 +131,22 @@ def test_nothing_acknowledged_is_lost_or_twice_when_the_server_is_killed(server:
         else:
             kill_one(server, rng)
     stop.touch()
-    assert [child.wait() for child in children] == [0] * WRITERS, f"seed {seed}: a writer met an error (printed above)"
+    assert [child.wait() for child in children] == [0] * WRITERS, (
+        f"seed {seed}: a writer met an error (printed above)"
+    )
     acknowledged = [record_id for child in children for record_id in child.acknowledged]
     with Memory(url, PROJECT) as memory:
         there = list(memory.browse())
         assert {record.id for record in there} == set(acknowledged), f"seed {seed}"
-        assert [text for text, times in Counter(map(said_of, there)).items() if times > 1] == [], f"seed {seed}: written twice"
+        assert [text for text, times in Counter(map(said_of, there)).items() if times > 1] == [], (
+            f"seed {seed}: written twice"
+        )
         diagnosis = memory.doctor()
         assert diagnosis.ok, f"seed {seed}: {diagnosis}"
-    print(f"{KILLS} kills, {len(acknowledged)} records acknowledged to {WRITERS} writers, none lost, none twice")
+    print(
+        f"{KILLS} kills, {len(acknowledged)} records acknowledged to {WRITERS} writers, none lost, "
+        f"none twice"
+    )
 
 
 def test_a_server_that_stays_away_is_told_and_its_return_noticed(
@@ -145,10 +157,16 @@ def test_a_server_that_stays_away_is_told_and_its_return_noticed(
         first = memory.record_fact("before", "observation")
         server.stop()
         try:
-            for use in (lambda: memory.record_fact("meanwhile", "observation"), memory.stats, lambda: memory.forget(first.id)):
+            for use in (
+                lambda: memory.record_fact("meanwhile", "observation"),
+                memory.stats,
+                lambda: memory.forget(first.id),
+            ):
                 began = time.monotonic()
                 with pytest.raises(
-                    UnreachableError, match=r"cannot be reached .* nothing was changed. Check that the server runs"
+                    UnreachableError,
+                    match=r"cannot be reached .* nothing was changed. Check that "
+                    r"the server runs",
                 ):
                     use()
                 assert time.monotonic() - began < 60
@@ -159,11 +177,13 @@ def test_a_server_that_stays_away_is_told_and_its_return_noticed(
         assert memory.doctor().ok
 
 
-# --- in the middle of something that decides -------------------------------------------------------------------------
+# --- in the middle of something that decides ---
 
 
 def dump(url: str) -> dict[str, list[Any]]:
-    """All but numbers of rows and times of events, which are others when something is done again."""
+    """All but numbers of rows and times of events, which are others when something is done
+    again.
+    """
     with connected(url) as connection:
         asked = {
             "record": "SELECT id, kind, status, validation, body FROM hardwon.record",
@@ -172,11 +192,16 @@ def dump(url: str) -> dict[str, list[Any]]:
             "text": "SELECT terms FROM hardwon.record_text",
             "terms": "SELECT term, documents FROM hardwon.term_count",
         }
-        return {name: sorted(connection.execute(sql.encode()).fetchall(), key=repr) for name, sql in asked.items()}
+        return {
+            name: sorted(connection.execute(sql.encode()).fetchall(), key=repr)
+            for name, sql in asked.items()
+        }
 
 
 def kill_whoever_waits(server: Server, url: str, table: str, began: threading.Event) -> None:
-    """Holds a table until the other one wants it too, and kills the process of the server that does it."""
+    """Holds a table until the other one wants it too, and kills the process of the server that does
+    it.
+    """
     with contextlib.suppress(psycopg.OperationalError), psycopg.connect(url) as holding:
         holding.execute(f"LOCK TABLE hardwon.{table} IN ACCESS EXCLUSIVE MODE".encode())
         began.set()
@@ -191,11 +216,18 @@ def kill_whoever_waits(server: Server, url: str, table: str, began: threading.Ev
 
 
 def filled(url: str, folder: Path) -> dict[str, str]:
-    with Memory(url, PROJECT, consolidate_every=0) as memory, Memory(folder / "other.db", PROJECT) as other:
+    with (
+        Memory(url, PROJECT, consolidate_every=0) as memory,
+        Memory(folder / "other.db", PROJECT) as other,
+    ):
         facts = [memory.record_fact(f"fact {number}", "solution").id for number in range(4)]
         made = [
             memory.record_episode(
-                f"task{number % 2}", 0.95, successes=["Read the log."], mistakes=["Guessed."], author=f"a{number % 3}"
+                f"task{number % 2}",
+                0.95,
+                successes=["Read the log."],
+                mistakes=["Guessed."],
+                author=f"a{number % 3}",
             )
             for number in range(12)
         ]
@@ -221,8 +253,12 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize(("what", "table"), [(what, table) for what, tables in TABLES.items() for table in tables])
-def test_what_is_cut_off_happened_whole_or_not_at_all(server: Server, url: str, tmp_path: Path, what: str, table: str) -> None:
+@pytest.mark.parametrize(
+    ("what", "table"), [(what, table) for what, tables in TABLES.items() for table in tables]
+)
+def test_what_is_cut_off_happened_whole_or_not_at_all(
+    server: Server, url: str, tmp_path: Path, what: str, table: str
+) -> None:
     ids = filled(url, tmp_path)
     began = threading.Event()
     with Memory(url, PROJECT) as memory, Memory(tmp_path / "other.db", PROJECT) as other:
@@ -250,15 +286,21 @@ def test_what_is_cut_off_happened_whole_or_not_at_all(server: Server, url: str, 
             assert [event.kind for event in memory.audit(ids["fact"])].count("status") == 1
 
 
-def test_a_reading_that_is_cut_off_is_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reading_that_is_cut_off_is_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with a_location("postgres", tmp_path) as location, Memory(location) as memory:
         kept = memory.remember("the cache was stale", "success", tool="conversation")
         select, cut = PostgresSession.select, list[int]()
 
-        def cutting(session: PostgresSession, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
+        def cutting(
+            session: PostgresSession, sql: str, values: Values = ()
+        ) -> list[tuple[Any, ...]]:
             if not cut:
                 cut.append(session.backend)
-                postgres_server.server().run(f"SELECT pg_terminate_backend({session.backend}, 5000)")
+                postgres_server.server().run(
+                    f"SELECT pg_terminate_backend({session.backend}, 5000)"
+                )
             return select(session, sql, values)
 
         monkeypatch.setattr(PostgresSession, "select", cutting)

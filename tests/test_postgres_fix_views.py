@@ -1,4 +1,6 @@
-"""The views of fix history in PostgreSQL say what the tables of that name say in SQLite, whatever happened to the fixes."""
+"""The views of fix history in PostgreSQL say what the tables of that name say in SQLite, whatever
+happened to the fixes.
+"""
 
 from __future__ import annotations
 
@@ -39,13 +41,19 @@ def comparable(name: str, value: Any) -> Any:
 
 def rows_of(url: str, project: str = "default") -> dict[str, list[tuple[Any, ...]]]:
     with psycopg.connect(url) as connection:
-        return {view: _asked(lambda sql: connection.execute(sql.encode()).fetchall(), view, project) for view in COLUMNS}
+        return {
+            view: _asked(lambda sql: connection.execute(sql.encode()).fetchall(), view, project)
+            for view in COLUMNS
+        }
 
 
 def rows_in(location: str) -> dict[str, list[tuple[Any, ...]]]:
     connection = apsw.Connection(location)
     try:
-        return {table: _asked(lambda sql: connection.execute(sql).fetchall(), table, None) for table in COLUMNS}
+        return {
+            table: _asked(lambda sql: connection.execute(sql).fetchall(), table, None)
+            for table in COLUMNS
+        }
     finally:
         connection.close()
 
@@ -58,12 +66,18 @@ def _asked(ask: Any, table: str, project: str | None) -> list[tuple[Any, ...]]:
     return sorted((tuple(map(comparable, names, row)) for row in found), key=repr)
 
 
-def assert_same(one: dict[str, list[tuple[Any, ...]]], other: dict[str, list[tuple[Any, ...]]]) -> None:
+def assert_same(
+    one: dict[str, list[tuple[Any, ...]]], other: dict[str, list[tuple[Any, ...]]]
+) -> None:
     for table, rows in one.items():
         assert len(rows) == len(other[table]), table
         for mine, its in zip(rows, other[table], strict=True):
-            for name, this, that in zip([name for name in COLUMNS[table] if name != "id"], mine, its, strict=True):
-                assert this == (pytest.approx(that, abs=1e-9) if isinstance(that, float) else that), (table, name)
+            for name, this, that in zip(
+                [name for name in COLUMNS[table] if name != "id"], mine, its, strict=True
+            ):
+                assert this == (
+                    pytest.approx(that, abs=1e-9) if isinstance(that, float) else that
+                ), (table, name)
 
 
 @settings(max_examples=examples(15), deadline=None)
@@ -71,18 +85,27 @@ def assert_same(one: dict[str, list[tuple[Any, ...]]], other: dict[str, list[tup
 def test_whatever_happens_both_say_the_same(done: list[tuple[str, int, Fix]]) -> None:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:
         url = opened.enter_context(a_database())
-        places: list[tuple[str | Path, str]] = [(Path(folder) / "one.db", "other.db"), (url, "another.db")]
+        places: list[tuple[str | Path, str]] = [
+            (Path(folder) / "one.db", "other.db"),
+            (url, "another.db"),
+        ]
         memories = []
         for place, beside in places:
             clock = Clock()  # which of two decisions is the newer must not be left to chance
             clock.now = at(0) + timedelta(days=3)
             one = opened.enter_context(Memory(place, "default", clock=clock))
-            memories.append((one, opened.enter_context(Memory(Path(folder) / beside, "default", clock=clock))))
+            memories.append(
+                (one, opened.enter_context(Memory(Path(folder) / beside, "default", clock=clock)))
+            )
         for what, number, fix in done:
             for memory, other in memories:
                 _do(memory, other, what, number, fix)
             assert_same(rows_of(url), rows_in(memories[0][0].location))
-        wrong = [finding for finding in memories[1][0].doctor().findings if not finding.ok and finding.check != "durability"]
+        wrong = [
+            finding
+            for finding in memories[1][0].doctor().findings
+            if not finding.ok and finding.check != "durability"
+        ]
         assert wrong == []
 
 
@@ -149,7 +172,11 @@ def test_many_fixes_and_all_that_is_decided_about_them(tmp_path: Path) -> None:
 
 def test_fixes_that_are_adopted(tmp_path: Path) -> None:
     history = legacy.many(tmp_path / "history.db", 60)
-    with a_database() as url, Memory(tmp_path / "one.db", "default") as here, Memory(url, "default") as there:
+    with (
+        a_database() as url,
+        Memory(tmp_path / "one.db", "default") as here,
+        Memory(url, "default") as there,
+    ):
         for memory in (here, there):
             assert adopt_fix_history(history, memory).added == 60
         assert len(rows_of(url)["fix_history"]) == 60
@@ -168,10 +195,17 @@ def test_another_project_is_shown_to_those_who_reach_it() -> None:
             for project, times in (("p", 3), ("default", 2), ("q", 0)):
                 role = quoted(setup.role_name(database, project, READER))
                 connection.execute(f"SET LOCAL ROLE {role}".encode())
-                count = connection.execute("SELECT count(*), coalesce(min(project_id), %s) FROM hardwon.fix_history", [project])
+                count = connection.execute(
+                    "SELECT count(*), coalesce(min(project_id), %s) FROM hardwon.fix_history",
+                    [project],
+                )
                 assert count.fetchall() == [(times, project)]
-                tested = connection.execute("SELECT total_tests, success_rate FROM hardwon.model_characteristics").fetchall()
+                tested = connection.execute(
+                    "SELECT total_tests, success_rate FROM hardwon.model_characteristics"
+                ).fetchall()
                 assert tested == ([(times, (times - 1) / times)] if times else [])
-                patterns = connection.execute("SELECT success_count, failure_count FROM hardwon.issue_patterns").fetchall()
+                patterns = connection.execute(
+                    "SELECT success_count, failure_count FROM hardwon.issue_patterns"
+                ).fetchall()
                 assert patterns == ([(times - 1, 1)] if times else [])
                 connection.rollback()

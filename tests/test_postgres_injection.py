@@ -1,4 +1,6 @@
-"""Whatever is written in a text, it stays a text: nothing of it is taken for a statement, a parameter or a name."""
+"""Whatever is written in a text, it stays a text: nothing of it is taken for a statement, a
+parameter or a name.
+"""
 
 from __future__ import annotations
 
@@ -56,9 +58,18 @@ def records_of(text: str, number: int) -> list[AnyRecord]:
     name = text if text in QUIET else "a name"
     fixed = {"fix_success": True, "verification_success": True}
     wanted: list[tuple[type[Any], dict[str, Any]]] = [
-        (Experience, {"outcome": name, "tool": name, "own_schema": True, name[:64]: text, "task_id": name}),
+        (
+            Experience,
+            {"outcome": name, "tool": name, "own_schema": True, name[:64]: text, "task_id": name},
+        ),
         (Fact, {"fact_type": "error"}),
-        (Trajectory, {"final_reward": 0.9, "steps": [{"action": text, "observation": f"Error: {text}"}, {"action": text}]}),
+        (
+            Trajectory,
+            {
+                "final_reward": 0.9,
+                "steps": [{"action": text, "observation": f"Error: {text}"}, {"action": text}],
+            },
+        ),
         (Episode, {"score": 0.9}),
         (Episode, {"score": 0.2}),
         (Fix, fixed),
@@ -75,7 +86,9 @@ def records_of(text: str, number: int) -> list[AnyRecord]:
     return made
 
 
-RECORDS: list[AnyRecord] = [record for number, text in enumerate(HOSTILE) for record in records_of(text, number)]
+RECORDS: list[AnyRecord] = [
+    record for number, text in enumerate(HOSTILE) for record in records_of(text, number)
+]
 
 
 def refusal_or(use: Any) -> Any:
@@ -102,25 +115,43 @@ def answers(memory: Memory) -> dict[Any, Any]:
             values = [f"{text}={text}", f"{text[:64]}={text}"] if name == "key" else [text]
             for value in values:
                 asked = {name: value}
-                given["page", name, value] = refusal_or(lambda asked=asked: ids(memory.page(50, **asked).records))
+                given["page", name, value] = refusal_or(
+                    lambda asked=asked: ids(memory.page(50, **asked).records)
+                )
                 given["recall", name, value] = refusal_or(
-                    lambda asked=asked: ids([hit.record for hit in memory.recall("drop", 3, **asked)])
+                    lambda asked=asked: ids(
+                        [hit.record for hit in memory.recall("drop", 3, **asked)]
+                    )
                 )
         given["query", text] = refusal_or(lambda text=text: len(memory.recall(text, 5)))
         given["get", text] = refusal_or(lambda text=text: memory.get(text))
         given["cursor", text] = refusal_or(lambda text=text: memory.page(5, text))
         given["k", text] = refusal_or(lambda text=text: memory.recall("x", text))
         given["limit", text] = refusal_or(lambda text=text: memory.page(text))
-        given["context", text] = refusal_or(lambda text=text: "No" in memory.context(text, task_id=text).text)
-        given["rules", text] = refusal_or(lambda text=text: [(rule.text, rule.state) for rule in memory.rules(text)])
-        given["cards", text] = refusal_or(lambda text=text: [card.lesson for card in memory.cards(text)])
+        given["context", text] = refusal_or(
+            lambda text=text: "No" in memory.context(text, task_id=text).text
+        )
+        given["rules", text] = refusal_or(
+            lambda text=text: [(rule.text, rule.state) for rule in memory.rules(text)]
+        )
+        given["cards", text] = refusal_or(
+            lambda text=text: [card.lesson for card in memory.cards(text)]
+        )
         given["scores", text] = refusal_or(lambda text=text: memory.scores(text).episodes)
-        given["solutions", text] = refusal_or(lambda text=text: [found.action for found in memory.solutions(text)])
-        given["strategies", text] = refusal_or(lambda text=text: [str(found) for found in memory.strategies(text)])
+        given["solutions", text] = refusal_or(
+            lambda text=text: [found.action for found in memory.solutions(text)]
+        )
+        given["strategies", text] = refusal_or(
+            lambda text=text: [str(found) for found in memory.strategies(text)]
+        )
         given["odds", text] = refusal_or(lambda text=text: memory.odds(model=text, issue_type=text))
-        given["decisions", text] = refusal_or(lambda text=text: sorted(map(decided, memory.decisions(task_id=text))))
+        given["decisions", text] = refusal_or(
+            lambda text=text: sorted(map(decided, memory.decisions(task_id=text)))
+        )
         given["forget", text] = refusal_or(lambda text=text: memory.forget(text, dry_run=True))
-        given["forget by", text] = refusal_or(lambda text=text: sorted(memory.forget(author=text, dry_run=True).ids))
+        given["forget by", text] = refusal_or(
+            lambda text=text: sorted(memory.forget(author=text, dry_run=True).ids)
+        )
         given["rollback", text] = refusal_or(
             lambda text=text: memory.undo(memory.rollback(text, text, by=text).id, by=text).kind
         )
@@ -130,7 +161,10 @@ def answers(memory: Memory) -> dict[Any, Any]:
 def test_texts_come_back_and_questions_are_answered_alike(tmp_path: Path) -> None:
     told: dict[str, dict[Any, Any]] = {}
     for engine in ENGINES:
-        with a_location(engine, tmp_path) as location, Memory(location, "p", clock=lambda: at(0) + timedelta(days=1)) as memory:
+        with (
+            a_location(engine, tmp_path) as location,
+            Memory(location, "p", clock=lambda: at(0) + timedelta(days=1)) as memory,
+        ):
             before = shape(location) if engine == "postgres" else []
             for record in RECORDS:
                 memory.add(record)
@@ -139,12 +173,20 @@ def test_texts_come_back_and_questions_are_answered_alike(tmp_path: Path) -> Non
                 record.id: of_no_project(record) for record in RECORDS
             }
             told[engine] = answers(memory)
-            assert [finding for finding in memory.doctor().findings if not finding.ok and finding.check != "durability"] == []
+            assert [
+                finding
+                for finding in memory.doctor().findings
+                if not finding.ok and finding.check != "durability"
+            ] == []
             if engine == "postgres":
                 assert shape(location) == before
     for asked, answer in told["sqlite"].items():
         assert told["postgres"][asked] == answer, asked
-    found = [asked for asked, answer in told["postgres"].items() if asked[0] == "page" and answer and isinstance(answer, list)]
+    found = [
+        asked
+        for asked, answer in told["postgres"].items()
+        if asked[0] == "page" and answer and isinstance(answer, list)
+    ]
     assert len(found) > 5 * len(QUIET), "what has such a name is found by it"
 
 
@@ -158,10 +200,12 @@ def shape(url: str) -> list[Any]:
         return [
             connection.execute(sql.encode()).fetchall()
             for sql in (
-                "SELECT c.relname, c.relkind, c.relacl::text, c.relrowsecurity FROM pg_class c JOIN pg_namespace n "
+                "SELECT c.relname, c.relkind, c.relacl::text, c.relrowsecurity FROM pg_class c "
+                "JOIN pg_namespace n "
                 "ON n.oid = c.relnamespace WHERE n.nspname IN ('hardwon', 'public') ORDER BY 1",
                 "SELECT p::text FROM pg_policies p ORDER BY 1",
-                "SELECT proname FROM pg_proc WHERE pronamespace = 'hardwon'::regnamespace ORDER BY 1",
+                "SELECT proname FROM pg_proc WHERE pronamespace = 'hardwon'::regnamespace ORDER BY "
+                "1",
                 "SELECT * FROM hardwon.granted ORDER BY 1",
                 "SELECT version FROM hardwon.migrated",
             )
@@ -196,21 +240,29 @@ class TestProjects:
         setup.initialise(link, names)
         assert set(setup.describe(link).projects) >= set(names)
         with psycopg.connect(database) as connection:
-            roles = connection.execute("SELECT role, project_id, level FROM hardwon.granted").fetchall()
+            roles = connection.execute(
+                "SELECT role, project_id, level FROM hardwon.granted"
+            ).fetchall()
         assert len({role for role, _, _ in roles}) == len(roles)
-        assert {project: sum(other == project for _, other, _ in roles) for project in names} == dict.fromkeys(
-            names, len(ACCESS)
-        )
+        assert {
+            project: sum(other == project for _, other, _ in roles) for project in names
+        } == dict.fromkeys(names, len(ACCESS))
         for name in names:
             with Memory(database, name) as memory:
                 memory.record_fact(f"only in {name}", "observation")
                 memory.record_episode(name, 1.0, successes=[name], author=name)
         for name in names:
             with Memory(database, name) as memory:
-                assert [record.content for record in memory.browse(kind="fact")] == [f"only in {name}"]  # type: ignore[union-attr]
+                assert [record.content for record in memory.browse(kind="fact")] == [  # type: ignore[union-attr]
+                    f"only in {name}"
+                ]
                 assert [hit.record.metadata.project_id for hit in memory.recall("only")] == [name]
                 memory.rebuild()
-                assert [each for each in memory.doctor().findings if not each.ok and each.check != "durability"] == []
+                assert [
+                    each
+                    for each in memory.doctor().findings
+                    if not each.ok and each.check != "durability"
+                ] == []
         with Memory(database, "p") as memory:
             assert memory.stats().records == 0
             assert set(memory.projects()) >= set(names)
@@ -219,12 +271,22 @@ class TestProjects:
     def test_of_no_name_are_refused(self) -> None:
         with a_database() as url:
             link = Link(url)
-            for name in ("", " ", "a\0b", "a\nb", "x" * (limits.PROJECT_BYTES_MAX + 1), "é" * limits.PROJECT_BYTES_MAX):
+            for name in (
+                "",
+                " ",
+                "a\0b",
+                "a\nb",
+                "x" * (limits.PROJECT_BYTES_MAX + 1),
+                "é" * limits.PROJECT_BYTES_MAX,
+            ):
                 with pytest.raises(InvalidInputError):
                     setup.initialise(link, [name])
             link.close()
             for text in QUIET:
-                with Memory(url, text) as memory, pytest.raises(ForbiddenError, match="does not reach project"):
+                with (
+                    Memory(url, text) as memory,
+                    pytest.raises(ForbiddenError, match="does not reach project"),
+                ):
                     memory.stats()
 
     def test_are_granted_to_users_of_any_name(self) -> None:
@@ -260,6 +322,6 @@ def psycopg_user(name: str) -> str:
 
 
 def test_only_parameters_are_translated() -> None:
-    assert in_postgres("SELECT ?2, ?1, ? FROM x WHERE y = '?1 ''? $1' AND \"a?\" = ?3 -- ?4\n AND ?") == (
-        "SELECT $2, $1, $3 FROM x WHERE y = '?1 ''? $1' AND \"a?\" = $3 -- ?4\n AND $4"
-    )
+    assert in_postgres(
+        "SELECT ?2, ?1, ? FROM x WHERE y = '?1 ''? $1' AND \"a?\" = ?3 -- ?4\n AND ?"
+    ) == ("SELECT $2, $1, $3 FROM x WHERE y = '?1 ''? $1' AND \"a?\" = $3 -- ?4\n AND $4")

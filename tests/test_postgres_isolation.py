@@ -1,4 +1,6 @@
-"""The database keeps projects apart, whatever SQL is sent to it: by real logins, and by a superuser who acts as a role."""
+"""The database keeps projects apart, whatever SQL is sent to it: by real logins, and by a superuser
+who acts as a role.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,16 @@ from hardwon.store.base import row_of
 from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link, quoted
 from hardwon.store.postgres.engine import PostgresStore
-from hardwon.store.postgres.schema import ACCESS, GOVERNOR, KEEPER, OWNER, PROJECT_TABLES, READER, VIEWS, WRITER
+from hardwon.store.postgres.schema import (
+    ACCESS,
+    GOVERNOR,
+    KEEPER,
+    OWNER,
+    PROJECT_TABLES,
+    READER,
+    VIEWS,
+    WRITER,
+)
 from hardwon.store.postgres.search import as_queries
 from hardwon.store.types import Cursor, Request, Row, Store, TokenRow, Writer
 from strategies import at
@@ -36,7 +47,9 @@ ISSUE = {"model": "m-beta", "issue_type": "oom", "description": SECRET}
 
 @dataclass
 class Place:
-    """A database with two projects that hold the same kinds of things, and logins by what they may do."""
+    """A database with two projects that hold the same kinds of things, and logins by what they may
+    do.
+    """
 
     url: str
     roles: dict[tuple[str, str], str]
@@ -57,23 +70,45 @@ class Place:
             def run(sql: str) -> list[Any]:
                 return connection.execute(sql.encode()).fetchall()
 
-            said = {t: run(f"SELECT t::text FROM hardwon.{t} t WHERE project_id <> '{A}' ORDER BY 1") for t in PROJECT_TABLES}
-            said |= {t: run(f"SELECT t::text FROM hardwon.{t} t ORDER BY 1") for t in ("granted", "token", "migrated")}
-            said["policies"] = run("SELECT p::text FROM pg_policies p WHERE schemaname = 'hardwon' ORDER BY 1")
+            said = {
+                t: run(f"SELECT t::text FROM hardwon.{t} t WHERE project_id <> '{A}' ORDER BY 1")
+                for t in PROJECT_TABLES
+            }
+            said |= {
+                t: run(f"SELECT t::text FROM hardwon.{t} t ORDER BY 1")
+                for t in ("granted", "token", "migrated")
+            }
+            said["policies"] = run(
+                "SELECT p::text FROM pg_policies p WHERE schemaname = 'hardwon' ORDER BY 1"
+            )
             said["objects"] = run(
-                "SELECT relname, relkind, relrowsecurity, relforcerowsecurity, relacl::text, relowner::regrole::text "
+                "SELECT relname, relkind, relrowsecurity, relforcerowsecurity, relacl::text, "
+                "relowner::regrole::text "
                 "FROM pg_class WHERE relnamespace = 'hardwon'::regnamespace ORDER BY 1"
             )
-            said["functions"] = run("SELECT p::text FROM pg_proc p WHERE pronamespace = 'hardwon'::regnamespace ORDER BY 1")
-            said["members"] = run("SELECT roleid::regrole::text, member::regrole::text FROM pg_auth_members ORDER BY 1, 2")
-            said["roles"] = run("SELECT rolname, rolsuper, rolbypassrls, rolconfig::text FROM pg_roles ORDER BY 1")
+            said["functions"] = run(
+                "SELECT p::text FROM pg_proc p WHERE pronamespace = 'hardwon'::regnamespace ORDER "
+                "BY 1"
+            )
+            said["members"] = run(
+                "SELECT roleid::regrole::text, member::regrole::text FROM pg_auth_members ORDER BY "
+                "1, 2"
+            )
+            said["roles"] = run(
+                "SELECT rolname, rolsuper, rolbypassrls, rolconfig::text FROM pg_roles ORDER BY 1"
+            )
         return said
 
 
 def fill(url: str, project: str, word: str) -> dict[str, str]:
     """Something in every table."""
     with Memory(url, project) as memory:
-        fact = memory.record_fact(f"The {word} is loud.", "observation", tags=[word], related_files=[{"path": f"{word}.py"}])
+        fact = memory.record_fact(
+            f"The {word} is loud.",
+            "observation",
+            tags=[word],
+            related_files=[{"path": f"{word}.py"}],
+        )
         fix = memory.record_fix(ISSUE | {"description": word}, True, True, word, [f"fix {word}"])
         episode = memory.record_episode(word, 1.0, mistakes=[word], successes=[word])
         doomed = memory.record_fact("to be forgotten", "error")
@@ -85,8 +120,16 @@ def fill(url: str, project: str, word: str) -> dict[str, str]:
             writer.set_embedder(project, word, 2)
             writer.keep_vectors(project, [(fact.id, bytes(8))])
             writer.set_state(project, word, 7)
-        (verified,) = [event for event in memory._store.events_of(project, fact.id) if event.kind == "status"]
-    return {"fact": fact.id, "fix": fix.id, "episode": episode.id, "asked": asked.id, "event": verified.id}
+        (verified,) = [
+            event for event in memory._store.events_of(project, fact.id) if event.kind == "status"
+        ]
+    return {
+        "fact": fact.id,
+        "fix": fix.id,
+        "episode": episode.id,
+        "asked": asked.id,
+        "event": verified.id,
+    }
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +158,8 @@ def place() -> Iterator[Place]:
         empty = [
             t
             for t in PROJECT_TABLES
-            if connection.execute(f"SELECT 1 FROM hardwon.{t} WHERE project_id = '{B}'").fetchone() is None
+            if connection.execute(f"SELECT 1 FROM hardwon.{t} WHERE project_id = '{B}'").fetchone()
+            is None
         ]
     assert empty == [], "nothing there that could be seen"
     yield made
@@ -159,9 +203,14 @@ class Acting:
             assert self.change(sql) <= 0
 
 
-@pytest.fixture(params=[(who, access) for who in ("superuser", "own login", "both") for access in ACCESS], ids="-".join)
+@pytest.fixture(
+    params=[(who, access) for who in ("superuser", "own login", "both") for access in ACCESS],
+    ids="-".join,
+)
 def acting(place: Place, request: pytest.FixtureRequest) -> Iterator[Acting]:
-    """Each role of A: taken on by a superuser, by a login that has it, and by one that may act for B too."""
+    """Each role of A: taken on by a superuser, by a login that has it, and by one that may act for
+    B too.
+    """
     who, access = request.param
     url = place.url if who == "superuser" else place.as_login("both" if who == "both" else access)
     with psycopg.connect(url, options="-c search_path=hardwon,pg_catalog,pg_temp") as connection:
@@ -180,24 +229,41 @@ class TestReading:
         for relation in (*PROJECT_TABLES, *VIEWS):
             rows = acting.ask(f"SELECT * FROM hardwon.{relation}")
             assert rows != [] or relation in VIEWS, f"{relation}: its own are not there either"
-            assert {project for (project,) in acting.ask(f"SELECT DISTINCT project_id FROM hardwon.{relation}")} <= {A}
+            assert {
+                project
+                for (project,) in acting.ask(f"SELECT DISTINCT project_id FROM hardwon.{relation}")
+            } <= {A}
             assert SECRET not in repr(rows)
-            assert acting.ask(f"SELECT count(*) FROM hardwon.{relation} WHERE project_id = '{B}'") == [(0,)]
-            assert acting.ask(f"SELECT count(*) FROM ONLY hardwon.{relation} x WHERE x.project_id <> '{A}'") == [(0,)]
             assert acting.ask(
-                f"SELECT count(*) FROM hardwon.{relation} WHERE NOT (project_id = '{A}') OR true AND project_id = '{B}'"
+                f"SELECT count(*) FROM hardwon.{relation} WHERE project_id = '{B}'"
             ) == [(0,)]
-            with acting.connection.cursor().copy(f"COPY (SELECT * FROM hardwon.{relation}) TO STDOUT".encode()) as copied:
+            assert acting.ask(
+                f"SELECT count(*) FROM ONLY hardwon.{relation} x WHERE x.project_id <> '{A}'"
+            ) == [(0,)]
+            assert acting.ask(
+                f"SELECT count(*) FROM hardwon.{relation} WHERE NOT (project_id = '{A}') OR true "
+                f"AND project_id = '{B}'"
+            ) == [(0,)]
+            with acting.connection.cursor().copy(
+                f"COPY (SELECT * FROM hardwon.{relation}) TO STDOUT".encode()
+            ) as copied:
                 assert SECRET not in b"".join(bytes(part) for part in copied).decode()
         for table in PROJECT_TABLES:  # a COPY of the table itself obeys policies too
-            with acting.connection.cursor().copy(f"COPY hardwon.{table} TO STDOUT".encode()) as copied:
+            with acting.connection.cursor().copy(
+                f"COPY hardwon.{table} TO STDOUT".encode()
+            ) as copied:
                 assert SECRET not in b"".join(bytes(part) for part in copied).decode()
 
     def test_what_is_there_is_known_to_nobody_else(self, acting: Acting) -> None:
         assert {row[1] for row in acting.ask("SELECT * FROM hardwon.granted")} == {A}
         acting.refused("SELECT * FROM hardwon.token")
         acting.refused("SELECT last_value FROM hardwon.record_seq")
-        assert acting.ask("SELECT * FROM pg_stats WHERE schemaname = 'hardwon' AND tablename <> 'migrated'") == []
+        assert (
+            acting.ask(
+                "SELECT * FROM pg_stats WHERE schemaname = 'hardwon' AND tablename <> 'migrated'"
+            )
+            == []
+        )
         acting.refused("SELECT * FROM pg_statistic")
 
     def test_the_search_function_asks_who_asks(self, acting: Acting) -> None:
@@ -208,8 +274,12 @@ class TestReading:
 
         assert found(A, "trumpet")
         assert found(B, SECRET) == found(A, SECRET) == []
-        assert found(B, SECRET, 0.0) == [], "not one row was looked at: it would have been divided by"
-        acting.without_effect(f"SELECT 1 FROM hardwon.matching('{B}', '{{}}', '{{}}', '{{}}', 0, NULL)")
+        assert found(B, SECRET, 0.0) == [], (
+            "not one row was looked at: it would have been divided by"
+        )
+        acting.without_effect(
+            f"SELECT 1 FROM hardwon.matching('{B}', '{{}}', '{{}}', '{{}}', 0, NULL)"
+        )
 
     def test_conditions_that_tell_what_they_see_do_not_see_others(self, acting: Acting) -> None:
         said = f"SELECT 1 FROM hardwon.record WHERE 1 / (CASE WHEN body LIKE '%{SECRET}%' THEN 0 ELSE 1 END) = 1"
@@ -221,7 +291,9 @@ class TestReading:
             b"$$ BEGIN RAISE NOTICE 'saw %', $1; RETURN true; END $$"
         )
         heard: list[str] = []
-        acting.connection.add_notice_handler(lambda notice: heard.append(str(notice.message_primary)))
+        acting.connection.add_notice_handler(
+            lambda notice: heard.append(str(notice.message_primary))
+        )
         for table, column in (
             ("record", "body"),
             ("event", "body"),
@@ -229,14 +301,19 @@ class TestReading:
             ("tally", "item"),
             ("fix", "description"),
         ):
-            acting.ask(f"SELECT 1 FROM hardwon.{table} WHERE pg_temp.tell({column}) AND project_id = '{B}'")
+            acting.ask(
+                f"SELECT 1 FROM hardwon.{table} WHERE pg_temp.tell({column}) AND project_id = '{B}'"
+            )
             acting.ask(f"SELECT 1 FROM hardwon.{table} WHERE pg_temp.tell({column})")
-        for view, column in zip(VIEWS, ("description", "pattern_name", "common_issues"), strict=True):
+        for view, column in zip(
+            VIEWS, ("description", "pattern_name", "common_issues"), strict=True
+        ):
             acting.ask(f"SELECT 1 FROM hardwon.{view} WHERE pg_temp.tell({column}::text)")
         assert heard
         assert SECRET not in repr(heard)
         plan = acting.ask(
-            f"EXPLAIN (ANALYZE, VERBOSE) SELECT * FROM hardwon.record WHERE project_id = '{B}' OR pg_temp.tell(body)"
+            f"EXPLAIN (ANALYZE, VERBOSE) SELECT * FROM hardwon.record WHERE project_id = '{B}' OR "
+            f"pg_temp.tell(body)"
         )
         assert SECRET not in repr(plan)
         assert SECRET not in repr(heard)
@@ -246,15 +323,20 @@ class TestWriting:
     def test_nothing_of_another_project_is_changed(self, acting: Acting) -> None:
         for table in PROJECT_TABLES:
             (column, *_) = [name for name in columns_of(acting, table) if name != "project_id"]
-            acting.without_effect(f"UPDATE hardwon.{table} SET {column} = {column} WHERE project_id = '{B}'")
+            acting.without_effect(
+                f"UPDATE hardwon.{table} SET {column} = {column} WHERE project_id = '{B}'"
+            )
             acting.without_effect(f"DELETE FROM hardwon.{table} WHERE project_id = '{B}'")
             acting.without_effect(f"DELETE FROM hardwon.{table} WHERE project_id <> '{A}'")
             acting.without_effect(
-                f"MERGE INTO hardwon.{table} t USING (SELECT '{B}' AS project_id) s ON t.project_id = s.project_id "
+                f"MERGE INTO hardwon.{table} t USING (SELECT '{B}' AS project_id) s ON "
+                f"t.project_id = s.project_id "
                 "WHEN MATCHED THEN DELETE"
             )
             acting.refused(f"TRUNCATE hardwon.{table}")
-            acting.without_effect(f"SELECT 1 FROM hardwon.{table} WHERE project_id = '{B}' FOR UPDATE")
+            acting.without_effect(
+                f"SELECT 1 FROM hardwon.{table} WHERE project_id = '{B}' FOR UPDATE"
+            )
             if acting.access == READER:
                 acting.refused(f"LOCK TABLE hardwon.{table} IN ACCESS EXCLUSIVE MODE")
         for view in VIEWS:
@@ -267,23 +349,34 @@ class TestWriting:
             listed = ", ".join(names)
             row = f"SELECT '{B}', {listed} FROM hardwon.{table} WHERE project_id = '{A}' LIMIT 1"
             acting.refused(f"INSERT INTO hardwon.{table} (project_id, {listed}) {row}")
-            acting.refused(f"INSERT INTO hardwon.{table} (project_id, {listed}) {row} ON CONFLICT DO NOTHING")
+            acting.refused(
+                f"INSERT INTO hardwon.{table} (project_id, {listed}) {row} ON CONFLICT DO NOTHING"
+            )
             acting.refused(
                 f"MERGE INTO hardwon.{table} t USING ({row}) s ON false WHEN NOT MATCHED THEN "
-                f"INSERT (project_id, {listed}) VALUES ('{B}', {', '.join('s.' + name for name in names)})"
+                f"INSERT (project_id, {listed}) VALUES ('{B}', "
+                f"{', '.join('s.' + name for name in names)})"
             )
-            with pytest.raises(psycopg.errors.InsufficientPrivilege), acting.connection.transaction():
+            with (
+                pytest.raises(psycopg.errors.InsufficientPrivilege),
+                acting.connection.transaction(),
+            ):
                 acting.connection.execute(f"COPY hardwon.{table} FROM PROGRAM 'echo'".encode())
             with pytest.raises(psycopg.Error) as caught, acting.connection.transaction():
                 (line,) = acting.ask(f"SELECT t::text FROM hardwon.{table} t LIMIT 1")
                 copy = f"COPY hardwon.{table} FROM STDIN (FORMAT csv)".encode()
                 with acting.connection.cursor().copy(copy) as copying:
                     copying.write(line[0][1:-1].replace(A, B, 1) + "\n")
-            assert isinstance(caught.value, psycopg.errors.InsufficientPrivilege | psycopg.errors.FeatureNotSupported), table
+            assert isinstance(
+                caught.value,
+                psycopg.errors.InsufficientPrivilege | psycopg.errors.FeatureNotSupported,
+            ), table
 
     def test_a_row_is_not_moved_to_another_project(self, acting: Acting) -> None:
         for table in PROJECT_TABLES:
-            acting.refused(f"UPDATE hardwon.{table} SET project_id = '{B}' WHERE project_id = '{A}'")
+            acting.refused(
+                f"UPDATE hardwon.{table} SET project_id = '{B}' WHERE project_id = '{A}'"
+            )
 
     def test_ids_of_another_project_are_not_found_out_by_using_them(self, acting: Acting) -> None:
         if acting.access == READER:
@@ -296,10 +389,13 @@ class TestWriting:
         )
         taken = acting.place.of_b["fact"]
         row = (
-            f"SELECT '{taken}', nextval('hardwon.record_seq'), 'hypothesis', 0, 0, {columns} FROM hardwon.record WHERE id = %s"
+            f"SELECT '{taken}', nextval('hardwon.record_seq'), 'hypothesis', 0, 0, {columns} FROM "
+            f"hardwon.record WHERE id = %s"
         )
         sql = f"INSERT INTO hardwon.record (id, seq, status, helped, hindered, {columns}) {row}"
-        assert acting.change(sql, [acting.place.of_a["asked"]]) == 1, "as if there were no such id anywhere"
+        assert acting.change(sql, [acting.place.of_a["asked"]]) == 1, (
+            "as if there were no such id anywhere"
+        )
 
 
 ESCAPES = (
@@ -314,7 +410,8 @@ ESCAPES = (
     "CREATE TABLE hardwon.mine (x int)",
     "CREATE FUNCTION hardwon.sum(float8) RETURNS float8 LANGUAGE sql AS 'SELECT 1.0'",
     "CREATE VIEW hardwon.mine AS SELECT * FROM hardwon.record",
-    "CREATE TRIGGER mine AFTER INSERT ON hardwon.record EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+    "CREATE TRIGGER mine AFTER INSERT ON hardwon.record EXECUTE FUNCTION "
+    "suppress_redundant_updates_trigger()",
     "CREATE RULE mine AS ON SELECT TO hardwon.tally DO INSTEAD SELECT 1",
     "DROP TABLE hardwon.record",
     "DROP SCHEMA hardwon CASCADE",
@@ -354,7 +451,10 @@ class TestWaysOut:
                     pass
                 else:
                     # Whoever wants no policies may say so, and gets an error instead of fewer rows.
-                    assert escape.startswith("SET row_security") or acting.connection.info.user == "postgres", escape
+                    assert (
+                        escape.startswith("SET row_security")
+                        or acting.connection.info.user == "postgres"
+                    ), escape
                 try:
                     rows = acting.ask("SELECT * FROM hardwon.record")
                 except psycopg.errors.InsufficientPrivilege:
@@ -363,7 +463,13 @@ class TestWaysOut:
                 assert acting.ask("SELECT 1 WHERE to_regclass('hardwon.mine') IS NULL") == [(1,)]
 
     def test_other_roles_are_out_of_reach(self, place: Place) -> None:
-        forbidden = [*(place.role(B, access) for access in ACCESS), OWNER, KEEPER, "postgres", place.logins["both"]]
+        forbidden = [
+            *(place.role(B, access) for access in ACCESS),
+            OWNER,
+            KEEPER,
+            "postgres",
+            place.logins["both"],
+        ]
         for access in ACCESS:
             with psycopg.connect(place.as_login(access), autocommit=True) as connection:
                 above = [place.role(A, each) for each in ACCESS[ACCESS.index(access) + 1 :]]
@@ -378,9 +484,9 @@ class TestWaysOut:
                         with pytest.raises(psycopg.Error) as caught:
                             connection.execute(statement.encode())
                         assert caught.value.sqlstate in ("42501", "22023", "0LP01"), statement
-                assert connection.execute("SELECT current_user, current_setting('role')").fetchall() == [
-                    (place.logins[access], "none")
-                ]
+                assert connection.execute(
+                    "SELECT current_user, current_setting('role')"
+                ).fetchall() == [(place.logins[access], "none")]
 
     def test_a_role_for_every_login_has_to_be_ones_own(self, place: Place) -> None:
         login = place.logins[READER]
@@ -392,22 +498,44 @@ class TestWaysOut:
             connection.execute("ALTER ROLE CURRENT_USER RESET role")
 
     def test_settings_of_ones_own_decide_nothing(self, acting: Acting) -> None:
-        for name in ("hardwon.project", "hardwon.project_id", "hardwon.role", "app.role", "hardwon.current_project"):
+        for name in (
+            "hardwon.project",
+            "hardwon.project_id",
+            "hardwon.role",
+            "app.role",
+            "hardwon.current_project",
+        ):
             acting.connection.execute("SELECT set_config(%s, %s, true)", [name, B])
-        assert {project for (project,) in acting.ask("SELECT project_id FROM hardwon.record")} == {A}
+        assert {project for (project,) in acting.ask("SELECT project_id FROM hardwon.record")} == {
+            A
+        }
 
     def test_names_that_hide_ours_are_not_taken_for_them(self, acting: Acting) -> None:
         run = acting.connection.execute
         run("CREATE TEMP TABLE granted (role name, project_id text, level text)")
-        run(f"INSERT INTO pg_temp.granted VALUES (current_user, '{B}', 'reader'), (current_user, '{B}', 'governor')".encode())
+        run(
+            f"INSERT INTO pg_temp.granted VALUES (current_user, '{B}', 'reader'), (current_user, '{B}', 'governor')".encode()
+        )
         run("CREATE TEMP TABLE record_text AS SELECT * FROM hardwon.record_text WITH NO DATA")
         run("CREATE FUNCTION pg_temp.sum(float8) RETURNS float8 LANGUAGE sql AS 'SELECT 1.0'")
-        run("CREATE FUNCTION pg_temp.current_setting(text) RETURNS text LANGUAGE sql AS $$ SELECT 'postgres' $$")
-        run("CREATE FUNCTION pg_temp.nameeq(name, name) RETURNS boolean LANGUAGE sql AS 'SELECT true'")
-        run("CREATE OPERATOR pg_temp.= (LEFTARG = name, RIGHTARG = name, FUNCTION = pg_temp.nameeq)")
+        run(
+            "CREATE FUNCTION pg_temp.current_setting(text) RETURNS text LANGUAGE sql AS $$ SELECT "
+            "'postgres' $$"
+        )
+        run(
+            "CREATE FUNCTION pg_temp.nameeq(name, name) RETURNS boolean LANGUAGE sql AS 'SELECT "
+            "true'"
+        )
+        run(
+            "CREATE OPERATOR pg_temp.= (LEFTARG = name, RIGHTARG = name, FUNCTION = pg_temp.nameeq)"
+        )
         run("SET LOCAL search_path = pg_temp, hardwon, pg_catalog")
-        assert {project for (project,) in acting.ask("SELECT project_id FROM hardwon.record")} == {A}
-        sql = "SELECT * FROM hardwon.matching(%s, ARRAY[%s::tsquery], ARRAY[1.0], ARRAY[1.0], 9.0, 9)"
+        assert {project for (project,) in acting.ask("SELECT project_id FROM hardwon.record")} == {
+            A
+        }
+        sql = (
+            "SELECT * FROM hardwon.matching(%s, ARRAY[%s::tsquery], ARRAY[1.0], ARRAY[1.0], 9.0, 9)"
+        )
         (_, theirs, _), *_ = as_queries(B, [SECRET])
         (_, ours, _), *_ = as_queries(A, ["trumpet"])
         assert acting.ask(sql, [B, theirs]) == []
@@ -418,7 +546,10 @@ class TestWaysOut:
             with psycopg.connect(place.as_login(name), autocommit=True) as connection:
                 for table in PROJECT_TABLES:
                     try:
-                        assert connection.execute(f"SELECT 1 FROM hardwon.{table}".encode()).fetchall() == []
+                        assert (
+                            connection.execute(f"SELECT 1 FROM hardwon.{table}".encode()).fetchall()
+                            == []
+                        )
                     except psycopg.errors.InsufficientPrivilege:
                         assert name in ("nobody", "keeper")
                 if name in ACCESS:
@@ -437,20 +568,33 @@ class TestWaysOut:
 class TestLevels:
     def test_a_reader_writes_nothing(self, acting: Acting) -> None:
         if acting.access != READER:
-            assert acting.change(f"UPDATE hardwon.state SET value = value WHERE project_id = '{A}'") > 0
+            assert (
+                acting.change(f"UPDATE hardwon.state SET value = value WHERE project_id = '{A}'")
+                > 0
+            )
             return
         for table in (*PROJECT_TABLES, "granted", "migrated", "token"):
-            for sql in (f"INSERT INTO hardwon.{table} DEFAULT VALUES", f"DELETE FROM hardwon.{table}"):
+            for sql in (
+                f"INSERT INTO hardwon.{table} DEFAULT VALUES",
+                f"DELETE FROM hardwon.{table}",
+            ):
                 acting.refused(sql)
             (column, *_) = columns_of(acting, table)
             acting.refused(f"UPDATE hardwon.{table} SET {column} = {column}")
         acting.refused("SELECT nextval('hardwon.record_seq')")
 
-    @pytest.mark.parametrize("kind", ["status", "superseded", "absent", "present", "stale", "fresh", "undone", "forgotten"])
+    @pytest.mark.parametrize(
+        "kind",
+        ["status", "superseded", "absent", "present", "stale", "fresh", "undone", "forgotten"],
+    )
     def test_only_a_governor_says_what_decides(self, acting: Acting, kind: str) -> None:
         fact = acting.place.of_a["fact"]
-        event = Event(record_id=fact, kind=kind, by="mallory", status="archived" if kind == "status" else None)
-        plain = "INSERT INTO hardwon.event VALUES ('{}', '{}', '{}', '{}', 1, '{}', 'mallory')".format
+        event = Event(
+            record_id=fact, kind=kind, by="mallory", status="archived" if kind == "status" else None
+        )
+        plain = (
+            "INSERT INTO hardwon.event VALUES ('{}', '{}', '{}', '{}', 1, '{}', 'mallory')".format
+        )
         honest = plain(A, event.id, fact, kind, event.to_json())
         if acting.access == GOVERNOR:
             assert acting.change(honest) == 1
@@ -466,7 +610,9 @@ class TestLevels:
             ("imported", "asked", True),
         ):
             event = Event(record_id=acting.place.of_a[record], kind=kind, by="ann")
-            said = f"'{A}', '{event.id}', '{event.record_id}', '{kind}', 1, '{event.to_json()}', 'ann'"
+            said = (
+                f"'{A}', '{event.id}', '{event.record_id}', '{kind}', 1, '{event.to_json()}', 'ann'"
+            )
             sql = f"INSERT INTO hardwon.event VALUES ({said})"
             if acting.access == READER or (acting.access == WRITER and not allowed):
                 acting.refused(sql)
@@ -474,14 +620,25 @@ class TestLevels:
                 assert acting.change(sql) == 1
 
     def test_a_writer_claims_no_more_than_a_record_may(self, acting: Acting) -> None:
-        kept = {"status": "'hypothesis'", "validation": "NULL", "helped": "0", "hindered": "0", "kind": "kind", "body": "body"}
+        kept = {
+            "status": "'hypothesis'",
+            "validation": "NULL",
+            "helped": "0",
+            "hindered": "0",
+            "kind": "kind",
+            "body": "body",
+        }
         published = "replace(body, '\"hypothesis\"', '\"published\"')"
         claims: tuple[dict[str, str], ...] = (
             {"status": "'published'"},
             {"status": "'published'", "body": published},
             {"body": published},
             {"validation": '\'{"status": "published"}\''},
-            {"kind": "'decision'", "status": "'verified'", "validation": '\'{"status": "verified"}\''},
+            {
+                "kind": "'decision'",
+                "status": "'verified'",
+                "validation": '\'{"status": "verified"}\'',
+            },
             {"helped": "1000"},
             {"hindered": "1"},
         )
@@ -517,11 +674,13 @@ class TestLevels:
                 acting.refused(sql)
 
 
-# --- through the store ------------------------------------------------------------------------------------------
+# --- through the store ---
 
 
 def a_row(project: str, content: str = "A fact.") -> Row:
-    metadata = Metadata(project_id=project, context=Moment(timestamp=at(5)), source=Source(author="ann"))
+    metadata = Metadata(
+        project_id=project, context=Moment(timestamp=at(5)), source=Source(author="ann")
+    )
     return row_of(Fact(id=new_id(at(5)), content=content, fact_type="error", metadata=metadata))
 
 
@@ -575,7 +734,17 @@ READS: dict[str, StoreCase] = {
     "untrue_tallies": lambda store, project, _: store.untrue_tallies(project),
     "check": lambda store, project, _: list(store.check(project)),
 }
-OF_NO_PROJECT = ("location", "projects", "size_bytes", "finish_erasure", "shrink", "backup", "tokens", "close", "write")
+OF_NO_PROJECT = (
+    "location",
+    "projects",
+    "size_bytes",
+    "finish_erasure",
+    "shrink",
+    "backup",
+    "tokens",
+    "close",
+    "write",
+)
 
 WRITER_READS: dict[str, WriterCase] = {
     "get": lambda writer, project, ids: writer.get(project, ids["fact"]),
@@ -601,11 +770,17 @@ APPENDS: dict[str, WriterCase] = {
     ),
     "set_embedder": lambda writer, project, _: writer.set_embedder(project, "mine", 3),
     "set_state": lambda writer, project, _: writer.set_state(project, "mine", 1),
-    "keep_request": lambda writer, project, _: writer.keep_request(project, b"key", Request(b"", []), 1, 2**62),
+    "keep_request": lambda writer, project, _: writer.keep_request(
+        project, b"key", Request(b"", []), 1, 2**62
+    ),
 }
 DECIDES: dict[str, WriterCase] = {
-    "add_events, deciding": lambda writer, project, ids: writer.add_events(project, [deciding(ids["fact"])]),
-    "set_standing": lambda writer, project, ids: writer.set_standing(project, ids["fact"], "archived", None, (0, 0)),
+    "add_events, deciding": lambda writer, project, ids: writer.add_events(
+        project, [deciding(ids["fact"])]
+    ),
+    "set_standing": lambda writer, project, ids: writer.set_standing(
+        project, ids["fact"], "archived", None, (0, 0)
+    ),
     "rewrite": lambda writer, project, ids: writer.rewrite(a_row(project)._replace(id=ids["fact"])),
     "replace": lambda writer, project, ids: writer.replace(a_row(project)._replace(id=ids["fact"])),
     "erase": lambda writer, project, ids: writer.erase(
@@ -614,14 +789,22 @@ DECIDES: dict[str, WriterCase] = {
     "recount": lambda writer, project, _: writer.recount(project),
 }
 VECTORS: dict[str, WriterCase] = {
-    "keep_vectors": lambda writer, project, ids: writer.keep_vectors(project, [(ids["fact"], bytes(8))]),
+    "keep_vectors": lambda writer, project, ids: writer.keep_vectors(
+        project, [(ids["fact"], bytes(8))]
+    ),
 }
 OF_THE_TRANSACTION = ("may_govern", "on_failure")
 
 
 def test_every_method_has_a_case() -> None:
     assert {*READS, *OF_NO_PROJECT} == set(Store.__abstractmethods__)
-    cases = {*WRITER_READS, *APPENDS, *VECTORS, *OF_THE_TRANSACTION, *(name.partition(",")[0] for name in DECIDES)}
+    cases = {
+        *WRITER_READS,
+        *APPENDS,
+        *VECTORS,
+        *OF_THE_TRANSACTION,
+        *(name.partition(",")[0] for name in DECIDES),
+    }
     assert cases == set(Writer.__abstractmethods__)
 
 
@@ -646,7 +829,10 @@ class TestStore:
 
     def test_writes_nothing_to_another_project(self, store: PostgresStore) -> None:
         for alone in (True, False):
-            with pytest.raises(ForbiddenError, match=f"does not reach project '{B}'"), store.write(B, alone=alone):
+            with (
+                pytest.raises(ForbiddenError, match=f"does not reach project '{B}'"),
+                store.write(B, alone=alone),
+            ):
                 raise AssertionError("it began")
 
     def test_what_is_about_the_whole_database(self, store: PostgresStore, tmp_path: Path) -> None:
@@ -659,13 +845,23 @@ class TestStore:
             store.backup(tmp_path / "backup", None)
         keep = store.tokens()
         row = TokenRow("a" * 12, "mallory", bytes(32), "admin", None, 0, None, None)
-        for use in (keep.all, lambda: keep.get("x"), lambda: keep.add(row, 2**62), lambda: keep.revoke([row.id], 0)):
+        for use in (
+            keep.all,
+            lambda: keep.get("x"),
+            lambda: keep.add(row, 2**62),
+            lambda: keep.revoke([row.id], 0),
+        ):
             with pytest.raises(ForbiddenError):
                 use()
 
-    def test_a_transaction_does_nothing_to_another_project(self, store: PostgresStore, place: Place, access: str) -> None:
+    def test_a_transaction_does_nothing_to_another_project(
+        self, store: PostgresStore, place: Place, access: str
+    ) -> None:
         if access == READER:
-            with pytest.raises(ForbiddenError, match="may read project .* and write nothing"), store.write(A):
+            with (
+                pytest.raises(ForbiddenError, match="may read project .* and write nothing"),
+                store.write(A),
+            ):
                 raise AssertionError("it began")
             return
         with store.write(A) as writer:
@@ -677,9 +873,13 @@ class TestStore:
                     case(writer, B, place.of_b)
             except ForbiddenError:
                 continue
-            assert name in DECIDES or name in VECTORS, f"{name}: nothing was found to change, which is said of no other"
+            assert name in DECIDES or name in VECTORS, (
+                f"{name}: nothing was found to change, which is said of no other"
+            )
 
-    def test_each_level_does_what_it_may(self, store: PostgresStore, place: Place, access: str) -> None:
+    def test_each_level_does_what_it_may(
+        self, store: PostgresStore, place: Place, access: str
+    ) -> None:
         for name, case in (APPENDS | DECIDES | VECTORS).items():
             wanted: type[Exception] = ZeroDivisionError
             if access == READER or (access == WRITER and name in DECIDES):
@@ -694,7 +894,9 @@ def test_a_memory_does_as_much_as_its_login_may(place: Place) -> None:
     with Memory(place.as_login(READER), A) as memory:
         assert memory.recall("trumpet")
         assert memory.recall(SECRET) == []
-        assert memory.doctor().ok or [each.check for each in memory.doctor().findings if not each.ok] == ["durability"]
+        assert memory.doctor().ok or [
+            each.check for each in memory.doctor().findings if not each.ok
+        ] == ["durability"]
         with pytest.raises(ForbiddenError, match="as writer"):
             memory.record_fact("x", "error")
     with Memory(place.as_login(WRITER), A) as memory:
@@ -715,7 +917,10 @@ def test_a_memory_does_as_much_as_its_login_may(place: Place) -> None:
         memory.verify(kept.id, "human_approval")
         assert memory.forget(kept.id).ids == [kept.id]
         assert memory.get(kept.id) is None
-    with Memory(place.as_login("nobody"), A) as memory, pytest.raises(ForbiddenError, match="does not reach"):
+    with (
+        Memory(place.as_login("nobody"), A) as memory,
+        pytest.raises(ForbiddenError, match="does not reach"),
+    ):
         memory.stats()
 
 
@@ -724,7 +929,10 @@ def test_a_grant_that_is_taken_back_is_gone_at_once(place: Place) -> None:
     with Memory(place.as_login("nobody"), A) as memory:
         setup.grant(link, place.logins["nobody"], A, WRITER)
         memory.record_fact("while it may", "error")
-        assert setup.revoke(link, place.logins["nobody"], A) == [place.role(A, READER), place.role(A, WRITER)]
+        assert setup.revoke(link, place.logins["nobody"], A) == [
+            place.role(A, READER),
+            place.role(A, WRITER),
+        ]
         with pytest.raises(ForbiddenError, match="grant"):
             memory.record_fact("no longer", "error")
         with pytest.raises(ForbiddenError, match="grant"):

@@ -1,4 +1,6 @@
-"""The way to a PostgreSQL server, on real ones: roles, transactions, and what is certain when a server or a connection dies."""
+"""The way to a PostgreSQL server, on real ones: roles, transactions, and what is certain when a
+server or a connection dies.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,14 @@ from hardwon.errors import (
     UnknownOutcomeError,
     UnreachableError,
 )
-from hardwon.store.postgres.connection import CutOffError, Link, PostgresSession, _Transaction, _Writing, in_postgres
+from hardwon.store.postgres.connection import (
+    CutOffError,
+    Link,
+    PostgresSession,
+    _Transaction,
+    _Writing,
+    in_postgres,
+)
 from hardwon.store.sqlite.engine import _WriteTransaction
 from postgres_proxy import Proxy
 from postgres_server import Server
@@ -61,7 +70,10 @@ def link(database: str) -> Iterator[Link]:
 def own_server() -> Iterator[Server]:
     """One that may be killed."""
     server = Server()
-    server.run("CREATE SCHEMA hardwon; CREATE TABLE hardwon.note (id bigint PRIMARY KEY, text text NOT NULL DEFAULT '')")
+    server.run(
+        "CREATE SCHEMA hardwon; CREATE TABLE hardwon.note (id bigint PRIMARY KEY, text text NOT "
+        "NULL DEFAULT '')"
+    )
     yield server
     server.remove()
 
@@ -119,22 +131,31 @@ def later(seconds: float, work: Callable[[], object]) -> Iterator[None]:
         timer.join()
 
 
-# --- addresses --------------------------------------------------------------------------------------------------
+# --- addresses ---
 
 
 @pytest.mark.parametrize(
     ("url", "shown"),
     [
-        (f"postgresql://ann:{ENCODED}@db.example:5433/team", "postgresql://ann@db.example:5433/team"),
+        (
+            f"postgresql://ann:{ENCODED}@db.example:5433/team",
+            "postgresql://ann@db.example:5433/team",
+        ),
         (
             f"postgres://ann@db.example/team?password={ENCODED}&sslmode=require",
             "postgres://ann@db.example/team?sslmode=require",
         ),
-        (f"postgresql://db/team?sslpassword={ENCODED}&user=a%40b", "postgresql://db/team?user=a%40b"),
+        (
+            f"postgresql://db/team?sslpassword={ENCODED}&user=a%40b",
+            "postgresql://db/team?user=a%40b",
+        ),
         (f"postgresql://ann:{ENCODED}@one:1,two:2/team", "postgresql://ann@one:1,two:2/team"),
         (f"postgresql://ann:{ENCODED}@one,two:2/team", "postgresql://ann@one,two:2/team"),
         (f"postgresql://:{ENCODED}@[::1]:5432/team", "postgresql://[::1]:5432/team"),
-        ("postgresql:///team?host=/run/postgresql&port=5433", "postgresql:///team?host=/run/postgresql&port=5433"),
+        (
+            "postgresql:///team?host=/run/postgresql&port=5433",
+            "postgresql:///team?host=/run/postgresql&port=5433",
+        ),
         ("postgresql://?service=shared", "postgresql://?service=shared"),
         ("postgresql://", "postgresql://"),
     ],
@@ -204,7 +225,9 @@ def test_no_message_tells_the_password(impatient: None, guarded_server: Server) 
     assert SECRET not in "".join(traceback.format_exception(failed.value))
 
 
-def test_what_the_url_says_stands_above_our_own_words(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_url_says_stands_above_our_own_words(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = "SELECT application_name FROM pg_stat_activity WHERE pid = pg_backend_pid()"
     with Link(database).reading(None) as session:
         assert session.first(asked) == ("hardwon",)
@@ -226,7 +249,9 @@ def test_a_service_and_a_password_file_are_honoured(
     passwords.write_text(f"127.0.0.1:{port}:*:ann:{SECRET}\n")
     passwords.chmod(0o600)
     services = tmp_path / "services"
-    services.write_text(f"[shared]\nhost=127.0.0.1\nport={port}\nuser=ann\ndbname=postgres\nconnect_timeout=4\n")
+    services.write_text(
+        f"[shared]\nhost=127.0.0.1\nport={port}\nuser=ann\ndbname=postgres\nconnect_timeout=4\n"
+    )
     monkeypatch.setenv("PGSERVICEFILE", str(services))
     with Link(f"postgresql://?service=shared&passfile={passwords}").reading(None) as session:
         assert session.first("SELECT current_user") == ("ann",)
@@ -236,9 +261,7 @@ def test_the_second_host_is_tried_where_the_first_is_away(database: str) -> None
     server = postgres_server.server()
     with Proxy(socket_of(server)) as proxy:
         away = free_port()
-        url = (
-            f"postgresql://postgres@127.0.0.1:{away},127.0.0.1:{proxy.port}/{name_of(database)}?target_session_attrs=read-write"
-        )
+        url = f"postgresql://postgres@127.0.0.1:{away},127.0.0.1:{proxy.port}/{name_of(database)}?target_session_attrs=read-write"
         link = Link(url)
         with link.reading(None) as session:
             assert session.first("SELECT current_database()") == (name_of(database),)
@@ -259,7 +282,10 @@ def test_tls_is_wanted_where_the_url_says_so(database: str, tmp_path: Path) -> N
             assert session.first("SELECT 1") == (1,)
         link.close()
         elsewhere = url.replace("localhost", "127.0.0.1")
-        for refused in (f"{url}&sslrootcert={tmp_path}/others.pem", f"{elsewhere}&sslrootcert={tmp_path}/ours.pem"):
+        for refused in (
+            f"{url}&sslrootcert={tmp_path}/others.pem",
+            f"{elsewhere}&sslrootcert={tmp_path}/ours.pem",
+        ):
             with pytest.raises(PlaceError, match="certificate"), Link(refused).reading(None):
                 pass
     with Proxy(socket_of(postgres_server.server())) as plain:
@@ -275,18 +301,27 @@ def test_a_missing_driver_says_what_to_install() -> None:
     assert "pip install 'hardwon[postgres]'" in done.stderr
 
 
-# --- statements -------------------------------------------------------------------------------------------------
+# --- statements ---
 
 
 def test_parameters_are_numbered_as_sqlite_numbers_them() -> None:
-    assert in_postgres("SELECT ?, ?2, ?1, ? -- ?\n, '?''?', \"?\" , ?") == "SELECT $1, $2, $1, $3 -- ?\n, '?''?', \"?\" , $4"
+    assert (
+        in_postgres("SELECT ?, ?2, ?1, ? -- ?\n, '?''?', \"?\" , ?")
+        == "SELECT $1, $2, $1, $3 -- ?\n, '?''?', \"?\" , $4"
+    )
 
 
 def test_the_session_is_set_up(database: str) -> None:
     with Link(database, busy_timeout_ms=1234).reading(None) as session:
         shown = {
             name: (session.first(f"SHOW {name}") or ("",))[0]
-            for name in ("search_path", "lock_timeout", "client_encoding", "jit", "statement_timeout")
+            for name in (
+                "search_path",
+                "lock_timeout",
+                "client_encoding",
+                "jit",
+                "statement_timeout",
+            )
         }
         assert shown == {
             "search_path": "hardwon, pg_catalog, pg_temp",
@@ -300,7 +335,9 @@ def test_the_session_is_set_up(database: str) -> None:
 
 def test_settings_of_one_transaction_hold_for_it_alone(database: str) -> None:
     link = Link(database)
-    asked = "SELECT current_setting('cpu_index_tuple_cost'), current_setting('jit'), pg_backend_pid()"
+    asked = (
+        "SELECT current_setting('cpu_index_tuple_cost'), current_setting('jit'), pg_backend_pid()"
+    )
     with link.reading(None, {"cpu_index_tuple_cost": 1}) as session:
         cost, jit, backend = session.first(asked) or ("", "", 0)
         assert (cost, jit) == ("1", "off")
@@ -322,7 +359,9 @@ def test_rows_come_back_as_plain_values(link: Link) -> None:
         assert session.first("SELECT 1 FROM note WHERE id = 5") is None
 
 
-def test_a_stream_goes_in_steps_and_lets_others_in_between(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_goes_in_steps_and_lets_others_in_between(
+    link: Link, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits, "POSTGRES_STREAM_ROWS", 3)
     insert(link, *range(10))
     with link.snapshot(None) as session:
@@ -337,7 +376,7 @@ def test_a_stream_goes_in_steps_and_lets_others_in_between(link: Link, monkeypat
     assert ids(link) == [*range(10), 20]
 
 
-# --- transactions -----------------------------------------------------------------------------------------------
+# --- transactions ---
 
 
 def test_reads_cannot_write_and_snapshots_stand_still(link: Link) -> None:
@@ -356,7 +395,10 @@ def test_a_transaction_acts_in_the_name_of_a_role(link: Link, database: str) -> 
     quoted = role.replace('"', '""')
     server = postgres_server.server()
     server.run(f'CREATE ROLE "{quoted}"; CREATE ROLE "user of {name_of(database)}" LOGIN')
-    server.run(f'GRANT USAGE ON SCHEMA hardwon TO "{quoted}"; GRANT SELECT ON hardwon.note TO "{quoted}"', name_of(database))
+    server.run(
+        f'GRANT USAGE ON SCHEMA hardwon TO "{quoted}"; GRANT SELECT ON hardwon.note TO "{quoted}"',
+        name_of(database),
+    )
     asked = "SELECT current_user, session_user"
     with link.reading(role) as session:
         assert session.first(asked) == (role, "postgres")
@@ -374,9 +416,15 @@ def test_a_transaction_acts_in_the_name_of_a_role(link: Link, database: str) -> 
     with pytest.raises(ForbiddenError, match="nobody knows"), link.reading("nobody knows"):
         pass
     stranger = Link(database.replace("postgres@", f"user%20of%20{name_of(database)}@"))
-    with pytest.raises(ForbiddenError, match=f"user of {name_of(database)}"), stranger.reading(role):
+    with (
+        pytest.raises(ForbiddenError, match=f"user of {name_of(database)}"),
+        stranger.reading(role),
+    ):
         pass
-    with pytest.raises(ForbiddenError, match="hardwon postgres grant"), stranger.reading(None) as session:
+    with (
+        pytest.raises(ForbiddenError, match="hardwon postgres grant"),
+        stranger.reading(None) as session,
+    ):
         session.select("SELECT id FROM hardwon.note")
     link.close()
     stranger.close()
@@ -384,7 +432,9 @@ def test_a_transaction_acts_in_the_name_of_a_role(link: Link, database: str) -> 
     server.run(f'DROP ROLE "{quoted}"; DROP ROLE "user of {name_of(database)}"')
 
 
-def test_those_who_append_write_together_and_one_who_is_alone_waits(link: Link, database: str) -> None:
+def test_those_who_append_write_together_and_one_who_is_alone_waits(
+    link: Link, database: str
+) -> None:
     hasty = Link(database, busy_timeout_ms=100)
     with link.writing(None, LOCK, False) as one, link.writing(None, LOCK, False) as other:
         one.run("INSERT INTO note (id) VALUES (1)")
@@ -419,8 +469,13 @@ def test_those_who_append_write_together_and_one_who_is_alone_waits(link: Link, 
         ("08006", InterruptedWriteError, "do it again"),
     ],
 )
-def test_every_error_of_the_server_is_one_of_ours(link: Link, code: str, kind: type[HardwonError], says: str) -> None:
-    with pytest.raises(HardwonError, match=says) as failed, link.writing(None, LOCK, True) as session:
+def test_every_error_of_the_server_is_one_of_ours(
+    link: Link, code: str, kind: type[HardwonError], says: str
+) -> None:
+    with (
+        pytest.raises(HardwonError, match=says) as failed,
+        link.writing(None, LOCK, True) as session,
+    ):
         session.run("INSERT INTO note (id) VALUES (1)")
         session.run(f"DO $$ BEGIN RAISE EXCEPTION 'because' USING ERRCODE = '{code}'; END $$")
     assert type(failed.value) is kind
@@ -432,11 +487,16 @@ def test_every_error_of_the_server_is_one_of_ours(link: Link, code: str, kind: t
 
 def test_a_statement_has_its_time(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "POSTGRES_STATEMENT_S", 0.2)
-    with pytest.raises(StorageError, match="more than 0.2 seconds"), Link(database).reading(None) as session:
+    with (
+        pytest.raises(StorageError, match="more than 0.2 seconds"),
+        Link(database).reading(None) as session,
+    ):
         session.run("SELECT pg_sleep(20)")
 
 
-def test_a_transaction_that_is_left_alone_ends(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_transaction_that_is_left_alone_ends(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits, "POSTGRES_IDLE_S", 0.2)
     with pytest.raises(InterruptedWriteError), Link(database).writing(None, LOCK, True) as session:
         time.sleep(0.6)
@@ -444,7 +504,10 @@ def test_a_transaction_that_is_left_alone_ends(database: str, monkeypatch: pytes
 
 
 def test_an_error_that_was_passed_over_is_not_taken_for_success(link: Link) -> None:
-    with pytest.raises(StorageError, match="nothing was kept"), link.writing(None, LOCK, True) as session:
+    with (
+        pytest.raises(StorageError, match="nothing was kept"),
+        link.writing(None, LOCK, True) as session,
+    ):
         session.run("INSERT INTO note (id) VALUES (1)")
         with pytest.raises(StorageError):
             session.run("INSERT INTO note (id) VALUES (1)")
@@ -489,7 +552,7 @@ def test_many_threads_share_few_connections(database: str, monkeypatch: pytest.M
         pass
 
 
-# --- when the server is gone ------------------------------------------------------------------------------------
+# --- when the server is gone ---
 
 
 def test_a_connection_that_died_meanwhile_is_replaced(link: Link) -> None:
@@ -527,16 +590,25 @@ def test_what_is_certain_when_the_connection_is_lost_in_the_middle(own_server: S
         own_server.run(f"SELECT pg_terminate_backend({session.backend}, 10000)")
         session.select("SELECT id FROM note")
     assert type(lost.value) is CutOffError
-    with pytest.raises(InterruptedWriteError, match="nothing was kept"), link.writing(None, LOCK, True) as session:
+    with (
+        pytest.raises(InterruptedWriteError, match="nothing was kept"),
+        link.writing(None, LOCK, True) as session,
+    ):
         session.undos.append(lambda: undone.append(1))
         session.run("INSERT INTO note (id) VALUES (1)")
         own_server.run(f"SELECT pg_terminate_backend({session.backend}, 10000)")
         session.run("INSERT INTO note (id) VALUES (2)")
-    with pytest.raises(InterruptedWriteError, match="nothing was kept"), link.writing(None, LOCK, True) as session:
+    with (
+        pytest.raises(InterruptedWriteError, match="nothing was kept"),
+        link.writing(None, LOCK, True) as session,
+    ):
         session.run("INSERT INTO note (id) VALUES (3)")
         own_server.kill_backend(session.backend)
         session.run_many("INSERT INTO note (id) VALUES (?)", [(4,), (5,)])
-    with pytest.raises(InterruptedWriteError, match="nothing was kept"), link.writing(None, LOCK, True) as session:
+    with (
+        pytest.raises(InterruptedWriteError, match="nothing was kept"),
+        link.writing(None, LOCK, True) as session,
+    ):
         session.run("INSERT INTO note (id) VALUES (6)")
         own_server.kill()
         own_server.start()
@@ -552,7 +624,9 @@ def test_a_server_that_stays_away_is_given_up_in_time(own_server: Server, impati
     for opened in (link.reading(None), link.snapshot(None), link.writing(None, LOCK, True)):
         began = time.monotonic()
         with (
-            pytest.raises(UnreachableError, match=r"tried for \d+\.\d seconds; nothing was changed. Check") as away,
+            pytest.raises(
+                UnreachableError, match=r"tried for \d+\.\d seconds; nothing was changed. Check"
+            ) as away,
             opened,
         ):
             pass
@@ -590,7 +664,7 @@ def test_a_server_without_a_free_place_is_tried_again(database: str) -> None:
     postgres_server.server().run(f'DROP ROLE "{user}"')
 
 
-# --- inside a pipeline ------------------------------------------------------------------------------------------
+# --- inside a pipeline ---
 
 
 @contextmanager
@@ -603,8 +677,12 @@ def through_a_proxy(database: str) -> Iterator[tuple[Link, Proxy]]:
 
 @pytest.mark.parametrize("lag_s", [0.0, 0.2])
 @pytest.mark.parametrize("more", [0, 2])
-def test_what_is_certain_when_the_server_sends_a_pipeline_away(link: Link, database: str, lag_s: float, more: int) -> None:
-    """With a lag, its last words come as the answer to the end of the pipeline, and the driver only says that it cannot end."""
+def test_what_is_certain_when_the_server_sends_a_pipeline_away(
+    link: Link, database: str, lag_s: float, more: int
+) -> None:
+    """With a lag, its last words come as the answer to the end of the pipeline, and the driver only
+    says that it cannot end.
+    """
     undone: list[int] = []
     with through_a_proxy(database) as (cut, proxy):
 
@@ -613,14 +691,19 @@ def test_what_is_certain_when_the_server_sends_a_pipeline_away(link: Link, datab
                 session.run(sql, [1])
                 session.run(sql, [2])
                 proxy.lag_s = lag_s
-                postgres_server.server().run(f"SELECT pg_terminate_backend({session.backend}, 10000)")
+                postgres_server.server().run(
+                    f"SELECT pg_terminate_backend({session.backend}, 10000)"
+                )
                 for number in range(more):
                     session.run(sql, [3 + number])
 
         with pytest.raises(CutOffError, match="try again"), cut.reading(None) as session:
             do(session, "SELECT id FROM note WHERE id = ?1")
         proxy.lag_s = 0.0
-        with pytest.raises(InterruptedWriteError, match="nothing was kept"), cut.writing(None, LOCK, True) as session:
+        with (
+            pytest.raises(InterruptedWriteError, match="nothing was kept"),
+            cut.writing(None, LOCK, True) as session,
+        ):
             session.undos.append(lambda: undone.append(1))
             do(session, "INSERT INTO note (id) VALUES (?1)")
         proxy.lag_s = 0.0
@@ -635,11 +718,18 @@ def test_what_is_certain_when_a_pipeline_is_cut(link: Link, database: str, cut: 
     with through_a_proxy(database) as (cutter, proxy):
         proxy.cut_at = b"of them"
         proxy.cut = cut
-        with pytest.raises(CutOffError, match="try again"), cutter.reading(None) as session, session.together():
+        with (
+            pytest.raises(CutOffError, match="try again"),
+            cutter.reading(None) as session,
+            session.together(),
+        ):
             for text in ("one", "two of them", "three"):
                 session.run("SELECT id FROM note WHERE text = ?1", [text])
         proxy.cut = cut
-        with pytest.raises(InterruptedWriteError, match="nothing was kept"), cutter.writing(None, LOCK, True) as session:
+        with (
+            pytest.raises(InterruptedWriteError, match="nothing was kept"),
+            cutter.writing(None, LOCK, True) as session,
+        ):
             session.undos.append(lambda: undone.append(1))
             with session.together():
                 for number, text in enumerate(("one", "two of them", "three")):
@@ -650,19 +740,24 @@ def test_what_is_certain_when_a_pipeline_is_cut(link: Link, database: str, cut: 
 
 
 def test_a_memory_writes_once_what_was_sent_away_in_a_pipeline(url: str) -> None:
-    waiting = "SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'hardwon.record_tag'::regclass"
+    waiting = (
+        "SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'hardwon.record_tag'::regclass"
+    )
     with Memory(url) as memory:
         memory.record_fact("The port was open.", "observation")
         with psycopg.connect(url) as holding, ThreadPoolExecutor(1) as threads:
             holding.execute("LOCK TABLE hardwon.record_tag IN ACCESS EXCLUSIVE MODE")
-            kept = threads.submit(memory.record_fact, "The port was shut.", "observation", tags=["port"])
+            kept = threads.submit(
+                memory.record_fact, "The port was shut.", "observation", tags=["port"]
+            )
             while not (found := holding.execute(waiting).fetchall()):
                 time.sleep(0.01)
             postgres_server.server().run(f"SELECT pg_terminate_backend({found[0][0]}, 10000)")
             holding.rollback()
             assert memory.get(kept.result(20).id) is not None
         assert memory.stats().records == 2
-        assert [found.check for found in memory.doctor().findings if not found.ok] == ["durability"]  # as tests have it
+        # as tests have it
+        assert [found.check for found in memory.doctor().findings if not found.ok] == ["durability"]
 
 
 def test_a_connection_on_which_a_pipeline_failed_is_not_used_again(link: Link) -> None:
@@ -670,14 +765,18 @@ def test_a_connection_on_which_a_pipeline_failed_is_not_used_again(link: Link) -
     for number in range(5):  # so often that the driver has the next one prepared
         with link.reading(None) as session:
             assert session.first(counted, [number]) == (0,)
-    with pytest.raises(BusyError, match="because"), link.writing(None, LOCK, True) as session, session.together():
+    with (
+        pytest.raises(BusyError, match="because"),
+        link.writing(None, LOCK, True) as session,
+        session.together(),
+    ):
         session.run("DO $$ BEGIN RAISE EXCEPTION 'because' USING ERRCODE = '55P03'; END $$")
         session.run(counted, [5])
     with link.reading(None) as session:
         assert session.first(counted, [6]) == (0,)
 
 
-# --- a COMMIT without an answer ---------------------------------------------------------------------------------
+# --- a COMMIT without an answer ---
 
 
 @contextmanager
@@ -698,7 +797,9 @@ def keep_one(session: PostgresSession, number: int, undone: list[int]) -> None:
 
 
 @pytest.mark.parametrize("has_witness", [True, False])
-def test_a_write_that_was_kept_without_an_answer_is_kept(link: Link, database: str, has_witness: bool) -> None:
+def test_a_write_that_was_kept_without_an_answer_is_kept(
+    link: Link, database: str, has_witness: bool
+) -> None:
     undone: list[int] = []
     with cutting(database, "after") as (cut, _), cut.writing(None, LOCK, True) as session:
         keep_one(session, 1, undone)
@@ -709,7 +810,9 @@ def test_a_write_that_was_kept_without_an_answer_is_kept(link: Link, database: s
 
 
 @pytest.mark.parametrize("has_witness", [True, False])
-def test_a_write_that_never_arrived_is_known_not_to_be_kept(link: Link, database: str, has_witness: bool) -> None:
+def test_a_write_that_never_arrived_is_known_not_to_be_kept(
+    link: Link, database: str, has_witness: bool
+) -> None:
     undone: list[int] = []
     with cutting(database, "before") as (cut, _):
         with pytest.raises(InterruptedWriteError), cut.writing(None, LOCK, True) as session:
@@ -720,26 +823,40 @@ def test_a_write_that_never_arrived_is_known_not_to_be_kept(link: Link, database
     assert undone == [1]
 
 
-def test_a_witness_of_what_the_server_calls_lost_leaves_the_outcome_open(link: Link, database: str) -> None:
+def test_a_witness_of_what_the_server_calls_lost_leaves_the_outcome_open(
+    link: Link, database: str
+) -> None:
     undone: list[int] = []
     unknown = pytest.raises(UnknownOutcomeError, match="another history")
-    with cutting(database, "before") as (cutter, _), unknown, cutter.writing(None, LOCK, True) as session:
+    with (
+        cutting(database, "before") as (cutter, _),
+        unknown,
+        cutter.writing(None, LOCK, True) as session,
+    ):
         keep_one(session, 1, undone)
         session.witness = "SELECT 1 FROM note WHERE id = ?1", [0]
     assert undone == []
 
 
-def test_a_number_that_was_given_again_does_not_stand_for_what_was_lost(link: Link, database: str) -> None:
+def test_a_number_that_was_given_again_does_not_stand_for_what_was_lost(
+    link: Link, database: str
+) -> None:
     undone: list[int] = []
     lost = pytest.raises(InterruptedWriteError)
-    with cutting(database, "after") as (cutter, _), lost, cutter.writing(None, LOCK, True) as session:
+    with (
+        cutting(database, "after") as (cutter, _),
+        lost,
+        cutter.writing(None, LOCK, True) as session,
+    ):
         keep_one(session, 1, undone)
         session.witness = "SELECT 1 FROM note WHERE id = ?1", [2]
     assert undone == [1]
 
 
 @pytest.mark.parametrize("cut", ["before", "after"])
-def test_nobody_can_tell_where_the_server_stays_away(link: Link, database: str, cut: str, impatient: None) -> None:
+def test_nobody_can_tell_where_the_server_stays_away(
+    link: Link, database: str, cut: str, impatient: None
+) -> None:
     undone: list[int] = []
     with cutting(database, cut, stays_cut=True) as (cutter, _):
         began = time.monotonic()
@@ -769,7 +886,7 @@ def test_a_transaction_that_still_runs_is_waited_for(link: Link, database: str) 
         assert session.outcome("99999999999") == "aborted"
 
 
-# --- forks and interrupts ---------------------------------------------------------------------------------------
+# --- forks and interrupts ---
 
 
 def in_child(work: Callable[[], object]) -> int:
@@ -798,7 +915,11 @@ def test_a_fork_in_the_middle_leaves_the_parent_its_transaction(link: Link) -> N
         session.run("INSERT INTO note (id) VALUES (1)")
 
         def misuse() -> None:
-            for work in (lambda: insert(link, 2), lambda: session.run("INSERT INTO note (id) VALUES (3)"), session.commit):
+            for work in (
+                lambda: insert(link, 2),
+                lambda: session.run("INSERT INTO note (id) VALUES (3)"),
+                session.commit,
+            ):
                 with pytest.raises(StorageError, match="forked in the middle"):
                     work()
             link._pool.give_back(session)
@@ -826,7 +947,9 @@ def test_an_interrupt_ends_the_statement_and_the_transaction(link: Link) -> None
 
 @pytest.mark.usefixtures("_interruptible")
 @pytest.mark.parametrize("is_too_late", [False, True])
-def test_an_interrupt_while_a_write_is_being_kept(link: Link, database: str, is_too_late: bool) -> None:
+def test_an_interrupt_while_a_write_is_being_kept(
+    link: Link, database: str, is_too_late: bool
+) -> None:
     undone: list[int] = []
     with link.writing(None, LOCK, True) as session:
         session.run(
@@ -835,7 +958,8 @@ def test_an_interrupt_while_a_write_is_being_kept(link: Link, database: str, is_
             + ("RETURN NULL; END $$" if is_too_late else "RAISE; END $$")
         )
         session.run(
-            "CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON note DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "
+            "CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON note DEFERRABLE INITIALLY DEFERRED FOR "
+            "EACH ROW "
             "EXECUTE FUNCTION slow()"
         )
     interrupting = later(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
@@ -850,11 +974,15 @@ class Interrupted(BaseException):
     """Comes from a clock, between any two steps."""
 
 
-def test_interrupts_at_any_moment_leave_no_lock_behind(database: str, link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupts_at_any_moment_leave_no_lock_behind(
+    database: str, link: Link, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rounds, interrupted, kept = 150, 0, 0
     session: PostgresSession | None = None
     while_clearing_away: list[object] = []  # there Python can only tell of an interrupt
-    monkeypatch.setattr(sys, "unraisablehook", lambda told: while_clearing_away.append(told.exc_type))
+    monkeypatch.setattr(
+        sys, "unraisablehook", lambda told: while_clearing_away.append(told.exc_type)
+    )
 
     def interrupt(*_: object) -> None:
         raise Interrupted

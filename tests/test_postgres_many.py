@@ -1,6 +1,8 @@
-"""Many processes, one database, the same knowledge: nobody is turned away, nothing is lost or counted twice.
+"""Many processes, one database, the same knowledge: nobody is turned away, nothing is lost or
+counted twice.
 
-`make torture` uses more of them."""
+`make torture` uses more of them.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +40,16 @@ def place() -> Iterator[str]:
 
 
 def issue(rng: random.Random) -> dict[str, str]:
-    return {"model": rng.choice(["m:7b", "n:13b"]), "issue_type": rng.choice(["oom", "slow"]), "description": "it stopped"}
+    return {
+        "model": rng.choice(["m:7b", "n:13b"]),
+        "issue_type": rng.choice(["oom", "slow"]),
+        "description": "it stopped",
+    }
 
 
-def one_write(memory: Memory, rng: random.Random, known: list[str], shared: list[str]) -> str | None:
+def one_write(
+    memory: Memory, rng: random.Random, known: list[str], shared: list[str]
+) -> str | None:
     """Something that many others do too, about the same things; its record, where it makes one."""
     author = rng.choice(["ann", "bob", "eve"])
     text = rng.choice(TEXTS)
@@ -64,23 +72,45 @@ def one_write(memory: Memory, rng: random.Random, known: list[str], shared: list
     kinds: dict[str, tuple[int, Callable[[], Any]]] = {
         "fix": (
             25,
-            lambda: memory.record_fix(issue(rng), applied, applied, text, [f"do {rng.randrange(4)}"], author=author).id,
+            lambda: (
+                memory.record_fix(
+                    issue(rng), applied, applied, text, [f"do {rng.randrange(4)}"], author=author
+                ).id
+            ),
         ),
         "episode": (
             20,
             lambda: (
                 memory.record_episode(
-                    rng.choice(TASKS), rng.random(), mistakes=[text], successes=[text], mistake_cards=[card], author=author
+                    rng.choice(TASKS),
+                    rng.random(),
+                    mistakes=[text],
+                    successes=[text],
+                    mistake_cards=[card],
+                    author=author,
                 ).id
             ),
         ),
-        "experience": (20, lambda: memory.remember(f"{text} {rng.random()}", "success", "conversation").id),
+        "experience": (
+            20,
+            lambda: memory.remember(f"{text} {rng.random()}", "success", "conversation").id,
+        ),
         "recalled": (
             10,
-            lambda: memory.record_trajectory("triage", [], rng.random(), recalled=rng.sample(shared, 2), author=author).id,
+            lambda: (
+                memory.record_trajectory(
+                    "triage", [], rng.random(), recalled=rng.sample(shared, 2), author=author
+                ).id
+            ),
         ),
-        "repeated fact": (8, lambda: memory.record_fact(text, "observation", author=author) and None),
-        "credit": (7, lambda: memory.credit(rng.choice(shared), rng.random() < 0.8, by=author) and None),
+        "repeated fact": (
+            8,
+            lambda: memory.record_fact(text, "observation", author=author) and None,
+        ),
+        "credit": (
+            7,
+            lambda: memory.credit(rng.choice(shared), rng.random() < 0.8, by=author) and None,
+        ),
         "once": (6, once),
         "decision": (4, decide if known else lambda: None),
     }
@@ -91,12 +121,16 @@ def one_write(memory: Memory, rng: random.Random, known: list[str], shared: list
 
 def tallies(url: str) -> list[tuple[Any, ...]]:
     with psycopg.connect(url) as connection:
-        return connection.execute("SELECT * FROM hardwon.tally ORDER BY 1, 2, 3, 4, 5, 6").fetchall()
+        return connection.execute(
+            "SELECT * FROM hardwon.tally ORDER BY 1, 2, 3, 4, 5, 6"
+        ).fetchall()
 
 
 def deadlocks(url: str) -> int:
     with psycopg.connect(url) as connection:
-        (found,) = connection.execute("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").fetchall()
+        (found,) = connection.execute(
+            "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+        ).fetchall()
         return int(found[0])
 
 
@@ -104,10 +138,14 @@ def test_many_processes_learn_at_once(place: str) -> None:
     seed = random.SystemRandom().randrange(2**32)
     print(f"seed {seed}")
     with Memory(place, "default") as memory:
-        shared = [memory.record_fact(f"Shared fact {number}: {TEXTS[number % 4]}", "solution").id for number in range(6)]
+        shared = [
+            memory.record_fact(f"Shared fact {number}: {TEXTS[number % 4]}", "solution").id
+            for number in range(6)
+        ]
     with psycopg.connect(place) as connection:  # so old that everybody wants to clear them away
         connection.execute(
-            "INSERT INTO hardwon.request SELECT 'default', int4send(n), '', '[]', n FROM generate_series(1, %s) n",
+            "INSERT INTO hardwon.request SELECT 'default', int4send(n), '', '[]', n FROM "
+            "generate_series(1, %s) n",
             [OLD_REQUESTS],
         )
 
@@ -122,8 +160,13 @@ def test_many_processes_learn_at_once(place: str) -> None:
                     tell(made)
 
     started = time.monotonic()
-    children = [Child.start(lambda tell, number=number: work(number, tell)) for number in range(PROCESSES)]  # type: ignore[misc]
-    assert [child.wait() for child in children] == [0] * PROCESSES, f"seed {seed}: a process met an error (printed above)"
+    children = [
+        Child.start(lambda tell, number=number: work(number, tell))  # type: ignore[misc]
+        for number in range(PROCESSES)
+    ]
+    assert [child.wait() for child in children] == [0] * PROCESSES, (
+        f"seed {seed}: a process met an error (printed above)"
+    )
     took = time.monotonic() - started
     acknowledged = [record_id for child in children for record_id in child.acknowledged]
     assert len(set(acknowledged)) == len(acknowledged)
@@ -131,15 +174,24 @@ def test_many_processes_learn_at_once(place: str) -> None:
     with Memory(place, "default") as memory:
         there = {record.id for record in memory.browse()}
         assert there >= set(acknowledged), f"seed {seed}"
-        unheard = [record.content for record in memory.browse(kind="fact") if record.id not in shared]  # type: ignore[union-attr]
+        unheard = [
+            record.content  # type: ignore[union-attr]
+            for record in memory.browse(kind="fact")
+            if record.id not in shared
+        ]
         assert len(there) == len(acknowledged) + len(shared) + len(unheard)
         assert set(unheard) <= set(TEXTS)
-        wrong = [finding for finding in memory.doctor().findings if not finding.ok and finding.check != "durability"]
+        wrong = [
+            finding
+            for finding in memory.doctor().findings
+            if not finding.ok and finding.check != "durability"
+        ]
         assert wrong == [], f"seed {seed}"
         counted = tallies(place)
         memory.rebuild()
         assert tallies(place) == counted, f"seed {seed}: an update was lost"
     rate = PROCESSES * WRITES / took
     print(
-        f"{PROCESSES} processes x {WRITES} writes: {len(acknowledged)} records, no deadlock, {took:.1f} s, {rate:.0f} writes/s"
+        f"{PROCESSES} processes x {WRITES} writes: {len(acknowledged)} records, no deadlock, "
+        f"{took:.1f} s, {rate:.0f} writes/s"
     )

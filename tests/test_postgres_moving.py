@@ -1,4 +1,6 @@
-"""From a file into a database and back: what arrives, what an interruption leaves, and that both answer the same."""
+"""From a file into a database and back: what arrives, what an interruption leaves, and that both
+answer the same.
+"""
 
 from __future__ import annotations
 
@@ -29,23 +31,50 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def everything(location: str) -> None:
-    """Records of every kind in every state: decided, forgotten, cleaned up, compressed, compacted, adopted."""
+    """Records of every kind in every state: decided, forgotten, cleaned up, compressed, compacted,
+    adopted.
+    """
     with Memory(location, clock=lambda: LONG_AGO) as memory:
         for number in range(24):
-            issue = {"model": f"m{number % 3}", "issue_type": "TIMEOUT", "description": f"slow {number}"}
-            memory.record_fix(issue, True, number % 2 == 0, fix_commands=[f"raise it to {number % 4}"], analysis="it waits")
+            issue = {
+                "model": f"m{number % 3}",
+                "issue_type": "TIMEOUT",
+                "description": f"slow {number}",
+            }
+            memory.record_fix(
+                issue,
+                True,
+                number % 2 == 0,
+                fix_commands=[f"raise it to {number % 4}"],
+                analysis="it waits",
+            )
     with Memory(location, clock=lambda: LONG_AGO + timedelta(days=100)) as memory:
         memory.cleanup(30, dry_run=False)
         memory.compact()
         for number in range(24):
-            issue = {"model": f"m{number % 3}", "issue_type": "OOM", "description": f"large {number}"}
-            memory.record_fix(issue, True, number % 2 == 0, fix_commands=[f"halve it {number % 4} times"])
+            issue = {
+                "model": f"m{number % 3}",
+                "issue_type": "OOM",
+                "description": f"large {number}",
+            }
+            memory.record_fix(
+                issue, True, number % 2 == 0, fix_commands=[f"halve it {number % 4} times"]
+            )
     with Memory(location) as memory:
         memory.cleanup(30, dry_run=False)
         memory.compress(30, dry_run=False)
         failed = memory.remember("upload failed", "failure", tool="unknown", tags=["x"], author="a")
-        memory.remember("upload works in parts", "learning", insight_type="fact", author="b", recalled=[failed.id])
-        facts = [memory.record_fact(f"Port {number} is open.", "observation", author="c") for number in range(8)]
+        memory.remember(
+            "upload works in parts",
+            "learning",
+            insight_type="fact",
+            author="b",
+            recalled=[failed.id],
+        )
+        facts = [
+            memory.record_fact(f"Port {number} is open.", "observation", author="c")
+            for number in range(8)
+        ]
         memory.verify(facts[0].id, "compiler")
         memory.publish(facts[0].id, "everybody needs it")
         memory.verify(facts[1].id, "compiler")
@@ -55,8 +84,16 @@ def everything(location: str) -> None:
         memory.credit([facts[6].id], False, "d")
         memory.forget(facts[7].id)
         for score in (0.2, 0.9, 0.95):
-            memory.record_episode("t", score, mistakes=["forgot zones"], successes=["looked first"], recalled=[failed.id])
-        memory.record_trajectory("t", [{"action": "a", "observation": "Error: x", "reward": 0.1}], 0.9)
+            memory.record_episode(
+                "t",
+                score,
+                mistakes=["forgot zones"],
+                successes=["looked first"],
+                recalled=[failed.id],
+            )
+        memory.record_trajectory(
+            "t", [{"action": "a", "observation": "Error: x", "reward": 0.1}], 0.9
+        )
         memory.consolidate()
         memory.rollback("b", reason="it made things up")
         undone = memory.rollback("c", reason="by mistake")
@@ -80,7 +117,10 @@ def known(location: str) -> dict[str, Any]:
             "events": list(store.events(memory.project)),
             "untrue": store.untrue_tallies(memory.project),
             "records": (stats.records, stats.total),
-            "recalled": [(hit.record, round(hit.score, 6)) for hit in memory.recall("upload port open halve", 20)],
+            "recalled": [
+                (hit.record, round(hit.score, 6))
+                for hit in memory.recall("upload port open halve", 20)
+            ],
             "context": memory.context("upload failed", task_id="t", issue=issue).ids,
             "rules": memory.rules(),
             "strategies": memory.strategies("OOM"),
@@ -105,7 +145,8 @@ def test_a_file_goes_into_a_database_and_back_unchanged(url: str) -> None:
         assert back.merge(url).added == first.added
     for name, value in known(url).items():
         assert value == known("back.db")[name], name
-    # What was decided about the file alone, as a cleanup is, stays with it; what it took out of the history arrives whole.
+    # What was decided about the file alone, as a cleanup is, stays with it; what it took out of the
+    # history arrives whole.
     assert {row.id for row in here["rows"]} >= {row.id for row in known(url)["rows"]}
     for name in ("totals", "patterns", "strategies", "rules"):
         assert known(url)[name] == here[name], name
@@ -114,7 +155,12 @@ def test_a_file_goes_into_a_database_and_back_unchanged(url: str) -> None:
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_what_either_side_forgot_is_gone_on_both(engine: str, tmp_path: Path) -> None:
     other = {"sqlite": "postgres", "postgres": "sqlite"}[engine]
-    with a_location(engine, tmp_path) as here, a_location(other, tmp_path) as there, Memory(here) as mine, Memory(there) as its:
+    with (
+        a_location(engine, tmp_path) as here,
+        a_location(other, tmp_path) as there,
+        Memory(here) as mine,
+        Memory(there) as its,
+    ):
         facts = [mine.record_fact(f"Port {number} is open.", "observation") for number in range(4)]
         its.merge(mine)
         mine.forget(facts[0].id)
@@ -124,10 +170,13 @@ def test_what_either_side_forgot_is_gone_on_both(engine: str, tmp_path: Path) ->
         assert (done.erased, done.forgotten) == (1, 1)
         done = mine.merge(its)
         assert (done.erased, done.forgotten) == (1, 0)
-        assert [record.id for record in mine.browse(kind="fact")] == [record.id for record in its.browse(kind="fact")]
+        assert [record.id for record in mine.browse(kind="fact")] == [
+            record.id for record in its.browse(kind="fact")
+        ]
         for memory in (mine, its):
             statuses = {
-                record.id: record.metadata.validation.status for record in memory.browse(kind="fact", status="archived")
+                record.id: record.metadata.validation.status
+                for record in memory.browse(kind="fact", status="archived")
             }
             assert list(statuses) == [facts[2].id]
 
@@ -137,9 +186,15 @@ def many(location: str) -> None:
     with Memory(location) as memory:
         ids: list[str] = []
         for start in range(0, MANY // 2, 500):
-            facts = [{"content": f"Host {chance.random()} listens on {start + n}.", "fact_type": "error"} for n in range(500)]
+            facts = [
+                {"content": f"Host {chance.random()} listens on {start + n}.", "fact_type": "error"}
+                for n in range(500)
+            ]
             ids += [record.id for record in memory.record_many("fact", facts)]
-            tries = [{"task_id": f"t{n % 9}", "score": chance.random(), "mistakes": [f"forgot {n % 30}"]} for n in range(500)]
+            tries = [
+                {"task_id": f"t{n % 9}", "score": chance.random(), "mistakes": [f"forgot {n % 30}"]}
+                for n in range(500)
+            ]
             memory.record_many("episode", tries)
         memory.credit(ids[::3], True, "somebody")
         for record_id in ids[:60]:
@@ -160,8 +215,18 @@ def test_a_merge_that_was_killed_goes_on_when_it_is_done_again(engine: str, tmp_
         many(source)
         with Memory(target) as made:  # so that it can be looked at from the beginning
             assert made.stats().total == 0
-        command = [sys.executable, "-m", "hardwon.surfaces.cli.main", "--memory", target, "merge", source]
-        running = subprocess.Popen(command, env=os.environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        command = [
+            sys.executable,
+            "-m",
+            "hardwon.surfaces.cli.main",
+            "--memory",
+            target,
+            "merge",
+            source,
+        ]
+        running = subprocess.Popen(
+            command, env=os.environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         ends = time.monotonic() + 120
         while not records_in(target):
             assert running.poll() is None
@@ -173,7 +238,7 @@ def test_a_merge_that_was_killed_goes_on_when_it_is_done_again(engine: str, tmp_
         assert known(target) == known(source)
 
 
-# --- the command ------------------------------------------------------------------------------------------------------
+# --- the command ---
 
 
 def test_merge_checks_both_where_asked() -> None:

@@ -1,4 +1,6 @@
-"""What a search reads, where projects of unequal size share a database: of the planner's doings, not of times."""
+"""What a search reads, where projects of unequal size share a database: of the planner's doings,
+not of times.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,12 @@ from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link
 
 SIZES = {"large": 3_000, "middling": 800, "small": 200}
-CALLS = 15  # a statement is planned anew for the first ten: five before it is prepared, and five after
+# a statement is planned anew for the first ten: five before it is prepared, and five after
+CALLS = 15
 LOOKED_UP_MAX = 150
-"""Entries of the primary key that one recall reads: of texts that were found, each by its number. About 70 as it is."""
+"""Entries of the primary key that one recall reads: of texts that were found, each by its number.
+About 70 as it is.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +52,9 @@ def entries_read(url: str) -> int:
 
 
 @pytest.mark.parametrize("project", SIZES)
-def test_a_search_does_not_read_the_whole_project_for_each_word_of_a_question(unequal: str, project: str) -> None:
+def test_a_search_does_not_read_the_whole_project_for_each_word_of_a_question(
+    unequal: str, project: str
+) -> None:
     before = entries_read(unequal)
     with Memory(unequal, project) as memory:
         for question in plausible.questions(CALLS):

@@ -1,4 +1,6 @@
-"""Servers, clients and the everyday commands on a memory in PostgreSQL: what they answer is what they answer on a file."""
+"""Servers, clients and the everyday commands on a memory in PostgreSQL: what they answer is what
+they answer on a file.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ FAILURE = ("--outcome", "failure", "--tool", "code_interpreter", "--error-type",
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 
-# --- servers ----------------------------------------------------------------------------------------------------------
+# --- servers ---
 
 
 def token(url: str, name: str, *options: str) -> str:
@@ -37,7 +39,10 @@ def token(url: str, name: str, *options: str) -> str:
 
 
 def test_rest_and_mcp_over_http_on_a_database(url: str) -> None:
-    secret, reader = token(url, "ci", "--scope", "admin"), token(url, "guest", "--project", "default")
+    secret, reader = (
+        token(url, "ci", "--scope", "admin"),
+        token(url, "guest", "--project", "default"),
+    )
     server = Process(url)
     try:
         with Client(server.url, secret) as client:
@@ -58,7 +63,9 @@ def test_rest_and_mcp_over_http_on_a_database(url: str) -> None:
         with Client(server.url, reader, project="p") as client, pytest.raises(ForbiddenError):
             client.stats()
         assert asyncio.run(_recalled(server.url, secret, "upload")) == ["upload failed"]
-        assert answered("--memory", url, "tokens", "revoke", "guest", "--yes")[0]["state"] == "revoked"
+        assert (
+            answered("--memory", url, "tokens", "revoke", "guest", "--yes")[0]["state"] == "revoked"
+        )
         with Client(server.url, reader) as client, pytest.raises(NotAdmittedError):
             client.stats()  # at once, though another process revoked it
     finally:
@@ -113,7 +120,7 @@ def test_a_server_whose_user_may_only_write_says_what_it_may_not(url: str) -> No
     postgres_server.server().run("DROP ROLE runs_a_server", str(name))
 
 
-# --- the everyday commands --------------------------------------------------------------------------------------------
+# --- the everyday commands ---
 
 WALK: tuple[tuple[str, ...], ...] = (
     ("remember", "KeyError 'id' in login.py", *FAILURE, "--tag", "auth", "--key", "service=web"),
@@ -150,16 +157,24 @@ WALK: tuple[tuple[str, ...], ...] = (
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _MARK = re.compile(r"hardwon-memory [0-9a-f]{16}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
-_OF_THE_PLACE = frozenset("location size_bytes before_bytes after_bytes memory tokens first_us last_us next".split())
+_OF_THE_PLACE = frozenset(
+    "location size_bytes before_bytes after_bytes memory tokens first_us last_us next".split()
+)
 
 
 def walked(location: str) -> list[Any]:
-    """What the commands answer; ids are counted in the order in which they appear, and times are all the same."""
+    """What the commands answer; ids are counted in the order in which they appear, and times are
+    all the same.
+    """
     ids: dict[str, str] = {}
 
     def plain(value: Any) -> Any:
         if isinstance(value, dict):
-            return {plain(name): plain(each) for name, each in value.items() if name not in _OF_THE_PLACE}
+            return {
+                plain(name): plain(each)
+                for name, each in value.items()
+                if name not in _OF_THE_PLACE
+            }
         if isinstance(value, list):
             return [plain(each) for each in value]
         if isinstance(value, float):
@@ -192,7 +207,9 @@ def test_a_demo_and_a_report_of_it(url: str) -> None:
     assert answered("--memory", url, "report", "here.html")
     assert Path("here.html").stat().st_size > 10_000
     found = at_once("--memory", url, "doctor", "--json")
-    assert {each["check"] for each in json.loads(found.stdout)["findings"] if not each["ok"]} == {"durability"}
+    assert {each["check"] for each in json.loads(found.stdout)["findings"] if not each["ok"]} == {
+        "durability"
+    }
 
 
 @pytest.mark.parametrize(

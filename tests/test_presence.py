@@ -30,8 +30,15 @@ def test_the_log_stays_when_another_library_closes_the_file(tmp_path: Path) -> N
                 assert other.execute("SELECT count(*) FROM record").fetchone() is not None
         late = memory.record_fact("Port 81 is open.", "observation")
         assert Path(memory.location + "-wal").exists()
-        seen = "import hardwon, sys; print(hardwon.Memory(sys.argv[1]).get(sys.argv[2]) is not None)"
-        found = subprocess.run([sys.executable, "-c", seen, str(tmp_path), late.id], check=True, capture_output=True, text=True)
+        seen = (
+            "import hardwon, sys; print(hardwon.Memory(sys.argv[1]).get(sys.argv[2]) is not None)"
+        )
+        found = subprocess.run(
+            [sys.executable, "-c", seen, str(tmp_path), late.id],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
         assert found.stdout == "True\n"
     with Memory(tmp_path) as memory:
         assert memory.get(late.id) is not None
@@ -92,7 +99,9 @@ def test_a_forked_child_leaves_the_parents_hold_alone(tmp_path: Path) -> None:
         assert memory.stats().records == 3
 
 
-def test_without_such_locks_everything_else_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_such_locks_everything_else_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(presence, "_SET", None)
     with Memory(tmp_path) as memory:
         memory.record_fact("Port 80 is open.", "observation")

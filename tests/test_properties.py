@@ -26,7 +26,9 @@ def unverified(record: AnyRecord) -> AnyRecord:
     return record.altered(metadata=record.metadata.altered(validation=validation))
 
 
-@holds_in_every_engine(60, st.lists(records, min_size=1, max_size=5, unique_by=lambda record: record.id))
+@holds_in_every_engine(
+    60, st.lists(records, min_size=1, max_size=5, unique_by=lambda record: record.id)
+)
 def test_records_survive_write_read_export_and_load(engine: str, made: list[AnyRecord]) -> None:
     with tempfile.TemporaryDirectory() as folder, memories(engine, 2) as (one, two):
         exported = Path(folder) / "records.jsonl"
@@ -52,10 +54,15 @@ def _without_git(record: AnyRecord) -> AnyRecord:
 
 
 class Plan:
-    """What one of several memories did on its own: indexes into shared facts, with the status each event sets."""
+    """What one of several memories did on its own: indexes into shared facts, with the status each
+    event sets.
+    """
 
     adds = st.lists(st.integers(0, 5), max_size=6)
-    events = st.lists(st.tuples(st.integers(0, 5), st.sampled_from([*STATUSES, "imported", "forgotten"])), max_size=5)
+    events = st.lists(
+        st.tuples(st.integers(0, 5), st.sampled_from([*STATUSES, "imported", "forgotten"])),
+        max_size=5,
+    )
 
 
 FACTS = [
@@ -81,7 +88,9 @@ def carry_out(memory: Memory, adds: list[int], events: list[tuple[int, str]], se
             kind = "imported" if what == "imported" else "status"
             status = None if what == "imported" else what
             with memory._store.write(memory.project) as writer:
-                memory._happen(writer, Event(record_id=record_id, kind=kind, at=when, by="x", status=status))
+                memory._happen(
+                    writer, Event(record_id=record_id, kind=kind, at=when, by="x", status=status)
+                )
 
 
 def state(memory: Memory) -> tuple[object, object]:
@@ -93,7 +102,9 @@ def state(memory: Memory) -> tuple[object, object]:
 
 
 @holds_in_every_engine(25, st.lists(st.tuples(Plan.adds, Plan.events), min_size=2, max_size=3))
-def test_merge_is_idempotent_and_order_free(engine: str, plans: list[tuple[list[int], list[tuple[int, str]]]]) -> None:
+def test_merge_is_idempotent_and_order_free(
+    engine: str, plans: list[tuple[list[int], list[tuple[int, str]]]]
+) -> None:
     with memories(engine, len(plans)) as parts:
         for number, (part, (adds, events)) in enumerate(zip(parts, plans, strict=True)):
             carry_out(part, adds, events, number * 7)
@@ -111,14 +122,23 @@ def test_merge_is_idempotent_and_order_free(engine: str, plans: list[tuple[list[
         first, *rest = parts
         for part in rest:
             first.merge(part)
-        assert state(first) == states[0], "merging into a part gives what merging into an empty memory gives"
+        assert state(first) == states[0], (
+            "merging into a part gives what merging into an empty memory gives"
+        )
 
 
-@given(st.permutations(range(6)), st.lists(st.sampled_from(["status", "superseded", "imported"]), min_size=6, max_size=6))
-def test_the_status_does_not_depend_on_the_order_of_arrival(order: list[int], kinds: list[str]) -> None:
+@given(
+    st.permutations(range(6)),
+    st.lists(st.sampled_from(["status", "superseded", "imported"]), min_size=6, max_size=6),
+)
+def test_the_status_does_not_depend_on_the_order_of_arrival(
+    order: list[int], kinds: list[str]
+) -> None:
     record_id = new_id()
     events = [
-        Event(record_id=record_id, kind=kind, at=at(number // 2), by="x", status=STATUSES[number % 4])
+        Event(
+            record_id=record_id, kind=kind, at=at(number // 2), by="x", status=STATUSES[number % 4]
+        )
         for number, kind in enumerate(kinds)
     ]
     expected = effective_validation(Validation(), events)
@@ -128,7 +148,9 @@ def test_the_status_does_not_depend_on_the_order_of_arrival(order: list[int], ki
 @given(st.text(max_size=300))
 def test_terms_are_what_the_index_tokenizer_keeps_whole(text: str) -> None:
     for term in index_text(text).split(" "):
-        assert term == "" or all(char.isalnum() or char in "_.-/:@#+$" or not char.isascii() for char in term), term
+        assert term == "" or all(
+            char.isalnum() or char in "_.-/:@#+$" or not char.isascii() for char in term
+        ), term
         assert len(term) <= 128
     assert set(query_terms(text)) <= set(index_text(text).split())
     assert all(original == original.strip() for original in index_text(text).split())
@@ -137,10 +159,14 @@ def test_terms_are_what_the_index_tokenizer_keeps_whole(text: str) -> None:
 @pytest.mark.engines(*ENGINES)
 def test_original_of_is_the_inverse_of_row_of(memory: Memory) -> None:
     memory.add_many(FACTS)
-    assert [original_of(row) for row, _ in memory._store.rows("default")] == [memory.get(fact.id) for fact in FACTS]
+    assert [original_of(row) for row, _ in memory._store.rows("default")] == [
+        memory.get(fact.id) for fact in FACTS
+    ]
 
 
-@holds_in_every_engine(15, st.lists(records, min_size=1, max_size=4, unique_by=lambda record: record.id), st.randoms())
+@holds_in_every_engine(
+    15, st.lists(records, min_size=1, max_size=4, unique_by=lambda record: record.id), st.randoms()
+)
 def test_a_memory_merged_into_the_other_engine_and_back_is_the_same(
     engine: str, made: list[AnyRecord], rng: random.Random
 ) -> None:

@@ -38,7 +38,7 @@ def learn(memory: Memory, text: str) -> Experience:
     return memory.remember(text, "learning", insight_type="fact")
 
 
-# --- words ------------------------------------------------------------------------------------------------------
+# --- words ---
 
 
 @pytest.mark.parametrize(
@@ -80,14 +80,18 @@ def test_names_of_files_that_hold_secrets() -> None:
     assert path_words(" ".join(NO_SECRETS)) == NO_SECRETS
 
 
-def test_a_link_or_a_folder_hides_no_secrets(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_or_a_folder_hides_no_secrets(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in (".env", ".aws/credentials", ".aws/x.txt", "src/plain.txt"):
         write(repository, name, "k")
     (repository / "envlink.txt").symlink_to(".env")
     (repository / "cloud").symlink_to(".aws")
     (repository / "plainlink.txt").symlink_to("src/plain.txt")
     with Memory("brain.db") as memory:
-        assert files_of(learn(memory, "envlink.txt cloud/x.txt cloud/credentials plainlink.txt")) == ["plainlink.txt"]
+        assert files_of(
+            learn(memory, "envlink.txt cloud/x.txt cloud/credentials plainlink.txt")
+        ) == ["plainlink.txt"]
         monkeypatch.chdir(repository / ".aws")
         with Memory("../brain.db") as inside:
             assert files_of(learn(inside, "x.txt and ./credentials")) == []
@@ -111,16 +115,19 @@ def test_only_so_much_is_looked_at() -> None:
     assert path_words("a/" + "b" * limits.PATH_CHARS_MAX) == []
 
 
-# --- found ------------------------------------------------------------------------------------------------------
+# --- found ---
 
 
 def test_files_that_the_text_names_are_found_with_commit_and_branch(repository: Path) -> None:
     head = git(repository, "rev-parse", "HEAD")
     with Memory("brain.db") as memory:
-        kept = learn(memory, "src/app.py:7 calls src/login.py; src/lost.py and src are nothing, e.g. 0.5")
+        kept = learn(
+            memory, "src/app.py:7 calls src/login.py; src/lost.py and src are nothing, e.g. 0.5"
+        )
         moment = kept.metadata.context
         assert moment.related_files == [
-            RelatedFile(path=name, hash=sha1(repository / name)) for name in ("src/app.py", "src/login.py")
+            RelatedFile(path=name, hash=sha1(repository / name))
+            for name in ("src/app.py", "src/login.py")
         ]
         assert (moment.git_commit, moment.git_branch) == (head, "main")
         assert memory.get(kept.id) == kept
@@ -131,14 +138,23 @@ def test_files_that_the_text_names_are_found_with_commit_and_branch(repository: 
 def test_every_kind_of_record_is_looked_at(repository: Path) -> None:
     with Memory("brain.db") as memory:
         memory.record_fact("src/app.py is slow", "observation")
-        memory.record_trajectory("t", [{"action": "edit README.md", "observation": "see src/login.py"}], 1.0)
-        memory.record_episode("t", 0.5, mistake_cards=[MistakeCard(evidence="src/app.py", lesson="no")])
-        memory.record_fix({"description": "x"}, True, True, fix_commands=["sed -i s/a/b/ src/login.py"])
+        memory.record_trajectory(
+            "t", [{"action": "edit README.md", "observation": "see src/login.py"}], 1.0
+        )
+        memory.record_episode(
+            "t", 0.5, mistake_cards=[MistakeCard(evidence="src/app.py", lesson="no")]
+        )
+        memory.record_fix(
+            {"description": "x"}, True, True, fix_commands=["sed -i s/a/b/ src/login.py"]
+        )
         memory.add(Experience(content="README.md", outcome="success", tool="conversation"))
         memory.add_many([Fact(content="src/app.py", fact_type="error")])
         with memory.trajectory("src/app.py") as recorder:
             recorder.step("x", "y", 1.0)
-        found = [tuple(file.path for file in record.metadata.context.related_files) for record in memory.browse()]
+        found = [
+            tuple(file.path for file in record.metadata.context.related_files)
+            for record in memory.browse()
+        ]
     assert sorted(found) == sorted(
         [
             ("src/app.py",),
@@ -167,7 +183,9 @@ def test_from_a_folder_below_and_in_full(repository: Path, monkeypatch: pytest.M
         assert files_of(learn(memory, "/etc/passwd and /etc/hosts")) == []
 
 
-def test_no_link_leads_out_and_no_secret_and_no_own_file_is_hashed(repository: Path, tmp_path: Path) -> None:
+def test_no_link_leads_out_and_no_secret_and_no_own_file_is_hashed(
+    repository: Path, tmp_path: Path
+) -> None:
     write(tmp_path, "outside/secret.txt", "s")
     (repository / "link.txt").symlink_to(tmp_path / "outside" / "secret.txt")
     (repository / "folder.d").symlink_to(tmp_path / "outside")
@@ -202,11 +220,16 @@ def test_no_git_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         assert (moment.related_files, moment.git_commit, moment.git_branch) == ([], "", "")
 
 
-def test_bare_repositories_have_no_files(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bare_repositories_have_no_files(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     git(tmp_path, "clone", "-q", "--bare", str(repository), "bare.git")
     monkeypatch.chdir(tmp_path / "bare.git")
     with Memory(tmp_path / "one.db") as memory:
-        assert files_of(learn(memory, "config and HEAD and ./description and hooks/pre-push.sample")) == []
+        assert (
+            files_of(learn(memory, "config and HEAD and ./description and hooks/pre-push.sample"))
+            == []
+        )
     hub = tmp_path / "hub"
     hub.mkdir()
     git(tmp_path, "clone", "-q", "--bare", str(repository), str(hub / ".bare"))
@@ -223,7 +246,9 @@ def test_bare_repositories_have_no_files(repository: Path, tmp_path: Path, monke
         assert kept.metadata.context.git_branch == "main"
 
 
-def test_worktrees_and_detached_heads(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worktrees_and_detached_heads(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     git(repository, "worktree", "add", "-q", "--detach", str(tmp_path / "side"))
     write(tmp_path / "side", "src/app.py", "changed = 1\n")
     monkeypatch.chdir(tmp_path / "side")
@@ -231,7 +256,9 @@ def test_worktrees_and_detached_heads(repository: Path, tmp_path: Path, monkeypa
         moment = learn(memory, "src/app.py").metadata.context
     assert moment.git_commit == git(repository, "rev-parse", "HEAD")
     assert moment.git_branch == ""
-    assert moment.related_files == [RelatedFile(path="src/app.py", hash=sha1(tmp_path / "side" / "src/app.py"))]
+    assert moment.related_files == [
+        RelatedFile(path="src/app.py", hash=sha1(tmp_path / "side" / "src/app.py"))
+    ]
 
 
 def test_loaded_merged_and_adopted_records_stay_as_they_are(
@@ -302,8 +329,13 @@ def test_named_files_are_hashed_anew_when_they_changed(repository: Path) -> None
     with Memory("brain.db") as memory:
         for number in range(10):
             write(repository, "src/app.py", f"{number:04}")
-            kept = memory.remember("x", "success", "conversation", related_files=["src/app.py", "lost.py"])
-            assert [file.hash for file in kept.metadata.context.related_files] == [sha1(repository / "src/app.py"), ""]
+            kept = memory.remember(
+                "x", "success", "conversation", related_files=["src/app.py", "lost.py"]
+            )
+            assert [file.hash for file in kept.metadata.context.related_files] == [
+                sha1(repository / "src/app.py"),
+                "",
+            ]
 
 
 def test_staleness_must_be_a_flag(tmp_path: Path) -> None:

@@ -36,13 +36,17 @@ def facts(project: Project) -> list[Fact]:
         return [record for record in memory.browse(tag="pytest") if isinstance(record, Fact)]
 
 
-def test_a_failure_is_recorded_and_a_pass_vouches_for_what_was_tried_in_between(project: Project) -> None:
+def test_a_failure_is_recorded_and_a_pass_vouches_for_what_was_tried_in_between(
+    project: Project,
+) -> None:
     done = project.pytest("-p", "hardwon", "--hardwon-task=repair calc")
     assert done.returncode == 1
     assert said(done) == ["hardwon: 1 failure recorded"]
     (failure,) = facts(project)
     assert failure.fact_type == "error"
-    assert failure.content.startswith("The test tests/test_calc.py::test_addition failed: assert -1 == 3")
+    assert failure.content.startswith(
+        "The test tests/test_calc.py::test_addition failed: assert -1 == 3"
+    )
     assert "def test_addition" in failure.content
     metadata = failure.metadata
     assert (metadata.source.type, metadata.source.author) == ("test_result", "pytest")
@@ -60,7 +64,9 @@ def test_a_failure_is_recorded_and_a_pass_vouches_for_what_was_tried_in_between(
     assert len(facts(project)) == 1
 
     with project.memory() as memory:
-        wrong = memory.remember("test_addition: swapped the operands", "failure", "code_interpreter", error_type="logic")
+        wrong = memory.remember(
+            "test_addition: swapped the operands", "failure", "code_interpreter", error_type="logic"
+        )
         other = memory.record_fact("The README lacks an example.", "solution")
     project.write("calc.py", RIGHT)
     with project.memory() as memory:
@@ -71,9 +77,17 @@ def test_a_failure_is_recorded_and_a_pass_vouches_for_what_was_tried_in_between(
             author="one",
         )
         by_name = memory.record_trajectory(
-            "make test_addition pass", [{"action": "edit calc.py", "observation": "ok", "reward": 1.0}], 1.0, author="two"
+            "make test_addition pass",
+            [{"action": "edit calc.py", "observation": "ok", "reward": 1.0}],
+            1.0,
+            author="two",
         )
-        by_file = memory.record_fact("Operands are numbers.", "decision", related_files=["tests/test_calc.py"], author="three")
+        by_file = memory.record_fact(
+            "Operands are numbers.",
+            "decision",
+            related_files=["tests/test_calc.py"],
+            author="three",
+        )
     done = project.pytest("-p", "hardwon", "--lf")
     assert done.returncode == 0
     assert said(done) == ["hardwon: 1 test passing again, 3 records verified"]
@@ -83,7 +97,10 @@ def test_a_failure_is_recorded_and_a_pass_vouches_for_what_was_tried_in_between(
             assert kept is not None
             validation = kept.metadata.validation
             assert (validation.status, validation.verified_by) == ("verified", "test_runner")
-            assert validation.verification_id == f"tests/test_calc.py::test_addition@{metadata.context.git_commit}"
+            assert (
+                validation.verification_id
+                == f"tests/test_calc.py::test_addition@{metadata.context.git_commit}"
+            )
         for unproven in (wrong.id, other.id):
             kept = memory.get(unproven)
             assert kept is not None
@@ -91,7 +108,9 @@ def test_a_failure_is_recorded_and_a_pass_vouches_for_what_was_tried_in_between(
         assert memory.failing_tests() == []
         (hit,) = memory.recall(str(metadata.validation.failure_hash), 1, tag="pytest")
         assert isinstance(hit.record, Fact)
-        assert hit.record.content.startswith("The test tests/test_calc.py::test_addition passes again at commit")
+        assert hit.record.content.startswith(
+            "The test tests/test_calc.py::test_addition passes again at commit"
+        )
         assert memory.audit(failure.id)[-1].status == "archived"
         assert memory.doctor().ok
 
@@ -108,13 +127,28 @@ def test_it_does_nothing_unless_it_is_asked_for(project: Project) -> None:
     assert not project.brain.exists()
 
 
-@pytest.mark.parametrize("way", ["option", "configuration", "environment", "addopts", "without autoload"])
+@pytest.mark.parametrize(
+    "way", ["option", "configuration", "environment", "addopts", "without autoload"]
+)
 def test_each_way_to_ask_for_it(project: Project, way: str) -> None:
     if way in ("configuration", "addopts"):
-        project.write("pytest.ini", f"[pytest]\n{'hardwon = true' if way == 'configuration' else 'addopts = -p hardwon'}\n")
-    arguments = ["--hardwon", "--hardwon-memory=elsewhere", "--hardwon-project=mine"] if way == "option" else []
-    alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-p hardwon"} if way == "without autoload" else {}
-    done = project.pytest(*arguments, more=alone | {"HARDWON_PYTEST": "on" if way == "environment" else "0"})
+        project.write(
+            "pytest.ini",
+            f"[pytest]\n{'hardwon = true' if way == 'configuration' else 'addopts = -p hardwon'}\n",
+        )
+    arguments = (
+        ["--hardwon", "--hardwon-memory=elsewhere", "--hardwon-project=mine"]
+        if way == "option"
+        else []
+    )
+    alone = (
+        {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-p hardwon"}
+        if way == "without autoload"
+        else {}
+    )
+    done = project.pytest(
+        *arguments, more=alone | {"HARDWON_PYTEST": "on" if way == "environment" else "0"}
+    )
     assert said(done) == ["hardwon: 1 failure recorded"]
     if way == "option":
         with Memory(project.folder / "elsewhere", "mine") as memory:
@@ -169,8 +203,14 @@ def test_whatever_can_fail_is_told_apart(project: Project) -> None:
     assert done.returncode == 1
     found = {result.test: fact for fact in facts(project) if (result := result_of(fact))}
     assert len(found) == 8
-    assert "failed in setup: RuntimeError: no such table" in found["tests/test_many.py::test_in_setup"].content
-    assert "failed in teardown: OSError: cannot remove" in found["tests/test_many.py::test_in_teardown"].content
+    assert (
+        "failed in setup: RuntimeError: no such table"
+        in found["tests/test_many.py::test_in_setup"].content
+    )
+    assert (
+        "failed in teardown: OSError: cannot remove"
+        in found["tests/test_many.py::test_in_teardown"].content
+    )
     assert "failed in collection: ModuleNotFoundError" in found["tests/test_unreadable.py"].content
     assert "XPASS(strict)" in found["tests/test_many.py::test_unexpected"].content
     assert sum("::test_parameters[" in name for name in found) == 3
@@ -195,7 +235,10 @@ def test_a_test_that_was_renamed_does_not_fail_for_ever(project: Project) -> Non
     project.write("calc.py", RIGHT)
     project.write("tests/test_two.py", TWO)
     assert said(project.pytest("-p", "hardwon")) == ["hardwon: 2 failures recorded"]
-    project.write("tests/test_two.py", "import pytest\ndef test_new_name(): pass\ndef test_that_stays(): pass\n")
+    project.write(
+        "tests/test_two.py",
+        "import pytest\ndef test_new_name(): pass\ndef test_that_stays(): pass\n",
+    )
     some_only = (
         ["-k", "stays"],
         ["tests/test_two.py::test_that_stays"],

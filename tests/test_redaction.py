@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from cases import each, examples
 from hardwon import Fix, Issue, Step, Trajectory
-from hardwon.trust.redact import SECRET_RULES, _kind, names_secret, redact, redact_json, without_secrets
+from hardwon.trust.redact import (
+    SECRET_RULES,
+    _kind,
+    names_secret,
+    redact,
+    redact_json,
+    without_secrets,
+)
 from secrets_corpus import ORDINARY, SECRETS, jwt, made_up, pem
 
 GITHUB = "gh" + "p_" + made_up(36)
@@ -24,9 +31,12 @@ def placeholder(label: str) -> str:
 
 
 def left_behind(secret: str, clean: str) -> list[str]:
-    """The pieces of a secret, eight characters long, that are still in the text beside our placeholders."""
+    """The pieces of a secret, eight characters long, that are still in the text beside our
+    placeholders.
+    """
     rest = re.sub(r"\[REDACTED:[a-z-]+\]", "", clean)
-    secret = re.sub(r"-----[A-Z ]+-----", "", secret)  # the first and last line of a key block are no secret
+    # the first and last line of a key block are no secret
+    secret = re.sub(r"-----[A-Z ]+-----", "", secret)
     pieces = {secret[i : i + 8] for i in range(max(1, len(secret) - 7))}
     return sorted(piece for piece in pieces if piece in rest)
 
@@ -97,7 +107,8 @@ _MARKED = [
     (label, secret)
     for label, _, secret in SECRETS
     if label.endswith(("-key", "-token")) or label == "jwt"
-    if label not in ("api-key", "access-key", "private-key", "bearer-token", "url-token", "azure-key")
+    if label
+    not in ("api-key", "access-key", "private-key", "bearer-token", "url-token", "azure-key")
 ]
 
 
@@ -160,7 +171,10 @@ def test_value_longer_than_any_word_is_replaced_to_its_end() -> None:
 
 
 def test_letter_that_grows_when_lowered_does_not_shift_the_places() -> None:
-    assert redact("İİİ password=hunter2x İ") == ("İİİ password=[REDACTED:password] İ", ("password",))
+    assert redact("İİİ password=hunter2x İ") == (
+        "İİİ password=[REDACTED:password] İ",
+        ("password",),
+    )
 
 
 # ---- JSON values
@@ -251,7 +265,9 @@ def test_json_placeholder_under_a_secret_name_stays(value: object) -> None:
 
 
 def test_json_numbers_and_nested_values_under_a_secret_name() -> None:
-    clean, labels = redact_json({"password": 12345678, "secret": {"deep": ["hunter4hunter4"]}, "token": 50256, "pin": 1234})
+    clean, labels = redact_json(
+        {"password": 12345678, "secret": {"deep": ["hunter4hunter4"]}, "token": 50256, "pin": 1234}
+    )
     assert clean == {
         "password": "[REDACTED:password]", "secret": {"deep": ["[REDACTED:secret]"]}, "token": 50256, "pin": 1234,
     }  # fmt: skip
@@ -270,7 +286,10 @@ def test_json_lists_under_a_secret_name_and_a_key_given_from_outside() -> None:
 def test_json_names_the_maker_where_it_can() -> None:
     assert redact_json({"api_key": ANTHROPIC})[0] == {"api_key": "[REDACTED:anthropic-key]"}
     header = {"Authorization": "Bearer [REDACTED:github-token]"}
-    assert redact_json({"Authorization": f"Bearer {GITHUB}"}) == (header, frozenset({"github-token"}))
+    assert redact_json({"Authorization": f"Bearer {GITHUB}"}) == (
+        header,
+        frozenset({"github-token"}),
+    )
     assert redact_json({"password": f"{GITHUB} and more"})[0] == {"password": "[REDACTED:password]"}
 
 
@@ -317,7 +336,9 @@ def _seconds(text: str) -> float:
 
 @each("unit", HOSTILE.split())
 def test_hostile_text_takes_linear_time(unit: str) -> None:
-    """Linear would be 4 times as long, quadratic 16 times. It may go wrong by chance, not three times."""
+    """Linear would be 4 times as long, quadratic 16 times. It may go wrong by chance, not three
+    times.
+    """
     for _ in range(3):
         small, large = _seconds(_repeated(unit, 30_000)), _seconds(_repeated(unit, 120_000))
         if large < 3 and (large < 0.02 or large < 9 * small):
@@ -338,7 +359,10 @@ def test_long_tail_of_a_refused_value_is_not_read_again_and_again() -> None:
 
 def test_ordinary_text_costs_little() -> None:
     """The bound is generous, for slow machines: about 6 µs where it was written."""
-    text = "The build failed because the cache did not include the lock file; adding it fixed the wheel. " * 2
+    text = (
+        "The build failed because the cache did not include the lock file; adding it fixed the "
+        "wheel. " * 2
+    )
     redact(text)
     started = time.process_time()
     for _ in range(2000):
@@ -355,7 +379,9 @@ def test_jwt_needs_three_parts() -> None:
 
 @each(("label", "text"), [(label, text) for label, text, _ in SECRETS])
 def test_a_record_is_cleaned_wherever_the_secret_stands(label: str, text: str) -> None:
-    """All texts of a record are searched in one go, and that must find what is found field by field."""
+    """All texts of a record are searched in one go, and that must find what is found field by
+    field.
+    """
     clean = redact(text)[0]
     fix = Fix(
         issue=Issue(description="d"), analysis="an analysis", fix_success=True, verification_success=True, notes=text,
@@ -364,7 +390,9 @@ def test_a_record_is_cleaned_wherever_the_secret_stands(label: str, text: str) -
     cleaned = without_secrets(fix)
     assert label in (cleaned.redacted or ())
     assert (cleaned.notes, cleaned.system_info) == (clean, {"env": [{"line": clean}]})
-    run = Trajectory(task="t", steps=[Step(action="a", observation=text), Step(action="b")], final_reward=0.0)
+    run = Trajectory(
+        task="t", steps=[Step(action="a", observation=text), Step(action="b")], final_reward=0.0
+    )
     walked = without_secrets(run)
     assert [step.observation for step in walked.steps] == [clean, ""]
     assert without_secrets(walked) == walked, "cleaning twice is cleaning once"

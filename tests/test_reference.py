@@ -1,4 +1,6 @@
-"""The pages of docs/reference are what their generator makes of the code, and say everything that there is to say."""
+"""The pages of docs/reference are what their generator makes of the code, and say everything that
+there is to say.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def page(name: str) -> str:
 
 def section(name: str, heading: str) -> str:
     """What stands under a heading of the third level, up to the next of any."""
-    found = re.search(rf"^### {re.escape(heading)}\n(.*?)(?=^##|\Z)", page(name), re.MULTILINE | re.DOTALL)
+    found = re.search(
+        rf"^### {re.escape(heading)}\n(.*?)(?=^##|\Z)", page(name), re.MULTILINE | re.DOTALL
+    )
     assert found, f"{name} has nothing about {heading}"
     return found[1]
 
@@ -65,18 +69,33 @@ def generated(into: Path, **environment: str) -> dict[str, str]:
 
 
 def pages_in(folder: Path) -> dict[str, str]:
-    return {str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in folder.rglob("*.md")}
+    return {
+        str(path.relative_to(folder)): path.read_text(encoding="utf-8")
+        for path in folder.rglob("*.md")
+    }
 
 
-def test_pages_that_say_they_are_made_are_what_the_generator_writes_on_every_machine(tmp_path: Path) -> None:
-    claiming = {name: text for name, text in pages_in(ROOT / "docs").items() if "<!-- Made by docs/generate.py" in text}
+def test_pages_that_say_they_are_made_are_what_the_generator_writes_on_every_machine(
+    tmp_path: Path,
+) -> None:
+    claiming = {
+        name: text
+        for name, text in pages_in(ROOT / "docs").items()
+        if "<!-- Made by docs/generate.py" in text
+    }
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     assert generated(here) == claiming, "run make docs"
-    other = {"HARDWON_MEMORY": "/elsewhere", "HARDWON_PROJECT": "other", "HOME": "/nowhere", "LANG": "C", "PYTHONUTF8": "1"}
+    other = {
+        "HARDWON_MEMORY": "/elsewhere",
+        "HARDWON_PROJECT": "other",
+        "HOME": "/nowhere",
+        "LANG": "C",
+        "PYTHONUTF8": "1",
+    }
     assert generated(elsewhere, **other, COLUMNS="20", TERM="dumb") == claiming
 
 
-# --- Python -----------------------------------------------------------------------------------------------------------
+# --- Python ---
 
 
 def function_of(name: str) -> Any:
@@ -84,7 +103,9 @@ def function_of(name: str) -> Any:
     return getattr(found, "fget", None) or getattr(found, "__func__", found)
 
 
-@pytest.mark.parametrize("name", [name for name in hardwon.__all__ if name not in ("Memory", "Client")])
+@pytest.mark.parametrize(
+    "name", [name for name in hardwon.__all__ if name not in ("Memory", "Client")]
+)
 def test_a_public_name_is_told_with_its_docstring(name: str) -> None:
     told = section("python.md", name)
     found = getattr(hardwon, name)
@@ -95,7 +116,9 @@ def test_a_public_name_is_told_with_its_docstring(name: str) -> None:
 
 
 def first_sentence(found: Any) -> str:
-    """As pages show it: in one line. A docstring that a dataclass makes for itself does not count."""
+    """As pages show it: in one line. A docstring that a dataclass makes for itself does not
+    count.
+    """
     told = " ".join((inspect.getdoc(found) or "").split("\n\n")[0].split())
     assert told, f"{found} has no docstring"
     assert not told.startswith(f"{found.__name__}("), f"{found} has no docstring of its own"
@@ -116,13 +139,17 @@ def test_a_method_is_told_with_all_of_its_arguments(name: str) -> None:
     assert first_sentence(function) in told
     for argument in inspect.signature(function).parameters.keys() - TOLD_ONCE:
         assert re.search(rf"^.*\b{argument}\b", told, re.MULTILINE)
-        assert re.search(rf"\b{argument}\b", inspect.getdoc(function) or ""), f"{name} does not say what {argument} is"
+        assert re.search(rf"\b{argument}\b", inspect.getdoc(function) or ""), (
+            f"{name} does not say what {argument} is"
+        )
 
 
 def test_arguments_of_many_methods_are_told_once() -> None:
     before = page("python.md").partition("\n## Recording\n")[0]
     for argument in TOLD_ONCE - {"self", "cls", "envelope", "filters", "any_standing"}:
-        assert re.search(rf"^(?:\| `{argument}` \||- `{argument}`:) \S", before, re.MULTILINE), argument
+        assert re.search(rf"^(?:\| `{argument}` \||- `{argument}`:) \S", before, re.MULTILINE), (
+            argument
+        )
 
 
 def test_methods_stand_in_the_groups_that_they_are_written_in() -> None:
@@ -138,11 +165,16 @@ def test_methods_stand_in_the_groups_that_they_are_written_in() -> None:
         "Keeping",
         "The memory itself",
     ]
-    assert sorted(re.findall(r"^### Memory\.(\w+)$", page("python.md"), re.MULTILINE)) == sorted(METHODS)
+    assert sorted(re.findall(r"^### Memory\.(\w+)$", page("python.md"), re.MULTILINE)) == sorted(
+        METHODS
+    )
 
 
 def test_every_class_that_a_link_names_is_on_the_page() -> None:
-    anchors = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in headings_of("python.md")}
+    anchors = {
+        re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+        for title in headings_of("python.md")
+    }
     linked = set(re.findall(r"\]\(#([^)]+)\)", page("python.md")))
     assert linked <= anchors
     assert {"hit", "context", "advice", "experience"} <= linked
@@ -152,7 +184,9 @@ def headings_of(name: str) -> list[str]:
     return re.findall(r"^#+ (.+)$", page(name), re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", sorted(set(re.findall(r"^### ([A-Z]\w+)$", page("python.md"), re.MULTILINE))))
+@pytest.mark.parametrize(
+    "name", sorted(set(re.findall(r"^### ([A-Z]\w+)$", page("python.md"), re.MULTILINE)))
+)
 def test_every_field_and_property_says_something(name: str) -> None:
     told = section("python.md", name)
     assert len(told.split()) > 2
@@ -168,7 +202,7 @@ def test_every_error_is_told() -> None:
             assert first_sentence(error) in page("python.md").replace("\\|", "|")
 
 
-# --- HTTP -------------------------------------------------------------------------------------------------------------
+# --- HTTP ---
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -179,9 +213,13 @@ def test_an_operation_is_told_with_its_fields_and_failures(name: str) -> None:
     shared = told.count("the fields of [the ")
     for field in operation.takes.model_fields:
         named = re.search(rf"^\| `{field}` \|", told, re.MULTILINE)
-        elsewhere = re.search(rf"^\| `{field}` \|", page("rest.md").partition("\n## Recording\n")[0], re.MULTILINE)
+        elsewhere = re.search(
+            rf"^\| `{field}` \|", page("rest.md").partition("\n## Recording\n")[0], re.MULTILINE
+        )
         assert named or (shared and elsewhere), field
-    described = document()["paths"][f"/api/v1/projects/{{project}}{operation.path}"][operation.method.lower()]
+    described = document()["paths"][f"/api/v1/projects/{{project}}{operation.path}"][
+        operation.method.lower()
+    ]
     everywhere = set(re.findall(r"^\| (\d+) \| .* \| yes \|$", page("rest.md"), re.MULTILINE))
     told_here = set(re.findall(r"\b\d{3}\b", told.partition("Also fails with")[2]))
     assert told_here | everywhere | {"200"} == set(described["responses"])
@@ -204,7 +242,7 @@ def test_every_object_of_the_api_is_told() -> None:
             assert all(f"| `{field}` |" in told for field in schema["properties"])
 
 
-# --- MCP --------------------------------------------------------------------------------------------------------------
+# --- MCP ---
 
 
 @pytest.mark.parametrize("name", [*TOOLS, *BTB_TOOLS])
@@ -225,10 +263,14 @@ def test_resources_and_prompts_are_told() -> None:
     for name, resource in RESOURCES.items():
         assert f"| `{address_of(name)}` | {resource.description} |" in page("mcp.md")
     for name, prompt in PROMPTS.items():
-        assert re.search(rf"^\| `{name}` \| .+ \| {re.escape(prompt.description)} \|$", page("mcp.md"), re.MULTILINE)
+        assert re.search(
+            rf"^\| `{name}` \| .+ \| {re.escape(prompt.description)} \|$",
+            page("mcp.md"),
+            re.MULTILINE,
+        )
 
 
-# --- settings and limits ----------------------------------------------------------------------------------------------
+# --- settings and limits ---
 
 
 def test_every_setting_is_told() -> None:
@@ -250,34 +292,48 @@ def test_every_variable_that_the_program_reads_is_told() -> None:
 
 
 def test_every_limit_is_told_with_its_reason() -> None:
-    names = {name for name in vars(limits) if name.isupper() and name not in ("KIB", "MIB", "GIB", "DAY_US")}
-    told = dict(re.findall(r"^\| `([A-Z_0-9]+)` \| (.+ \| .+) \|$", page("limits.md"), re.MULTILINE))
+    names = {
+        name
+        for name in vars(limits)
+        if name.isupper() and name not in ("KIB", "MIB", "GIB", "DAY_US")
+    }
+    told = dict(
+        re.findall(r"^\| `([A-Z_0-9]+)` \| (.+ \| .+) \|$", page("limits.md"), re.MULTILINE)
+    )
     assert set(told) == names
     assert told["MEMORY_BYTES_MAX"].startswith("64 GiB | One SQLite memory.")
     assert told["TEXT_CHARS_MAX"].startswith("200,000 | One text field.")
 
 
-# --- formats and the house --------------------------------------------------------------------------------------------
+# --- formats and the house ---
 
 
 def test_every_table_of_the_database_is_told(tmp_path: Path) -> None:
     with Memory(tmp_path) as memory:
         location = memory.location
     with closing(sqlite3.connect(location)) as database:
-        named = {name for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    tables = {name for name in named if not name.startswith(("record_text_", "sqlite_"))}  # of FTS5 and SQLite itself
+        named = {
+            name
+            for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        }
+    # of FTS5 and SQLite itself
+    tables = {name for name in named if not name.startswith(("record_text_", "sqlite_"))}
     assert len(tables) > 15
     assert {name for name in tables if f"`{name}`" not in page("formats.md")} == set()
 
 
 def test_every_module_is_told_in_its_room() -> None:
     told: dict[str, set[str]] = {}
-    for room in re.split(r"^### ", page("../architecture.md").partition("\n## Every module\n")[2], flags=re.MULTILINE)[1:]:
+    for room in re.split(
+        r"^### ", page("../architecture.md").partition("\n## Every module\n")[2], flags=re.MULTILINE
+    )[1:]:
         told[room.splitlines()[0]] = set(re.findall(r"^\| `(\w+)` \| \S", room, re.MULTILINE))
     assert told.pop("Values") == ROOMS[0]
     packages = {path.parent for path in SOURCE.rglob("__init__.py")} - {SOURCE, SOURCE / "doors"}
     assert told == {
-        str(package.relative_to(SOURCE)): {path.stem for path in package.glob("*.py")} - {"__init__"} for package in packages
+        str(package.relative_to(SOURCE)): {path.stem for path in package.glob("*.py")}
+        - {"__init__"}
+        for package in packages
     }
     drawing = page("../architecture.md").partition("```text\n")[2].partition("```")[0]
     assert all(re.search(rf"\b{room}\b", drawing) for layer in ROOMS[:-1] for room in layer)

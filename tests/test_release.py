@@ -1,4 +1,6 @@
-"""What `make audit` and `make release` say is true: of real runs of pip-audit, of hatchling and of cyclonedx-py."""
+"""What `make audit` and `make release` say is true: of real runs of pip-audit, of hatchling and of
+cyclonedx-py.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ PLANTED = {"id": "PYSEC-2026-1", "aliases": ["CVE-2026-0001"], "affected": [
 
 
 def module(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(f"release_{name}", ROOT / "release" / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(
+        f"release_{name}", ROOT / "release" / f"{name}.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)
@@ -41,7 +45,9 @@ class _Osv(BaseHTTPRequestHandler):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if asked["package"]["name"] == "sick":
             return self.send_error(503)
-        body = json.dumps({"vulns": [PLANTED]} if asked["package"]["name"] == "planted" else {}).encode()
+        body = json.dumps(
+            {"vulns": [PLANTED]} if asked["package"]["name"] == "planted" else {}
+        ).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -63,9 +69,13 @@ def osv() -> Iterator[str]:
         thread.join()
 
 
-def audited(folder: Path, packages: dict[str, str], *options: str) -> subprocess.CompletedProcess[str]:
+def audited(
+    folder: Path, packages: dict[str, str], *options: str
+) -> subprocess.CompletedProcess[str]:
     lock = folder / "some.lock"
-    lock.write_text("".join(f"{name}=={version} --hash=sha256:{HASH}\n" for name, version in packages.items()))
+    lock.write_text(
+        "".join(f"{name}=={version} --hash=sha256:{HASH}\n" for name, version in packages.items())
+    )
     command = [sys.executable, str(AUDIT), str(lock), *options]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -79,11 +89,16 @@ def test_a_known_vulnerability_fails_the_audit(tmp_path: Path, osv: str) -> None
 
 def test_without_one_it_passes(tmp_path: Path, osv: str) -> None:
     done = audited(tmp_path, {"fine": "2.0", "well": "1.0"}, "--osv-url", osv, "--strict")
-    assert (done.returncode, done.stdout) == (0, "some.lock: 2 packages were audited, 0 vulnerabilities\n")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "some.lock: 2 packages were audited, 0 vulnerabilities\n",
+    )
 
 
 @pytest.mark.parametrize("sick", [False, True], ids=["nobody there", "not well"])
-def test_where_nobody_answers_it_says_that_nothing_was_audited(tmp_path: Path, osv: str, sick: bool) -> None:
+def test_where_nobody_answers_it_says_that_nothing_was_audited(
+    tmp_path: Path, osv: str, sick: bool
+) -> None:
     url = osv if sick else "http://127.0.0.1:9/v1/query"
     packages = {"sick" if sick else "fine": "2.0"}
     done = audited(tmp_path, packages, "--osv-url", url)
@@ -97,7 +112,10 @@ def test_a_lock_file_that_is_none_is_an_error(tmp_path: Path, osv: str) -> None:
     lock = tmp_path / "some.lock"
     lock.write_text("no pin\n")
     done = subprocess.run(
-        [sys.executable, str(AUDIT), str(lock), "--osv-url", osv], capture_output=True, text=True, check=False
+        [sys.executable, str(AUDIT), str(lock), "--osv-url", osv],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 1
     assert "some.lock could not be audited" in done.stderr
@@ -105,7 +123,10 @@ def test_a_lock_file_that_is_none_is_an_error(tmp_path: Path, osv: str) -> None:
 
 def skipped(name: str) -> dict[str, str]:
     """As pip-audit writes it."""
-    return {"name": name, "skip_reason": f"Dependency not found on PyPI and could not be audited: {name} (1.0)"}
+    return {
+        "name": name,
+        "skip_reason": f"Dependency not found on PyPI and could not be audited: {name} (1.0)",
+    }
 
 
 def test_packages_that_were_skipped_are_named() -> None:
@@ -117,8 +138,9 @@ def test_packages_that_were_skipped_are_named() -> None:
     assert "some.lock: 1 packages were audited, 0 vulnerabilities" in said
     assert "NOT AUDITED in some.lock: private, other" in said
     every = audit.read({"dependencies": [skipped(f"p{number}") for number in range(30)]})
-    assert "NOTHING IN some.lock WAS AUDITED: none of its 30 packages could be looked up" in "\n".join(
-        audit.told("some.lock", every)
+    assert (
+        "NOTHING IN some.lock WAS AUDITED: none of its 30 packages could be looked up"
+        in "\n".join(audit.told("some.lock", every))
     )
     many = audit.read({"dependencies": [fine, *(skipped(f"p{number}") for number in range(30))]})
     assert "p19 and 10 more" in "\n".join(audit.told("some.lock", many))
@@ -158,7 +180,11 @@ class Hook(BuildHookInterface):
 def project(tmp_path: Path) -> Path:
     """A little project with the script in it, committed."""
     root = tmp_path / "little"
-    for name, text in {"pyproject.toml": PROJECT, "little/__init__.py": "", "little/run.sh": "#!/bin/sh\n"}.items():
+    for name, text in {
+        "pyproject.toml": PROJECT,
+        "little/__init__.py": "",
+        "little/run.sh": "#!/bin/sh\n",
+    }.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     (root / "little" / "run.sh").chmod(0o755)
@@ -170,40 +196,64 @@ def project(tmp_path: Path) -> Path:
 
 
 def commit(root: Path) -> None:
-    for command in (["init", "-q"], ["add", "-A"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]):
+    for command in (
+        ["init", "-q"],
+        ["add", "-A"],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"],
+    ):
         subprocess.run(["git", *command], cwd=root, check=True)
 
 
 def built(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
     command = [sys.executable, "release/build.py", *options]
-    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=root, env=environment, capture_output=True, text=True, check=False
+    )
 
 
-def test_a_release_is_the_same_wherever_and_whenever_it_is_built(project: Path, tmp_path: Path) -> None:
+def test_a_release_is_the_same_wherever_and_whenever_it_is_built(
+    project: Path, tmp_path: Path
+) -> None:
     (project / "dist").mkdir()
     (project / "dist" / "little-1.1.tar.gz").write_text("old")
     (project / "dist" / "mine.txt").write_text("not ours")
     (project / ".git" / "info" / "exclude").write_text("dist\n")
     done = built(project, "--release")
     assert done.returncode == 0, done.stderr
-    names = {"little-1.2-py3-none-any.whl", "little-1.2.tar.gz", "little-1.2.cdx.json", "SHA256SUMS", "mine.txt"}
+    names = {
+        "little-1.2-py3-none-any.whl",
+        "little-1.2.tar.gz",
+        "little-1.2.cdx.json",
+        "SHA256SUMS",
+        "mine.txt",
+    }
     assert {path.name for path in (project / "dist").iterdir()} == names
-    subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=project / "dist", check=True, capture_output=True)
+    subprocess.run(
+        ["sha256sum", "--check", "--strict", "SHA256SUMS"],
+        cwd=project / "dist",
+        check=True,
+        capture_output=True,
+    )
     assert len((project / "dist" / "SHA256SUMS").read_text().splitlines()) == 3
     elsewhere = tmp_path / "elsewhere"
     shutil.copytree(project, elsewhere, ignore=shutil.ignore_patterns("dist"))
     for path in elsewhere.rglob("little/*"):
         os.utime(path, (1, 1))
     assert built(elsewhere, "--release").returncode == 0
-    assert (elsewhere / "dist" / "SHA256SUMS").read_text() == (project / "dist" / "SHA256SUMS").read_text()
+    assert (elsewhere / "dist" / "SHA256SUMS").read_text() == (
+        project / "dist" / "SHA256SUMS"
+    ).read_text()
 
 
 def test_the_sbom_names_what_is_locked(project: Path) -> None:
     assert built(project).returncode == 0
     sbom = json.loads((project / "dist" / "little-1.2.cdx.json").read_text())
     assert sbom["bomFormat"] == "CycloneDX"
-    assert (sbom["metadata"]["component"]["name"], sbom["metadata"]["component"]["version"]) == ("little", "1.2")
+    assert (sbom["metadata"]["component"]["name"], sbom["metadata"]["component"]["version"]) == (
+        "little",
+        "1.2",
+    )
     assert [component["purl"] for component in sbom["components"]] == ["pkg:pypi/fine@2.0"]
     assert HASH in json.dumps(sbom["components"])
 
@@ -226,6 +276,13 @@ def test_a_release_is_made_of_what_is_committed(project: Path) -> None:
 
 
 def test_what_is_tested_is_audited_too() -> None:
-    planned = subprocess.run(["make", "-n", "test"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for part in ("bandit", "release/audit.py", "requirements.lock requirements-dev.lock", "release/build.py"):
+    planned = subprocess.run(
+        ["make", "-n", "test"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    for part in (
+        "bandit",
+        "release/audit.py",
+        "requirements.lock requirements-dev.lock",
+        "release/build.py",
+    ):
         assert part in planned

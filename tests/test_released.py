@@ -1,4 +1,6 @@
-"""A database written by each released version opens in this one, says the same, and has the same schema as a new one."""
+"""A database written by each released version opens in this one, says the same, and has the same
+schema as a new one.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,12 @@ from engines import ENGINES, Places, go_past, wrong_with
 from hardwon import Experience, Fix, Memory
 from hardwon.outside.locations import is_url
 from hardwon.store.sqlite.file import connect, expected_schema, migrate, schema_of
-from hardwon.store.sqlite.migrations import APPLICATION_ID, KNOWLEDGE_SINCE, MIGRATIONS, SCHEMA_VERSION
+from hardwon.store.sqlite.migrations import (
+    APPLICATION_ID,
+    KNOWLEDGE_SINCE,
+    MIGRATIONS,
+    SCHEMA_VERSION,
+)
 
 RELEASED = sorted(Path(__file__).parent.joinpath("released").glob("*.db"))
 
@@ -37,8 +44,15 @@ def test_a_released_database_opens(released: Path, tmp_path: Path) -> None:
         experience, fix = records["experience"], records["fix"]
         assert isinstance(experience, Experience)
         assert isinstance(fix, Fix)
-        assert (experience.extra["ticket"], experience.metadata.validation.status) == (7, "verified")
-        assert (fix.issue.model, fix.succeeded, fix.system_info) == ("qwen2.5:7b", False, {"os": "Linux"})
+        assert (experience.extra["ticket"], experience.metadata.validation.status) == (
+            7,
+            "verified",
+        )
+        assert (fix.issue.model, fix.succeeded, fix.system_info) == (
+            "qwen2.5:7b",
+            False,
+            {"os": "Linux"},
+        )
         assert memory.stats().forgotten == 1
         assert memory.recall("flaky test_io.py")[0].record.id == experience.id
         memory.record_fact("Written by a newer version.", "observation")
@@ -58,7 +72,9 @@ def test_a_migrated_schema_equals_a_fresh_one(start: int, tmp_path: Path) -> Non
         assert old.pragma("user_version") == SCHEMA_VERSION
 
 
-def test_a_migration_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_that_fails_leaves_the_file_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Memory(tmp_path) as memory:
         record = memory.record_fact("x", "error")
     broken = (*MIGRATIONS, "CREATE TABLE half (x); INSERT INTO record_text (nonsense) VALUES (1)")
@@ -81,7 +97,9 @@ def test_a_released_database_is_learned_from(released: Path, tmp_path: Path) -> 
     copy.chmod(0o600)
     with Memory(copy, project="released", clock=lambda: datetime(2026, 1, 2, tzinfo=UTC)) as memory:
         assert memory.odds(issue_type="TIMEOUT").applied == 1
-        assert [(card.mistake_type, card.worker_id) for card in memory.cards("triage")] == [("guess", 2)]
+        assert [(card.mistake_type, card.worker_id) for card in memory.cards("triage")] == [
+            ("guess", 2)
+        ]
         assert [str(rule) for rule in memory.rules("triage")] == ["[AVOID] guessed"]
         issue = {"model": "qwen2.5:7b", "issue_type": "TIMEOUT"}
         assert [fix.analysis for fix in memory.similar_issues(issue).exact] == ["slow"]
@@ -90,12 +108,16 @@ def test_a_released_database_is_learned_from(released: Path, tmp_path: Path) -> 
 
 @pytest.mark.engines(*ENGINES)
 def test_steps_that_were_counted_by_their_text_alone_are_counted_anew(place: Places) -> None:
-    """Until 0.11.0 a step with a reward below zero counted as one that worked, unless its text showed an error."""
+    """Until 0.11.0 a step with a reward below zero counted as one that worked, unless its text
+    showed an error.
+    """
     location = place("brain")
     step = {"action": "find_file x.py", "observation": "an empty page", "reward": -1.0}
     with Memory(location) as memory:
         memory.record_trajectory("issue", [step], 0.0)
-        go_past(memory, "UPDATE tally SET level1 = level0, level0 = level1 WHERE scope LIKE 'act.%'")
+        go_past(
+            memory, "UPDATE tally SET level1 = level0, level0 = level1 WHERE scope LIKE 'act.%'"
+        )
         assert [finding.check for finding in wrong_with(memory)] == ["knowledge"]
         if is_url(location):
             go_past(memory, "DELETE FROM migrated WHERE version > 1")

@@ -1,4 +1,6 @@
-"""`hardwon report`: one file, opened by a real browser without a network; it shows what a memory has, and obeys none of it."""
+"""`hardwon report`: one file, opened by a real browser without a network; it shows what a memory
+has, and obeys none of it.
+"""
 
 from __future__ import annotations
 
@@ -64,28 +66,44 @@ class Opened:
         self.page: Page = self.context.new_page()
         self.wrong: list[str] = []
         self.asked: list[str] = []
-        self.page.on("console", lambda said: self.wrong.append(said.text) if said.type in ("error", "warning") else None)
+        self.page.on(
+            "console",
+            lambda said: (
+                self.wrong.append(said.text) if said.type in ("error", "warning") else None
+            ),
+        )
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.on("dialog", lambda dialog: self.wrong.append(dialog.message))
         self.page.goto(file.as_uri())
-        self.page.wait_for_function("[...document.querySelectorAll('[data-chart]')].every((each) => each.dataset.drawn)")
+        self.page.wait_for_function(
+            "[...document.querySelectorAll('[data-chart]')].every((each) => each.dataset.drawn)"
+        )
 
     def only_itself(self, file: Path) -> bool:
-        return [each for each in self.asked if not each.startswith(("data:", "blob:"))] == [file.as_uri()]
+        return [each for each in self.asked if not each.startswith(("data:", "blob:"))] == [
+            file.as_uri()
+        ]
 
 
 def test_it_opens_without_a_network_and_draws_its_charts(browser: Browser, file: Path) -> None:
-    for look in ({"color_scheme": "light"}, {"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 844}}):
+    for look in (
+        {"color_scheme": "light"},
+        {"color_scheme": "dark"},
+        {"viewport": {"width": 390, "height": 844}},
+    ):
         opened = Opened(browser, file, **look)
         assert opened.wrong == []
         assert opened.only_itself(file)
         assert opened.page.locator(".report-part").count() == len(web.parts())
         assert opened.page.locator("[data-chart] .main-svg").count() >= 2
-        width = opened.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        width = opened.page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
         assert width <= 0, "the page itself never scrolls sideways"
         assert opened.page.evaluate(
-            "[...document.querySelectorAll('a[href]')].every((a) => a.hash && document.getElementById(a.hash.slice(1)))"
+            "[...document.querySelectorAll('a[href]')].every((a) => a.hash && "
+            "document.getElementById(a.hash.slice(1)))"
         ), "every link leads somewhere in the file"
         ids = opened.page.evaluate("[...document.querySelectorAll('[id]')].map((each) => each.id)")
         named = [each for each in ids if each.startswith("part-") or each == "main"]
@@ -94,7 +112,9 @@ def test_it_opens_without_a_network_and_draws_its_charts(browser: Browser, file:
     assert file.stat().st_size <= limits.REPORT_BYTES_MAX
 
 
-def test_its_table_sorts_its_theme_switches_and_it_changes_nothing(browser: Browser, file: Path) -> None:
+def test_its_table_sorts_its_theme_switches_and_it_changes_nothing(
+    browser: Browser, file: Path
+) -> None:
     text = file.read_text()
     for gone in ('name="action"', 'name="csrf"', "/ui/", " d ago<"):
         assert gone not in re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL)
@@ -108,11 +128,16 @@ def test_its_table_sorts_its_theme_switches_and_it_changes_nothing(browser: Brow
     opened.context.close()
 
 
-def test_its_policy_names_every_script_and_allows_no_other(browser: Browser, file: Path, tmp_path: Path) -> None:
+def test_its_policy_names_every_script_and_allows_no_other(
+    browser: Browser, file: Path, tmp_path: Path
+) -> None:
     text = file.read_text()
     policy = html.unescape(re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1])  # type: ignore[index]
     scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
-    hashes = {f"'sha256-{base64.b64encode(hashlib.sha256(each.encode()).digest()).decode()}'" for each in scripts}
+    hashes = {
+        f"'sha256-{base64.b64encode(hashlib.sha256(each.encode()).digest()).decode()}'"
+        for each in scripts
+    }
     allowed = dict(part.strip().split(" ", 1) for part in policy.split(";"))
     assert set(allowed["script-src"].split()) == hashes
     assert allowed["default-src"] == "'none'"
@@ -148,11 +173,22 @@ def test_what_is_there_is_kept_unless_somebody_agrees(demo: Path, tmp_path: Path
         refused = at_once("--memory", str(demo), "report", str(file), *more)
         assert (refused.exit_code, file.read_text()) == (1, "mine")
         assert "--yes" in refused.stderr
-    said = at_once("--memory", str(demo), "--project", "default", "report", str(file), "--yes", "--json")
+    said = at_once(
+        "--memory", str(demo), "--project", "default", "report", str(file), "--yes", "--json"
+    )
     told = json.loads(said.stdout)
-    assert told == {"file": str(file), "size_bytes": file.stat().st_size, "parts": [part.title for part in web.parts()]}
+    assert told == {
+        "file": str(file),
+        "size_bytes": file.stat().st_size,
+        "parts": [part.title for part in web.parts()],
+    }
     assert at_once("--memory", str(demo), "report", str(demo / "memory.db"), "--yes").exit_code == 1
-    assert at_once("--memory", str(tmp_path / "nowhere"), "report", str(tmp_path / "other.html")).exit_code == 1
+    assert (
+        at_once(
+            "--memory", str(tmp_path / "nowhere"), "report", str(tmp_path / "other.html")
+        ).exit_code
+        == 1
+    )
     assert not (tmp_path / "other.html").exists()
 
 
@@ -163,7 +199,9 @@ def test_an_empty_memory_has_a_report_too(tmp_path: Path) -> None:
     assert "has no records yet" in text
 
 
-def test_one_that_would_be_too_large_is_refused(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_would_be_too_large_is_refused(
+    demo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits, "REPORT_BYTES_MAX", 1_000_000)
     reader = Caller("report", "read")
     gate = Gate(lambda name: Memory(demo, name, checkout=False), None, open_to=reader)
@@ -174,7 +212,9 @@ def test_one_that_would_be_too_large_is_refused(demo: Path, monkeypatch: pytest.
         gate.close()
 
 
-def test_without_the_extra_it_says_what_to_install(demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_it_says_what_to_install(
+    demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     said = at_once("--memory", str(demo), "report", str(tmp_path / "report.html"))
     assert said.exit_code == 1

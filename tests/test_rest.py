@@ -1,5 +1,6 @@
-"""Everything that `Memory` offers, over HTTP: every operation by the example that the document gives, errors, pages, keys,
-streams, and an end that loses nothing."""
+"""Everything that `Memory` offers, over HTTP: every operation by the example that the document
+gives, errors, pages, keys, streams, and an end that loses nothing.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,13 @@ import pytest
 
 from command_line import EXAMPLES
 from hardwon import Client, Memory, limits
-from hardwon.errors import HardwonError, InterruptedWriteError, InvalidInputError, UnknownOutcomeError, UnknownRecordError
+from hardwon.errors import (
+    HardwonError,
+    InterruptedWriteError,
+    InvalidInputError,
+    UnknownOutcomeError,
+    UnknownRecordError,
+)
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import Fact
 from hardwon.surfaces.arguments import EXAMPLE_ID
@@ -64,7 +71,13 @@ def example_of(operation: Operation) -> dict[str, Any]:
 def seed(memory: Memory) -> None:
     for number, record_id in enumerate((EXAMPLE_ID, OTHER_ID)):
         if memory.get(record_id) is None:
-            memory.add(Fact(id=record_id, content=f"Port {number} of the proxy is open.", fact_type="observation"))
+            memory.add(
+                Fact(
+                    id=record_id,
+                    content=f"Port {number} of the proxy is open.",
+                    fact_type="observation",
+                )
+            )
 
 
 @pytest.mark.parametrize("operation", ORDINARY, ids=lambda each: each.name)
@@ -92,9 +105,13 @@ def test_every_operation_answers_its_example(operation: Operation, running: Serv
 
 def test_the_author_is_the_tokens_name(running: Served) -> None:
     client = running.client("write")
-    made = client.post(running.at("/facts"), json={"content": "Port 81 is closed.", "fact_type": "observation"}).json()
+    made = client.post(
+        running.at("/facts"), json={"content": "Port 81 is closed.", "fact_type": "observation"}
+    ).json()
     assert made["metadata"]["source"]["author"] == "tester"
-    refused = client.post(running.at("/facts"), json={"content": "x", "fact_type": "error", "author": "boss"})
+    refused = client.post(
+        running.at("/facts"), json={"content": "x", "fact_type": "error", "author": "boss"}
+    )
     assert refused.status_code == 422
     assert refused.json()["errors"][0]["field"] == "author"
 
@@ -128,7 +145,13 @@ def test_projects_are_those_the_token_reaches(running: Served, client: httpx.Cli
         ("POST", "/recall", {"content": b'{"query":"x"}'}, 415, "wrong-media-type"),
         ("POST", "/recall", {"json": {"query": "x", "k": "5"}}, 422, "invalid-input"),
         ("POST", "/recall", {"json": ["query"]}, 422, "invalid-input"),
-        ("POST", "/recall", {"content": b"{", "headers": {"Content-Type": "application/json"}}, 422, "invalid-input"),
+        (
+            "POST",
+            "/recall",
+            {"content": b"{", "headers": {"Content-Type": "application/json"}},
+            422,
+            "invalid-input",
+        ),
         (
             "POST",
             "/recall",
@@ -136,12 +159,24 @@ def test_projects_are_those_the_token_reaches(running: Served, client: httpx.Cli
             422,
             "invalid-input",
         ),
-        ("POST", f"/records/{EXAMPLE_ID}/publish", {"json": {"record_id": OTHER_ID}}, 422, "invalid-input"),
+        (
+            "POST",
+            f"/records/{EXAMPLE_ID}/publish",
+            {"json": {"record_id": OTHER_ID}},
+            422,
+            "invalid-input",
+        ),
         ("POST", "/import", {"content": b"{}\n"}, 415, "wrong-media-type"),
     ],
 )
 def test_what_is_wrong_is_told(
-    running: Served, client: httpx.Client, method: str, path: str, sent: dict[str, Any], status: int, name: str
+    running: Served,
+    client: httpx.Client,
+    method: str,
+    path: str,
+    sent: dict[str, Any],
+    status: int,
+    name: str,
 ) -> None:
     answer = client.request(method, running.at(path), **sent)
     assert answer.status_code == status, answer.text
@@ -149,14 +184,22 @@ def test_what_is_wrong_is_told(
     told = answer.json()
     assert (told["type"], told["status"]) == (f"urn:hardwon:problem:{name}", status)
     assert told["detail"]
-    assert status != 405 or answer.headers["allow"] == ("GET, POST" if path == "/records" else "POST")
+    assert status != 405 or answer.headers["allow"] == (
+        "GET, POST" if path == "/records" else "POST"
+    )
     if status == 422:
         assert all(set(each) == {"field", "value", "allowed"} for each in told["errors"])
 
 
 def test_no_secret_comes_back_in_an_error(running: Served, client: httpx.Client) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
-    sent = {"content": "x", "fact_type": secret, "password": "hunter2-Zebra-91", secret: 1, "tags": [secret + "\n"]}
+    sent = {
+        "content": "x",
+        "fact_type": secret,
+        "password": "hunter2-Zebra-91",
+        secret: 1,
+        "tags": [secret + "\n"],
+    }
     told = client.post(running.at("/facts"), json=sent).text
     assert "invalid-input" in told
     assert secret not in told
@@ -172,7 +215,8 @@ def test_pages_hold_everything_once(running: Served) -> None:
     seen, cursor = [], None
     while True:
         page = client.get(
-            running.at("/records", "paged"), params={"limit": 10, **({"cursor": cursor} if cursor else {})}
+            running.at("/records", "paged"),
+            params={"limit": 10, **({"cursor": cursor} if cursor else {})},
         ).json()
         seen += [record["id"] for record in page["records"]]
         cursor = page["next"]
@@ -183,7 +227,11 @@ def test_pages_hold_everything_once(running: Served) -> None:
 
 
 def test_a_key_makes_a_request_safe_to_send_again(running: Served, client: httpx.Client) -> None:
-    sent = {"content": "The queue was full, so the job was lost.", "outcome": "learning", "insight_type": "fact"}
+    sent = {
+        "content": "The queue was full, so the job was lost.",
+        "outcome": "learning",
+        "insight_type": "fact",
+    }
     address = running.at("/experiences", "keys")
 
     def send(_: int) -> httpx.Response:
@@ -194,15 +242,27 @@ def test_a_key_makes_a_request_safe_to_send_again(running: Served, client: httpx
     assert {answer.status_code for answer in answers} == {200}
     assert len({answer.json()["id"] for answer in answers}) == 1
     assert client.get(running.at("/stats", "keys")).json()["records"] == 1
-    other = client.post(address, json={**sent, "content": "Another."}, headers={"Idempotency-Key": "the-same"})
+    other = client.post(
+        address, json={**sent, "content": "Another."}, headers={"Idempotency-Key": "the-same"}
+    )
     assert (other.status_code, other.json()["type"]) == (409, "urn:hardwon:problem:conflict")
     for wrong in ("x" * 256, "two words", "\xe9"):
-        assert client.post(address, json=sent, headers=[(b"Idempotency-Key", wrong.encode("latin-1"))]).status_code == 422
+        assert (
+            client.post(
+                address, json=sent, headers=[(b"Idempotency-Key", wrong.encode("latin-1"))]
+            ).status_code
+            == 422
+        )
 
 
 def test_records_go_out_and_in_as_streams(running: Served, client: httpx.Client) -> None:
-    facts = [{"kind": "fact", "content": f"Shelf {n} holds {n} books.", "fact_type": "observation"} for n in range(300)]
-    assert len(client.post(running.at("/records/batch", "out"), json={"records": facts}).json()) == 300
+    facts = [
+        {"kind": "fact", "content": f"Shelf {n} holds {n} books.", "fact_type": "observation"}
+        for n in range(300)
+    ]
+    assert (
+        len(client.post(running.at("/records/batch", "out"), json={"records": facts}).json()) == 300
+    )
     with client.stream("GET", running.at("/export", "out")) as answer:
         assert answer.headers["content-type"] == "application/x-ndjson"
         lines = list(answer.iter_lines())
@@ -216,7 +276,9 @@ def test_records_go_out_and_in_as_streams(running: Served, client: httpx.Client)
             yield json.dumps(record).encode() + b"\n"
 
     address = running.at("/import", "in")
-    foreseen = client.post(address, params={"dry_run": "true"}, content=sent(), headers=NDJSON).json()
+    foreseen = client.post(
+        address, params={"dry_run": "true"}, content=sent(), headers=NDJSON
+    ).json()
     assert (foreseen["added"], foreseen["dry_run"]) == (300, True)
     assert client.get(running.at("/stats", "in")).json()["records"] == 0
     loaded = client.post(address, content=sent(), headers=NDJSON).json()
@@ -234,7 +296,10 @@ def test_an_empty_project_exports_nothing(running: Served, client: httpx.Client)
 
 
 def test_a_backup_can_be_restored(running: Served, client: httpx.Client, tmp_path: Path) -> None:
-    made = client.post(running.at("/facts"), json={"content": "The safe is behind the picture.", "fact_type": "error"}).json()
+    made = client.post(
+        running.at("/facts"),
+        json={"content": "The safe is behind the picture.", "fact_type": "error"},
+    ).json()
     answer = client.get(running.at("/backup"))
     assert hashlib.sha256(answer.content).hexdigest() == answer.headers["hardwon-sha256"]
     copy = tmp_path / "copy.db"
@@ -252,8 +317,14 @@ def test_the_client_has_what_the_server_gives(running: Served, tmp_path: Path) -
         made = client.record_fact("The spare key is under the mat.", "observation")
         assert client.get(made.id) == made
         assert [hit.record.id for hit in client.recall("spare key")] == [made.id]
-        assert (client.export(tmp_path / "out.jsonl"), client.load(tmp_path / "out.jsonl").present) == (1, 1)
-        assert client.backup(tmp_path / "copy.db").sha256 == hashlib.sha256((tmp_path / "copy.db").read_bytes()).hexdigest()
+        assert (
+            client.export(tmp_path / "out.jsonl"),
+            client.load(tmp_path / "out.jsonl").present,
+        ) == (1, 1)
+        assert (
+            client.backup(tmp_path / "copy.db").sha256
+            == hashlib.sha256((tmp_path / "copy.db").read_bytes()).hexdigest()
+        )
         assert "of a client/ü%" in client.projects()
         with pytest.raises(InvalidInputError) as refused:
             client.recall("spare key", k=0)
@@ -278,7 +349,9 @@ def test_health_readiness_and_figures(running: Served, client: httpx.Client) -> 
     assert "hardwon_records{" not in running.client("read", ["elsewhere"]).get("/metrics").text
 
 
-def test_what_is_mounted_stands_behind_the_same_guard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_mounted_stands_behind_the_same_guard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever answers at /mcp gets callers who were let in, and whole bodies of a bounded size."""
     happened: list[str] = []
 
@@ -302,11 +375,17 @@ def test_what_is_mounted_stands_behind_the_same_guard(tmp_path: Path, monkeypatc
         for address in ("/mcp", "/mcp/", "/mcp/more"):
             told = client.post(address, content=iter([b"a" * 70_000, b"b" * 70_000])).text
             assert told == f"tester /mcp {address if address != '/mcp' else '/mcp/'} 140000"
-        assert client.post("/mcp", content=iter([b" " * limits.BODY_BYTES_MAX, b" "])).status_code == 413
+        assert (
+            client.post("/mcp", content=iter([b" " * limits.BODY_BYTES_MAX, b" "])).status_code
+            == 413
+        )
         assert running.client(None).post("/mcp").status_code == 401
         assert client.post("/mcp", headers={"Host": "evil.example"}).status_code == 421
         assert client.post("/mcp", headers={"Origin": "https://evil.example"}).status_code == 403
-        assert 'hardwon_requests_total{operation="mcp",status="200"} 3.0' in client.get("/metrics").text
+        assert (
+            'hardwon_requests_total{operation="mcp",status="200"} 3.0'
+            in client.get("/metrics").text
+        )
         assert happened == ["begun"]
     assert happened == ["begun", "ended"]
 
@@ -319,12 +398,27 @@ def test_what_was_accepted_is_finished(tmp_path: Path) -> None:
     told_to_end = threading.Event()
 
     def sent() -> Iterator[bytes]:
-        yield Fact(id=new_id(), content="The first half came before the end.", fact_type="error").to_json_bytes() + b"\n"
+        yield (
+            Fact(
+                id=new_id(), content="The first half came before the end.", fact_type="error"
+            ).to_json_bytes()
+            + b"\n"
+        )
         assert told_to_end.wait(30)
-        yield Fact(id=new_id(), content="The second half came after it.", fact_type="error").to_json_bytes() + b"\n"
+        yield (
+            Fact(
+                id=new_id(), content="The second half came after it.", fact_type="error"
+            ).to_json_bytes()
+            + b"\n"
+        )
 
     def send() -> httpx.Response:
-        return httpx.post(server.url + f"/api/v1/projects/{PROJECT}/import", content=sent(), headers=NDJSON, timeout=30)
+        return httpx.post(
+            server.url + f"/api/v1/projects/{PROJECT}/import",
+            content=sent(),
+            headers=NDJSON,
+            timeout=30,
+        )
 
     with ThreadPoolExecutor(1) as pool:
         sending = pool.submit(send)
@@ -355,11 +449,19 @@ def test_ending_under_load_loses_nothing_that_was_acknowledged(tmp_path: Path) -
     acknowledged: list[str] = []
 
     def write(writer: int) -> None:
-        with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {secret}"}, timeout=30) as client:
+        with httpx.Client(
+            base_url=server.url, headers={"Authorization": f"Bearer {secret}"}, timeout=30
+        ) as client:
             for number in range(10_000):
-                fact = {"kind": "fact", "content": f"Writer {writer} was at {number}.", "fact_type": "observation"}
+                fact = {
+                    "kind": "fact",
+                    "content": f"Writer {writer} was at {number}.",
+                    "fact_type": "observation",
+                }
                 try:
-                    answer = client.post(f"/api/v1/projects/{PROJECT}/records", json={"record": fact})
+                    answer = client.post(
+                        f"/api/v1/projects/{PROJECT}/records", json={"record": fact}
+                    )
                 except httpx.TransportError:
                     return
                 assert answer.status_code == 200, answer.text
@@ -379,7 +481,10 @@ def test_ending_under_load_loses_nothing_that_was_acknowledged(tmp_path: Path) -
 
 
 def test_what_a_killed_server_left_is_removed_by_the_next(tmp_path: Path) -> None:
-    old, young, others = (tmp_path / "brain" / name for name in (".hardwon-serving-a", ".hardwon-serving-b", ".hardwon-tree"))
+    old, young, others = (
+        tmp_path / "brain" / name
+        for name in (".hardwon-serving-a", ".hardwon-serving-b", ".hardwon-tree")
+    )
     for folder in (old, young, others):
         folder.mkdir(parents=True)
         (folder / "body").write_text("{}")

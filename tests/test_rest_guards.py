@@ -1,5 +1,6 @@
-"""What a server lets nobody do: be called by another's name, be asked by another's page or with another's token, or be kept
-busy by bodies that are too large, too deep, too slow or too many."""
+"""What a server lets nobody do: be called by another's name, be asked by another's page or with
+another's token, or be kept busy by bodies that are too large, too deep, too slow or too many.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ JSON = {"Content-Type": "application/json"}
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with served(
-        tmp_path_factory.mktemp("guards"), allow_hosts=("memory.example.org",), allow_origins=("https://tools.example.org",)
+        tmp_path_factory.mktemp("guards"),
+        allow_hosts=("memory.example.org",),
+        allow_origins=("https://tools.example.org",),
     ) as found:
         yield found
 
@@ -45,8 +48,13 @@ def kind_of(answer: httpx.Response) -> str:
 # ---- names and pages
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/api/v1/projects", "/mcp", "/nothing"])
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "localhost", "localhost:1", "127.0.0.1:x", "", "a b"])
+@pytest.mark.parametrize(
+    "path", ["/healthz", "/readyz", "/metrics", "/api/v1/projects", "/mcp", "/nothing"]
+)
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:80", "localhost", "localhost:1", "127.0.0.1:x", "", "a b"],
+)
 def test_a_foreign_host_is_refused_everywhere(running: Served, path: str, host: str) -> None:
     answer = running.client(None).get(path, headers={"Host": host})
     assert (answer.status_code, kind_of(answer)) == (421, "foreign-host")
@@ -54,7 +62,13 @@ def test_a_foreign_host_is_refused_everywhere(running: Served, path: str, host: 
 
 def test_its_own_names_are_known(running: Served) -> None:
     port = running.url.rpartition(":")[2]
-    for host in (f"localhost:{port}", f"LOCALHOST:{port}", f"[::1]:{port}", "memory.example.org", "memory.example.org:444"):
+    for host in (
+        f"localhost:{port}",
+        f"LOCALHOST:{port}",
+        f"[::1]:{port}",
+        "memory.example.org",
+        "memory.example.org:444",
+    ):
         assert running.client(None).get("/healthz", headers={"Host": host}).status_code == 200
 
 
@@ -71,7 +85,13 @@ def test_names_follow_the_address() -> None:
 
 
 @pytest.mark.parametrize(
-    "origin", ["https://evil.example", "null", "http://localhost:1", "https://tools.example.org.evil.example"]
+    "origin",
+    [
+        "https://evil.example",
+        "null",
+        "http://localhost:1",
+        "https://tools.example.org.evil.example",
+    ],
 )
 @pytest.mark.parametrize("path", ["/healthz", "/api/v1/projects"])
 def test_a_foreign_page_is_refused(running: Served, path: str, origin: str) -> None:
@@ -89,7 +109,11 @@ def test_pages_of_its_own_and_allowed_ones_may_ask_and_get_no_cors(running: Serv
 
 
 def test_every_answer_has_the_headers_and_names_no_software(running: Served) -> None:
-    for client, path in ((running.client(None), "/healthz"), (running.client(None), "/readyz"), (running.client(), "/nothing")):
+    for client, path in (
+        (running.client(None), "/healthz"),
+        (running.client(None), "/readyz"),
+        (running.client(), "/nothing"),
+    ):
         headers = client.get(path).headers
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["cache-control"] == "no-store"
@@ -102,7 +126,8 @@ def test_every_answer_has_the_headers_and_names_no_software(running: Served) -> 
 
 
 @pytest.mark.parametrize(
-    "header", [None, "", "Bearer", "Bearer x", "Basic dXNlcjpwYXNz", "Bearer hwt_000000000000_" + "a" * 43]
+    "header",
+    [None, "", "Bearer", "Bearer x", "Basic dXNlcjpwYXNz", "Bearer hwt_000000000000_" + "a" * 43],
 )
 def test_who_brings_no_token_is_not_admitted(running: Served, header: str | None) -> None:
     sent = {} if header is None else {"Authorization": header}
@@ -114,11 +139,15 @@ def test_who_brings_no_token_is_not_admitted(running: Served, header: str | None
 
 def test_two_tokens_are_none(running: Served) -> None:
     token = f"Bearer {running.token()}"
-    answer = httpx.get(running.url + "/readyz", headers=[("Authorization", token), ("Authorization", token)])
+    answer = httpx.get(
+        running.url + "/readyz", headers=[("Authorization", token), ("Authorization", token)]
+    )
     assert answer.status_code == 401
 
 
-def test_revoked_and_expired_tokens_end_at_once(running: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_revoked_and_expired_tokens_end_at_once(
+    running: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = running.memory.tokens.create("leaver", "admin", days=2)
     client = httpx.Client(base_url=running.url, headers={"Authorization": f"Bearer {made.secret}"})
     with client:
@@ -149,7 +178,9 @@ def test_no_token_is_logged_or_told(tmp_path: Path) -> None:
     with httpx.Client(base_url=server.url) as client:
         answers = [
             client.get(
-                f"/api/v1/projects/{PROJECT}/records", params={"cursor": secret}, headers={"Authorization": f"Bearer {secret}"}
+                f"/api/v1/projects/{PROJECT}/records",
+                params={"cursor": secret},
+                headers={"Authorization": f"Bearer {secret}"},
             ),
             client.get(f"/{secret}", headers={"Authorization": f"Bearer {secret}"}),
             client.get("/readyz", headers={"Authorization": f"Bearer {secret}x"}),
@@ -171,7 +202,9 @@ def chunks(size: int) -> Iterator[bytes]:
 
 def test_bodies_have_a_bound_whether_they_say_their_size_or_not(running: Served) -> None:
     address = running.at("/recall")
-    declared = running.client().post(address, content=b" " * (limits.BODY_BYTES_MAX + 1), headers=JSON)
+    declared = running.client().post(
+        address, content=b" " * (limits.BODY_BYTES_MAX + 1), headers=JSON
+    )
     assert (declared.status_code, kind_of(declared)) == (413, "too-large")
     undeclared = running.client().post(address, content=chunks(limits.BODY_BYTES_MAX), headers=JSON)
     assert (undeclared.status_code, kind_of(undeclared)) == (413, "too-large")
@@ -181,23 +214,37 @@ def test_an_import_has_a_bound_of_its_own(running: Served, monkeypatch: pytest.M
     monkeypatch.setattr(limits, "BODY_BYTES_MAX", 100_000)
     monkeypatch.setattr(limits, "IMPORT_BYTES_MAX", 1_000_000)
     client, headers = running.client(), {"Content-Type": "application/x-ndjson"}
-    assert client.post(running.at("/import"), content=b"\n" * 500_000, headers=headers).json()["read"] == 0
-    assert client.post(running.at("/import"), content=chunks(1_000_000), headers=headers).status_code == 413
+    assert (
+        client.post(running.at("/import"), content=b"\n" * 500_000, headers=headers).json()["read"]
+        == 0
+    )
+    assert (
+        client.post(running.at("/import"), content=chunks(1_000_000), headers=headers).status_code
+        == 413
+    )
     assert not list(Path(running.memory.location).parent.glob(".hardwon-*"))
 
 
-def test_only_so_many_files_are_on_their_way_at_once(running: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_so_many_files_are_on_their_way_at_once(
+    running: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits, "STREAMS_AT_ONCE_MAX", 1)
     client, token = running.client(), running.token()
     host = running.url.removeprefix("http://")
     with connected(running) as connection:
         said = f"POST {running.at('/import')} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n"
-        connection.sendall(f"{said}Content-Type: application/x-ndjson\r\nContent-Length: 9\r\n\r\n".encode())
+        connection.sendall(
+            f"{said}Content-Type: application/x-ndjson\r\nContent-Length: 9\r\n\r\n".encode()
+        )
         wait_until(lambda: client.get(running.at("/export")).status_code == 503)
         refused = client.get(running.at("/backup"))
-        assert (kind_of(refused), refused.headers["retry-after"]) == ("busy", str(limits.RETRY_AFTER_S))
+        assert (kind_of(refused), refused.headers["retry-after"]) == (
+            "busy",
+            str(limits.RETRY_AFTER_S),
+        )
         assert client.get(running.at("/stats")).status_code == 200
-    for path in ("/export", "/backup", "/export"):  # each ends in the moment in which its last byte is there
+    # each ends in the moment in which its last byte is there
+    for path in ("/export", "/backup", "/export"):
         wait_until(lambda path=path: client.get(running.at(path)).status_code == 200)
 
 
@@ -205,12 +252,16 @@ def test_addresses_have_a_bound(running: Served) -> None:
     host = running.url.removeprefix("http://")
     with connected(running) as connection:
         address = "/readyz?" + "x" * limits.ADDRESS_BYTES_MAX
-        connection.sendall(f"GET {address} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+        connection.sendall(
+            f"GET {address} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
+        )
         assert everything(connection).startswith(b"HTTP/1.1 414 ")
 
 
 def test_headers_have_a_bound(running: Served) -> None:
-    answer = running.client().get("/readyz", headers={"X-Long": "x" * (limits.HEADERS_BYTES_MAX + 1)})
+    answer = running.client().get(
+        "/readyz", headers={"X-Long": "x" * (limits.HEADERS_BYTES_MAX + 1)}
+    )
     assert (answer.status_code, kind_of(answer)) == (431, "headers-too-large")
     with connected(running) as connection:
         connection.sendall(b"GET /readyz HTTP/1.1\r\nX-Long: ")
@@ -242,7 +293,8 @@ def connected(running: Served) -> socket.socket:
 def head(running: Served, token: str, more: str = "Content-Length: 1000\r\n") -> bytes:
     host = running.url.removeprefix("http://")
     return (
-        f"POST {running.at('/recall')} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n"
+        f"POST {running.at('/recall')} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer "
+        f"{token}\r\n"
         f"Content-Type: application/json\r\n{more}\r\n"
     ).encode()
 
@@ -278,7 +330,9 @@ def test_a_body_that_drips_is_given_up(running: Served, monkeypatch: pytest.Monk
         assert time.monotonic() - began < 60
 
 
-def test_headers_that_never_end_are_given_up(running: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_headers_that_never_end_are_given_up(
+    running: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits, "HEADERS_S_MAX", 0.2)
     with connected(running) as silent, connected(running) as slow:
         slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: ")
@@ -287,7 +341,9 @@ def test_headers_that_never_end_are_given_up(running: Served, monkeypatch: pytes
                 assert everything(connection) == b""
 
 
-def test_only_so_many_requests_are_taken_on(running: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_so_many_requests_are_taken_on(
+    running: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     token = running.token()
     client = running.client()
     monkeypatch.setattr(limits, "REQUESTS_AT_ONCE_MAX", 3)
@@ -315,20 +371,31 @@ def test_who_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:
         assert refused
         assert kind_of(refused[0]) == "too-many-requests"
         assert int(refused[0].headers["retry-after"]) >= 1
-        assert slow.client().get("/readyz").status_code == 200  # another caller has a rate of its own
+        # another caller has a rate of its own
+        assert slow.client().get("/readyz").status_code == 200
 
 
 def test_a_reader_that_reads_nothing_is_cut_off(
     running: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    facts = [{"kind": "fact", "content": f"{number} " + "x" * 190_000, "fact_type": "error"} for number in range(60)]
+    facts = [
+        {"kind": "fact", "content": f"{number} " + "x" * 190_000, "fact_type": "error"}
+        for number in range(60)
+    ]
     client = running.client()
-    assert client.post(running.at("/records/batch", "large"), json={"records": facts}).status_code == 200
+    assert (
+        client.post(running.at("/records/batch", "large"), json={"records": facts}).status_code
+        == 200
+    )
     monkeypatch.setattr(limits, "SEND_WAIT_S", 0.3)
     monkeypatch.setattr(limits, "HEADERS_S_MAX", 0.2)
     with connected(running) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        request = head(running, running.token(), "").replace(b"POST", b"GET").replace(b"/default/recall", b"/large/export")
+        request = (
+            head(running, running.token(), "")
+            .replace(b"POST", b"GET")
+            .replace(b"/default/recall", b"/large/export")
+        )
         connection.sendall(request)
         wait_until(lambda: 'operation="export",status="200"' in client.get("/metrics").text)
         wait_until(lambda: "in_flight 1.0" in client.get("/metrics").text)
@@ -359,7 +426,9 @@ def test_what_nobody_foresaw_is_logged_without_its_secrets(
 def test_without_tokens_everybody_is_anonymous(tmp_path: Path) -> None:
     with served(tmp_path, open_to=cli_serve.ANYBODY) as found:
         nobody = found.client(None)
-        made = nobody.post(found.at("/facts"), json={"content": "It rains.", "fact_type": "observation"}).json()
+        made = nobody.post(
+            found.at("/facts"), json={"content": "It rains.", "fact_type": "observation"}
+        ).json()
         assert made["metadata"]["source"]["author"] == "anonymous"
         assert nobody.get("/readyz", headers={"Authorization": "Bearer wrong"}).status_code == 401
         assert nobody.get("/readyz", headers={"Host": "evil.example"}).status_code == 421
@@ -378,7 +447,9 @@ def test_without_tokens_everybody_is_anonymous(tmp_path: Path) -> None:
         (("--allow-origin", "a.example"), "an origin such as"),
     ],
 )
-def test_what_would_be_unsafe_is_refused_with_the_remedy(tmp_path: Path, options: tuple[str, ...], said: str) -> None:
+def test_what_would_be_unsafe_is_refused_with_the_remedy(
+    tmp_path: Path, options: tuple[str, ...], said: str
+) -> None:
     done = at_once("--memory", str(tmp_path / "brain"), "serve", "--port", "0", *options)
     assert done.exit_code == 1
     last = done.stderr.strip().splitlines()[-1]
@@ -389,7 +460,9 @@ def test_what_would_be_unsafe_is_refused_with_the_remedy(tmp_path: Path, options
 def test_a_port_in_use_is_told(tmp_path: Path) -> None:
     with rest_server.bound("127.0.0.1", 0) as taken:
         taken.listen()
-        done = at_once("--memory", str(tmp_path / "brain"), "serve", "--port", str(taken.getsockname()[1]))
+        done = at_once(
+            "--memory", str(tmp_path / "brain"), "serve", "--port", str(taken.getsockname()[1])
+        )
     assert done.exit_code == 1
     assert "choose another --host or --port" in done.stderr
 
@@ -405,9 +478,14 @@ def test_other_machines_are_served_where_somebody_says_so(tmp_path: Path) -> Non
 
 
 def test_a_missing_extra_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "uvicorn" else object())
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: None if name == "uvicorn" else object()
+    )
     done = at_once("--memory", str(tmp_path / "brain"), "serve")
-    assert (done.exit_code, done.stderr) == (1, "hardwon: serving needs uvicorn: pip install 'hardwon[serve]'\n")
+    assert (done.exit_code, done.stderr) == (
+        1,
+        "hardwon: serving needs uvicorn: pip install 'hardwon[serve]'\n",
+    )
 
 
 def test_tls(tmp_path: Path) -> None:
@@ -423,7 +501,10 @@ def test_tls(tmp_path: Path) -> None:
         assert safe.url.startswith("https://")
         client = safe.client()
         assert client.get("/readyz", headers={"Origin": safe.url}).status_code == 200
-        assert client.get("/readyz", headers={"Origin": safe.url.replace("https", "http")}).status_code == 403
+        assert (
+            client.get("/readyz", headers={"Origin": safe.url.replace("https", "http")}).status_code
+            == 403
+        )
         old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         authority.configure_trust(old)
         old.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
@@ -441,7 +522,9 @@ def test_tls(tmp_path: Path) -> None:
 # ---- hardwon tokens
 
 
-def test_tokens_are_made_listed_and_revoked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokens_are_made_listed_and_revoked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HARDWON_MEMORY", str(tmp_path / "brain"))
     made = at_once("tokens", "create", "ci", "--scope", "write", "--project", "a", "--project", "b")
     assert made.exit_code == 0
@@ -465,7 +548,10 @@ def test_tokens_are_made_listed_and_revoked(tmp_path: Path, monkeypatch: pytest.
     assert "add --yes" in at_once("tokens", "revoke", "ci").stderr
     with Memory(tmp_path / "brain") as memory:
         assert memory.tokens.caller(secret) == Caller("ci", "write", ("a", "b"), listed[0]["id"])
-        assert at_once("tokens", "revoke", "ci", "--yes").stdout == f"revoked: ci ({listed[0]['id']})\n"
+        assert (
+            at_once("tokens", "revoke", "ci", "--yes").stdout
+            == f"revoked: ci ({listed[0]['id']})\n"
+        )
         assert memory.tokens.caller(secret) is None
     assert "no token 'ci'" in at_once("tokens", "revoke", "ci", "--yes").stderr
     assert "not both" in at_once("tokens", "create", "x", "--days", "3", "--never-expires").stderr
@@ -482,7 +568,9 @@ def test_a_server_runs_no_two_threads_for_one_answer(running: Served) -> None:
     """Many at once are answered by few threads."""
     before = threading.active_count()
     clients = [running.client() for _ in range(40)]
-    threads = [threading.Thread(target=client.get, args=(running.at("/stats"),)) for client in clients]
+    threads = [
+        threading.Thread(target=client.get, args=(running.at("/stats"),)) for client in clients
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

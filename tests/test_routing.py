@@ -1,4 +1,6 @@
-"""Packets find their folder, globs find the packets again, and nothing that anybody types leads out of the tree."""
+"""Packets find their folder, globs find the packets again, and nothing that anybody types leads out
+of the tree.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,13 @@ from hardwon.tree.routing import (
 )
 
 NOON = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
-RUNTIME = {"outcome": "failure", "tool": "code_interpreter", "error_type": "runtime", "content": "x", "summary": "tests_hang"}
+RUNTIME = {
+    "outcome": "failure",
+    "tool": "code_interpreter",
+    "error_type": "runtime",
+    "content": "x",
+    "summary": "tests_hang",
+}
 
 
 def router(schema: Mapping[str, Any] | None = None, root: str = "agent_brain") -> Coherence:
@@ -62,7 +70,9 @@ hostile = st.sampled_from(HOSTILE) | st.text(st.characters(), max_size=80)
 def folded(name: str) -> set[str]:
     """What a file system that folds case or normalises Unicode may take a name for."""
     forms = {name, name.casefold(), name.upper(), name.lower()}
-    return {unicodedata.normalize(form, text) for text in forms for form in ("NFC", "NFD", "NFKC")} | {name.casefold()}
+    return {
+        unicodedata.normalize(form, text) for text in forms for form in ("NFC", "NFD", "NFKC")
+    } | {name.casefold()}
 
 
 def is_harmless(component: str) -> bool:
@@ -75,7 +85,10 @@ def is_harmless(component: str) -> bool:
     )
 
 
-@pytest.mark.parametrize("text", ["runtime", "a", "0", "v1.2-rc_3", "x" * 60, "2024-01", "gt_100", "console", "com10", "null"])
+@pytest.mark.parametrize(
+    "text",
+    ["runtime", "a", "0", "v1.2-rc_3", "x" * 60, "2024-01", "gt_100", "console", "com10", "null"],
+)
 def test_harmless_values_stay_as_they_are(text: str) -> None:
     assert safe_segment(text) == text
 
@@ -109,14 +122,25 @@ def test_no_two_values_share_a_name_on_any_file_system(texts: list[str]) -> None
 
 
 def test_hostile_values_all_differ() -> None:
-    texts = list(dict.fromkeys([*HOSTILE, *map(safe_segment, HOSTILE), *map(str.upper, HOSTILE), *map(str.lower, HOSTILE)]))
+    texts = list(
+        dict.fromkeys(
+            [
+                *HOSTILE,
+                *map(safe_segment, HOSTILE),
+                *map(str.upper, HOSTILE),
+                *map(str.lower, HOSTILE),
+            ]
+        )
+    )
     assert len({safe_segment(text) for text in texts}) == len(texts)
     assert len({safe_key(text) for text in texts}) == len(texts)
     assert safe_segment("x" * 5_000) != safe_segment("x" * 5_001)
 
 
 def test_the_longest_key_and_value_make_a_short_name() -> None:
-    for key, value in itertools.product(["k" * 38, "k" * 39, "K" * 300], ["v" * 60, "v" * 61, "V" * 300]):
+    for key, value in itertools.product(
+        ["k" * 38, "k" * 39, "K" * 300], ["v" * 60, "v" * 61, "V" * 300]
+    ):
         name = f"{safe_key(key)}={safe_segment(value)}"
         assert len(name) <= limits.SEGMENT_BYTES_MAX < 100
     assert safe_key("k" * 38) == "k" * 38
@@ -159,7 +183,10 @@ def test_numbers_too_long_to_be_written_are_values_as_well() -> None:
     assert router({"n": {"x": None}}).route({"n": 10**5_000}).folder == NO_MATCH
     with pytest.raises(InvalidInputError, match="branch of at most"):
         router({"n": {10**5_000: None}})
-    assert router({"n": {"x": "{m}"}}).route({"n": "x", "m": 10**5_000}).folder == f"n=x/{safe_segment(hex(10**5_000))}"
+    assert (
+        router({"n": {"x": "{m}"}}).route({"n": "x", "m": 10**5_000}).folder
+        == f"n=x/{safe_segment(hex(10**5_000))}"
+    )
 
 
 def test_true_is_not_one() -> None:
@@ -182,13 +209,18 @@ def test_a_folder_tells_its_keys() -> None:
 def test_a_files_name_sorts_by_time_and_is_unique() -> None:
     at = datetime(2026, 1, 31, 23, 30, 5, 999_999, tzinfo=timezone(timedelta(hours=-5)))
     assert file_name(at, "jwt_auth", "abc123") == "20260201_043005_jwt_auth_abc123.json"
-    assert file_name(datetime(7, 1, 2, tzinfo=UTC), "A b/../c", "0") == "00070102_000000_a_b_c_0.json"
+    assert (
+        file_name(datetime(7, 1, 2, tzinfo=UTC), "A b/../c", "0") == "00070102_000000_a_b_c_0.json"
+    )
     name = file_name(NOON, "../" * 99, "../../x")
     assert re.fullmatch(r"20260131_120000_untitled_x~[0-9a-f]{10}\.json", name)
     assert len(file_name(NOON, "s" * 99, "u" * 99).encode()) < 200
 
 
-@pytest.mark.parametrize("at", [datetime(2026, 1, 1), datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5)))])  # noqa: DTZ001
+@pytest.mark.parametrize(
+    "at",
+    [datetime(2026, 1, 1), datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5)))],  # noqa: DTZ001
+)
 def test_a_time_must_be_one_in_utc(at: datetime) -> None:
     with pytest.raises(InvalidInputError) as refused:
         file_name(at, "a", "b")
@@ -214,21 +246,39 @@ def test_every_row_of_the_reference_card_has_its_folder(row: dict[str, str]) -> 
 
 
 def test_dry_run_makes_no_difference() -> None:
-    assert router().transmit(RUNTIME, dry_run=False) == router().transmit(RUNTIME, dry_run=True) == router().transmit(RUNTIME)
+    assert (
+        router().transmit(RUNTIME, dry_run=False)
+        == router().transmit(RUNTIME, dry_run=True)
+        == router().transmit(RUNTIME)
+    )
 
 
-keys = ["outcome", "tool", "task_type", "domain", "error_type", "reason", "insight_type", "sentiment"]
+keys = [
+    "outcome",
+    "tool",
+    "task_type",
+    "domain",
+    "error_type",
+    "reason",
+    "insight_type",
+    "sentiment",
+]
 known = sorted({value for row in ROWS for value in row.values()})
-standard_packets = st.dictionaries(st.sampled_from(keys), st.sampled_from([*known, "", "Write", None, "nonsense"]), max_size=8)
+standard_packets = st.dictionaries(
+    st.sampled_from(keys), st.sampled_from([*known, "", "Write", None, "nonsense"]), max_size=8
+)
 standard_packets |= st.sampled_from(ROWS).flatmap(
-    lambda row: st.dictionaries(st.sampled_from(keys), st.sampled_from(known), max_size=3).map(lambda more: {**more, **row})
+    lambda row: st.dictionaries(st.sampled_from(keys), st.sampled_from(known), max_size=3).map(
+        lambda more: {**more, **row}
+    )
 )
 
 
 @settings(max_examples=examples(1_000), deadline=None)
 @given(standard_packets)
 def test_what_is_routed_is_what_a_memory_takes(packet: dict[str, Any]) -> None:
-    toolless = packet.get("outcome") in ("learning", "interaction")  # where the tool makes no difference to the route
+    # where the tool makes no difference to the route
+    toolless = packet.get("outcome") in ("learning", "interaction")
     problem = router().route(packet).problem
     given = {key: value for key, value in packet.items() if not (toolless and key == "tool")}
     try:
@@ -254,12 +304,17 @@ def test_what_is_routed_is_what_a_memory_takes(packet: dict[str, Any]) -> None:
         ({**RUNTIME, "error_type": 10**400}, NO_MATCH, "error_type", 10**400),
     ],
 )
-def test_what_cannot_be_routed_says_why(packet: dict[str, Any], folder: str, field: str, value: object) -> None:
+def test_what_cannot_be_routed_says_why(
+    packet: dict[str, Any], folder: str, field: str, value: object
+) -> None:
     route = router().route(packet)
     assert route.folder == folder
     assert route.problem is not None
     assert (route.problem.field, route.problem.value) == (field, value)
-    assert router().transmit({**packet, "summary": "why"}) == f"agent_brain/{folder}/20260131_120000_why.json"
+    assert (
+        router().transmit({**packet, "summary": "why"})
+        == f"agent_brain/{folder}/20260131_120000_why.json"
+    )
 
 
 def test_the_problem_lists_what_is_allowed() -> None:
@@ -273,14 +328,20 @@ def test_the_problem_lists_what_is_allowed() -> None:
     few = router({"a": {"\n": None, "x": {"b": {"": None}}}})
     assert few.route({}).problem.allowed == "one of '\\n', x"  # type: ignore[union-attr]
     assert few.route({"a": "x", "b": 1}).problem.allowed == "nothing here"  # type: ignore[union-attr]
-    assert router({"a": {"x": None, "": None}}).route({"a": 1}).problem.allowed == "one of x, or nothing"  # type: ignore[union-attr]
+    assert (
+        router({"a": {"x": None, "": None}}).route({"a": 1}).problem.allowed  # type: ignore[union-attr]
+        == "one of x, or nothing"
+    )
 
 
 @pytest.mark.parametrize(
     ("packet", "name"),
     [
         ({"summary": "Ünder Score!"}, "20260131_120000_under_score"),
-        ({"content": "The first thirty characters of a content"}, "20260131_120000_the_first_thirty_characters_of"),
+        (
+            {"content": "The first thirty characters of a content"},
+            "20260131_120000_the_first_thirty_characters_of",
+        ),
         ({"summary": "", "content": "c"}, "20260131_120000_c"),
         ({"summary": 7}, "20260131_120000_untitled"),
         ({"summary": "\ud800\0"}, "20260131_120000_untitled"),
@@ -299,7 +360,11 @@ def test_the_files_name_is_made_of_time_and_summary(packet: dict[str, Any], name
 def test_the_clock_is_now_unless_one_is_given() -> None:
     before = datetime.now(UTC).strftime("%Y%m%d_%H%M%S")
     name = PurePosixPath(Coherence().transmit(RUNTIME)).name
-    assert before <= name.removesuffix("_tests_hang.json") <= datetime.now(UTC).strftime("%Y%m%d_%H%M%S")
+    assert (
+        before
+        <= name.removesuffix("_tests_hang.json")
+        <= datetime.now(UTC).strftime("%Y%m%d_%H%M%S")
+    )
 
 
 @pytest.mark.parametrize("packet", [None, "outcome=failure", ["outcome"], 7])
@@ -361,7 +426,9 @@ def test_branches(branches: list[Any], value: object, folder: str | None) -> Non
 
 
 def test_what_follows_depends_on_the_branch() -> None:
-    routes = router({"n": {">100": {"a": {"x": None}}, "7": "seven", "r/v.*/": "{a=none}", "b|c": None}})
+    routes = router(
+        {"n": {">100": {"a": {"x": None}}, "7": "seven", "r/v.*/": "{a=none}", "b|c": None}}
+    )
     assert routes.route({"n": 101, "a": "x"}).folder == "n=gt_100/a=x"
     assert routes.route({"n": 101}).folder == MISSING_METADATA
     assert routes.route({"n": 7}).folder == "n=7/seven"
@@ -392,11 +459,19 @@ def test_a_schema_that_asks_nothing_keeps_everything_in_the_root() -> None:
         (None, {}, "k=v/20260131_120000_s.json"),
         ("", {}, "k=v/20260131_120000_s.json"),
         ("error_type={error_type=unknown}", {}, "k=v/error_type=unknown/20260131_120000_s.json"),
-        ("error_type={error_type=unknown}", {"error_type": "io"}, "k=v/error_type=io/20260131_120000_s.json"),
+        (
+            "error_type={error_type=unknown}",
+            {"error_type": "io"},
+            "k=v/error_type=io/20260131_120000_s.json",
+        ),
         ("{error_type=unknown}", {"error_type": None}, "k=v/unknown/20260131_120000_s.json"),
         ("a/{b}/c-{d=x}", {"b": 7, "d": True}, "k=v/a/7/c-true/20260131_120000_s.json"),
         ("{timestamp}_{summary}.json", {}, "k=v/20260131_120000_s.json"),
-        ("{host}/{summary}-{timestamp}-{n=0}.json", {"host": "h1"}, "k=v/h1/s-20260131_120000-0.json"),
+        (
+            "{host}/{summary}-{timestamp}-{n=0}.json",
+            {"host": "h1"},
+            "k=v/h1/s-20260131_120000-0.json",
+        ),
         ("log.json", {}, "k=v/log.json"),
         ("{a=x/y}", {}, f"k=v/{safe_segment('x/y')}/20260131_120000_s.json"),
         ("{host}", {}, f"{MISSING_METADATA}/20260131_120000_s.json"),
@@ -410,12 +485,18 @@ def test_a_schema_that_asks_nothing_keeps_everything_in_the_root() -> None:
     ],
 )
 def test_templates(template: str | None, packet: dict[str, Any], path: str) -> None:
-    assert router({"k": {"v": template}}).transmit({"k": "v", "summary": "s", **packet}) == f"agent_brain/{path}"
+    assert (
+        router({"k": {"v": template}}).transmit({"k": "v", "summary": "s", **packet})
+        == f"agent_brain/{path}"
+    )
 
 
 def test_long_parts_of_a_template_still_make_a_short_name() -> None:
     routes = router({"k": {"v": "{a}-{b}/{a}-{b}.json"}})
-    paths = {routes.transmit({"k": "v", "a": a * 60, "b": b * 60}) for a, b in itertools.product("xyz", repeat=2)}
+    paths = {
+        routes.transmit({"k": "v", "a": a * 60, "b": b * 60})
+        for a, b in itertools.product("xyz", repeat=2)
+    }
     assert len(paths) == 9
     assert all(is_harmless(part) for path in paths for part in path.split("/")[1:])
     assert all(path.endswith(".json") for path in paths)
@@ -488,10 +569,14 @@ def test_templates_cannot_lead_anywhere_else(template: str) -> None:
 def test_schemas_may_be_as_large_as_allowed() -> None:
     packet = {f"k{level}": "v" for level in range(12)}
     assert router(deep(12)).route(packet).folder.count("/") == 11
-    assert router(deep(10) and {"a": {"v": "/".join("x" * 11)}}).route({"a": "v"}).folder == "a=v/" + "/".join("x" * 11)
+    assert router(deep(10) and {"a": {"v": "/".join("x" * 11)}}).route(
+        {"a": "v"}
+    ).folder == "a=v/" + "/".join("x" * 11)
     with pytest.raises(InvalidInputError):
         router({"a": {"v": "/".join("x" * 12)}})
-    assert router({"a": dict.fromkeys(map(str, range(10_000)))}).route({"a": 9_999}).folder == "a=9999"
+    assert (
+        router({"a": dict.fromkeys(map(str, range(10_000)))}).route({"a": 9_999}).folder == "a=9999"
+    )
 
 
 @pytest.mark.parametrize(
@@ -514,7 +599,9 @@ def test_expressions_that_a_value_could_keep_busy_are_refused(pattern: str) -> N
      (".*.*.*.*", "x")],
 )  # fmt: skip
 def test_ordinary_expressions_are_fine(pattern: str, value: str) -> None:
-    assert router({"k": {f"r/{pattern}/": None}}).route({"k": value}) == Route(f"k={safe_segment(value)}")
+    assert router({"k": {f"r/{pattern}/": None}}).route({"k": value}) == Route(
+        f"k={safe_segment(value)}"
+    )
 
 
 def test_no_value_keeps_an_expression_busy() -> None:
@@ -555,7 +642,13 @@ def test_globs_of_the_standard_schema(intent: dict[str, Any], complete: str) -> 
 
 SENSORS = {
     "site": {
-        "a|b": {"altitude": {">1000": "host={host=none}", "0-1000": "{host}-{rack}", "r/unknown.*/": None}},
+        "a|b": {
+            "altitude": {
+                ">1000": "host={host=none}",
+                "0-1000": "{host}-{rack}",
+                "r/unknown.*/": None,
+            }
+        },
         "Übung": {"kind": {"x": {"altitude": {">1000": None}}}},
     }
 }
@@ -580,17 +673,47 @@ def test_globs_of_another_schema(intent: dict[str, Any], complete: str) -> None:
 
 
 def test_globs_keep_what_all_paths_end_in() -> None:
-    routes = router({"a": {"x": {"b": {"1": None, "2": None}}, "y": {"c": {"z": {"b": {"1": None}}}}}})
+    routes = router(
+        {"a": {"x": {"b": {"1": None, "2": None}}, "y": {"c": {"z": {"b": {"1": None}}}}}}
+    )
     assert routes.receive(b=1) == "agent_brain/**/b=1/*.json"
     assert routes.receive() == "agent_brain/**/*.json"
-    alike = router({"a": {"x": {"b": {"1": {"d": {"z": None}}}}, "y": {"c": {"1": {"d": {"z": None}}}}}})
+    alike = router(
+        {"a": {"x": {"b": {"1": {"d": {"z": None}}}}, "y": {"c": {"1": {"d": {"z": None}}}}}}
+    )
     assert alike.receive(d="z") == "agent_brain/a=*/*/d=z/*.json"
 
 
 KEYS = [["k0", "größe"], ["k1", "K"], ["k2", "a.b"], ["k3", "x y"]]  # of each level
 ALL_KEYS = [key for level in KEYS for key in level]
-VALUES: list[Any] = ["a", "b", "ab", "v1", "Foo", "foo", "..", "gt_5", "1-9", "", True, False, 0, 1, 5.5, 7, -3, "7", "\ud800"]
-values = st.sampled_from(VALUES) | hostile | st.integers(-20, 20) | st.floats(allow_nan=True) | st.just(None)
+VALUES: list[Any] = [
+    "a",
+    "b",
+    "ab",
+    "v1",
+    "Foo",
+    "foo",
+    "..",
+    "gt_5",
+    "1-9",
+    "",
+    True,
+    False,
+    0,
+    1,
+    5.5,
+    7,
+    -3,
+    "7",
+    "\ud800",
+]
+values = (
+    st.sampled_from(VALUES)
+    | hostile
+    | st.integers(-20, 20)
+    | st.floats(allow_nan=True)
+    | st.just(None)
+)
 EXACT = [
     "a",
     "b",
@@ -619,18 +742,35 @@ TAKEN: dict[str, list[Any]] = {
 exact_branches = st.sampled_from(EXACT)
 branches = exact_branches | st.sampled_from(sorted(TAKEN))
 templates = st.sampled_from(
-    [None, "", "{k3}", "{k3=none}", "k3={k3=a}", "x/{k2=y}", "{k1=a}-{k3=b}", "k2={k2}/{timestamp}_{summary}.json", "{größe=0}"]
+    [
+        None,
+        "",
+        "{k3}",
+        "{k3=none}",
+        "k3={k3=a}",
+        "x/{k2=y}",
+        "{k1=a}-{k3=b}",
+        "k2={k2}/{timestamp}_{summary}.json",
+        "{größe=0}",
+    ]
 )
 
 
 @st.composite
 def schemas(
-    draw: st.DrawFn, branch: st.SearchStrategy[str] = branches, leaf: st.SearchStrategy[Any] = templates, level: int = 0
+    draw: st.DrawFn,
+    branch: st.SearchStrategy[str] = branches,
+    leaf: st.SearchStrategy[Any] = templates,
+    level: int = 0,
 ) -> Any:
     if level == 4 or (level and draw(st.integers(0, 2)) == 0):
         return draw(leaf)
     chosen = draw(st.lists(branch, min_size=1, max_size=4, unique=True))
-    return {draw(st.sampled_from(KEYS[level])): {each: draw(schemas(branch, leaf, level + 1)) for each in chosen}}
+    return {
+        draw(st.sampled_from(KEYS[level])): {
+            each: draw(schemas(branch, leaf, level + 1)) for each in chosen
+        }
+    }
 
 
 @st.composite
@@ -654,11 +794,22 @@ def routed(draw: st.DrawFn, some: st.SearchStrategy[Any]) -> tuple[Any, list[dic
 
 def part_of(data: st.DataObject, packet: dict[str, Any]) -> dict[str, Any]:
     """An intent: some of what a packet has."""
-    return {key: packet[key] for key in data.draw(st.lists(st.sampled_from(sorted(packet)), unique=True))} if packet else {}
+    return (
+        {
+            key: packet[key]
+            for key in data.draw(st.lists(st.sampled_from(sorted(packet)), unique=True))
+        }
+        if packet
+        else {}
+    )
 
 
 def agrees(packet: Mapping[str, Any], key: str, value: object) -> bool:
-    return packet.get(key) is not None and spelled(packet[key]) is not None and spelled(packet[key]) == spelled(value)
+    return (
+        packet.get(key) is not None
+        and spelled(packet[key]) is not None
+        and spelled(packet[key]) == spelled(value)
+    )
 
 
 @settings(max_examples=examples(600), deadline=None)
@@ -705,7 +856,9 @@ def test_so_they_do_on_a_real_disk(
     intent = part_of(data, data.draw(st.sampled_from(given[1] + others)))
     found = set(glob.glob(routes.receive(**intent), recursive=True))  # noqa: PTH207  # the one that we promise to be like
     for packet, path in placed:
-        if "/_intake/" not in str(path) and all(agrees(packet, *item) for item in intent.items() if item[1] is not None):
+        if "/_intake/" not in str(path) and all(
+            agrees(packet, *item) for item in intent.items() if item[1] is not None
+        ):
             assert str(path) in found
 
 
@@ -717,20 +870,50 @@ def test_so_they_do_on_a_real_disk(
     [
         ("outcome=failure/tool=web_search/reason=blocked", {}, False, set()),
         ("outcome=failure/tool=web_search/reason=blocked", {"outcome": "failure"}, False, set()),
-        ("outcome=failure/tool=web_search/reason=blocked", {"reason": "blocked", "tool": "web_search"}, False, set()),
+        (
+            "outcome=failure/tool=web_search/reason=blocked",
+            {"reason": "blocked", "tool": "web_search"},
+            False,
+            set(),
+        ),
         ("outcome=failure/tool=web_search/reason=blocked", {"outcome": "success"}, True, set()),
-        ("outcome=failure/tool=web_search/reason=blocked", {"reason": "no_results", "ticket": 7}, True, set()),
+        (
+            "outcome=failure/tool=web_search/reason=blocked",
+            {"reason": "no_results", "ticket": 7},
+            True,
+            set(),
+        ),
         ("outcome=failure/tool=web_search/reason=blocked", {"reason": "nonsense"}, True, set()),
         ("outcome=failure/tool=web_search/reason=blocked", {"reason": []}, True, set()),
-        ("outcome=failure/tool=web_search/reason=blocked", {"error_type": "io", "outcome": "failure"}, False, {"error_type"}),
+        (
+            "outcome=failure/tool=web_search/reason=blocked",
+            {"error_type": "io", "outcome": "failure"},
+            False,
+            {"error_type"},
+        ),
         ("outcome=failure/tool=web_search/reason=blocked", {"tool": None, "x": 1}, False, {"x"}),
         ("outcome=learning/insight_type=fact", {"tool": "web_search"}, False, {"tool"}),
         ("outcome=failure", {"outcome": "failure", "tool": "web_search"}, False, {"tool"}),
         ("outcome=failure/by_hand", {"outcome": "failure", "tool": "web_search"}, False, {"tool"}),
-        ("outcome=failure/tool=by_hand", {"outcome": "failure", "tool": "by_hand"}, False, {"tool"}),
-        ("outcome=failure/tool=by_hand", {"outcome": "failure", "tool": "web_search"}, False, {"tool"}),
+        (
+            "outcome=failure/tool=by_hand",
+            {"outcome": "failure", "tool": "by_hand"},
+            False,
+            {"tool"},
+        ),
+        (
+            "outcome=failure/tool=by_hand",
+            {"outcome": "failure", "tool": "web_search"},
+            False,
+            {"tool"},
+        ),
         ("outcome=failure/tool=by_hand", {"outcome": "success"}, True, set()),
-        ("outcome=failure/tool=file_operation/deeper/still", {"tool": "file_operation", "reason": "x"}, False, {"reason"}),
+        (
+            "outcome=failure/tool=file_operation/deeper/still",
+            {"tool": "file_operation", "reason": "x"},
+            False,
+            {"reason"},
+        ),
         ("_intake/no_match", {"outcome": "failure"}, False, {"outcome"}),
         ("", {"outcome": "failure"}, False, {"outcome"}),
         ("by/hand", {"outcome": "failure"}, False, {"outcome"}),
@@ -754,7 +937,8 @@ ODD = safe_segment("unknown 7")
         ("site=a/altitude=gt_1000/host=h1", {"site": "a", "host": "h1"}, False, set()),
         ("site=a/altitude=gt_1000/host=h1", {"host": "h2"}, True, set()),
         ("site=a/altitude=gt_1000/host=h1", {"host": []}, True, set()),
-        ("site=a/altitude=gt_1000/host=none", {"host": "none"}, False, {"host"}),  # or it has no host
+        # or it has no host
+        ("site=a/altitude=gt_1000/host=none", {"host": "none"}, False, {"host"}),
         ("site=a/altitude=0-1000/h-r", {"host": "h", "rack": "r"}, False, {"host", "rack"}),
         ("site=a/altitude=0-1000/h-r", {"host": "h"}, False, {"host"}),
         ("site=a/altitude=0-1000/h-r", {"host": "h", "rack": "q"}, True, set()),
@@ -764,12 +948,18 @@ ODD = safe_segment("unknown 7")
         ("site=a/altitude=gt_1000/by_hand", {"host": "h1"}, False, {"host"}),
         ("site=a/altitude=gt_1000/By Hand", {"host": "h1"}, False, {"host"}),
         ("site=a/altitude=0-1000/_by_hand", {"host": "h", "rack": "r"}, False, {"host", "rack"}),
-        (f"site=a/altitude={ODD}", {"altitude": "unknown 7"}, False, {"altitude"}),  # a hash: somebody may have made two alike
+        # a hash: somebody may have made two alike
+        (f"site=a/altitude={ODD}", {"altitude": "unknown 7"}, False, {"altitude"}),
         (f"site=a/altitude={ODD}", {"altitude": "unknown 8"}, True, set()),
         ("site=a/altitude=unknown7", {"altitude": "unknown7", "site": "a"}, False, set()),
         (f"site={safe_segment('Übung')}/kind=x", {"site": "a"}, True, set()),
         (f"site={safe_segment('Übung')}/kind=x", {"site": "Übung", "kind": "x"}, False, {"site"}),
-        (f"site={safe_segment('other')}x/kind=x", {"site": "Übung", "kind": "x"}, False, {"site", "kind"}),
+        (
+            f"site={safe_segment('other')}x/kind=x",
+            {"site": "Übung", "kind": "x"},
+            False,
+            {"site", "kind"},
+        ),
         (
             "site=a/altitude=2000/host=h1",
             {"altitude": 2000, "host": "h2"},
@@ -778,29 +968,45 @@ ODD = safe_segment("unknown 7")
         ),  # nothing is routed there
     ],
 )
-def test_folders_of_another_schema_decide(folder: str, intent: dict[str, Any], contradicted: bool, undecided: set[str]) -> None:
-    assert router(SENSORS).decide(folder, intent) == FolderVerdict(contradicted, frozenset(undecided))
+def test_folders_of_another_schema_decide(
+    folder: str, intent: dict[str, Any], contradicted: bool, undecided: set[str]
+) -> None:
+    assert router(SENSORS).decide(folder, intent) == FolderVerdict(
+        contradicted, frozenset(undecided)
+    )
 
 
 def test_a_folder_that_a_range_and_a_text_share_decides_nothing() -> None:
     routes = router({"n": {">5": {"a": {"x": None}}, "r/gt_.*/": {"a": {"y": None}, }}})  # fmt: skip
     assert routes.route({"n": 7, "a": "x"}).folder == "n=gt_5/a=x"
     assert routes.route({"n": "gt_5", "a": "y"}).folder == "n=gt_5/a=y"
-    assert routes.decide("n=gt_5/a=y", {"n": "gt_5", "a": "y"}) == FolderVerdict(False, frozenset({"n"}))
+    assert routes.decide("n=gt_5/a=y", {"n": "gt_5", "a": "y"}) == FolderVerdict(
+        False, frozenset({"n"})
+    )
     assert routes.decide("n=gt_5/a=x", {"n": 7, "a": "x"}) == FolderVerdict(False, frozenset({"n"}))
     assert routes.decide("n=gt_5/a=x", {"n": "gt_5"}) == FolderVerdict(False, frozenset({"n"}))
     assert routes.decide("n=gt_5/a=x", {"n": 3, "a": "x"}) == FolderVerdict(True, frozenset())
     routes = router({"n": {">5": {"a": {"x": None}}, "r/gt_.*/": "a={b}"}})
-    assert routes.route({"n": "gt_5", "b": "x"}).folder == routes.route({"n": 7, "a": "x"}).folder == "n=gt_5/a=x"
+    assert (
+        routes.route({"n": "gt_5", "b": "x"}).folder
+        == routes.route({"n": 7, "a": "x"}).folder
+        == "n=gt_5/a=x"
+    )
     assert routes.decide("n=gt_5/a=x", {"a": "x"}) == FolderVerdict(False, frozenset({"a"}))
     assert routes.decide("n=gt_5/a=x", {"b": "y", "a": "y"}) == FolderVerdict(True, frozenset())
 
 
 @settings(max_examples=examples(600), deadline=None)
 @given(routed(schemas()), st.data())
-def test_folders_never_decide_wrongly(given: tuple[Any, list[dict[str, Any]]], data: st.DataObject) -> None:
+def test_folders_never_decide_wrongly(
+    given: tuple[Any, list[dict[str, Any]]], data: st.DataObject
+) -> None:
     routes = router(given[0])
-    intent = {key: value for key, value in part_of(data, data.draw(st.sampled_from(given[1]))).items() if value is not None}
+    intent = {
+        key: value
+        for key, value in part_of(data, data.draw(st.sampled_from(given[1]))).items()
+        if value is not None
+    }
     for packet in given[1]:
         route = routes.route(packet)
         contradicted, undecided = routes.decide(route.folder, intent)
@@ -810,7 +1016,9 @@ def test_folders_never_decide_wrongly(given: tuple[Any, list[dict[str, Any]]], d
         elif all(agrees(packet, *item) for item in intent.items()):
             assert not contradicted
         if not contradicted:
-            assert all(agrees(packet, key, value) for key, value in intent.items() if key not in undecided)
+            assert all(
+                agrees(packet, key, value) for key, value in intent.items() if key not in undecided
+            )
 
 
 # ---- deriving a schema
@@ -831,7 +1039,12 @@ def test_a_schema_is_read_off_a_tree() -> None:
         "outcome": {
             "failure": None,
             "learning": {"insight_type": {"fact": None}},
-            "success": {"tool": {"conversation": None, "web_search": {"domain": {"general": None, "research": None}}}},
+            "success": {
+                "tool": {
+                    "conversation": None,
+                    "web_search": {"domain": {"general": None, "research": None}},
+                }
+            },
         }
     }
     assert Coherence.derive(paths) == derived
@@ -841,10 +1054,22 @@ def test_a_schema_is_read_off_a_tree() -> None:
 
 
 def test_where_different_keys_follow_the_more_frequent_is_asked_first() -> None:
-    derived = Coherence.derive(["a=1/b=2/x.json", "a=1/b=3/x.json", "a=1/c=4/x.json", "a=1/x.json", "c=9/a=1/x.json"])
-    assert derived == {"a": {"1": {"b": {"2": None, "3": None, "": {"c": {"4": None, "": None}}}}, "": {"c": {"9": None}}}}
+    derived = Coherence.derive(
+        ["a=1/b=2/x.json", "a=1/b=3/x.json", "a=1/c=4/x.json", "a=1/x.json", "c=9/a=1/x.json"]
+    )
+    assert derived == {
+        "a": {
+            "1": {"b": {"2": None, "3": None, "": {"c": {"4": None, "": None}}}},
+            "": {"c": {"9": None}},
+        }
+    }
     routes = router(derived)
-    for packet, folder in [({"a": 1, "b": 2}, "a=1/b=2"), ({"a": 1, "c": 4}, "a=1/c=4"), ({"a": 1}, "a=1"), ({"c": 9}, "c=9")]:
+    for packet, folder in [
+        ({"a": 1, "b": 2}, "a=1/b=2"),
+        ({"a": 1, "c": 4}, "a=1/c=4"),
+        ({"a": 1}, "a=1"),
+        ({"c": 9}, "c=9"),
+    ]:
         assert routes.route(packet).folder == folder
 
 
@@ -856,12 +1081,23 @@ def test_a_key_that_was_read_off_a_folder_is_found_in_packets() -> None:
 
 def test_ranges_and_texts_that_look_like_them_are_derived_as_both() -> None:
     derived = Coherence.derive(
-        ["n=gt_100/x.json", "n=le_-1.5/x.json", "n=10-100/x.json", "n=2024-01/x.json", "n=a|b/x.json", "n=>5/x.json"]
+        [
+            "n=gt_100/x.json",
+            "n=le_-1.5/x.json",
+            "n=10-100/x.json",
+            "n=2024-01/x.json",
+            "n=a|b/x.json",
+            "n=>5/x.json",
+        ]
     )
     routes = router(derived)
     for value in (150, "gt_100", -2, "le_-1.5", 50, "10-100", "2024-01"):
         assert routes.route({"n": value}).problem is None
-    assert [routes.route({"n": value}).folder for value in (150, -2, 50)] == ["n=gt_100", "n=le_-1.5", "n=10-100"]
+    assert [routes.route({"n": value}).folder for value in (150, -2, 50)] == [
+        "n=gt_100",
+        "n=le_-1.5",
+        "n=10-100",
+    ]
     assert [routes.route({"n": value}).folder for value in ("a|b", ">5")] == [
         f"n={safe_segment('a|b')}",
         f"n={safe_segment('>5')}",
@@ -889,10 +1125,14 @@ def test_trees_made_by_hand_give_a_schema_that_is_taken() -> None:
 @settings(max_examples=examples(400), deadline=None)
 @given(routed(schemas(exact_branches, st.none())))
 @example(({"größe": {"Foo": {"K": {"..": None}}}}, [{"größe": "Foo", "K": ".."}]))
-def test_a_derived_schema_files_the_same_packets_in_the_same_folders(given: tuple[Any, list[dict[str, Any]]]) -> None:
+def test_a_derived_schema_files_the_same_packets_in_the_same_folders(
+    given: tuple[Any, list[dict[str, Any]]],
+) -> None:
     routes = router(given[0])
     filed = [packet for packet in given[1] if routes.route(packet).problem is None]
-    derived = router(json.loads(json.dumps(Coherence.derive([routes.transmit(packet) for packet in filed]))))
+    derived = router(
+        json.loads(json.dumps(Coherence.derive([routes.transmit(packet) for packet in filed])))
+    )
     for packet in filed:
         assert derived.route(packet) == routes.route(packet)
 
@@ -923,18 +1163,59 @@ def attack(random: random.Random) -> Any:
     if kind < 0.5:
         return "".join(random.choices(PIECES, k=random.randint(1, 4)))
     if kind < 0.8:
-        ranges = [(0, 0x7F), (0, 0x2FF), (0x300, 0x36F), (0x2000, 0x206F), (0xD800, 0xDFFF), (0xFF00, 0xFFEF), (0, 0x10FFFF)]
-        return "".join(chr(random.randint(*random.choice(ranges))) for _ in range(random.randint(0, 90)))
+        ranges = [
+            (0, 0x7F),
+            (0, 0x2FF),
+            (0x300, 0x36F),
+            (0x2000, 0x206F),
+            (0xD800, 0xDFFF),
+            (0xFF00, 0xFFEF),
+            (0, 0x10FFFF),
+        ]
+        return "".join(
+            chr(random.randint(*random.choice(ranges))) for _ in range(random.randint(0, 90))
+        )
     if kind < 0.9:
         word = random.choice(["runtime", "failure", "web_search", "con", "nul.json"])
-        return "".join(random.choice([char.upper(), char, char + "\u0300", chr(ord(char) + 0xFEE0)]) for char in word)
-    return random.choice([None, True, 0, -1, 10**400, 2**70, 1e308, float("nan"), [], {}, b"..", ("..",), {"..": 1}, ["/etc"]])
+        return "".join(
+            random.choice([char.upper(), char, char + "\u0300", chr(ord(char) + 0xFEE0)])
+            for char in word
+        )
+    return random.choice(
+        [
+            None,
+            True,
+            0,
+            -1,
+            10**400,
+            2**70,
+            1e308,
+            float("nan"),
+            [],
+            {},
+            b"..",
+            ("..",),
+            {"..": 1},
+            ["/etc"],
+        ]
+    )
 
 
 ATTACKED: list[Any] = [
     None,
-    {"outcome": {"r/(?s).*/": {"tool": {"r/[\\s\\S]*/": "{error_type=unknown}/x={reason=../..}/{domain}"}}}},
-    {"outcome": {">0": "{tool}", "r/(?s:.)*/": "a/{tool=..}-{reason=.}/{timestamp}_{summary}.json"}},
+    {
+        "outcome": {
+            "r/(?s).*/": {
+                "tool": {"r/[\\s\\S]*/": "{error_type=unknown}/x={reason=../..}/{domain}"}
+            }
+        }
+    },
+    {
+        "outcome": {
+            ">0": "{tool}",
+            "r/(?s:.)*/": "a/{tool=..}-{reason=.}/{timestamp}_{summary}.json",
+        }
+    },
     {"outcome": {"": "{tool=x}{reason=y}{domain=z}.json", "r/[^a]*/": "{outcome}"}},
 ]
 
@@ -948,13 +1229,19 @@ def attacked_schema(chance: random.Random, packet: Mapping[str, Any]) -> Any:
         {key: {branch: None}},
         {"outcome": {branch: template, "": None}},
         {"tool": {"": {key: {branch: "{tool=x}"}}, "r/.*/": template}},
-        {"outcome": {outcome if isinstance(outcome, str) else "x": f"{{tool={value}}}/{{{key}={branch}}}"}},
+        {
+            "outcome": {
+                outcome if isinstance(outcome, str) else "x": f"{{tool={value}}}/{{{key}={branch}}}"
+            }
+        },
     ]
     return chance.choice(shapes)
 
 
 def attacked(times: int, seed: int) -> int:
-    """Attacks every part of packets, intents, schemas and derived paths. Returns how many paths were looked at."""
+    """Attacks every part of packets, intents, schemas and derived paths. Returns how many paths
+    were looked at.
+    """
     chance = random.Random(seed)
     routers = [router(schema, "/srv/brain") for schema in ATTACKED]
     looked_at = 0
@@ -978,7 +1265,11 @@ def attacked(times: int, seed: int) -> int:
             assert Glob(receive.removeprefix("/")).matches(path.removeprefix("/"))
         routes.decide(route.folder, intent)
         routes.decide(str(attack(chance)), intent)
-        router(Coherence.derive([path, str(attack(chance)), f"{attack(chance)}={attack(chance)}/{attack(chance)}"]))
+        router(
+            Coherence.derive(
+                [path, str(attack(chance)), f"{attack(chance)}={attack(chance)}/{attack(chance)}"]
+            )
+        )
         looked_at += 1
     return looked_at
 

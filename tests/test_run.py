@@ -1,5 +1,6 @@
-"""`hardwon run` around real processes: nothing between the command and whoever started it is changed, and what happened is
-recorded."""
+"""`hardwon run` around real processes: nothing between the command and whoever started it is
+changed, and what happened is recorded.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +39,12 @@ PYTHON = sys.executable
 HARDWON = [PYTHON, "-m", "hardwon.surfaces.cli.main"]
 PATIENCE_S = 60
 
-# Commands run here inside a process that may have other threads (pytest's workers): the kernel may have one of those notice
-# that a child ended after we stopped listening, and Python then says so. The program itself has none.
+# Commands run here inside a process that may have other threads (pytest's workers): the kernel may
+# have one of those notice that a child ended after we stopped listening, and Python then says so.
+# The program itself has none.
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:(?s)Exception ignored in.*ignored due to race condition:pytest.PytestUnraisableExceptionWarning"
+    "ignore:(?s)Exception ignored in.*ignored due to race "
+    "condition:pytest.PytestUnraisableExceptionWarning"
 )
 
 
@@ -53,7 +56,9 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.delenv(name, raising=False)
 
 
-def run(*command: str, options: Sequence[str] = (), **how: Any) -> subprocess.CompletedProcess[bytes]:
+def run(
+    *command: str, options: Sequence[str] = (), **how: Any
+) -> subprocess.CompletedProcess[bytes]:
     how = {"capture_output": True, "timeout": PATIENCE_S, "stdin": subprocess.DEVNULL, **how}
     if "input" in how:
         del how["stdin"]
@@ -81,11 +86,16 @@ def attempt() -> Trajectory:
     return found
 
 
-# --- recording and advice ---------------------------------------------------------------------------------------------
+# --- recording and advice ---
 
 
 def test_a_success_is_recorded() -> None:
-    done = run("sh", "-c", "echo out; echo err >&2", options=["--task", "say it", "--author", "ada", "--tag", "mine"])
+    done = run(
+        "sh",
+        "-c",
+        "echo out; echo err >&2",
+        options=["--task", "say it", "--author", "ada", "--tag", "mine"],
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"out\n", b"err\n")
     kept = attempt()
     assert (kept.task, kept.final_reward, len(kept.steps)) == ("say it", 1.0, 1)
@@ -95,7 +105,11 @@ def test_a_success_is_recorded() -> None:
     assert sorted(printed) == ["err", "out"]
     assert kept.steps[0].reward == 1.0
     source = kept.metadata.source
-    assert (source.type, source.author, kept.metadata.tags) == ("agent_execution", "ada", ["run", "mine"])
+    assert (source.type, source.author, kept.metadata.tags) == (
+        "agent_execution",
+        "ada",
+        ["run", "mine"],
+    )
     assert source.id
     assert kept.metadata.validation.failure_hash is None
 
@@ -122,10 +136,14 @@ def test_the_third_identical_failure_is_blocked_and_a_success_resets_it() -> Non
     said = [run("sh", "fix.sh") for _ in range(2)]
     assert [done.returncode for done in said] == [1, 1]
     assert said[0].stderr == b"ValueError: no such colour\n"
-    assert said[1].stderr.startswith(b"hardwon: This failed here before: valueerror: no such colour.")
+    assert said[1].stderr.startswith(
+        b"hardwon: This failed here before: valueerror: no such colour."
+    )
     third = run("sh", "fix.sh", options=["--stop-if-blocked"])
     assert (third.returncode, third.stdout) == (1, b"")
-    assert re.fullmatch(rb"hardwon: Stop\. This was tried 2 times and failed the same way: [^\n]*\n", third.stderr)
+    assert re.fullmatch(
+        rb"hardwon: Stop\. This was tried 2 times and failed the same way: [^\n]*\n", third.stderr
+    )
     assert len(records()) == 2  # it was not run
     fourth = run("sh", "fix.sh", options=["--quiet"])
     assert (fourth.returncode, fourth.stderr) == (1, b"ValueError: no such colour\n")
@@ -136,7 +154,10 @@ def test_the_third_identical_failure_is_blocked_and_a_success_resets_it() -> Non
 
 
 def test_the_exit_code_decides_whatever_the_output_says() -> None:
-    assert run("sh", "-c", "echo 'Traceback (most recent call last):'; echo 'KeyError: 1'").returncode == 0
+    assert (
+        run("sh", "-c", "echo 'Traceback (most recent call last):'; echo 'KeyError: 1'").returncode
+        == 0
+    )
     assert worked(attempt().steps[0])
     assert run("false").returncode == 1
     assert not worked(attempt().steps[0])
@@ -148,10 +169,18 @@ def test_the_exit_code_decides_whatever_the_output_says() -> None:
 def test_what_was_told_of_a_run() -> None:
     assert reported_failure(run_observation(0, "", 1.0, "KeyError: 1")) == ""
     assert reported_failure(run_observation(1, "", 1.0, "KeyError: 1")) == "KeyError: 1"
-    assert reported_failure(run_observation(1, "", 1.0, "nothing like an error")) == "nothing like an error"
+    assert (
+        reported_failure(run_observation(1, "", 1.0, "nothing like an error"))
+        == "nothing like an error"
+    )
     assert reported_failure(run_observation(3, "", 1.0, "")) == "exit code 3 after 1.0 s"
-    assert reported_failure(run_observation(137, "SIGKILL", 2.5, "compiling a\n")) == "killed by SIGKILL after 2.5 s"
-    assert reported_failure(run_observation(134, "SIGABRT", 2.5, "KeyError: 'id'")) == "KeyError: 'id'"
+    assert (
+        reported_failure(run_observation(137, "SIGKILL", 2.5, "compiling a\n"))
+        == "killed by SIGKILL after 2.5 s"
+    )
+    assert (
+        reported_failure(run_observation(134, "SIGABRT", 2.5, "KeyError: 'id'")) == "KeyError: 'id'"
+    )
     assert reported_failure("KeyError: 'id'") == "KeyError: 'id'"
     assert reported_failure("all is well") == ""
     assert failure_hash(reported_failure(run_observation(3, "", 1.0, ""))) == failure_hash(
@@ -173,9 +202,15 @@ def test_where_it_runs_is_part_of_the_command_inside_a_checkout(tmp_path: Path) 
     Path("repo/.git").mkdir(parents=True)
     Path("repo/web/app").mkdir(parents=True)
     assert attempts.command_line(["npm", "test"], tmp_path / "repo") == "npm test"
-    assert attempts.command_line(["npm", "test"], tmp_path / "repo" / "web" / "app") == "cd web/app && npm test"
+    assert (
+        attempts.command_line(["npm", "test"], tmp_path / "repo" / "web" / "app")
+        == "cd web/app && npm test"
+    )
     assert attempts.command_line(["npm", "run", "a b"], tmp_path) == "npm run 'a b'"
-    assert attempts.command_line(["a\udcff", "x" * 9000], None) == ("'a\ufffd' " + "x" * 9000)[: limits.RUN_COMMAND_CHARS_MAX]
+    assert (
+        attempts.command_line(["a\udcff", "x" * 9000], None)
+        == ("'a\ufffd' " + "x" * 9000)[: limits.RUN_COMMAND_CHARS_MAX]
+    )
 
 
 @pytest.mark.parametrize(
@@ -204,13 +239,14 @@ def test_commands_that_run_tests_are_known(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["make", "npm install", "go build ./test", "echo test", "cat pytest", "python test.py", "env"]
+    "command",
+    ["make", "npm install", "go build ./test", "echo test", "cat pytest", "python test.py", "env"],
 )
 def test_other_commands_do_not_run_tests(command: str) -> None:
     assert not attempts.runs_tests(command.split())
 
 
-# --- untouched --------------------------------------------------------------------------------------------------------
+# --- untouched ---
 
 
 def test_every_exit_code_passes(capfd: pytest.CaptureFixture[str]) -> None:
@@ -235,7 +271,9 @@ def test_binary_output_passes_byte_for_byte() -> None:
 
 def test_the_order_of_both_outputs_is_kept_where_they_go_to_one_place() -> None:
     script = "for i in 1 2 3 4 5 6 7 8 9; do echo out $i; echo err $i >&2; done"
-    done = run("sh", "-c", script, capture_output=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = run(
+        "sh", "-c", script, capture_output=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     assert done.stdout.decode() == "".join(f"out {i}\nerr {i}\n" for i in range(1, 10))
 
 
@@ -285,8 +323,14 @@ def test_what_cannot_be_run_is_told_as_a_shell_tells_it(command: str, code: int,
 
 def test_a_command_that_is_not_there_is_recorded_as_a_failure() -> None:
     done = run("no-such-command-here")
-    assert (done.returncode, done.stdout, done.stderr) == (127, b"", b"hardwon: no-such-command-here: command not found\n")
-    assert attempt().steps[0].observation.split("\n")[1:] == ["no-such-command-here: command not found"]
+    assert (done.returncode, done.stdout, done.stderr) == (
+        127,
+        b"",
+        b"hardwon: no-such-command-here: command not found\n",
+    )
+    assert attempt().steps[0].observation.split("\n")[1:] == [
+        "no-such-command-here: command not found"
+    ]
 
 
 def test_what_could_not_be_recorded_is_refused_before_it_is_run() -> None:
@@ -302,7 +346,9 @@ def test_what_could_not_be_recorded_is_refused_before_it_is_run() -> None:
 
 def test_no_command_is_wrong_usage() -> None:
     for nothing in ([], ["--"], ["--", ""]):
-        done = subprocess.run([*HARDWON, "run", *nothing], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [*HARDWON, "run", *nothing], capture_output=True, text=True, check=False
+        )
         assert done.returncode == 2
         assert "Usage: hardwon run" in done.stderr
     assert not Path("brain").exists()
@@ -327,7 +373,9 @@ def test_much_output_passes_in_little_memory() -> None:
         "assert ran.exit_code == 0 and ran.output.total == " + str(size) + "\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, file=sys.stderr)\n"
     )
-    process = subprocess.Popen([PYTHON, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [PYTHON, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     assert process.stdout
     assert process.stderr
     digest, count = hashlib.sha256(), 0
@@ -377,7 +425,10 @@ KEY_LINES = "\n".join(["Q7w8E9r0T1" * 6] * 100)
         "z" * 100_000 + f" {TOKEN} " + "y" * (limits.RUN_TAIL_BYTES - 30),
         "x" * (limits.RUN_HEAD_BYTES - 15) + f" {TOKEN} " + "y" * 200_000,
         "\x1b[31m" * 5_000 + "x" * (limits.RUN_HEAD_BYTES - 25_015) + f" {TOKEN} " + "y" * 200_000,
-        "z" * 100_000 + " password: Q7w8E9r0T1zz " + "\x1b[1m" * ((limits.RUN_TAIL_BYTES - 20) // 4) + "y" * 4,
+        "z" * 100_000
+        + " password: Q7w8E9r0T1zz "
+        + "\x1b[1m" * ((limits.RUN_TAIL_BYTES - 20) // 4)
+        + "y" * 4,
         "z\n" * 100_000
         + f"-----BEGIN RSA PRIVATE KEY-----\n{KEY_LINES}\n-----END RSA PRIVATE KEY-----\n"
         + "\x1b[1m" * ((limits.RUN_TAIL_BYTES - 2_000) // 4),
@@ -403,11 +454,14 @@ def test_output_is_recorded_as_it_was_read_in_the_end() -> None:
     assert len(attempts.plain(b"\x1b]" * 100_000)) == 0
     assert time.process_time() - began < 5
     assert attempts.plain("grüße\n".encode()) == "grüße\n"
-    assert attempts.plain(b"abc\xff def, a long line with one odd byte") == "abc\ufffd def, a long line with one odd byte"
+    assert (
+        attempts.plain(b"abc\xff def, a long line with one odd byte")
+        == "abc\ufffd def, a long line with one odd byte"
+    )
     assert attempts.plain(b"\x7fELF\x00\x01\x00\x00") == "(8 bytes that are no text)"
 
 
-# --- ends of all sorts ------------------------------------------------------------------------------------------------
+# --- ends of all sorts ---
 
 
 def test_a_child_that_was_killed_is_told_and_recorded() -> None:
@@ -434,7 +488,9 @@ def test_signals_to_us_reach_the_command(number: signal.Signals) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
-def test_signals_that_we_were_told_to_ignore_stop_neither_us_nor_the_command(number: signal.Signals) -> None:
+def test_signals_that_we_were_told_to_ignore_stop_neither_us_nor_the_command(
+    number: signal.Signals,
+) -> None:
     """By nohup, or by a script whose job we are in the background."""
     process = started(
         *("sh", "-c", "echo ready; read line; echo $line"),
@@ -449,7 +505,11 @@ def test_signals_that_we_were_told_to_ignore_stop_neither_us_nor_the_command(num
 
 
 def test_what_was_stopped_counts_neither_for_nor_against_it() -> None:
-    command = ["sh", "-c", "echo ready; test -e stop && exec sleep 60; echo 'ValueError: x'; exit 1"]
+    command = [
+        "sh",
+        "-c",
+        "echo ready; test -e stop && exec sleep 60; echo 'ValueError: x'; exit 1",
+    ]
     run(*command)
     run(*command)
     Path("stop").touch()
@@ -498,7 +558,12 @@ def test_a_reader_that_leaves_ends_it_as_the_command_itself() -> None:
 
 def test_without_any_standard_stream_it_is_recorded_all_the_same() -> None:
     line = shlex.join([*HARDWON, "run", "--", "sh", "-c", "echo out; echo err >&2; exit 4"])
-    assert subprocess.run(["sh", "-c", f"exec {line} <&- >&- 2>&-"], check=False, timeout=PATIENCE_S).returncode == 4
+    assert (
+        subprocess.run(
+            ["sh", "-c", f"exec {line} <&- >&- 2>&-"], check=False, timeout=PATIENCE_S
+        ).returncode
+        == 4
+    )
     assert attempt().steps[0].observation.endswith(("out\nerr", "err\nout"))
 
 
@@ -519,17 +584,22 @@ def test_output_after_one_was_closed_still_comes() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"one\n", b"two\n")
 
 
-# --- one inside another -----------------------------------------------------------------------------------------------
+# --- one inside another ---
 
 
 def test_runs_inside_a_run_are_of_one_session() -> None:
-    Path("inner.sh").write_text(f"{shlex.join([*HARDWON, 'run', '--', 'sh', '-c', 'echo deep; exit 7'])}\n")
+    Path("inner.sh").write_text(
+        f"{shlex.join([*HARDWON, 'run', '--', 'sh', '-c', 'echo deep; exit 7'])}\n"
+    )
     done = run("sh", "inner.sh")
     assert (done.returncode, done.stdout) == (7, b"deep\n")
     inner, outer = records()
     assert isinstance(inner, Trajectory)
     assert isinstance(outer, Trajectory)
-    assert [inner.steps[0].action, outer.steps[0].action] == ["sh -c 'echo deep; exit 7'", "sh inner.sh"]
+    assert [inner.steps[0].action, outer.steps[0].action] == [
+        "sh -c 'echo deep; exit 7'",
+        "sh inner.sh",
+    ]
     assert inner.metadata.source.id == outer.metadata.source.id
 
 
@@ -557,7 +627,7 @@ def test_an_environment_of_somebody_else_is_a_new_session(given: str) -> None:
     assert not inner.holds("ls -l")
 
 
-# --- without a memory -------------------------------------------------------------------------------------------------
+# --- without a memory ---
 
 
 def test_a_damaged_memory_changes_nothing() -> None:
@@ -581,10 +651,13 @@ def test_a_memory_that_is_locked_holds_nothing_up() -> None:
     lock.execute("BEGIN IMMEDIATE")
     began = time.monotonic()
     code = (
-        "from hardwon import limits; limits.RUN_RECORD_S = 0.5; import sys; from hardwon.surfaces.cli.main import main;"
+        "from hardwon import limits; limits.RUN_RECORD_S = 0.5; import sys; from "
+        "hardwon.surfaces.cli.main import main;"
         "sys.argv = ['hardwon', 'run', '--', 'sh', '-c', 'echo out; exit 6']; main()"
     )
-    done = subprocess.run([PYTHON, "-c", code], capture_output=True, check=False, timeout=PATIENCE_S)
+    done = subprocess.run(
+        [PYTHON, "-c", code], capture_output=True, check=False, timeout=PATIENCE_S
+    )
     lock.execute("ROLLBACK")
     lock.close()
     assert (done.returncode, done.stdout) == (6, b"out\n")
@@ -592,7 +665,7 @@ def test_a_memory_that_is_locked_holds_nothing_up() -> None:
     assert time.monotonic() - began < 30
 
 
-# --- on a terminal ----------------------------------------------------------------------------------------------------
+# --- on a terminal ---
 
 
 class Screen:
@@ -674,7 +747,8 @@ def test_an_interactive_program_has_a_terminal(screens: list[Screen]) -> None:
     screen.await_(b"terminals True True True True\r\n")
     screen.await_(b"size 90 40\r\n")
     screen.await_(b"Your name? ")
-    screen.resize(50, 119)  # a signal between the question and the reading of the answer is noticed with the next one only
+    # a signal between the question and the reading of the answer is noticed with the next one only
+    screen.resize(50, 119)
     time.sleep(1)
     screen.resize(50, 120)
     screen.await_(b"resized 120 50\r\n")
@@ -721,7 +795,15 @@ def test_the_terminal_is_put_back_when_we_are_told_to_end(screens: list[Screen])
 
 def test_errors_go_to_their_own_file_from_a_terminal_too(screens: list[Screen]) -> None:
     with Path("errors").open("wb") as errors:
-        screen = Screen(*HARDWON, "run", "--", "sh", "-c", "test -t 1 && test ! -t 2 && echo out; echo err >&2", stderr=errors)
+        screen = Screen(
+            *HARDWON,
+            "run",
+            "--",
+            "sh",
+            "-c",
+            "test -t 1 && test ! -t 2 && echo out; echo err >&2",
+            stderr=errors,
+        )
         screens.append(screen)
         assert screen.end() == 0
     assert screen.shown == b"out\r\n"
@@ -733,7 +815,13 @@ def test_with_another_input_its_output_is_still_a_terminal(screens: list[Screen]
         given.write(b"from a file\n")
         given.seek(0)
         screen = Screen(
-            *HARDWON, "run", "--", "sh", "-c", "test -t 1 && test -t 2 && cat; echo err >&2; stty size <&1", stdin=given
+            *HARDWON,
+            "run",
+            "--",
+            "sh",
+            "-c",
+            "test -t 1 && test -t 2 && cat; echo err >&2; stty size <&1",
+            stdin=given,
         )
         screens.append(screen)
         assert screen.end() == 0
@@ -769,8 +857,12 @@ def test_ctrl_z_stops_it_and_fg_continues_it(screens: list[Screen]) -> None:
     screen = Screen("bash", "--norc", "--noprofile", "-i")
     screens.append(screen)
     screen.await_(b"$ ")
-    loop = 'import time\\nprint("rea" + "dy", flush=True)\\nif input() == "go": print("on" + "ward")'
-    screen.keys(f"{shlex.join([*HARDWON, 'run', '-q', '--', PYTHON, '-c'])} $'{loop}'; echo code $?\r".encode())
+    loop = (
+        'import time\\nprint("rea" + "dy", flush=True)\\nif input() == "go": print("on" + "ward")'
+    )
+    screen.keys(
+        f"{shlex.join([*HARDWON, 'run', '-q', '--', PYTHON, '-c'])} $'{loop}'; echo code $?\r".encode()
+    )
     screen.await_(b"ready\r\n")
     screen.keys(b"\x1a")
     screen.await_(b"Stopped")
@@ -839,10 +931,14 @@ def open_files() -> list[int]:
 
 def test_many_short_commands_come_and_go(capfd: pytest.CaptureFixture[str]) -> None:
     before = open_files()
-    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGCHLD, signal.SIGTERM)]
+    handlers = [
+        signal.getsignal(number) for number in (signal.SIGINT, signal.SIGCHLD, signal.SIGTERM)
+    ]
     for number in range(100):
         assert running.run(["echo", str(number)]).output.head == f"{number}\n".encode()
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGCHLD, signal.SIGTERM)] == handlers
+    assert [
+        signal.getsignal(number) for number in (signal.SIGINT, signal.SIGCHLD, signal.SIGTERM)
+    ] == handlers
     assert not signal.pthread_sigmask(signal.SIG_BLOCK, [])
     assert open_files() == before
     assert capfd.readouterr().out == "".join(f"{number}\n" for number in range(100))

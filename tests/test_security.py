@@ -1,4 +1,6 @@
-"""What docs/security.md promises: each promise names tests that are there, and those that belong nowhere else are here."""
+"""What docs/security.md promises: each promise names tests that are there, and those that belong
+nowhere else are here.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,14 @@ def names_in(file: str) -> Iterator[str]:
         if isinstance(node, ast.FunctionDef):
             yield f"{file}::{node.name}"
         elif isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
-            yield from (f"{file}::{node.name}::{test.name}" for test in node.body if isinstance(test, ast.FunctionDef))
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):  # a machine of Hypothesis
+            yield from (
+                f"{file}::{node.name}::{test.name}"
+                for test in node.body
+                if isinstance(test, ast.FunctionDef)
+            )
+        elif isinstance(node, ast.Assign) and isinstance(
+            node.targets[0], ast.Name
+        ):  # a machine of Hypothesis
             yield f"{file}::{node.targets[0].id}::runTest"
 
 
@@ -48,11 +56,17 @@ def test_every_test_that_a_promise_names_is_there() -> None:
 
 
 def test_every_promise_names_a_test() -> None:
-    promises = [line for line in DOCUMENT.read_text().splitlines() if line.startswith("| ") and " | " in line]
+    promises = [
+        line
+        for line in DOCUMENT.read_text().splitlines()
+        if line.startswith("| ") and " | " in line
+    ]
     told = [line for line in promises if not line.startswith(("| promise", "|---", "| who"))]
     held = [line for line in told if line.count("|") == 3 and NAMED.search(line)]
     asset_rows = [line for line in told if line.count("|") == 4]
-    assert len(held) + len(asset_rows) == len(told), [line for line in told if line not in held and line not in asset_rows]
+    assert len(held) + len(asset_rows) == len(told), [
+        line for line in told if line not in held and line not in asset_rows
+    ]
     assert len(held) > 30
 
 
@@ -71,11 +85,18 @@ MAY = {
 @pytest.mark.parametrize("way", ["add", "add_many", "put_entries", "append_entries"])
 def test_a_record_claims_no_more_than_its_source_can_know(memory: Memory, way: str) -> None:
     accepted = set()
-    for source, status, by in product(MAY, ("hypothesis", "verified", "published", "archived"), (None, *MAY.values())):
+    for source, status, by in product(
+        MAY, ("hypothesis", "verified", "published", "archived"), (None, *MAY.values())
+    ):
         validation = {"status": status} | ({} if by is None else {"verified_by": by})
         metadata = {"source": {"type": source}, "validation": validation, "tags": ["name"]}
         record = Experience.model_validate(
-            {"content": "It works", "outcome": "learning", "insight_type": "fact", "metadata": metadata}
+            {
+                "content": "It works",
+                "outcome": "learning",
+                "insight_type": "fact",
+                "metadata": metadata,
+            }
         )
         ways: dict[str, Callable[[], object]] = {
             "add": partial(memory.add, record),
@@ -107,7 +128,10 @@ def test_what_comes_from_a_file_claims_nothing(memory: Memory, tmp_path: Path) -
         memory.export(tmp_path / "out.jsonl")
         for name in ("out.jsonl", "planted.jsonl"):
             other.load(tmp_path / name)
-        assert [record.metadata.validation.status for record in other.browse()] == ["hypothesis", "hypothesis"]
+        assert [record.metadata.validation.status for record in other.browse()] == [
+            "hypothesis",
+            "hypothesis",
+        ]
 
 
 # --- what is kept is data ---
@@ -144,7 +168,9 @@ AT_WORK = """
 
 def test_what_is_kept_is_never_run_and_no_network_is_used(tmp_path: Path) -> None:
     code = textwrap.dedent(AT_WORK)
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == []
     assert not (tmp_path / "marker").exists()
@@ -161,7 +187,11 @@ def test_the_watch_over_processes_and_the_network_sees_them(tmp_path: Path) -> N
         "print(json.dumps(seen))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(begin) + rest], cwd=tmp_path, capture_output=True, text=True, check=True
+        [sys.executable, "-c", textwrap.dedent(begin) + rest],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert {"subprocess.Popen", "socket.connect"} <= set(json.loads(done.stdout))
 
@@ -175,14 +205,25 @@ def test_no_command_hands_a_terminal_what_it_would_obey(tmp_path: Path) -> None:
         ids = [
             memory.remember(f"queue {HOSTILE}", "failure", "unknown", note=HOSTILE).id,
             memory.record_fact(f"queue {HOSTILE}", "error").id,
-            memory.record_trajectory(f"queue {HOSTILE}", [{"action": HOSTILE, "observation": HOSTILE}], 0.0).id,
-            memory.record_episode("queue", 0.9, trajectory_summary=HOSTILE, mistakes=[HOSTILE], successes=[HOSTILE]).id,
+            memory.record_trajectory(
+                f"queue {HOSTILE}", [{"action": HOSTILE, "observation": HOSTILE}], 0.0
+            ).id,
+            memory.record_episode(
+                "queue", 0.9, trajectory_summary=HOSTILE, mistakes=[HOSTILE], successes=[HOSTILE]
+            ).id,
             memory.record_fix(
-                {"model": "m", "issue_type": "T", "description": f"queue {HOSTILE}"}, True, False, HOSTILE, [HOSTILE]
+                {"model": "m", "issue_type": "T", "description": f"queue {HOSTILE}"},
+                True,
+                False,
+                HOSTILE,
+                [HOSTILE],
             ).id,
         ]
     commands = [[name, "queue"] for name in ("recall", "context", "advise")]
-    commands += [[name] for name in ("browse", "reflect", "recent", "patterns", "stats", "map", "rules", "hotspots")]
+    commands += [
+        [name]
+        for name in ("browse", "reflect", "recent", "patterns", "stats", "map", "rules", "hotspots")
+    ]
     commands += [[name, found] for name in ("show", "audit") for found in ids]
     shown = ""
     for command in commands:
@@ -219,7 +260,11 @@ def test_nothing_that_was_written_is_loaded_as_code() -> None:
             imported = [each.name for each in node.names] if isinstance(node, ast.Import) else []
             imported += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not loaders & {each.split(".")[0] for each in imported}, path
-            called = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+            called = (
+                node.func.id
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+                else ""
+            )
             assert called not in ("eval", "exec", "compile", "__import__"), path
 
 
@@ -230,10 +275,12 @@ def test_every_exception_of_the_scanner_names_its_rule_and_says_why() -> None:
         for number, line in enumerate(lines):
             if "nosec" in line:
                 found += 1
-                assert re.search(r"# nosec B\d{3}(, B\d{3})*  # \w+|# nosec B\d{3}$", line), f"{path.name}: {line}"
-                assert re.search(r"nosec [B\d, ]+  # ", line) or lines[number - 1].strip().startswith("#"), (
+                assert re.search(r"# nosec B\d{3}(, B\d{3})*  # \w+|# nosec B\d{3}$", line), (
                     f"{path.name}: {line}"
                 )
+                assert re.search(r"nosec [B\d, ]+  # ", line) or lines[
+                    number - 1
+                ].strip().startswith("#"), f"{path.name}: {line}"
     assert found >= 10
 
 
@@ -250,7 +297,16 @@ def test_every_exception_of_the_scanner_names_its_rule_and_says_why() -> None:
 )
 def test_the_scanner_finds_what_is_planted(tmp_path: Path, code: str, found: str) -> None:
     (tmp_path / "planted.py").write_text(code)
-    command = [sys.executable, "-m", "bandit", "--quiet", "--configfile", str(ROOT / "pyproject.toml"), "--recursive", "."]
+    command = [
+        sys.executable,
+        "-m",
+        "bandit",
+        "--quiet",
+        "--configfile",
+        str(ROOT / "pyproject.toml"),
+        "--recursive",
+        ".",
+    ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == bool(found), done.stdout
     assert found in done.stdout
@@ -270,15 +326,23 @@ def test_every_package_is_locked_by_its_hash(lock: str) -> None:
 
 
 def test_packages_are_installed_by_their_hashes_alone() -> None:
-    planned = subprocess.run(["make", "-B", "-n", "test"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    installs = [line for line in planned.splitlines() if " install " in line and "apt-get" not in line]
+    planned = subprocess.run(
+        ["make", "-B", "-n", "test"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    installs = [
+        line for line in planned.splitlines() if " install " in line and "apt-get" not in line
+    ]
     assert len(installs) >= 2
     assert all("--require-hashes" in line or "--no-deps" in line for line in installs), installs
 
 
 def test_what_the_library_needs_is_little() -> None:
-    """Whatever is installed with it may do everything that it may: a new name here is a decision."""
-    names = re.findall(r"^([\w.-]+)(?:\[[\w,-]+\])?==", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+    """Whatever is installed with it may do everything that it may: a new name here is a
+    decision.
+    """
+    names = re.findall(
+        r"^([\w.-]+)(?:\[[\w,-]+\])?==", (ROOT / "requirements.lock").read_text(), re.MULTILINE
+    )
     assert set(names) <= {
         "annotated-doc",
         "annotated-types",

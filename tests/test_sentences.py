@@ -20,7 +20,8 @@ RESOLVED = {
     "Today the cache was cleared.": "Today (2026-11-15) the cache was cleared.",
     "The release is due tomorrow": "The release is due tomorrow (2026-11-16)",
     "CI broke the day before yesterday.": "CI broke the day before yesterday (2026-11-13).",
-    "The freeze will end the day after tomorrow.": "The freeze will end the day after tomorrow (2026-11-17).",
+    "The freeze will end the day after tomorrow.": "The freeze will end the day after tomorrow "
+    "(2026-11-17).",
     "Two days ago the index was dropped.": "Two days ago (2026-11-13) the index was dropped.",
     "The disk filled up 3 weeks ago.": "The disk filled up 3 weeks ago (2026-10-25).",
     "A month ago the key was rotated.": "A month ago (2026-10) the key was rotated.",
@@ -33,20 +34,24 @@ RESOLVED = {
     "This week nothing was deployed.": "This week (2026-11-09 to 2026-11-15) nothing was deployed.",
     "The quota will grow next month.": "The quota will grow next month (2026-12).",
     "Support will end next year.": "Support will end next year (2027).",
-    "The audit is scheduled for next Monday.": "The audit is scheduled for next Monday (2026-11-16).",
+    "The audit is scheduled for next Monday.": "The audit is scheduled for next Monday "
+    "(2026-11-16).",
     "The audit was last Sunday.": "The audit was last Sunday (2026-11-08).",
     "The audit was planned for this Friday.": "The audit was planned for this Friday (2026-11-13).",
     "The proxy is slow since yesterday.": "The proxy is slow since yesterday (2026-11-14).",
     "Yesterday, CI was down.": "Yesterday (2026-11-14), CI was down.",
-    "Every day the job runs; yesterday it failed.": "Every day the job runs; yesterday (2026-11-14) it failed.",
+    "Every day the job runs; yesterday it failed.": "Every day the job runs; yesterday "
+    "(2026-11-14) it failed.",
     "This morning the queue was empty.": "This morning (2026-11-15) the queue was empty.",
     "The backup failed last night.": "The backup failed last night (night to 2026-11-15).",
     "The backup will run tonight.": "The backup will run tonight (2026-11-15).",
     "Yesterday evening the router failed.": "Yesterday evening (2026-11-14) the router failed.",
     "Yesterday's build failed.": "Yesterday's (2026-11-14) build failed.",
-    "The switch will be replaced in 3 hours.": "The switch will be replaced in 3 hours (2026-11-15T15:30Z).",
+    "The switch will be replaced in 3 hours.": "The switch will be replaced in 3 hours "
+    "(2026-11-15T15:30Z).",
     "The licence is due in two weeks.": "The licence is due in two weeks (2026-11-29).",
-    "CI broke yesterday and works today.": "CI broke yesterday (2026-11-14) and works today (2026-11-15).",
+    "CI broke yesterday and works today.": "CI broke yesterday (2026-11-14) and works today "
+    "(2026-11-15).",
 }
 
 UNTOUCHED = [
@@ -191,13 +196,18 @@ def test_times_get_their_date(sentence: str) -> None:
     assert linted.text == RESOLVED[sentence]
     assert linted.left == ()
     assert all(flaw.kind == "relative_date" for flaw in linted.findings)
-    assert lint(linted.text, AT + timedelta(days=40)) == type(linted)(linted.text), "what has its date keeps it"
+    assert lint(linted.text, AT + timedelta(days=40)) == type(linted)(linted.text), (
+        "what has its date keeps it"
+    )
 
 
 @pytest.mark.parametrize("sentence", UNTOUCHED)
 def test_what_is_no_time_from_now_stays(sentence: str) -> None:
     linted = lint(sentence, AT)
-    assert (linted.text, [flaw for flaw in linted.findings if flaw.kind == "relative_date"]) == (sentence, [])
+    assert (linted.text, [flaw for flaw in linted.findings if flaw.kind == "relative_date"]) == (
+        sentence,
+        [],
+    )
 
 
 @pytest.mark.parametrize(
@@ -225,7 +235,10 @@ def test_a_time_in_what_reports_no_event_is_named_and_stays(sentence: str) -> No
     assert linted.text == sentence
     times_left = [str(flaw) for flaw in linted.left if flaw.kind == "relative_date"]
     assert times_left
-    assert all(left.startswith(RELATIVE_DATE) and "if a certain one is meant" in left for left in times_left)
+    assert all(
+        left.startswith(RELATIVE_DATE) and "if a certain one is meant" in left
+        for left in times_left
+    )
 
 
 @pytest.mark.parametrize("sentence", NOT_FLAGGED)
@@ -267,15 +280,25 @@ def test_days_are_those_of_utc() -> None:
 
 def test_the_first_and_the_last_day_of_all() -> None:
     first, last = datetime(1, 1, 1, tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-    for at, words in ((first, "yesterday"), (first, "last month"), (last, "tomorrow"), (last, "next year")):
+    for at, words in (
+        (first, "yesterday"),
+        (first, "last month"),
+        (last, "tomorrow"),
+        (last, "next year"),
+    ):
         linted = lint(f"The end came {words}.", at)
         assert (linted.text, len(linted.left)) == (f"The end came {words}.", 1)
 
 
 def test_a_leap_day_and_the_turn_of_the_year() -> None:
     assert "2024-02-29" in lint("The build broke yesterday.", datetime(2024, 3, 1, tzinfo=UTC)).text
-    assert "(2025-12)" in lint("The build broke last month.", datetime(2026, 1, 31, tzinfo=UTC)).text
-    assert "(2026-01)" in lint("The build will break next month.", datetime(2025, 12, 31, tzinfo=UTC)).text
+    assert (
+        "(2025-12)" in lint("The build broke last month.", datetime(2026, 1, 31, tzinfo=UTC)).text
+    )
+    assert (
+        "(2026-01)"
+        in lint("The build will break next month.", datetime(2025, 12, 31, tzinfo=UTC)).text
+    )
 
 
 def test_findings_are_bounded() -> None:
@@ -304,7 +327,8 @@ def test_time_grows_with_the_text_alone(unit: str) -> None:
 
 
 words = st.sampled_from(
-    "broke every , and yesterday today two days ago last week in 3 hours will it this is the build ' \" ` ( ) 2026 . , "
+    "broke every , and yesterday today two days ago last week in 3 hours will it this is the build "
+    "' \" ` ( ) 2026 . , "
     "next Monday half an hour "
     "I\u0307".split(" ")
 )

@@ -1,4 +1,6 @@
-"""Settings: who may say what, in which order, and that a checkout of somebody else's can do no harm with its file."""
+"""Settings: who may say what, in which order, and that a checkout of somebody else's can do no harm
+with its file.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ def read(**options: str) -> Settings:
     return Settings.read(options)
 
 
-# --- the order --------------------------------------------------------------------------------------------------------
+# --- the order ---
 
 
 @pytest.mark.parametrize("name", ["memory", "project", "author"])
@@ -78,7 +80,9 @@ def test_the_nearest_project_file_counts_also_from_below() -> None:
     project_file('project = "outer"\n')
     inner = project_file('project = "inner"\n', "a/b")
     Path("a/b/c/d").mkdir(parents=True)
-    found = Settings.read({"memory": str(Path("a/b").absolute())}, folder=Path("a/b/c/d").absolute())
+    found = Settings.read(
+        {"memory": str(Path("a/b").absolute())}, folder=Path("a/b/c/d").absolute()
+    )
     assert (found.project.value, found.project_file) == ("inner", inner)
     Path("a/other").mkdir()
     outer = Settings.read({"memory": str(Path("x").absolute())}, folder=Path("a/other").absolute())
@@ -113,18 +117,29 @@ def test_a_project_file_keeps_its_checkout_together() -> None:
         assert memory.stats().records == 1
 
 
-# --- a checkout of somebody else's --------------------------------------------------------------------------------------
+# --- a checkout of somebody else's ---
 
 
 @pytest.mark.parametrize(
-    "memory", ["/etc/brain", "../brain", "a/../../brain", "~/brain", "postgresql://h/db", "link", "link/brain"]
+    "memory",
+    [
+        "/etc/brain",
+        "../brain",
+        "a/../../brain",
+        "~/brain",
+        "postgresql://h/db",
+        "link",
+        "link/brain",
+    ],
 )
 def test_no_memory_outside_of_the_checkout(memory: str, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     Path("link").symlink_to(tmp_path / "elsewhere")
     file = project_file(f'memory = "{memory}"\n')
     said = refused("stats")
-    assert said.startswith(f"{file}: memory: '{memory}' is not allowed; allowed: a path inside {Path.cwd()}: ")
+    assert said.startswith(
+        f"{file}: memory: '{memory}' is not allowed; allowed: a path inside {Path.cwd()}: "
+    )
     assert "--memory" in said
     assert at_once("remember", "x", *FAILURE).exit_code == 1
     assert not list((tmp_path / "elsewhere").iterdir())
@@ -156,7 +171,10 @@ def test_project_and_author_are_not_set_for_a_memory_that_lies_elsewhere(
     kept = answered(*options, "remember", "x", *FAILURE)
     assert kept["record"]["metadata"]["source"]["author"] == "agent"
     shown = answered(*options, "config")
-    assert [said.split(":")[0] for said in shown["ignored"]] == [f"project in {file}", f"author in {file}"]
+    assert [said.split(":")[0] for said in shown["ignored"]] == [
+        f"project in {file}",
+        f"author in {file}",
+    ]
     assert "ignored: project in" in at_once(*options, "config").stdout
 
 
@@ -168,7 +186,7 @@ def test_the_memory_of_the_checkout_hears_its_file() -> None:
         assert memory.stats().records == 1
 
 
-# --- files that are wrong -------------------------------------------------------------------------------------------------
+# --- files that are wrong ---
 
 
 @pytest.mark.parametrize(
@@ -182,7 +200,10 @@ def test_the_memory_of_the_checkout_hears_its_file() -> None:
         ('memory = "a\\u0000b"\n', "memory: 'a\\x00b' is not allowed"),
         ('project = ["a"]\n', "project: ['a'] is not allowed"),
         (f'author = "{"a" * (limits.NAME_CHARS_MAX + 1)}"\n', "author: "),
-        ('api_key = "sk-very-secret"\n', "key: 'api_key' is not allowed; allowed: memory, project, author"),
+        (
+            'api_key = "sk-very-secret"\n',
+            "key: 'api_key' is not allowed; allowed: memory, project, author",
+        ),
         ('[memory]\npath = "a"\n', "memory: {'path': 'a'} is not allowed"),
         (
             "#" * (limits.SETTINGS_BYTES_MAX + 1),
@@ -203,7 +224,9 @@ def test_a_file_that_is_wrong_is_told_in_one_line(text: str, said: str, of: obje
 
 def test_a_relative_memory_of_the_user_s_would_be_another_in_every_folder() -> None:
     file = user_file('memory = "brain"\n')
-    assert refused("stats").startswith(f"{file}: memory: 'brain' is not allowed; allowed: a path from the root (/…)")
+    assert refused("stats").startswith(
+        f"{file}: memory: 'brain' is not allowed; allowed: a path from the root (/…)"
+    )
 
 
 def test_a_file_that_cannot_be_read_is_told() -> None:
@@ -223,7 +246,10 @@ def test_a_file_that_cannot_be_read_is_told() -> None:
     assert read().project_file is None
 
 
-@given(st.binary(max_size=300) | st.text(alphabet="memoryprjctauh=\"'[]\n#/~. ", max_size=80).map(str.encode))
+@given(
+    st.binary(max_size=300)
+    | st.text(alphabet="memoryprjctauh=\"'[]\n#/~. ", max_size=80).map(str.encode)
+)
 def test_whatever_a_file_holds_it_is_read_or_refused(data: bytes) -> None:
     file = project_file("")
     file.write_bytes(data)
@@ -237,7 +263,7 @@ def test_whatever_a_file_holds_it_is_read_or_refused(data: bytes) -> None:
     assert memory is None or Path(memory).is_relative_to(Path.cwd())
 
 
-# --- hardwon config ---------------------------------------------------------------------------------------------------------
+# --- hardwon config ---
 
 
 def test_config_shows_each_setting_and_where_it_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,7 +298,10 @@ def test_config_shows_defaults_as_they_will_be() -> None:
 def test_config_shows_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
     from hardwon.surfaces.cli.settings import _without_secrets
 
-    assert _without_secrets("postgresql://anna:pa55@host/db?password=pa55") == "postgresql://anna@host/db"
+    assert (
+        _without_secrets("postgresql://anna:pa55@host/db?password=pa55")
+        == "postgresql://anna@host/db"
+    )
     assert _without_secrets("/a?b/c@d") == "/a?b/c@d"
     monkeypatch.setenv("GROQ_API_KEY", "gsk-very-secret")
     assert "very-secret" not in at_once("config").output

@@ -14,7 +14,10 @@ from snippets import PAGES, ROOT, WrongPageError, blocks_of, run_page
 
 MADE_FROM_COMMANDS = ROOT / "docs" / "cli.md"
 NEVER_RUN = [
-    ("README.md", "tests/test_docs.py runs make demo in a fresh clone, and make test is what runs this"),
+    (
+        "README.md",
+        "tests/test_docs.py runs make demo in a fresh clone, and make test is what runs this",
+    ),
     ("docs/tutorial.md", "it installs packages, as make demo does in tests/test_docs.py"),
 ]
 """The blocks that are not run, and why. As few as can be."""
@@ -33,16 +36,26 @@ def read(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if page != MADE_FROM_COMMANDS], ids=lambda page: str(page.relative_to(ROOT))
+    "page",
+    [page for page in PAGES if page != MADE_FROM_COMMANDS],
+    ids=lambda page: str(page.relative_to(ROOT)),
 )
-def test_the_snippets_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_snippets_of_a_page_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = sorted(ROOT.iterdir())
     read(page, tmp_path, monkeypatch)
-    assert sorted(ROOT.iterdir()) == before, "a page writes where its reader is, not into the checkout"
+    assert sorted(ROOT.iterdir()) == before, (
+        "a page writes where its reader is, not into the checkout"
+    )
 
 
-def test_the_snippets_of_the_command_line_run_here_or_as_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """tests/test_cli.py runs the examples of all commands in one process: they are too many to start each."""
+def test_the_snippets_of_the_command_line_run_here_or_as_examples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """tests/test_cli.py runs the examples of all commands in one process: they are too many to
+    start each.
+    """
     blocks = blocks_of(MADE_FROM_COMMANDS)
     assert {block.language for block in blocks} == {"sh"}
     elsewhere = {example for _, example in EXAMPLES}
@@ -57,13 +70,17 @@ def test_the_snippets_of_the_command_line_run_here_or_as_examples(tmp_path: Path
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_no_block_that_readers_see_goes_unseen(page: Path) -> None:
     """However it is written: with other fences, in a list, or indented."""
-    shown = markdown.markdown(page.read_text(encoding="utf-8"), extensions=["pymdownx.superfences", "tables"])
+    shown = markdown.markdown(
+        page.read_text(encoding="utf-8"), extensions=["pymdownx.superfences", "tables"]
+    )
     seen = [block for block in blocks_of(page) if not block.hidden]
     assert len(re.findall("<pre>", shown)) == len(seen)
 
 
 def test_few_blocks_are_never_run_and_each_is_known() -> None:
-    assert [(block.page, block.never) for page in PAGES for block in blocks_of(page) if block.never] == NEVER_RUN
+    assert [
+        (block.page, block.never) for page in PAGES for block in blocks_of(page) if block.never
+    ] == NEVER_RUN
 
 
 FALSE_PAGES = {
@@ -95,7 +112,9 @@ FALSE_PAGES = {
 
 
 @pytest.mark.parametrize("text", FALSE_PAGES.values(), ids=FALSE_PAGES.keys())
-def test_a_page_that_is_not_true_is_found_out(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_is_not_true_is_found_out(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"# A page\n\n{text}\n")
     with pytest.raises((WrongPageError, ValueError)):
@@ -161,7 +180,9 @@ print(len(names), "file")
 """
 
 
-def test_a_page_is_read_as_one_shell_and_one_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_is_read_as_one_shell_and_one_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = tmp_path / "page.md"
     page.write_text(TRUE_PAGE)
     read(page, tmp_path, monkeypatch)

@@ -1,4 +1,6 @@
-"""Whether what a record says of files still holds, in real repositories: marked by recall, settled by check_stale."""
+"""Whether what a record says of files still holds, in real repositories: marked by recall, settled
+by check_stale.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,13 @@ from hardwon.outside import files
 from hardwon.outside import git as looking
 from hardwon.records.kinds import STATUSES, Event, Moment, RelatedFile, StaleFile, Validation
 from hardwon.search.rank import Candidate, Hit, lowered, rank
-from hardwon.trust.lifecycle import BY_TREE, effective_validation, is_held_as_stale, stale_files, standing_beneath
+from hardwon.trust.lifecycle import (
+    BY_TREE,
+    effective_validation,
+    is_held_as_stale,
+    stale_files,
+    standing_beneath,
+)
 from strategies import at
 
 ASKED = "zebra"
@@ -32,7 +40,12 @@ ASKED = "zebra"
 
 @pytest.fixture(autouse=True)
 def _nothing_remembered() -> None:
-    for remembered in (looking._since, looking._listings, looking._tired_until_s, looking.HASHES._known):
+    for remembered in (
+        looking._since,
+        looking._listings,
+        looking._tired_until_s,
+        looking.HASHES._known,
+    ):
         remembered.clear()
 
 
@@ -67,7 +80,7 @@ def changes(memory: Memory) -> tuple[bool, list[str]]:
     return hit.stale, told
 
 
-# --- in a real repository -----------------------------------------------------------------------------------------
+# --- in a real repository ---
 
 
 def test_an_untouched_file_is_fresh(brain: Memory) -> None:
@@ -103,7 +116,9 @@ def test_a_renamed_file_is_followed(brain: Memory, repository: Path, how: str) -
 
 
 @pytest.mark.parametrize("how", ["committed", "staged"])
-def test_a_file_that_was_renamed_and_changed_is_stale(brain: Memory, repository: Path, how: str) -> None:
+def test_a_file_that_was_renamed_and_changed_is_stale(
+    brain: Memory, repository: Path, how: str
+) -> None:
     git(repository, "mv", "src/app.py", "src/main.py")
     write(repository, "src/main.py", body("src/app.py") + "more = True\n")
     git(repository, "add", "-A")
@@ -112,7 +127,9 @@ def test_a_file_that_was_renamed_and_changed_is_stale(brain: Memory, repository:
     assert changes(brain) == (True, ["src/app.py changed (now src/main.py)"])
 
 
-def test_a_rename_over_several_commits_and_a_move_that_git_was_not_told_of(brain: Memory, repository: Path) -> None:
+def test_a_rename_over_several_commits_and_a_move_that_git_was_not_told_of(
+    brain: Memory, repository: Path
+) -> None:
     git(repository, "mv", "src/app.py", "src/one.py")
     commit(repository)
     git(repository, "mv", "src/one.py", "src/two.py")
@@ -177,7 +194,9 @@ def test_a_rebase_that_leaves_the_file_alone(repository: Path, tmp_path: Path) -
         assert changes(memory) == (False, ["src/new.py renamed (now src/newer.py)"])
 
 
-def test_a_renamed_file_that_is_too_large_to_read_now(brain: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_renamed_file_that_is_too_large_to_read_now(
+    brain: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     git(repository, "mv", "src/app.py", "src/main.py")
     monkeypatch.setattr(limits, "STALE_FILE_BYTES_MAX", 10)
     with Memory(brain.location) as memory:
@@ -193,7 +212,9 @@ def test_an_amended_commit(brain: Memory, repository: Path) -> None:
     assert changes(brain) == (False, ["src/app.py renamed (now src/main.py)"])
 
 
-def test_a_worktree_is_a_checkout_of_its_own(brain: Memory, repository: Path, tmp_path: Path) -> None:
+def test_a_worktree_is_a_checkout_of_its_own(
+    brain: Memory, repository: Path, tmp_path: Path
+) -> None:
     side = tmp_path / "side"
     git(repository, "worktree", "add", "-q", "-b", "side", str(side))
     git(side, "mv", "src/app.py", "src/main.py")
@@ -203,7 +224,9 @@ def test_a_worktree_is_a_checkout_of_its_own(brain: Memory, repository: Path, tm
     assert [str(change) for _, change in report.files] == ["src/app.py changed (now src/main.py)"]
 
 
-def test_no_git_and_bare_repositories(brain: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_git_and_bare_repositories(
+    brain: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     git(tmp_path, "clone", "-q", "--bare", str(tmp_path / "repo"), "bare.git")
     for name in ("bare.git", "plain"):
         (tmp_path / name).mkdir(exist_ok=True)
@@ -226,13 +249,17 @@ def test_a_file_of_a_submodule(repository: Path, tmp_path: Path) -> None:
         assert changes(memory) == (True, ["vendor/library/src/app.py changed"])
 
 
-def test_without_a_git_program_there_are_no_renames(brain: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_git_program_there_are_no_renames(
+    brain: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     git(repository, "mv", "src/app.py", "src/main.py")
     monkeypatch.setenv("PATH", str(repository))
     assert changes(brain) == (True, ["src/app.py gone"])
 
 
-def test_git_that_takes_too_long_is_left_alone(brain: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_that_takes_too_long_is_left_alone(
+    brain: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (repository / "src/app.py").unlink()
     tool = repository / "bin" / "git"
     write(repository, "bin/git", "#!/bin/sh\necho asked >> ../asked\nexec sleep 30\n")
@@ -244,7 +271,9 @@ def test_git_that_takes_too_long_is_left_alone(brain: Memory, repository: Path, 
     assert (repository.parent / "asked").read_text().split() == ["asked"]
 
 
-def test_what_a_hook_tells_git_is_ignored(brain: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_hook_tells_git_is_ignored(
+    brain: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     git(repository, "mv", "src/app.py", "src/main.py")
     monkeypatch.setenv("GIT_DIR", "/nowhere")
     monkeypatch.setenv("GIT_INDEX_FILE", "/nowhere/index")
@@ -261,7 +290,13 @@ def test_git_runs_nothing_that_a_repository_names(brain: Memory, repository: Pat
 
 def test_git_runs_no_filter(brain: Memory, repository: Path) -> None:
     ran = repository.parent / "ran"
-    for name in ("filter.evil.clean", "filter.evil.smudge", "filter.evil.process", "diff.evil.textconv", "diff.evil.command"):
+    for name in (
+        "filter.evil.clean",
+        "filter.evil.smudge",
+        "filter.evil.process",
+        "diff.evil.textconv",
+        "diff.evil.command",
+    ):
         git(repository, "config", name, f"touch {ran}; cat")
     git(repository, "config", "filter.evil.required", "true")
     write(repository, ".git/info/attributes", "* filter=evil diff=evil\n")
@@ -302,7 +337,7 @@ def test_a_move_of_which_git_knows_only_the_new_name(brain: Memory, repository: 
     assert changes(brain) == (False, ["src/app.py renamed (now src/main.py)"])
 
 
-# --- how much git is asked ----------------------------------------------------------------------------------------
+# --- how much git is asked ---
 
 
 def counted_git(repository: Path, monkeypatch: pytest.MonkeyPatch, before: str = "") -> Path:
@@ -317,7 +352,10 @@ def counted_git(repository: Path, monkeypatch: pytest.MonkeyPatch, before: str =
 
 def of_many_commits(memory: Memory, count: int) -> None:
     moments = [
-        Moment(git_commit=f"{number:040x}", related_files=[RelatedFile(path="README.md", hash=""), file])
+        Moment(
+            git_commit=f"{number:040x}",
+            related_files=[RelatedFile(path="README.md", hash=""), file],
+        )
         for number in range(1, count + 1)
         for file in [RelatedFile(path=f"lost{number}.py", hash="a" * 40)]
     ]
@@ -329,7 +367,9 @@ def of_many_commits(memory: Memory, count: int) -> None:
     )
 
 
-def test_many_commits_cost_a_recall_no_more(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_commits_cost_a_recall_no_more(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits, "GIT_QUESTIONS_WITHIN_S", 600.0)
     with Memory(tmp_path / "brain.db") as memory:
         of_many_commits(memory, 30)
@@ -344,7 +384,9 @@ def test_many_commits_cost_a_recall_no_more(repository: Path, tmp_path: Path, mo
         assert memory.check_stale(dry_run=True).files_changed == 60
 
 
-def test_a_slow_git_costs_a_recall_no_more(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_git_costs_a_recall_no_more(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits, "GIT_WAIT_MAX_S", 2.5)
     with Memory(tmp_path / "brain.db") as memory:
         of_many_commits(memory, 30)
@@ -377,7 +419,9 @@ def test_empty_files_are_not_taken_for_each_other(repository: Path, tmp_path: Pa
         assert changes(memory) == (True, ["a/__init__.py gone"])
 
 
-def test_records_of_another_repository_are_left_alone(brain: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_of_another_repository_are_left_alone(
+    brain: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = tmp_path / "other"
     other.mkdir()
     git(other, "init", "-q")
@@ -388,7 +432,7 @@ def test_records_of_another_repository_are_left_alone(brain: Memory, tmp_path: P
         assert changes(memory) == (False, [])
 
 
-# --- paths that mean no good --------------------------------------------------------------------------------------
+# --- paths that mean no good ---
 
 
 @pytest.mark.parametrize(
@@ -404,7 +448,9 @@ def test_records_of_another_repository_are_left_alone(brain: Memory, tmp_path: P
         ".git/HEAD",
     ],
 )
-def test_hostile_paths_are_not_opened(repository: Path, tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hostile_paths_are_not_opened(
+    repository: Path, tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(tmp_path, "outside/secret", "s")
     (repository / "link").symlink_to("/etc/passwd")
     (repository / "folder").symlink_to(tmp_path / "outside")
@@ -412,9 +458,13 @@ def test_hostile_paths_are_not_opened(repository: Path, tmp_path: Path, path: st
     monkeypatch.setattr(looking.HASHES, "read", _refuse)
     with Memory(tmp_path / "brain.db") as memory:
         related = RelatedFile.model_construct(path=path, hash="a" * 40)
-        record = Fact(content=ASKED, fact_type="error", metadata=Metadata(context=Moment(git_commit="0" * 40)))
+        record = Fact(
+            content=ASKED, fact_type="error", metadata=Metadata(context=Moment(git_commit="0" * 40))
+        )
         looked = record.altered(
-            metadata=record.metadata.altered(context=record.metadata.context.altered(related_files=[related]))
+            metadata=record.metadata.altered(
+                context=record.metadata.context.altered(related_files=[related])
+            )
         )
         assert memory._watch is not None
         assert memory._watch(looked) == ()
@@ -435,19 +485,30 @@ def test_nul_and_links_in_a_circle_and_devices(repository: Path, tmp_path: Path)
         assert checkout.sha1("\ud800", 10**6) == looking.UNSURE
 
 
-def test_the_memory_itself_is_never_opened(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_memory_itself_is_never_opened(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Memory(repository / "brain.db") as memory:
         os.link(memory.location, repository / "alias.txt")
         (repository / "other.txt").symlink_to(memory.location)
         monkeypatch.setattr(looking.HASHES, "read", _refuse)
         checkout = memory._checkout
         assert checkout is not None
-        for path in ("brain.db", "brain.db-wal", "brain.db-shm", "alias.txt", "other.txt", memory.location):
+        for path in (
+            "brain.db",
+            "brain.db-wal",
+            "brain.db-shm",
+            "alias.txt",
+            "other.txt",
+            memory.location,
+        ):
             assert checkout.sha1(path, 10**9) == looking.UNSURE
 
 
 def test_a_commit_that_is_an_option(brain: Memory, repository: Path, tmp_path: Path) -> None:
-    context = Moment(git_commit="--output=owned", related_files=[RelatedFile(path="src/lost.py", hash="a" * 40)])
+    context = Moment(
+        git_commit="--output=owned", related_files=[RelatedFile(path="src/lost.py", hash="a" * 40)]
+    )
     brain.add(Fact(content="giraffe", fact_type="error", metadata=Metadata(context=context)))
     (hit,) = brain.recall("giraffe")
     assert hit.changed == ()
@@ -485,7 +546,13 @@ def test_recall_opens_nothing_that_the_system_makes_up(
     monkeypatch.setattr(looking.HASHES, "read", _refuse)
     with Memory(tmp_path / "brain.db") as memory:
         related = [RelatedFile(path=str(tmp_path / "link") if linked else path, hash="a" * 40)]
-        memory.add(Fact(content=ASKED, fact_type="error", metadata=Metadata(context=Moment(related_files=related))))
+        memory.add(
+            Fact(
+                content=ASKED,
+                fact_type="error",
+                metadata=Metadata(context=Moment(related_files=related)),
+            )
+        )
         assert changes(memory) == (False, [])
 
 
@@ -507,7 +574,10 @@ def test_no_more_is_read_than_was_asked_for(repository: Path, tmp_path: Path) ->
     hashes = looking.Hashes()
     assert hashes.read(str(path), signature, str(path), 1_000) == looking.UNSURE
     assert hashes._known == {}
-    assert hashes.read(str(path), signature, str(path), 1_001) == hashlib.sha1(b"x" * 1_001, usedforsecurity=False).hexdigest()
+    assert (
+        hashes.read(str(path), signature, str(path), 1_001)
+        == hashlib.sha1(b"x" * 1_001, usedforsecurity=False).hexdigest()
+    )
 
 
 @pytest.mark.parametrize("bytes_max", [0, 5, limits.FILE_HASH_BYTES_MAX])
@@ -528,7 +598,9 @@ def test_a_checkout_in_shared_memory_is_no_file_of_the_system() -> None:
     assert files.is_of_the_system("/proc/kmsg", "/")
 
 
-@pytest.mark.parametrize("path", ["/proc/self/pagemap", "/proc/self/mem", "/dev/zero", "pipe", "to_the_system"])
+@pytest.mark.parametrize(
+    "path", ["/proc/self/pagemap", "/proc/self/mem", "/dev/zero", "pipe", "to_the_system"]
+)
 def test_a_caller_may_not_name_them_either(repository: Path, tmp_path: Path, path: str) -> None:
     os.mkfifo(repository / "pipe")
     (repository / "to_the_system").symlink_to("/proc/self/pagemap")
@@ -538,7 +610,7 @@ def test_a_caller_may_not_name_them_either(repository: Path, tmp_path: Path, pat
         assert list(memory.browse()) == []
 
 
-# --- the hashes that are remembered -------------------------------------------------------------------------------
+# --- the hashes that are remembered ---
 
 
 def test_a_change_that_size_and_time_do_not_show(brain: Memory, repository: Path) -> None:
@@ -560,7 +632,9 @@ def test_only_what_was_old_when_it_was_read_is_believed() -> None:
     hashes.keep("young", signature, "a", 10**18 + limits.FILE_UNSURE_NS)
     hashes.keep("old", signature, "a", 10**18 + limits.FILE_UNSURE_NS + 1)
     hashes.keep("of tomorrow", signature, "a", 10**18 - 1)
-    assert [hashes.known(name, signature) for name in ("young", "old", "of tomorrow", "unknown")] == [None, "a", None, None]
+    assert [
+        hashes.known(name, signature) for name in ("young", "old", "of tomorrow", "unknown")
+    ] == [None, "a", None, None]
     assert hashes.known("old", (1, 2, 3, 10**18 + 1)) is None
 
 
@@ -572,7 +646,7 @@ def test_remembered_hashes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(hashes._known) <= 3
 
 
-# --- recall and context -------------------------------------------------------------------------------------------
+# --- recall and context ---
 
 
 def test_recall_marks_lowers_and_archives_nothing(brain: Memory, repository: Path) -> None:
@@ -608,9 +682,17 @@ def test_stale_ones_push_no_fresh_one_out(repository: Path, tmp_path: Path) -> N
     with Memory(tmp_path / "brain.db") as memory:
         for number in range(8):
             said = " ".join([ASKED] * 3)
-            memory.remember(f"{said} old number {number} src/app.py", "success", "file_operation", author=f"a{number}")
+            memory.remember(
+                f"{said} old number {number} src/app.py",
+                "success",
+                "file_operation",
+                author=f"a{number}",
+            )
         memory.record_trajectory(
-            f"{ASKED} deploy", [{"action": "make deploy", "observation": "ok", "reward": 1.0}], 1.0, author="b"
+            f"{ASKED} deploy",
+            [{"action": "make deploy", "observation": "ok", "reward": 1.0}],
+            1.0,
+            author="b",
         )
         without = str(memory.context(ASKED, budget_tokens=160))
         write(repository, "src/app.py", "other")
@@ -630,24 +712,38 @@ def test_the_last_episode_is_marked_too(repository: Path, tmp_path: Path) -> Non
 
 def test_the_command_line_tells(brain: Memory, repository: Path, tmp_path: Path) -> None:
     write(repository, "src/app.py", "other")
-    command = [sys.executable, "-m", "hardwon.surfaces.cli.main", "--memory", str(tmp_path / "brain.db"), "recall", ASKED]
+    command = [
+        sys.executable,
+        "-m",
+        "hardwon.surfaces.cli.main",
+        "--memory",
+        str(tmp_path / "brain.db"),
+        "recall",
+        ASKED,
+    ]
     plain = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert ", stale," in plain
     assert "src/app.py changed" in plain
-    as_json = subprocess.run([*command, "--json"], check=True, capture_output=True, text=True).stdout
+    as_json = subprocess.run(
+        [*command, "--json"], check=True, capture_output=True, text=True
+    ).stdout
     assert '"changed"' in as_json
     assert '"src/app.py"' in as_json
 
 
 def candidates(authors: Sequence[str]) -> list[Candidate]:
     return [
-        Candidate(f"{number:02}", 0, author, "hypothesis", None, f"said {number}", 10.0 - number / 10)
+        Candidate(
+            f"{number:02}", 0, author, "hypothesis", None, f"said {number}", 10.0 - number / 10
+        )
         for number, author in enumerate(authors)
     ]
 
 
 @given(st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=20), st.data())
-def test_lowering_stale_hits_keeps_hits_sums_and_turns(authors: list[str], data: st.DataObject) -> None:
+def test_lowering_stale_hits_keeps_hits_sums_and_turns(
+    authors: list[str], data: st.DataObject
+) -> None:
     ranked = rank(candidates(authors), 20, 0, about_error=False)
     stale = data.draw(st.sets(st.sampled_from([each.candidate.id for each in ranked])))
     after = lowered(ranked, stale)
@@ -665,7 +761,7 @@ def test_nothing_stale_changes_nothing() -> None:
     assert lowered(ranked, ()) == ranked
 
 
-# --- check_stale --------------------------------------------------------------------------------------------------
+# --- check_stale ---
 
 
 def status_of(memory: Memory, record_id: str) -> str:
@@ -675,7 +771,9 @@ def status_of(memory: Memory, record_id: str) -> str:
 
 
 @pytest.mark.parametrize("standing", ["hypothesis", "verified", "published"])
-def test_stale_archives_and_comes_back_as_what_it_was(brain: Memory, repository: Path, standing: str) -> None:
+def test_stale_archives_and_comes_back_as_what_it_was(
+    brain: Memory, repository: Path, standing: str
+) -> None:
     (record,) = brain.browse()
     if standing != "hypothesis":
         brain.verify(record.id, "test_runner", "run 7")
@@ -705,10 +803,15 @@ def test_stale_archives_and_comes_back_as_what_it_was(brain: Memory, repository:
     assert brain.doctor().ok
 
 
-def test_archived_records_do_not_teach_and_restored_ones_do_again(repository: Path, tmp_path: Path) -> None:
+def test_archived_records_do_not_teach_and_restored_ones_do_again(
+    repository: Path, tmp_path: Path
+) -> None:
     with Memory(tmp_path / "brain.db") as memory:
         memory.add_many(
-            [Episode(task_id="t", score=0.9, successes=["Read src/app.py before anything else."]) for _ in range(3)]
+            [
+                Episode(task_id="t", score=0.9, successes=["Read src/app.py before anything else."])
+                for _ in range(3)
+            ]
         )
         taught = memory.rules("t")
         assert taught
@@ -775,7 +878,9 @@ def test_what_is_archived_while_it_is_stale_stays_so(brain: Memory, repository: 
 
 
 @pytest.mark.parametrize("decided", ["archived", "verified"])
-def test_what_is_decided_about_an_absent_record_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, decided: str) -> None:
+def test_what_is_decided_about_an_absent_record_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, decided: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     with Memory(tmp_path / "brain") as memory:
         memory.make_tree()
@@ -804,12 +909,22 @@ def test_many_records_in_batches_and_a_bounded_report(
     monkeypatch.setattr(limits, "PAGE_ROWS", 7)
     monkeypatch.setattr(limits, "STALE_LISTED_MAX", 5)
     with Memory(tmp_path / "brain.db") as memory:
-        memory.add_many([Fact(content=f"src/app.py {number}", fact_type="error") for number in range(40)])
-        memory.add_many([Fact(content=f"nothing {number}", fact_type="error") for number in range(40)])
+        memory.add_many(
+            [Fact(content=f"src/app.py {number}", fact_type="error") for number in range(40)]
+        )
+        memory.add_many(
+            [Fact(content=f"nothing {number}", fact_type="error") for number in range(40)]
+        )
         write(repository, "src/app.py", "other")
         seen: list[int] = []
         report = memory.check_stale(progress=lambda done, _: seen.append(done))
-        assert (report.checked, report.stale, report.archived, report.files_changed, len(report.files)) == (40, 40, 40, 40, 5)
+        assert (
+            report.checked,
+            report.stale,
+            report.archived,
+            report.files_changed,
+            len(report.files),
+        ) == (40, 40, 40, 40, 5)
         assert seen[-1] == 40
         git(repository, "checkout", "-q", "--", ".")
         assert memory.check_stale().restored == 40
@@ -855,18 +970,23 @@ def test_a_repo_that_is_none(brain: Memory, repo: Any) -> None:
         brain.check_stale(repo)
 
 
-# --- pure ---------------------------------------------------------------------------------------------------------
+# --- pure ---
 
 paths = st.sampled_from(["a", "b", "c/d", "e"])
 hashes = st.sampled_from(["1" * 40, "2" * 40])
 
 
 @given(
-    st.lists(st.builds(RelatedFile, path=paths, hash=hashes | st.just("") | st.just("no sha")), max_size=5),
+    st.lists(
+        st.builds(RelatedFile, path=paths, hash=hashes | st.just("") | st.just("no sha")),
+        max_size=5,
+    ),
     st.dictionaries(paths, st.none() | hashes),
     st.dictionaries(paths, paths),
 )
-def test_what_is_told_is_so(related: list[RelatedFile], seen: dict[str, str | None], renames: dict[str, str]) -> None:
+def test_what_is_told_is_so(
+    related: list[RelatedFile], seen: dict[str, str | None], renames: dict[str, str]
+) -> None:
     told = stale_files(related, seen, renames)
     assert len(set(told)) == len(told)
     for path, change, now in told:
@@ -884,7 +1004,13 @@ def test_what_is_told_is_so(related: list[RelatedFile], seen: dict[str, str | No
             assert change == "changed" or not {seen[str(now)], "no sha"}.isdisjoint(then)
 
 
-@given(st.lists(st.builds(RelatedFile, path=paths, hash=hashes), max_size=5, unique_by=lambda file: file.path))
+@given(
+    st.lists(
+        st.builds(RelatedFile, path=paths, hash=hashes),
+        max_size=5,
+        unique_by=lambda file: file.path,
+    )
+)
 def test_nothing_is_told_of_files_that_are_what_they_were(related: list[RelatedFile]) -> None:
     assert stale_files(related, {file.path: file.hash for file in related}, {}) == ()
     assert stale_files(related, {}, {}) == ()
@@ -898,7 +1024,16 @@ def test_another_case_of_the_letters_is_the_same_hash() -> None:
 
 
 RECORD = "01890000-0000-7000-8000-000000000000"
-event_kinds = ["status", "superseded", "absent", "present", "stale", "fresh", "imported", "credited"]
+event_kinds = [
+    "status",
+    "superseded",
+    "absent",
+    "present",
+    "stale",
+    "fresh",
+    "imported",
+    "credited",
+]
 
 
 @st.composite
@@ -913,7 +1048,9 @@ envelopes = st.builds(Validation, status=st.sampled_from(STATUSES))
 
 
 @given(envelopes, st.lists(happenings(), max_size=12), st.randoms(use_true_random=False))
-def test_the_order_of_arrival_does_not_matter(envelope: Validation, events: list[Event], random: Any) -> None:
+def test_the_order_of_arrival_does_not_matter(
+    envelope: Validation, events: list[Event], random: Any
+) -> None:
     shuffled = list(events)
     random.shuffle(shuffled)
     assert effective_validation(envelope, events) == effective_validation(envelope, shuffled)
@@ -932,13 +1069,19 @@ def test_fresh_takes_back_exactly_what_stale_did(envelope: Validation, events: l
     fresh = Event(record_id=RECORD, kind="fresh", at=later + timedelta(seconds=1), by="x")
     assert effective_validation(envelope, [*events, stale]).status == "archived"
     assert effective_validation(envelope, [*events, stale, stale, fresh]) == before
-    verified = Event(record_id=RECORD, kind="status", at=later, by="x", status="verified", verified_by="compiler")
-    won = effective_validation(envelope, [*events, stale, verified.altered(at=later + timedelta(milliseconds=1)), fresh])
+    verified = Event(
+        record_id=RECORD, kind="status", at=later, by="x", status="verified", verified_by="compiler"
+    )
+    won = effective_validation(
+        envelope, [*events, stale, verified.altered(at=later + timedelta(milliseconds=1)), fresh]
+    )
     assert won.status == "verified"
 
 
 @given(envelopes, st.lists(happenings(), max_size=12))
-def test_beneath_is_what_releasing_everything_gives(envelope: Validation, events: list[Event]) -> None:
+def test_beneath_is_what_releasing_everything_gives(
+    envelope: Validation, events: list[Event]
+) -> None:
     free = [Event(record_id=RECORD, kind=kind, at=at(100), by="x") for kind in ("present", "fresh")]
     assert standing_beneath(envelope, events) == effective_validation(envelope, [*events, *free])
 
@@ -955,5 +1098,8 @@ def test_beneath_is_what_releasing_everything_gives(envelope: Validation, events
     ],
 )
 def test_two_reasons_hold_independently(kinds: list[Any], archived: bool) -> None:
-    events = [Event(record_id=RECORD, kind=kind, at=at(number), by="x") for number, kind in enumerate(kinds)]
+    events = [
+        Event(record_id=RECORD, kind=kind, at=at(number), by="x")
+        for number, kind in enumerate(kinds)
+    ]
     assert (effective_validation(Validation(), events).status == "archived") == archived

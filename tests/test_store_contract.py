@@ -34,12 +34,22 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 def row(content: str = "A fact.", seconds: int = 0, project: str = "p", **names: list[str]) -> Row:
     files = [{"path": path} for path in names.get("files", [])]
     moment = Moment.model_validate({"timestamp": at(seconds), "related_files": files})
-    metadata = Metadata(project_id=project, context=moment, tags=names.get("tags", []), source=Source(author="ann"))
-    return row_of(Fact(id=new_id(at(seconds)), content=content, fact_type="error", metadata=metadata))
+    metadata = Metadata(
+        project_id=project, context=moment, tags=names.get("tags", []), source=Source(author="ann")
+    )
+    return row_of(
+        Fact(id=new_id(at(seconds)), content=content, fact_type="error", metadata=metadata)
+    )
 
 
 def event(record_id: str, kind: EventKind, seconds: int = 1) -> Event:
-    return Event(record_id=record_id, kind=kind, at=at(seconds), by="bob", status="archived" if kind == "status" else None)
+    return Event(
+        record_id=record_id,
+        kind=kind,
+        at=at(seconds),
+        by="bob",
+        status="archived" if kind == "status" else None,
+    )
 
 
 def rows_in(store: Store, project: str) -> list[Row]:
@@ -54,7 +64,13 @@ class TestStore:
         assert [*store.stream("p"), *store.rows("p"), *store.events("p")] == []
         assert store.events_of("p", new_id()) == []
         counts = store.counts("p")
-        assert (counts.records, counts.events, counts.forgotten, counts.by_kind, counts.first_us) == (0, 0, 0, {}, None)
+        assert (
+            counts.records,
+            counts.events,
+            counts.forgotten,
+            counts.by_kind,
+            counts.first_us,
+        ) == (0, 0, 0, {}, None)
         # The server that the tests share does not wait for its disk, and says so.
         assert all(finding.ok for finding in store.check("p") if finding.check != "durability")
 
@@ -70,7 +86,11 @@ class TestStore:
         assert record_of(kept).to_json() == rows[2].body
 
     def test_tags_that_begin_alike(self, store: Store) -> None:
-        rows = [row("One.", 1, tags=["a b", "a c", "z"]), row("Two.", 2, tags=["a c"]), row("Three.", 3, tags=["a d", "a"])]
+        rows = [
+            row("One.", 1, tags=["a b", "a c", "z"]),
+            row("Two.", 2, tags=["a c"]),
+            row("Three.", 3, tags=["a d", "a"]),
+        ]
         with store.write("p") as writer:
             writer.append(rows)
             writer.set_standing("p", rows[2].id, "archived", None, (0, 0))
@@ -88,7 +108,9 @@ class TestStore:
             writer.append([new, other])
             assert [stored.id for stored in writer.page("p", Filters(tag="t"), None, 1)] == [new.id]
             writer.set_standing("p", new.id, "archived", None, (0, 0))
-            assert [stored.at_us for stored in writer.page("p", Filters(tag="t"), None, 9, trusted=True)] == [
+            assert [
+                stored.at_us for stored in writer.page("p", Filters(tag="t"), None, 9, trusted=True)
+            ] == [
                 to_us(at(2)),
                 to_us(at(1)),
                 to_us(at(0)),
@@ -100,7 +122,10 @@ class TestStore:
         self, store: Store, monkeypatch: pytest.MonkeyPatch, sorted_max: int
     ) -> None:
         monkeypatch.setattr("hardwon.limits.TAGGED_SORTED_MAX", sorted_max)
-        rows = [row(f"Fact {number}.", number, tags=["t"] if number % 2 else ["u"]) for number in range(20)]
+        rows = [
+            row(f"Fact {number}.", number, tags=["t"] if number % 2 else ["u"])
+            for number in range(20)
+        ]
         with store.write("p") as writer:
             writer.append(rows)
         with store.write("q") as writer:
@@ -108,7 +133,9 @@ class TestStore:
         wanted = [made.id for made in reversed(rows) if made.tags == ("t",)]
         first = store.page("p", Filters(tag="t", until=at(18)), None, 4)
         assert [stored.id for stored in first] == wanted[1:5]
-        rest = store.page("p", Filters(tag="t", until=at(18)), Cursor(first[-1].at_us, first[-1].id), 99)
+        rest = store.page(
+            "p", Filters(tag="t", until=at(18)), Cursor(first[-1].at_us, first[-1].id), 99
+        )
         assert [stored.id for stored in rest] == wanted[5:]
 
     def test_records_with_related_files_page_by_page(self, store: Store) -> None:
@@ -193,13 +220,19 @@ class TestStore:
         assert [stored.id for stored in seen] == [made.id for made in expected]
 
     @pytest.mark.parametrize("size", [1, 2, 3, 10])
-    def test_pages_of_a_time_hold_nothing_beyond_it_wherever_they_begin(self, store: Store, size: int) -> None:
+    def test_pages_of_a_time_hold_nothing_beyond_it_wherever_they_begin(
+        self, store: Store, size: int
+    ) -> None:
         rows = [row(f"n{n}", n // 2) for n in range(12)]
         with store.write("p") as writer:
             writer.append(rows)
         end_us = rows[8].at_us
         inside = Filters(until=from_us(end_us))
-        expected = sorted((made for made in rows if made.at_us < end_us), key=lambda made: (made.at_us, made.id), reverse=True)
+        expected = sorted(
+            (made for made in rows if made.at_us < end_us),
+            key=lambda made: (made.at_us, made.id),
+            reverse=True,
+        )
         newest = max(rows, key=lambda made: (made.at_us, made.id))
         for start in (None, Cursor(newest.at_us, newest.id), Cursor(end_us, rows[8].id)):
             seen, cursor = [], start
@@ -215,13 +248,22 @@ class TestStore:
             for number, helped in enumerate((1, 3, 0, 2)):
                 status = "verified" if number == 3 else "hypothesis"
                 writer.set_standing("p", rows[number].id, status, None, (helped, number))
-        found = [(stored.id, good, bad) for stored, good, bad in store.most_helpful("p", "hypothesis", 10)]
+        found = [
+            (stored.id, good, bad)
+            for stored, good, bad in store.most_helpful("p", "hypothesis", 10)
+        ]
         assert found == [(rows[1].id, 3, 1), (rows[0].id, 1, 0)]
-        assert [stored.id for stored, _, _ in store.most_helpful("p", "hypothesis", 1)] == [rows[1].id]
-        assert [stored.id for stored, _, _ in store.most_helpful("p", "verified", 10)] == [rows[3].id]
+        assert [stored.id for stored, _, _ in store.most_helpful("p", "hypothesis", 1)] == [
+            rows[1].id
+        ]
+        assert [stored.id for stored, _, _ in store.most_helpful("p", "verified", 10)] == [
+            rows[3].id
+        ]
         assert store.most_helpful("other", "hypothesis", 10) == []
 
-    def test_what_files_that_changed_keep_archived_is_found_until_somebody_decides(self, store: Store) -> None:
+    def test_what_files_that_changed_keep_archived_is_found_until_somebody_decides(
+        self, store: Store
+    ) -> None:
         rows = [row(f"Fact {n}.", n) for n in range(5)]
         later: list[EventKind | None] = [None, "fresh", "status", "credited", None]
         with store.write("p") as writer:
@@ -231,9 +273,18 @@ class TestStore:
                     writer.add_events("p", [event(rows[number].id, "stale", 10 + number)])
                 if kind:
                     writer.add_events("p", [event(rows[number].id, kind, 20)])
-                writer.set_standing("p", rows[number].id, "hypothesis" if kind == "fresh" else "archived", None, (0, 0))
+                writer.set_standing(
+                    "p",
+                    rows[number].id,
+                    "hypothesis" if kind == "fresh" else "archived",
+                    None,
+                    (0, 0),
+                )
         found = store.held_as_stale("p", 10)
-        assert [(stored.id, held.kind) for stored, held in found] == [(rows[3].id, "stale"), (rows[0].id, "stale")]
+        assert [(stored.id, held.kind) for stored, held in found] == [
+            (rows[3].id, "stale"),
+            (rows[0].id, "stale"),
+        ]
         assert len(store.held_as_stale("p", 1)) == 1
         assert store.held_as_stale("other", 10) == []
 
@@ -242,13 +293,19 @@ class TestStore:
         with store.write("p") as writer:
             writer.append(rows)
             marked, imported, by_another, of_another_status, _ = (made.id for made in rows)
-            events = [event(marked, "status"), event(imported, "status"), event(imported, "imported")]
+            events = [
+                event(marked, "status"),
+                event(imported, "status"),
+                event(imported, "imported"),
+            ]
             events += [
                 event(by_another, "status").altered(by="eve"),
                 event(of_another_status, "status").altered(status="verified"),
             ]
             writer.add_events("p", events)
-        assert [stored.id for stored in store.marked("p", EVERYTHING, "bob", "archived", 10)] == [marked]
+        assert [stored.id for stored in store.marked("p", EVERYTHING, "bob", "archived", 10)] == [
+            marked
+        ]
         assert store.marked("p", Filters(author="eve"), "bob", "archived", 10) == []
         assert store.marked("other", EVERYTHING, "bob", "archived", 10) == []
 
@@ -271,7 +328,9 @@ class TestStore:
         found = store.search("p", ["beta", "alpha"], EVERYTHING, 10)
         assert {stored.id for stored, _ in found} == {rows[0].id, rows[1].id}
         assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
-        assert [stored.id for stored, _ in store.search("p", ["alpha"], Filters(tag="x"), 10)] == [rows[0].id]
+        assert [stored.id for stored, _ in store.search("p", ["alpha"], Filters(tag="x"), 10)] == [
+            rows[0].id
+        ]
         assert len(store.search("p", ["alpha", "gamma"], EVERYTHING, 1)) == 1
         assert store.search("p", [], EVERYTHING, 10) == []
 
@@ -284,7 +343,9 @@ class TestStore:
             assert writer.add_events("p", [late]) == []
             writer.set_standing("p", kept.id, "archived", '{"status":"archived"}', (2, 1))
         assert store.events_of("p", kept.id) == [early, late] == list(store.events("p"))
-        assert [sorted(events, key=lambda found: found.at_us) for _, events in store.rows("p")] == [[early, late]]
+        assert [sorted(events, key=lambda found: found.at_us) for _, events in store.rows("p")] == [
+            [early, late]
+        ]
         assert store.get("p", kept.id).validation == '{"status":"archived"}'  # type: ignore[union-attr]
         assert store.search("p", ["fact"], EVERYTHING, 5) == []
         assert len(store.search("p", ["fact"], Filters(status="archived"), 5)) == 1
@@ -296,10 +357,16 @@ class TestStore:
             writer.append([doomed, kept])
             writer.add_events("p", [event(doomed.id, "status")])
             assert writer.erase("p", [doomed.id, new_id()], [tombstone]) == 1
-            assert writer.add_events("p", [event(doomed.id, "status", 7)]) == [], "nothing happens to the forgotten"
+            assert writer.add_events("p", [event(doomed.id, "status", 7)]) == [], (
+                "nothing happens to the forgotten"
+            )
         assert store.get("p", doomed.id) is None
         assert store.search("p", ["secret"], EVERYTHING, 5) == []
-        assert store.page("p", Filters(tag="t"), None, 5) == [] == store.page("p", Filters(path="f"), None, 5)
+        assert (
+            store.page("p", Filters(tag="t"), None, 5)
+            == []
+            == store.page("p", Filters(path="f"), None, 5)
+        )
         assert store.events_of("p", doomed.id) == [tombstone]
         assert store.counts("p").forgotten == 1
         assert store.finish_erasure()
@@ -308,9 +375,15 @@ class TestStore:
         kept = row("kept", tags=["a"], files=["x"])
         with store.write("p") as writer:
             writer.append([kept])
-            writer.rewrite(kept._replace(author="eve", terms="other words", tags=("b",), files=(), body="nonsense"))
+            writer.rewrite(
+                kept._replace(
+                    author="eve", terms="other words", tags=("b",), files=(), body="nonsense"
+                )
+            )
             writer.rewrite(row("unknown"))
-        assert rows_in(store, "p") == [kept._replace(author="eve", terms="other words", tags=("b",), files=())]
+        assert rows_in(store, "p") == [
+            kept._replace(author="eve", terms="other words", tags=("b",), files=())
+        ]
 
     def test_no_call_sees_two_projects(self, store: Store) -> None:
         one, two = row("shared words", project="one"), row("shared words", project="two")
@@ -326,7 +399,9 @@ class TestStore:
         for project, own in (("one", one), ("two", two)):
             assert rows_in(store, project) == [own]
             assert [stored.id for stored in store.page(project, EVERYTHING, None, 9)] == [own.id]
-            assert [stored.id for stored, _ in store.search(project, ["shared"], EVERYTHING, 9)] == [own.id]
+            assert [
+                stored.id for stored, _ in store.search(project, ["shared"], EVERYTHING, 9)
+            ] == [own.id]
             assert store.counts(project).records == 1
         assert list(store.events("one")) == []
 
@@ -352,11 +427,19 @@ class TestStore:
         assert [first.id, *(stored.id for stored in stream)] == [made.id for made in rows]
 
 
-def taught(task: str, item: str, level: int, seconds: int = 0, *, author: str = "ann", value: int = 0) -> Row:
+def taught(
+    task: str, item: str, level: int, seconds: int = 0, *, author: str = "ann", value: int = 0
+) -> Row:
     """A row that teaches one lesson, under the kind and task that really teach it."""
     moment = Moment(timestamp=at(seconds))
     metadata = Metadata(project_id="p", context=moment, source=Source(author=author))
-    episode = Episode(id=new_id(at(seconds)), task_id=task, score=value / 1_000_000, successes=[item], metadata=metadata)
+    episode = Episode(
+        id=new_id(at(seconds)),
+        task_id=task,
+        score=value / 1_000_000,
+        successes=[item],
+        metadata=metadata,
+    )
     made = row_of(episode)
     return made._replace(lessons=(Increment("works", task, rule_key(item), level, value),))
 
@@ -364,11 +447,22 @@ def taught(task: str, item: str, level: int, seconds: int = 0, *, author: str = 
 class TestKnowledge:
     def test_empty(self, store: Store) -> None:
         assert not any((store.daily("p", "works", "t"), store.tallies("p", "works", "t", 10)))
-        assert not any((store.tallies_of_item("p", "works", "t", "x"), store.most_counted("p", "works", 10)))
+        assert not any(
+            (store.tallies_of_item("p", "works", "t", "x"), store.most_counted("p", "works", 10))
+        )
         assert not any((store.vouched_items("p"), store.rolled_back("p")))
-        assert not any((store.by_key("p", ["signature:x"], EVERYTHING, 10), store.decisions("p", ACTIONS, None, 10)))
+        assert not any(
+            (
+                store.by_key("p", ["signature:x"], EVERYTHING, 10),
+                store.decisions("p", ACTIONS, None, 10),
+            )
+        )
         assert not any((store.totals("p", "works", 10), store.day_totals("p", "works", 10, 0)))
-        assert (store.untrue_tallies("p"), store.distinct_keys("p", "works"), store.count("p", EVERYTHING)) == (0, 0, 0)
+        assert (
+            store.untrue_tallies("p"),
+            store.distinct_keys("p", "works"),
+            store.count("p", EVERYTHING),
+        ) == (0, 0, 0)
         with store.write("p") as writer:
             assert writer.known_keys("p", ["x"], STATUSES) == set()
             assert writer.state("p", "n") == 0
@@ -395,19 +489,37 @@ class TestKnowledge:
 
     def test_totals_are_added_up_over_days_and_authors(self, store: Store) -> None:
         day_s, today = DAY_US // 1_000_000, to_us(at(0)) // DAY_US
-        counted = [("t", "a", 2, 0, "ann"), ("t", "a", 2, day_s, "bob"), ("t", "a", 7, day_s, "ann"), ("t", "b", 1, 0, "ann")]
-        counted += [("u", "c", 3, day_s, "bob"), ("u", "c", 3, day_s, "eve"), ("u", "c", 3, 0, "bob")]
-        nameless = taught("v", "d", 0, author="bob")._replace(lessons=(Increment("works", "", rule_key("d"), 0, 0),))
+        counted = [
+            ("t", "a", 2, 0, "ann"),
+            ("t", "a", 2, day_s, "bob"),
+            ("t", "a", 7, day_s, "ann"),
+            ("t", "b", 1, 0, "ann"),
+        ]
+        counted += [
+            ("u", "c", 3, day_s, "bob"),
+            ("u", "c", 3, day_s, "eve"),
+            ("u", "c", 3, 0, "bob"),
+        ]
+        nameless = taught("v", "d", 0, author="bob")._replace(
+            lessons=(Increment("works", "", rule_key("d"), 0, 0),)
+        )
         metadata = Metadata(project_id="p", validation=Validation(status="verified"))
         decision = row_of(Decision(action="rollback", target="eve", metadata=metadata))
         with store.write("p") as writer:
-            writer.append([taught(task, item, level, seconds, author=by) for task, item, level, seconds, by in counted])
+            writer.append(
+                [
+                    taught(task, item, level, seconds, author=by)
+                    for task, item, level, seconds, by in counted
+                ]
+            )
             writer.append([decision, nameless])
 
         def shown(levels: tuple[int, ...]) -> dict[int, int]:
             return {level: times for level, times in enumerate(levels) if times}
 
-        found = [(total.key, total.item, shown(total.levels)) for total in store.totals("p", "works", 10)]
+        found = [
+            (total.key, total.item, shown(total.levels)) for total in store.totals("p", "works", 10)
+        ]
         assert found == [
             ("t", rule_key("a"), {2: 2, 7: 1}),
             ("u", rule_key("c"), {3: 2}),
@@ -415,18 +527,42 @@ class TestKnowledge:
             ("t", rule_key("b"), {1: 1}),
         ], "those counted most first"
         assert store.totals("p", "works", 1) == store.totals("p", "works", 10)[:1]
-        later = [(total.key, sum(total.levels)) for total in store.totals("p", "works", 10, today + 1)]
+        later = [
+            (total.key, sum(total.levels)) for total in store.totals("p", "works", 10, today + 1)
+        ]
         assert later == [("t", 2), ("u", 1)]
-        by_day = [(each.key, each.day - today, shown(each.levels)) for each in store.day_totals("p", "works", 10, today)]
-        assert by_day == [("", 0, {0: 1}), ("t", 0, {1: 1, 2: 1}), ("t", 1, {2: 1, 7: 1}), ("u", 0, {3: 1}), ("u", 1, {3: 1})]
-        assert [(each.key, each.day - today) for each in store.day_totals("p", "works", 1, today + 1)] == [("t", 1)]
-        assert [each.item for each in store.daily("p", "works", "t", 1)] == [rule_key("a")] * 2, "all days of an item or none"
+        by_day = [
+            (each.key, each.day - today, shown(each.levels))
+            for each in store.day_totals("p", "works", 10, today)
+        ]
+        assert by_day == [
+            ("", 0, {0: 1}),
+            ("t", 0, {1: 1, 2: 1}),
+            ("t", 1, {2: 1, 7: 1}),
+            ("u", 0, {3: 1}),
+            ("u", 1, {3: 1}),
+        ]
+        assert [
+            (each.key, each.day - today) for each in store.day_totals("p", "works", 1, today + 1)
+        ] == [("t", 1)]
+        assert [each.item for each in store.daily("p", "works", "t", 1)] == [rule_key("a")] * 2, (
+            "all days of an item or none"
+        )
         assert store.daily("p", "works", "t", 2) == store.daily("p", "works", "t")
-        assert (store.distinct_keys("p", "works"), store.distinct_keys("other", "works")) == (2, 0), "the empty key is none"
+        assert (store.distinct_keys("p", "works"), store.distinct_keys("other", "works")) == (
+            2,
+            0,
+        ), "the empty key is none"
 
     def test_the_newest_of_each_tally(self, store: Store) -> None:
-        rows = [taught("t", "x", 1, seconds, author=author) for seconds, author in ((1, "ann"), (5, "ann"), (3, "bob"))]
-        rows = [row._replace(lessons=(Increment("works", "t", item, 1, 0),)) for row, item in zip(rows, "aab", strict=True)]
+        rows = [
+            taught("t", "x", 1, seconds, author=author)
+            for seconds, author in ((1, "ann"), (5, "ann"), (3, "bob"))
+        ]
+        rows = [
+            row._replace(lessons=(Increment("works", "t", item, 1, 0),))
+            for row, item in zip(rows, "aab", strict=True)
+        ]
         other = taught("t", "x", 1, 9)._replace(lessons=(Increment("works", "t", "a%", 1, 0),))
         with store.write("p") as writer:
             writer.append([*rows, other])
@@ -435,7 +571,12 @@ class TestKnowledge:
         assert store.newest_taught("p", "works", "t", "", 1) == newest[:1]
         assert store.newest_taught("p", "works", "t", "a", 10) == newest[:2]
         assert store.newest_taught("p", "works", "t", "a%", 10) == newest[:1]
-        assert not any((store.newest_taught("p", "works", "t", "c", 10), store.newest_taught("p", "works", "u", "", 10)))
+        assert not any(
+            (
+                store.newest_taught("p", "works", "t", "c", 10),
+                store.newest_taught("p", "works", "u", "", 10),
+            )
+        )
 
     def test_a_status_changes_what_counts(self, store: Store) -> None:
         older, newer = taught("t", "a", 2, 5), taught("t", "a", 2, 7)
@@ -458,18 +599,24 @@ class TestKnowledge:
         assert store.untrue_tallies("p") == 0
 
     def test_exact_keys_find_the_newest_that_count(self, store: Store) -> None:
-        rows = [row(f"Fact {n}.", n)._replace(keys=("failure:x", f"signature:{n}")) for n in range(3)]
+        rows = [
+            row(f"Fact {n}.", n)._replace(keys=("failure:x", f"signature:{n}")) for n in range(3)
+        ]
         with store.write("p") as writer:
             writer.append(rows)
             assert writer.known_keys("p", ["failure:x", "signature:9"], STATUSES) == {"failure:x"}
             assert writer.known_keys("p", ["failure:x"], ["archived"]) == set()
             writer.set_standing("p", rows[2].id, "archived", None, (0, 0))
-        found = [stored.id for stored in store.by_key("p", ["failure:x", "signature:1"], EVERYTHING, 10)]
+        found = [
+            stored.id for stored in store.by_key("p", ["failure:x", "signature:1"], EVERYTHING, 10)
+        ]
         assert found == [rows[1].id, rows[0].id]
         assert len(store.by_key("p", ["failure:x"], EVERYTHING, 1)) == 1
         assert store.by_key("other", ["failure:x"], EVERYTHING, 10) == []
 
-    def test_a_rolled_back_source_does_not_count_while_the_decision_is_in_effect(self, store: Store) -> None:
+    def test_a_rolled_back_source_does_not_count_while_the_decision_is_in_effect(
+        self, store: Store
+    ) -> None:
         metadata = Metadata(project_id="p", validation=Validation(status="verified"))
         decision = row_of(Decision(action="rollback", target="ann: it's her", metadata=metadata))
         keyed = taught("t", "a", 1, author="ann: it's her")._replace(keys=("failure:x",))
@@ -498,7 +645,10 @@ class TestKnowledge:
             writer.set_standing("p", archived.id, "archived", None, (0, 0))
         assert [stored.id for stored in store.last_arrived("p", 10)] == [early.id, late.id]
         assert len(store.last_arrived("p", 1)) == 1
-        assert [stored.id for stored in store.page("p", EVERYTHING, None, 10, trusted=True)] == [late.id, early.id]
+        assert [stored.id for stored in store.page("p", EVERYTHING, None, 10, trusted=True)] == [
+            late.id,
+            early.id,
+        ]
         assert len(store.page("p", EVERYTHING, None, 10)) == 4
         assert (store.count("p", EVERYTHING), store.count("p", EVERYTHING, trusted=True)) == (4, 2)
         assert store.count("p", Filters(since=at(100), kind="episode"), trusted=True) == 1
@@ -511,13 +661,18 @@ class TestKnowledge:
         ]
         with store.write("p") as writer:
             writer.append(made)
-        assert {stored.id for stored in store.decisions("p", ACTIONS, "t", 10)} == {made[0].id, made[2].id}
+        assert {stored.id for stored in store.decisions("p", ACTIONS, "t", 10)} == {
+            made[0].id,
+            made[2].id,
+        }
         assert len(store.decisions("p", ACTIONS, None, 10)) == 3
         assert len(store.decisions("p", ACTIONS, None, 2)) == 2
         assert store.decisions("p", ["merge"], None, 10) == []
         with store.write("p") as writer:
             writer.set_standing("p", made[0].id, "archived", None, (0, 0))
-        assert [stored.id for stored in store.decisions("p", ACTIONS, None, 10, undone=True)] == [made[0].id]
+        assert [stored.id for stored in store.decisions("p", ACTIONS, None, 10, undone=True)] == [
+            made[0].id
+        ]
         assert store.page("p", EVERYTHING, None, 10) == []
         assert len(store.page("p", Filters(kind="decision"), None, 10)) == 3
         assert (store.counts("p").records, store.counts("p").decisions) == (0, 3)
@@ -529,11 +684,17 @@ class TestKnowledge:
         with store.write("p") as writer:
             writer.append([*rows, row("Something else is said.")])
             (key,) = rows[0].keys
-            assert [found.id for found in writer.facts_with_key("p", key, 10)] == [made.id for made in rows], "as they came"
-            assert [found.id for found in writer.facts_with_key("p", key, 2)] == [made.id for made in rows[:2]]
+            assert [found.id for found in writer.facts_with_key("p", key, 10)] == [
+                made.id for made in rows
+            ], "as they came"
+            assert [found.id for found in writer.facts_with_key("p", key, 2)] == [
+                made.id for made in rows[:2]
+            ]
             assert writer.facts_with_key("p", "fact:none", 10) == []
             writer.set_standing("p", rows[0].id, "archived", None, (0, 0))
-            assert [found.id for found in writer.facts_with_key("p", key, 10)] == [made.id for made in rows[1:]]
+            assert [found.id for found in writer.facts_with_key("p", key, 10)] == [
+                made.id for made in rows[1:]
+            ]
             assert not writer.is_rolled_back("p", "ann")
 
     def test_numbers_that_only_a_store_needs(self, store: Store) -> None:
@@ -548,7 +709,8 @@ class TestKnowledge:
 
     def test_recount_mends_what_untrue_tallies_finds(self, store: Store) -> None:
         with store.write("p") as writer:
-            writer.append([taught("t", "a", 3, value=200_000)])  # the record itself teaches more than that
+            # the record itself teaches more than that
+            writer.append([taught("t", "a", 3, value=200_000)])
         assert store.untrue_tallies("p") > 0
         with store.write("p") as writer:
             writer.recount("p")

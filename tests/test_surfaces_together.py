@@ -1,5 +1,6 @@
-"""Eight writers on one memory at once, over REST, MCP and the library, while the server is killed again and again: everything
-that was acknowledged is there, and what was sent again is there once."""
+"""Eight writers on one memory at once, over REST, MCP and the library, while the server is killed
+again and again: everything that was acknowledged is there, and what was sent again is there once.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +41,9 @@ async def _tool_once(url: str, token: str, content: str, key: str) -> str:
         httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=100) as http,
         McpClient(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
     ):
-        answer = await client.call_tool("remember", {"content": content, **KEPT}, meta=cast("Any", {"idempotency-key": key}))
+        answer = await client.call_tool(
+            "remember", {"content": content, **KEPT}, meta=cast("Any", {"idempotency-key": key})
+        )
         assert not answer.is_error, answer
         assert answer.structured_content
         return str(answer.structured_content["content"])
@@ -52,7 +55,9 @@ def over_mcp(url: str, token: str, name: str, acknowledged: list[str]) -> None:
         ends = time.monotonic() + 200
         while True:
             try:
-                acknowledged.append(asyncio.run(_tool_once(url, token, f"{name} {number}", f"{name}-{number}")))
+                acknowledged.append(
+                    asyncio.run(_tool_once(url, token, f"{name} {number}", f"{name}-{number}"))
+                )
                 break
             except Exception:  # noqa: BLE001  # whatever a killed server looks like from here
                 assert time.monotonic() < ends, "no answer for minutes"
@@ -70,8 +75,11 @@ LIBRARY = textwrap.dedent("""
 """)
 
 
-def test_eight_writers_lose_nothing_while_the_server_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "CLIENT_WAITS_S", (0.1, 0.5, 2.0, 5.0, 10.0, 10.0, 10.0, 10.0))  # as patient as `over_mcp`
+def test_eight_writers_lose_nothing_while_the_server_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # as patient as `over_mcp`
+    monkeypatch.setattr(limits, "CLIENT_WAITS_S", (0.1, 0.5, 2.0, 5.0, 10.0, 10.0, 10.0, 10.0))
     brain = tmp_path / "brain"
     with Memory(brain) as memory:
         token = memory.tokens.create("writers", "write").secret
@@ -96,7 +104,8 @@ def test_eight_writers_lose_nothing_while_the_server_is_killed(tmp_path: Path, m
         thread.start()
     for turn in range(1, KILLS + 1):
         deadline = time.monotonic() + 200
-        while len(acknowledged) < turn * EACH and time.monotonic() < deadline:  # in the middle of the work
+        # in the middle of the work
+        while len(acknowledged) < turn * EACH and time.monotonic() < deadline:
             time.sleep(0.01)
         assert any(thread.is_alive() for thread in threads)
         code, _ = server.end(signal.SIGKILL)

@@ -1,4 +1,6 @@
-"""What a terminal shows: it fits, it adds up, it has colours only where they are asked for, and no name can steer it."""
+"""What a terminal shows: it fits, it adds up, it has colours only where they are asked for, and no
+name can steer it.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,12 @@ BRAIN = topology_of(ROWS, "brain")
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def mapped(width: int = 80, ascii_only: bool = False, depth: int | None = None, min_share: float = 0.0) -> list[str]:
-    return shown(terminal.map_lines(BRAIN, Look(width, ascii_only), depth=depth, min_share=min_share)).splitlines()
+def mapped(
+    width: int = 80, ascii_only: bool = False, depth: int | None = None, min_share: float = 0.0
+) -> list[str]:
+    return shown(
+        terminal.map_lines(BRAIN, Look(width, ascii_only), depth=depth, min_share=min_share)
+    ).splitlines()
 
 
 def test_the_map_shows_every_folder_with_its_bar_its_count_and_its_share_of_the_one_above() -> None:
@@ -54,7 +60,9 @@ def test_the_map_stops_at_a_depth_and_sums_up_what_is_small() -> None:
 
 def test_the_map_says_what_lies_beside_its_folders() -> None:
     rows = [FolderCount("a", 6, 60), FolderCount("b", 1, 2048), FolderCount("", 3, 30)]
-    lines = shown(terminal.map_lines(topology_of(rows, "x"), Look(), min_share=0.2, sizes=True)).splitlines()
+    lines = shown(
+        terminal.map_lines(topology_of(rows, "x"), Look(), min_share=0.2, sizes=True)
+    ).splitlines()
     assert [re.sub(r"[█░ ]+", " ", line) for line in lines] == [
         "x 10 2.1 KiB",
         "├─ a 6 60% 60 B",
@@ -79,7 +87,10 @@ def test_whatever_there_is_fits_and_stays_on_its_line(
     assert len(lines) == len(drawn)
     assert all(line.isprintable() and cells_of(line) <= width for line in lines)
     assert text.isascii() or not ascii_only
-    for others in (terminal.hotspot_lines(hotspots_of(branch), look), terminal.reflection_lines(reflect_on(rows), look)):
+    for others in (
+        terminal.hotspot_lines(hotspots_of(branch), look),
+        terminal.reflection_lines(reflect_on(rows), look),
+    ):
         assert all(line.isprintable() for line in shown(others).splitlines())
 
 
@@ -120,7 +131,9 @@ def test_rich_waits_until_there_are_colours() -> None:
     assert done.stdout == "False\n"
 
 
-@pytest.mark.parametrize("options", [{"depth": 0}, {"min_share": -0.1}, {"min_share": 1.1}, {"min_share": float("nan")}])
+@pytest.mark.parametrize(
+    "options", [{"depth": 0}, {"min_share": -0.1}, {"min_share": 1.1}, {"min_share": float("nan")}]
+)
 def test_options_out_of_range_are_refused(options: dict[str, float]) -> None:
     with pytest.raises(InvalidInputError):
         terminal.map_lines(BRAIN, Look(), **options)  # type: ignore[arg-type]
@@ -130,7 +143,10 @@ def test_hotspots() -> None:
     lines = shown(terminal.hotspot_lines(hotspots_of(BRAIN, 0.6), Look())).splitlines()
     assert lines[0] == "██████░░░░   60%  60  success"
     assert lines[-1] == "███████░░░   67%  12  failure/code_interpreter/runtime"
-    assert shown(terminal.hotspot_lines([], Look())) == "No folder holds so much of the one above it.\n"
+    assert (
+        shown(terminal.hotspot_lines([], Look()))
+        == "No folder holds so much of the one above it.\n"
+    )
     odd = shown(terminal.hotspot_lines([Hotspot(HOSTILE, HOSTILE, 1, 1.0)], Look()))
     assert odd.count("\n") == 1
     assert odd.rstrip("\n").isprintable()
@@ -145,7 +161,16 @@ def test_reflection() -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "text"), [(0, "0%"), (0.001, "<1%"), (0.006, "1%"), (0.5, "50%"), (0.994, "99%"), (0.9999, ">99%"), (1, "100%")]
+    ("share", "text"),
+    [
+        (0, "0%"),
+        (0.001, "<1%"),
+        (0.006, "1%"),
+        (0.5, "50%"),
+        (0.994, "99%"),
+        (0.9999, ">99%"),
+        (1, "100%"),
+    ],
 )
 def test_no_share_is_rounded_to_nothing_or_to_everything(share: float, text: str) -> None:
     assert terminal.percent(share) == text
@@ -153,7 +178,14 @@ def test_no_share_is_rounded_to_nothing_or_to_everything(share: float, text: str
 
 def test_sizes() -> None:
     sizes = [0, 1023, 1024, 5 * 1024**2, 3 * 1024**3, 2 * 1024**4]
-    assert [terminal.size_text(size) for size in sizes] == ["0 B", "1023 B", "1.0 KiB", "5.0 MiB", "3.0 GiB", "2.0 TiB"]
+    assert [terminal.size_text(size) for size in sizes] == [
+        "0 B",
+        "1023 B",
+        "1.0 KiB",
+        "5.0 MiB",
+        "3.0 GiB",
+        "2.0 TiB",
+    ]
 
 
 def test_records_of_every_kind_are_shown_in_one_line_each(memory: Memory, clock: Clock) -> None:
@@ -168,8 +200,16 @@ def test_records_of_every_kind_are_shown_in_one_line_each(memory: Memory, clock:
     assert len(lines) == 10
     assert all(line.isprintable() for line in lines)
     said = {line.strip() for line in lines[1::2]}
-    assert {"login needs an id", "login (reward 1)", "login (score 0.2) went wrong", "m CUSTOM: login"} <= said
-    assert any(re.fullmatch(r"\d\.\d\d  failure  experience, hypothesis, [\d-]+, [0-9a-f-]{36}", line) for line in lines)
+    assert {
+        "login needs an id",
+        "login (reward 1)",
+        "login (score 0.2) went wrong",
+        "m CUSTOM: login",
+    } <= said
+    assert any(
+        re.fullmatch(r"\d\.\d\d  failure  experience, hypothesis, [\d-]+, [0-9a-f-]{36}", line)
+        for line in lines
+    )
     assert shown(terminal.hit_lines([], Look())) == "Nothing here answers that.\n"
 
 

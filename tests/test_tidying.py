@@ -1,4 +1,6 @@
-"""Old fixes leave the history, or are packed away, and nothing that was learned changes; both can be undone."""
+"""Old fixes leave the history, or are packed away, and nothing that was learned changes; both can
+be undone.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,12 @@ def ago(days: float) -> datetime:
 
 def a_fix(memory: Memory, days: float, good: bool = False, **changes: Any) -> Fix:
     given: dict[str, Any] = {
-        "issue": {"model": "m", "issue_type": "ERROR", "description": "broken", "error_output": "Traceback: zanzibar"},
+        "issue": {
+            "model": "m",
+            "issue_type": "ERROR",
+            "description": "broken",
+            "error_output": "Traceback: zanzibar",
+        },
         "fix_success": good,
         "verification_success": good,
         "fix_commands": ["retry"],
@@ -53,29 +60,49 @@ def a_fix(memory: Memory, days: float, good: bool = False, **changes: Any) -> Fi
 
 
 def of_issue(number: int) -> dict[str, Any]:
-    return {"model": "m", "issue_type": "ERROR", "description": "broken", "test_prompt": f"prompt {number}"}
+    return {
+        "model": "m",
+        "issue_type": "ERROR",
+        "description": "broken",
+        "test_prompt": f"prompt {number}",
+    }
 
 
 def known(memory: Memory) -> Any:
     """What the memory says it knows of fixes, but for how it found out."""
     patterns = [
-        (each.name, each.success_count, each.failure_count, each.p_success, each.last_seen) for each in memory.patterns()
+        (each.name, each.success_count, each.failure_count, each.p_success, each.last_seen)
+        for each in memory.patterns()
     ]
-    return patterns, memory.odds(), memory.model_insights("m").total_tests, memory.temporal_patterns()
+    return (
+        patterns,
+        memory.odds(),
+        memory.model_insights("m").total_tests,
+        memory.temporal_patterns(),
+    )
 
 
 def tallies_of(memory: Memory) -> list[Any]:
     return [row for row in knowledge_of(memory) if len(row) > 2]
 
 
-# --- which -----------------------------------------------------------------------------------------------------------
+# --- which ---
 
 
-@given(st.booleans(), st.sampled_from(["hypothesis", "verified", "published"]), st.integers(0, 1), *[st.booleans()] * 3)
-def test_what_is_of_value_never_goes(good: bool, status: str, helped: int, newest: bool, solved: bool, speaks: bool) -> None:
+@given(
+    st.booleans(),
+    st.sampled_from(["hypothesis", "verified", "published"]),
+    st.integers(0, 1),
+    *[st.booleans()] * 3,
+)
+def test_what_is_of_value_never_goes(
+    good: bool, status: str, helped: int, newest: bool, solved: bool, speaks: bool
+) -> None:
     fix = Aged(10, good, status, helped, newest, solved, speaks)
     verdict = Retention(20, 20).verdict(fix)
-    assert (verdict == "goes") == (status == "hypothesis" and not (helped or newest or solved or speaks))
+    assert (verdict == "goes") == (
+        status == "hypothesis" and not (helped or newest or solved or speaks)
+    )
     assert (verdict == "valuable") == is_valuable(fix)
     assert Retention(10, 10).verdict(fix) == "young"
 
@@ -85,7 +112,12 @@ def test_successes_stay_longer_than_failures(memory: Memory) -> None:
         a_fix(memory, days, good=True)
         a_fix(memory, days)
     preview = memory.cleanup(30)
-    assert (preview.failed, preview.successful, preview.dry_run, preview.event_id) == (2, 1, True, None)
+    assert (preview.failed, preview.successful, preview.dry_run, preview.event_id) == (
+        2,
+        1,
+        True,
+        None,
+    )
     done = memory.cleanup(30, dry_run=False)
     assert (done.failed, done.successful) == (2, 1)
     left = sorted((NOW - fix.metadata.context.timestamp).days for fix in memory.browse(kind="fix"))
@@ -111,7 +143,10 @@ def test_the_last_word_on_a_pattern_stays(memory: Memory) -> None:
 
 
 def test_a_proven_strategy_stays_in_words(memory: Memory) -> None:
-    proven = [a_fix(memory, 300 - number, good=True, issue=of_issue(number), fix_commands=["proven"]) for number in range(3)]
+    proven = [
+        a_fix(memory, 300 - number, good=True, issue=of_issue(number), fix_commands=["proven"])
+        for number in range(3)
+    ]
     for number in range(3):
         a_fix(memory, 1, good=True, issue=of_issue(number), fix_commands=["new way"])
     memory.cleanup(30, dry_run=False)
@@ -120,12 +155,18 @@ def test_a_proven_strategy_stays_in_words(memory: Memory) -> None:
     assert {each.fix_commands for each in memory.strategies("ERROR")} == {("new way",), ("proven",)}
 
 
-# --- what stays -------------------------------------------------------------------------------------------------------
+# --- what stays ---
 
 
 def filled(memory: Memory, count: int = 60) -> None:
     for number in range(count):
-        a_fix(memory, 40 + number, good=number % 3 == 0, issue=of_issue(number % 4), author=["ann", "bob"][number % 2])
+        a_fix(
+            memory,
+            40 + number,
+            good=number % 3 == 0,
+            issue=of_issue(number % 4),
+            author=["ann", "bob"][number % 2],
+        )
 
 
 def test_nothing_that_was_learned_changes_and_it_can_be_undone(memory: Memory) -> None:
@@ -143,7 +184,9 @@ def test_nothing_that_was_learned_changes_and_it_can_be_undone(memory: Memory) -
     assert all(isinstance(hit.record, Fix) for hit in memory.recall("broken prompt", 50))
     memory.undo(done.event_id)
     assert sorted(record.to_json() for record in memory.browse()) == records
-    assert sorted(row for row in knowledge_of(memory) if len(row) > 2) == sorted(row for row in exact if len(row) > 2)
+    assert sorted(row for row in knowledge_of(memory) if len(row) > 2) == sorted(
+        row for row in exact if len(row) > 2
+    )
     assert memory.stats().cleaned == 0
     assert wrong_with(memory) == []
     with pytest.raises(InvalidInputError):
@@ -163,7 +206,9 @@ def test_what_was_compacted_stays_away(memory: Memory) -> None:
         memory.undo(done.event_id)
     assert memory.compact().purged == 0
     assert b"zanzibar" not in everything_in(memory) or any(
-        "zanzibar" in (fix.issue.error_output or "") for fix in memory.browse(kind="fix") if isinstance(fix, Fix)
+        "zanzibar" in (fix.issue.error_output or "")
+        for fix in memory.browse(kind="fix")
+        if isinstance(fix, Fix)
     )
     memory.rebuild()
     assert known(memory) == before
@@ -202,16 +247,21 @@ def test_days_are_checked(memory: Memory, days: Any) -> None:
         memory.compress(days)
 
 
-# --- elsewhere --------------------------------------------------------------------------------------------------------
+# --- elsewhere ---
 
 
-def test_merge_and_export_carry_what_can_be_brought_back(memory: Memory, tmp_path: Path, place: Places) -> None:
+def test_merge_and_export_carry_what_can_be_brought_back(
+    memory: Memory, tmp_path: Path, place: Places
+) -> None:
     filled(memory)
     whole = sorted(record.id for record in memory.browse())
     memory.cleanup(30, dry_run=False)
     memory.compress(30, dry_run=False)
     memory.export(tmp_path / "all.jsonl")
-    with Memory(place("merged"), clock=lambda: NOW) as merged, Memory(place("loaded"), clock=lambda: NOW) as loaded:
+    with (
+        Memory(place("merged"), clock=lambda: NOW) as merged,
+        Memory(place("loaded"), clock=lambda: NOW) as loaded,
+    ):
         merged.merge(memory)
         assert sorted(record.id for record in merged.browse(kind="fix")) == whole
         assert tallies_of(merged) == tallies_of(memory)
@@ -224,7 +274,10 @@ def test_merge_and_export_carry_what_can_be_brought_back(memory: Memory, tmp_pat
 
 def test_merge_carries_what_the_compacted_ones_taught(memory: Memory, place: Places) -> None:
     filled(memory)
-    with Memory(place("copy"), clock=lambda: NOW) as copy, Memory(place("new"), clock=lambda: NOW) as new:
+    with (
+        Memory(place("copy"), clock=lambda: NOW) as copy,
+        Memory(place("new"), clock=lambda: NOW) as new,
+    ):
         copy.merge(memory)
         memory.cleanup(30, dry_run=False)
         memory.compact()
@@ -240,7 +293,9 @@ def test_merge_carries_what_the_compacted_ones_taught(memory: Memory, place: Pla
             copy.take_in(list(memory.browse(kind="cleaned")))
 
 
-def test_what_is_left_of_a_fix_is_no_record_to_load(memory: Memory, tmp_path: Path, place: Places) -> None:
+def test_what_is_left_of_a_fix_is_no_record_to_load(
+    memory: Memory, tmp_path: Path, place: Places
+) -> None:
     filled(memory)
     memory.cleanup(30, dry_run=False)
     cleaned = next(memory.browse(kind="cleaned"))
@@ -272,7 +327,10 @@ def test_a_cleanup_is_of_one_file(memory: Memory, tmp_path: Path, place: Places)
     assert event is not None
     memory.backup(tmp_path / "copy.db")
     Memory.restore(tmp_path / "copy.db", tmp_path / "other")
-    with Memory(place("other"), clock=lambda: NOW) as other, Memory(place("new"), clock=lambda: NOW) as new:
+    with (
+        Memory(place("other"), clock=lambda: NOW) as other,
+        Memory(place("new"), clock=lambda: NOW) as new,
+    ):
         memory.undo(event)
         cleaned = other.stats().cleaned
         other.merge(memory)
@@ -286,7 +344,9 @@ def test_a_cleanup_is_of_one_file(memory: Memory, tmp_path: Path, place: Places)
         assert "cleanup" not in (tmp_path / "all.jsonl").read_text()
 
 
-def test_what_changed_since_it_was_picked_stays(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_changed_since_it_was_picked_stays(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fixes = [a_fix(memory, 100 - number) for number in range(4)]
     picked = tidying._pack_away
 
@@ -311,7 +371,13 @@ def test_erased_words_leave_the_index_also_after_a_cleanup(memory: Memory) -> No
 
 
 def test_compaction_leaves_no_words_behind(memory: Memory) -> None:
-    a_fix(memory, 100, issue={**of_issue(1), "description": "quetzalcoatl"}, analysis="popocatepetl", notes="tlaloc")
+    a_fix(
+        memory,
+        100,
+        issue={**of_issue(1), "description": "quetzalcoatl"},
+        analysis="popocatepetl",
+        notes="tlaloc",
+    )
     a_fix(memory, 1, issue=of_issue(1))
     memory.cleanup(30, dry_run=False)
     memory.compact()
@@ -320,7 +386,7 @@ def test_compaction_leaves_no_words_behind(memory: Memory) -> None:
     assert not any(word in content for word in (b"quetzalcoatl", b"popocatepetl", b"tlaloc"))
 
 
-# --- packed away ------------------------------------------------------------------------------------------------------
+# --- packed away ---
 
 
 @given(st.text())
@@ -331,7 +397,12 @@ def test_packing_loses_nothing(text: str) -> None:
 
 def test_packed_text_that_was_damaged_is_noticed() -> None:
     packed = pack('{"kind":"fix"}' * 50)
-    for damaged in ("2:" + packed[2:], packed[:10] + "!" + packed[11:], packed[:3], packed[:9] + "AAAA" + packed[13:]):
+    for damaged in (
+        "2:" + packed[2:],
+        packed[:10] + "!" + packed[11:],
+        packed[:3],
+        packed[:9] + "AAAA" + packed[13:],
+    ):
         with pytest.raises(ValueError):  # noqa: PT011  # of several sorts: base64's, zlib's, our own
             unpack(damaged)
     body = packed_body('{"kind":"fix","fix_success":true}', "d")
@@ -351,7 +422,9 @@ def test_packed_fixes_are_whole_to_readers_and_found_by_their_summary(memory: Me
     assert done.saved_bytes > 500
     assert memory.get(fix.id) == fix
     assert known(memory) == before
-    assert [hit.record.id for hit in memory.recall("first sentence tells", 5, until=ago(100))] == [fix.id]
+    assert [hit.record.id for hit in memory.recall("first sentence tells", 5, until=ago(100))] == [
+        fix.id
+    ]
     assert [hit.record.id for hit in memory.recall("zanzibar", 5)] == [recent.id]
     assert memory.compress(90, dry_run=False).records == 0
     row = memory.fix_history.row(1)
@@ -394,7 +467,7 @@ def test_an_archived_or_verified_fix_keeps_its_standing(memory: Memory) -> None:
     assert len(list(memory.fix_history.all())) == 1
 
 
-# --- killed -----------------------------------------------------------------------------------------------------------
+# --- killed ---
 
 
 @pytest.mark.parametrize("what", ["cleanup", "compress", "undo", "compact"])

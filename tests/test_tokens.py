@@ -1,4 +1,6 @@
-"""Tokens: made once, kept as a hash, bound to a name, a scope and projects, and over when they are over."""
+"""Tokens: made once, kept as a hash, bound to a name, a scope and projects, and over when they are
+over.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardwon import Memory, limits
-from hardwon.errors import ForbiddenError, ForeignFileError, FullError, InvalidInputError, UnknownTokenError
+from hardwon.errors import (
+    ForbiddenError,
+    ForeignFileError,
+    FullError,
+    InvalidInputError,
+    UnknownTokenError,
+)
 from hardwon.trust.access import SCOPES, Caller, Scope, check_access
 
 
@@ -108,7 +116,9 @@ def test_it_is_over_at_once_when_it_is_revoked_also_by_another_process(memory: M
     assert memory.tokens.caller(secret) is None
 
 
-def test_a_name_can_have_two_tokens_while_one_replaces_the_other(memory: Memory, clock: Clock) -> None:
+def test_a_name_can_have_two_tokens_while_one_replaces_the_other(
+    memory: Memory, clock: Clock
+) -> None:
     first, old = memory.tokens.create("ci")
     second, new = memory.tokens.create("ci")
     assert [token.id for token in memory.tokens.revoke(first.id)] == [first.id]
@@ -118,7 +128,9 @@ def test_a_name_can_have_two_tokens_while_one_replaces_the_other(memory: Memory,
         memory.tokens.revoke("ci")
 
 
-def test_a_backup_has_no_tokens_and_a_restore_brings_none_back(memory: Memory, tmp_path: Path) -> None:
+def test_a_backup_has_no_tokens_and_a_restore_brings_none_back(
+    memory: Memory, tmp_path: Path
+) -> None:
     token, secret = memory.tokens.create("ci")
     memory.backup(tmp_path / "backup.db")
     memory.tokens.revoke("ci")
@@ -187,7 +199,9 @@ def test_there_is_a_bound(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> No
         ({"name": "x", "days": True}, "days"),
     ],
 )
-def test_what_cannot_be_is_refused(memory: Memory, arguments: dict[str, object], field: str) -> None:
+def test_what_cannot_be_is_refused(
+    memory: Memory, arguments: dict[str, object], field: str
+) -> None:
     with pytest.raises(InvalidInputError) as told:
         memory.tokens.create(**arguments)  # type: ignore[arg-type]
     assert told.value.field.endswith(field)
@@ -200,7 +214,9 @@ def test_a_secret_has_256_random_bits_and_a_form_of_its_own(memory: Memory) -> N
     assert all(re.fullmatch(r"hwt_[0-9a-f]{12}_[A-Za-z0-9_-]{43}", secret) for secret in made)
 
 
-def test_a_copied_memory_has_its_own_tokens_only_if_they_are_copied_too(memory: Memory, tmp_path: Path) -> None:
+def test_a_copied_memory_has_its_own_tokens_only_if_they_are_copied_too(
+    memory: Memory, tmp_path: Path
+) -> None:
     _, secret = memory.tokens.create("ci")
     location = Path(memory.location)
     memory.close()
@@ -213,7 +229,8 @@ def test_a_copied_memory_has_its_own_tokens_only_if_they_are_copied_too(memory: 
 @pytest.mark.parametrize("held", SCOPES)
 @pytest.mark.parametrize("wanted", SCOPES)
 @pytest.mark.parametrize(
-    ("reached", "project", "reaches"), [(None, "a", True), (("a",), "a", True), (("b",), "a", False), (("b",), None, True)]
+    ("reached", "project", "reaches"),
+    [(None, "a", True), (("a",), "a", True), (("b",), "a", False), (("b",), None, True)],
 )
 def test_a_scope_includes_those_before_it(
     held: Scope, wanted: Scope, reached: tuple[str, ...] | None, project: str | None, reaches: bool

@@ -1,4 +1,6 @@
-"""The default counter against tokenizers with trained vocabularies: WordPiece, Unigram and BPE, of 30,000 entries and more."""
+"""The default counter against tokenizers with trained vocabularies: WordPiece, Unigram and BPE, of
+30,000 entries and more.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,12 @@ def _blingfire(name: str) -> Counted:
         ids = (ctypes.c_int32 * room)()
         return int(
             blingfire.blingfire.TextToIds(
-                ctypes.c_void_p(model), ctypes.c_char_p(data), ctypes.c_int(len(data)), ids, ctypes.c_int(room), 0
+                ctypes.c_void_p(model),
+                ctypes.c_char_p(data),
+                ctypes.c_int(len(data)),
+                ids,
+                ctypes.c_int(room),
+                0,
             )
         )
 
@@ -51,7 +58,11 @@ def _blingfire(name: str) -> Counted:
 
 
 def _llama() -> Counted:
-    found = [file for file in files("wordllama") or [] if file.name == "l2_supercat_tokenizer_config.json"]
+    found = [
+        file
+        for file in files("wordllama") or []
+        if file.name == "l2_supercat_tokenizer_config.json"
+    ]
     tokenizer = tokenizers.Tokenizer.from_file(str(found[0].locate()))
     assert tokenizer.get_vocab_size() >= 30_000
     return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)
@@ -94,11 +105,21 @@ def test_data(theirs: Counted) -> None:
     chance = random.Random(11)
     for _ in range(20):
         data = chance.randbytes(900)
-        rows = [{"id": n, "name": f"user{n}", "score": chance.random(), "ok": None} for n in range(20)]
+        rows = [
+            {"id": n, "name": f"user{n}", "score": chance.random(), "ok": None} for n in range(20)
+        ]
         noise = "".join(chr(code) for code in data if code < 128)
-        wide = "".join(chr(chance.randrange(0xE000)) if chance.random() < 0.9 else " " for _ in range(300))
+        wide = "".join(
+            chr(chance.randrange(0xE000)) if chance.random() < 0.9 else " " for _ in range(300)
+        )
         wide = "".join(c for c in wide if not "\ud800" <= c <= "\udfff")
-        for text in (base64.b64encode(data).decode(), data.hex(), json.dumps(rows, separators=(",", ":")), noise, wide):
+        for text in (
+            base64.b64encode(data).decode(),
+            data.hex(),
+            json.dumps(rows, separators=(",", ":")),
+            noise,
+            wide,
+        ):
             assert theirs(text) <= count_tokens(text), text
 
 
@@ -124,7 +145,9 @@ def test_words_in_all_sorts_of_company(theirs: Counted) -> None:
 
 
 def test_prose_is_counted_with_moderation(theirs: Counted) -> None:
-    text = " ".join(re.findall(r'"""([A-Z][^"]{80,})"""', "".join(path.read_text() for path in _OURS)))
+    text = " ".join(
+        re.findall(r'"""([A-Z][^"]{80,})"""', "".join(path.read_text() for path in _OURS))
+    )
     prose = " ".join(text.split())
     assert len(prose) > 5_000
     assert count_tokens(prose) < 1.9 * theirs(prose)

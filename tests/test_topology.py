@@ -1,4 +1,6 @@
-"""What lies where: the tree adds up, hotspots are where things gathered, and no sentence says more than its numbers."""
+"""What lies where: the tree adds up, hotspots are where things gathered, and no sentence says more
+than its numbers.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,14 @@ from hypothesis import strategies as st
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.learn.topology import UNSORTED, Branch, FolderCount, hotspots_of, reflect_on, topology_of
+from hardwon.learn.topology import (
+    UNSORTED,
+    Branch,
+    FolderCount,
+    hotspots_of,
+    reflect_on,
+    topology_of,
+)
 
 ROWS = [
     FolderCount("outcome=success/tool=code_interpreter/task_type=debug", 30, 3000),
@@ -25,8 +34,12 @@ ROWS = [
 ]
 
 NAMES = st.text(alphabet="ab=_\x1b\n\udc80ü", max_size=4)
-PATHS = st.lists(NAMES | st.sampled_from(["outcome=failure", "outcome=success", "tool=x", "_intake"]), max_size=5).map("/".join)
-FOLDERS = st.lists(st.builds(FolderCount, PATHS, st.integers(0, 20), st.integers(0, 9999)), max_size=30)
+PATHS = st.lists(
+    NAMES | st.sampled_from(["outcome=failure", "outcome=success", "tool=x", "_intake"]), max_size=5
+).map("/".join)
+FOLDERS = st.lists(
+    st.builds(FolderCount, PATHS, st.integers(0, 20), st.integers(0, 9999)), max_size=30
+)
 
 
 def walk(branch: Branch, path: str = "") -> Iterator[tuple[str, Branch]]:
@@ -52,7 +65,13 @@ def test_every_folder_counts_what_lies_below_it() -> None:
 
 def test_memories_may_lie_beside_folders_and_rows_of_one_folder_add_up() -> None:
     root = topology_of(
-        [FolderCount("", 2, 20), FolderCount("a", 1, 5), FolderCount("a/", 3, 7), FolderCount("a//b", 1, 1)], "x"
+        [
+            FolderCount("", 2, 20),
+            FolderCount("a", 1, 5),
+            FolderCount("a/", 3, 7),
+            FolderCount("a//b", 1, 1),
+        ],
+        "x",
     )
     assert root == Branch("x", 7, 33, (Branch("a", 5, 13, (Branch("b", 1, 1),)),))
     assert topology_of([], "empty") == Branch("empty", 0, 0)
@@ -73,11 +92,16 @@ def test_a_folder_nested_without_end_counts_in_the_last_level_told_apart() -> No
 @given(FOLDERS)
 def test_the_tree_loses_nothing(rows: list[FolderCount]) -> None:
     root = topology_of(rows, "x")
-    assert (root.count, root.bytes) == (sum(row.count for row in rows), sum(row.bytes for row in rows))
+    assert (root.count, root.bytes) == (
+        sum(row.count for row in rows),
+        sum(row.bytes for row in rows),
+    )
     for _, branch in walk(root):
         assert sum(inner.count for inner in branch.branches) <= branch.count
         assert sum(inner.bytes for inner in branch.branches) <= branch.bytes
-        assert list(branch.branches) == sorted(branch.branches, key=lambda inner: (-inner.count, inner.name))
+        assert list(branch.branches) == sorted(
+            branch.branches, key=lambda inner: (-inner.count, inner.name)
+        )
     assert topology_of(reversed(rows), "x") == root
 
 
@@ -104,7 +128,9 @@ def test_hotspots_keep_to_their_share(rows: list[FolderCount], share: float) -> 
     root = topology_of(rows, "x")
     counted = dict(walk(root))
     spots = hotspots_of(root, share, limit=1000)
-    assert all(share <= spot.share <= 1 and spot.count == counted[spot.path].count > 0 for spot in spots)
+    assert all(
+        share <= spot.share <= 1 and spot.count == counted[spot.path].count > 0 for spot in spots
+    )
     assert len({spot.path for spot in spots}) == len(spots)
     assert all(spot.area.isprintable() for spot in spots)
 
@@ -123,9 +149,22 @@ def test_a_negative_limit_is_refused() -> None:
 def test_reflection() -> None:
     said = reflect_on(ROWS)
     assert (said.total, said.intake) == (100, 3)
-    assert list(said.by_outcome.items()) == [("success", 60), ("failure", 20), ("learning", 12), ("interaction", 5)]
-    assert list(said.by_tool.items()) == [("code_interpreter", 63), ("web_search", 15), ("file_operation", 2)]
-    assert said.hotspots == [("code_interpreter/runtime", 12), ("code_interpreter/syntax", 6), ("file_operation", 2)]
+    assert list(said.by_outcome.items()) == [
+        ("success", 60),
+        ("failure", 20),
+        ("learning", 12),
+        ("interaction", 5),
+    ]
+    assert list(said.by_tool.items()) == [
+        ("code_interpreter", 63),
+        ("web_search", 15),
+        ("file_operation", 2),
+    ]
+    assert said.hotspots == [
+        ("code_interpreter/runtime", 12),
+        ("code_interpreter/syntax", 6),
+        ("file_operation", 2),
+    ]
     assert said.strengths[0] == ("code_interpreter/debug", 30)
     assert said.insights == [
         "60 of 80 attempts succeeded (75%).",
@@ -141,12 +180,21 @@ def test_an_empty_memory_says_so() -> None:
 
 
 def test_few_attempts_are_not_judged() -> None:
-    said = reflect_on([FolderCount("outcome=failure/tool=x", 1, 1), FolderCount("outcome=success/tool=x", 2, 1)])
-    assert said.insights == ["Only 2 successes and 1 failure so far: too few to say how often things work."]
+    said = reflect_on(
+        [FolderCount("outcome=failure/tool=x", 1, 1), FolderCount("outcome=success/tool=x", 2, 1)]
+    )
+    assert said.insights == [
+        "Only 2 successes and 1 failure so far: too few to say how often things work."
+    ]
 
 
 def test_without_attempts_nothing_is_said_about_what_works() -> None:
-    said = reflect_on([FolderCount("outcome=learning/insight_type=fact", 50, 1), FolderCount("_intake/no_match", 1, 1)])
+    said = reflect_on(
+        [
+            FolderCount("outcome=learning/insight_type=fact", 50, 1),
+            FolderCount("_intake/no_match", 1, 1),
+        ]
+    )
     assert said.insights == [
         "No successes or failures are remembered yet, so nothing can be said about what works.",
         "1 memory waits in _intake: a required key is missing or a value is unknown.",
@@ -162,8 +210,14 @@ def test_areas_that_are_alike_are_not_ranked() -> None:
 
 
 def test_one_area_that_has_everything_is_said_to() -> None:
-    rows = [FolderCount("outcome=success/tool=x", 399, 1), FolderCount("outcome=failure/tool=y", 1, 1)]
-    assert reflect_on(rows).insights == ["399 of 400 attempts succeeded (more than 99%).", "All 399 successes are in x."]
+    rows = [
+        FolderCount("outcome=success/tool=x", 399, 1),
+        FolderCount("outcome=failure/tool=y", 1, 1),
+    ]
+    assert reflect_on(rows).insights == [
+        "399 of 400 attempts succeeded (more than 99%).",
+        "All 399 successes are in x.",
+    ]
 
 
 def test_odd_folders_count_under_their_own_names() -> None:

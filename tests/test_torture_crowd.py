@@ -1,4 +1,6 @@
-"""The simulated crowd of `make torture`: thousands of steps of it, that a seed replays, and that it finds what is wrong."""
+"""The simulated crowd of `make torture`: thousands of steps of it, that a seed replays, and that it
+finds what is wrong.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +36,15 @@ def test_thousands_of_steps_under_faults() -> None:
     found = crowd.Run()
     for lived in crowd.run(plan, range(plan.lives), 1, None):
         found.add(lived)
-        assert not lived.finding, f"{lived.finding}\nreplay: {crowd.replay_command(plan, lived.number)}"
+        assert not lived.finding, (
+            f"{lived.finding}\nreplay: {crowd.replay_command(plan, lived.number)}"
+        )
     print(crowd.report(plan, found, 1.0))
     assert found.steps == STEPS
     never = {*crowd.ACTIONS, "open"} - set(found.tally.steps)
-    assert len(never) <= 1, "of so many steps a rare one may be missing once in a thousand runs, and never two"
+    assert len(never) <= 1, (
+        "of so many steps a rare one may be missing once in a thousand runs, and never two"
+    )
     assert sum(found.tally.fired.values()) > 30, "hardly any fault struck"
     assert found.tally.counts["acknowledged writes"] > STEPS / 4
     assert found.tally.counts["unacknowledged writes"] > 5
@@ -51,14 +57,25 @@ def test_a_database_whose_connections_are_lost() -> None:
     print(f"seed {plan.seed}")
     (lived,) = crowd.run(plan, range(plan.lives), 1, None)
     assert not lived.finding, f"{lived.finding}\nreplay: {crowd.replay_command(plan, 0)}"
-    assert any(name.startswith("connection") for name in lived.tally.fired), "no connection was lost"
+    assert any(name.startswith("connection") for name in lived.tally.fired), (
+        "no connection was lost"
+    )
     assert lived.tally.counts["acknowledged writes"] > STEPS_IN_A_DATABASE / 4
 
 
 def run_alone(seed: int, hash_seed: str) -> str:
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    command = [sys.executable, str(ROOT / "torture" / "crowd.py"), "--steps", "400", "--seed", str(seed)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250, check=True)
+    command = [
+        sys.executable,
+        str(ROOT / "torture" / "crowd.py"),
+        "--steps",
+        "400",
+        "--seed",
+        str(seed),
+    ]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=250, check=True
+    )
     assert done.stdout.startswith(f"seed {seed}\n")
     return next(line for line in done.stdout.splitlines() if line.startswith("trace: "))
 
@@ -69,15 +86,19 @@ def test_a_seed_does_the_same_steps_and_meets_the_same_faults() -> None:
 
 def test_several_lives_at_a_time_are_the_same_lives() -> None:
     plan = Plan(11, 600)
-    one_by_one = [(each.number, each.digest) for each in crowd.run(plan, range(plan.lives), 1, None)]
+    one_by_one = [
+        (each.number, each.digest) for each in crowd.run(plan, range(plan.lives), 1, None)
+    ]
     together = [(each.number, each.digest) for each in crowd.run(plan, range(plan.lives), 2, None)]
     assert one_by_one == together
-    assert [live(plan, 1).digest] == [digest for number, digest in together if number == 1], "a life cannot be replayed alone"
+    assert [live(plan, 1).digest] == [digest for number, digest in together if number == 1], (
+        "a life cannot be replayed alone"
+    )
     many = [1] * 7  # more than are begun at once
     assert [each.number for each in crowd.run(plan, many, 2, None)] == many, "some were never lived"
 
 
-# --- what is wrong is found ---------------------------------------------------------------------------------------------
+# --- what is wrong is found ---
 
 
 def lose_an_acknowledged_record(patch: pytest.MonkeyPatch) -> None:
@@ -107,7 +128,10 @@ def tear_a_batch(patch: pytest.MonkeyPatch) -> None:
     keep_all = Recording._keep_all
 
     def torn(self: Memory, given: list[Any], *, returned: bool) -> Any:
-        return [*keep_all(self, given[:1], returned=returned), *keep_all(self, given[1:], returned=returned)]
+        return [
+            *keep_all(self, given[:1], returned=returned),
+            *keep_all(self, given[1:], returned=returned),
+        ]
 
     patch.setattr(Recording, "_keep_all", torn)
 
@@ -152,14 +176,16 @@ def test_a_fault_of_the_program_is_found(
 ) -> None:
     plant(monkeypatch)
     plan = Plan(3, LIVES_TRIED * crowd.STEPS_OF_A_LIFE, faults)
-    found = next((lived for lived in crowd.run(plan, range(LIVES_TRIED), 1, None) if lived.finding), None)
+    found = next(
+        (lived for lived in crowd.run(plan, range(LIVES_TRIED), 1, None) if lived.finding), None
+    )
     assert found is not None, "the crowd went on as if nothing were wrong"
     print(found.finding)
     assert f"life {found.number}, step {found.steps}" in found.finding
     assert f"--seed {plan.seed}" in crowd.replay_command(plan, found.number)
 
 
-# --- the model ----------------------------------------------------------------------------------------------------------
+# --- the model ---
 
 
 def a_picture(memory: Memory) -> model.Picture:
@@ -175,7 +201,9 @@ def test_the_model_explains_what_was_done_and_nothing_else(tmp_path: Path) -> No
         empty = a_picture(memory)
         kept = memory.remember("a note", "success", "conversation")
         told = a_picture(memory)
-        expected = model.Expected(new=[model.New("experience", "note", {"content": "a note"}, kept.id)], acknowledged=True)
+        expected = model.Expected(
+            new=[model.New("experience", "note", {"content": "a note"}, kept.id)], acknowledged=True
+        )
         model.explain(empty, told, [expected])
         with pytest.raises(model.Finding, match="nobody recorded these"):
             model.explain(empty, told, [])
@@ -185,7 +213,15 @@ def test_the_model_explains_what_was_done_and_nothing_else(tmp_path: Path) -> No
             model.explain(told, empty, [])
         memory.verify(kept.id, "compiler")
         vouched = a_picture(memory)
-        model.explain(told, vouched, [model.Expected(events=[model.Event(kept.id, "status", "verified")], acknowledged=True)])
+        model.explain(
+            told,
+            vouched,
+            [
+                model.Expected(
+                    events=[model.Event(kept.id, "status", "verified")], acknowledged=True
+                )
+            ],
+        )
         with pytest.raises(model.Finding, match="nobody did this"):
             model.explain(told, vouched, [])
         memory.forget(kept.id)

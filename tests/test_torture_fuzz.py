@@ -1,4 +1,6 @@
-"""Fuzzing: a few inputs for every parser in each run of the tests; that it finds what is wrong; that no parser is left out."""
+"""Fuzzing: a few inputs for every parser in each run of the tests; that it finds what is wrong;
+that no parser is left out.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,10 @@ KNOWN: dict[str, list[Any]] = {
     "routing by paths": [5, [["a=b/c.json"]], [None], "a=b"],
     "packed vectors": [b"", b"\x01", b"\0" * 13],
     "events": [b"9" * 5_000],
-    "place": ["postgresql://annamode=require&password=hunter2hunter2", "postgresql://h/brain&password=hunter2hunter2"],
+    "place": [
+        "postgresql://annamode=require&password=hunter2hunter2",
+        "postgresql://h/brain&password=hunter2hunter2",
+    ],
     "packed body": ["1:", "1:eNo="],
     "traceback of pytest": ["a" * 5_000 + ".py:3: in f\n", 'File "a\0b.py", line 3, in f\n'],
     "mounts": ["36 35 98:0 /m /a\ud800 rw - nfs4 h:/x rw\n"],
@@ -72,7 +77,7 @@ def test_what_was_found_once_is_found_no_more(name: str, tmp_path: Path) -> None
     assert found.runs == len(KNOWN[name])
 
 
-# --- it finds what is wrong -------------------------------------------------------------------------------------
+# --- it finds what is wrong ---
 
 
 def made_up(run: Run, corpus: list[Any], kind: Any = "text") -> Target:
@@ -101,7 +106,9 @@ def test_a_refusal_is_no_finding() -> None:
     assert findings_of(made_up(strict, ["a text"])) == []
 
 
-def test_an_expression_that_takes_for_ever_is_stopped_and_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_expression_that_takes_for_ever_is_stopped_and_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(fuzz, "CPU_S_MAX", 0.2)
     (finding,) = findings_of(made_up(re.compile(r"(a+)+$").match, ["a" * 40 + "b"]), 3)
     assert "TookTooLongError" in finding
@@ -112,7 +119,10 @@ def test_what_is_not_read_back_as_it_was_is_found() -> None:
         text = data.decode(errors="replace")
         assert text.strip() == text, "blanks are lost"
 
-    assert any("blanks are lost" in finding for finding in findings_of(made_up(lossy, [b'{"a": 1}'], "bytes")))
+    assert any(
+        "blanks are lost" in finding
+        for finding in findings_of(made_up(lossy, [b'{"a": 1}'], "bytes"))
+    )
 
 
 def test_a_memory_that_changes_with_a_refusal_is_found(tmp_path: Path) -> None:
@@ -151,30 +161,45 @@ def test_what_reaches_new_lines_is_changed_further() -> None:
 
 
 def test_the_command_tells_its_seed_and_what_was_done() -> None:
-    command = [sys.executable, fuzz.__file__, "--runs", "5", "--seed", "7", "--of", "glob", "--of", "cursor"]
+    command = [
+        sys.executable,
+        fuzz.__file__,
+        "--runs",
+        "5",
+        "--seed",
+        "7",
+        "--of",
+        "glob",
+        "--of",
+        "cursor",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("seed 7\nglob ")
     assert "10 inputs for 2 parsers" in done.stdout
 
 
-# --- none is left out -------------------------------------------------------------------------------------------
+# --- none is left out ---
 
 PARSING = frozenset(
-    "loads from_json fromisoformat strptime parse_qsl urlsplit urlparse b64decode urlsafe_b64decode unpack frombuffer "
+    "loads from_json fromisoformat strptime parse_qsl urlsplit urlparse b64decode "
+    "urlsafe_b64decode unpack frombuffer "
     "decompress parse literal_eval validate_json model_validate_json fromhex".split()
 )
 OURS = "reads what this program itself wrote into the same database"
 LEFT_OUT = {
     "hardwon.memory.ask": "one expression of fixed length",
-    "hardwon.store.sqlite.log": "test_foreign_log.py and torture/power_loss.py have logs of all sorts",
+    "hardwon.store.sqlite.log": "test_foreign_log.py and torture/power_loss.py have logs of all "
+    "sorts",
     "hardwon.text.clean": "fuzzed by brief.fence, which every line passes",
     "hardwon.tree.datasets.generate": "a date that a caller names, refused by Python's own parser",
     "hardwon.tree.datasets.demo": "our own words",
-    "hardwon.adapters.langgraph": "what it wrote itself; test_langgraph.py has what others wrote under such names",
+    "hardwon.adapters.langgraph": "what it wrote itself; test_langgraph.py has what others wrote "
+    "under such names",
     "hardwon.trust.lifecycle": "hashes of 40 digits, by an expression of fixed length",
     "hardwon.capture.process": "the size of a terminal, as the system tells it",
-    "hardwon.surfaces.rest.openapi": "one expression of bounded length, which the guards of HTTP requests use",
+    "hardwon.surfaces.rest.openapi": "one expression of bounded length, which the guards of HTTP "
+    "requests use",
     "hardwon.surfaces.cli.output": "our own colours",
     "hardwon.surfaces.web.report": "our own pages",
     "hardwon.store.postgres.connection": OURS,
@@ -185,11 +210,17 @@ LEFT_OUT = {
 
 
 def parses(source: str) -> bool:
-    """Whether a module has a regular expression, or calls something that makes values of a text or of bytes."""
+    """Whether a module has a regular expression, or calls something that makes values of a text or
+    of bytes.
+    """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call):
             function = node.func
-            name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+            name = (
+                function.attr
+                if isinstance(function, ast.Attribute)
+                else getattr(function, "id", "")
+            )
             owner = getattr(function.value, "id", "") if isinstance(function, ast.Attribute) else ""
             if name in PARSING or owner == "re":
                 return True
@@ -198,7 +229,8 @@ def parses(source: str) -> bool:
 
 def test_every_module_that_parses_is_fuzzed_or_left_out_for_a_reason() -> None:
     modules = {
-        ".".join(path.relative_to(SOURCE).with_suffix("").parts): path.read_text() for path in SOURCE.glob("hardwon/**/*.py")
+        ".".join(path.relative_to(SOURCE).with_suffix("").parts): path.read_text()
+        for path in SOURCE.glob("hardwon/**/*.py")
     }
     covered = {name for target in TARGETS for name in target.covers}
     assert covered <= modules.keys()
@@ -212,11 +244,16 @@ def test_names_are_unique() -> None:
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("program", ["crowd.py --steps", "power_loss.py --states", "fuzz.py --runs"])
+@pytest.mark.parametrize(
+    "program", ["crowd.py --steps", "power_loss.py --states", "fuzz.py --runs"]
+)
 @pytest.mark.parametrize("amount", ["0", "-1", "many"])
 def test_nothing_is_not_enough(program: str, amount: str) -> None:
     name, option = program.split()
     command = [sys.executable, str(SOURCE.parent / "torture" / name), f"{option}={amount}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert f"argument {option}: {amount!r} is not allowed; allowed: a whole number from 1" in done.stderr
+    assert (
+        f"argument {option}: {amount!r} is not allowed; allowed: a whole number from 1"
+        in done.stderr
+    )

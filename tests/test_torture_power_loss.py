@@ -1,4 +1,6 @@
-"""Power loss: a few hundred states of every workload in each run of the tests, and that the replay finds what is wrong."""
+"""Power loss: a few hundred states of every workload in each run of the tests, and that the replay
+finds what is wrong.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,20 @@ from hardwon.store.sqlite import file as sqlite_file
 from hardwon.store.sqlite.engine import SqliteStore
 from hardwon.tree.files import TreeFiles
 from power_database import OfRecords
-from power_disk import ROOT, Cut, Named, Operation, Removed, Renamed, State, Synced, SyncedAll, Write, after_power_loss, divided
+from power_disk import (
+    ROOT,
+    Cut,
+    Named,
+    Operation,
+    Removed,
+    Renamed,
+    State,
+    Synced,
+    SyncedAll,
+    Write,
+    after_power_loss,
+    divided,
+)
 from power_files import OfTokens, OfTrainingMemory
 from power_loss import STATES_OF_ONE_WORKLOAD, WORKLOADS, play, quiet, room, run
 from power_recording import recording
@@ -41,11 +56,15 @@ def states_of(number: int, count: int) -> list[int]:
 def first_findings_in(workload: type[Workload], most: int = 60) -> list[str]:
     """What is found in the first workload of a kind in which anything is."""
     numbers = (WORKLOADS.index(workload) + turn * len(WORKLOADS) for turn in range(most))
-    return next((found for number in numbers if (found := run(SEED, states_of(number, 50)).findings)), [])
+    return next(
+        (found for number in numbers if (found := run(SEED, states_of(number, 50)).findings)), []
+    )
 
 
 def test_nothing_acknowledged_is_lost_in_any_state() -> None:
-    tally = run(SEED, [state for number in range(len(WORKLOADS)) for state in states_of(number, STATES)])
+    tally = run(
+        SEED, [state for number in range(len(WORKLOADS)) for state in states_of(number, STATES)]
+    )
     assert tally.findings == []
     assert tally.states == STATES * len(WORKLOADS)
     assert tally.distinct > tally.states / 3
@@ -53,7 +72,7 @@ def test_nothing_acknowledged_is_lost_in_any_state() -> None:
     assert set(tally.by_target) == {"database", "tree", "files"}
 
 
-# --- the replay finds what is wrong -----------------------------------------------------------------------------
+# --- the replay finds what is wrong ---
 
 
 class _Without:
@@ -74,14 +93,26 @@ def _in_a_hurry(path: Path, *_: Any) -> apsw.Connection:
 
 BUGS: dict[str, tuple[type[Workload], AbstractContextManager[Any]]] = {
     "a folder's own name is not synced": (OfRecords, mock.patch.object(files, "sync")),
-    "commits are not synced": (OfRecords, mock.patch("hardwon.store.sqlite.engine.connect", _in_a_hurry)),
+    "commits are not synced": (
+        OfRecords,
+        mock.patch("hardwon.store.sqlite.engine.connect", _in_a_hurry),
+    ),
     "the emptied log is not synced": (
         OfRecords,
         mock.patch.object(SqliteStore, "_log_is_known_to_be_empty", return_value=True),
     ),
-    "a page in the log counts as cut off": (OfRecords, mock.patch.object(sqlite_file, "_has_log", return_value=False)),
-    "a log is taken for another's": (OfRecords, mock.patch("hardwon.store.sqlite.log._Log.fits", return_value=False)),
-    "a file is renamed before it is synced": (OfTrainingMemory, mock.patch.object(locks, "os", _Without("fsync"))),
+    "a page in the log counts as cut off": (
+        OfRecords,
+        mock.patch.object(sqlite_file, "_has_log", return_value=False),
+    ),
+    "a log is taken for another's": (
+        OfRecords,
+        mock.patch("hardwon.store.sqlite.log._Log.fits", return_value=False),
+    ),
+    "a file is renamed before it is synced": (
+        OfTrainingMemory,
+        mock.patch.object(locks, "os", _Without("fsync")),
+    ),
     "files of the tree are believed to be synced": (OfTree, mock.patch.object(TreeFiles, "sync")),
     "a torn file of the tree is taken for somebody's": (
         OfTree,
@@ -97,7 +128,9 @@ def test_a_planted_bug_is_found(bug: str) -> None:
         assert first_findings_in(workload), f"the replay finds nothing where {bug}"
 
 
-def test_a_journal_that_comes_back_brings_a_revoked_token_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_journal_that_comes_back_brings_a_revoked_token_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     class Ordinary(apsw.Connection):
         def execute(self, statements: str, *given: Any, **options: Any) -> apsw.Cursor:
             return super().execute(statements.replace("EXTRA", "FULL"), *given, **options)
@@ -111,7 +144,7 @@ def test_a_journal_that_comes_back_brings_a_revoked_token_back(monkeypatch: pyte
     assert any("was never kept" in finding for finding in first_findings_in(OfTokens))
 
 
-# --- the recording ----------------------------------------------------------------------------------------------
+# --- the recording ---
 
 
 @pytest.fixture
@@ -129,9 +162,11 @@ def test_the_same_seed_gives_the_same_operations(folder: Path, workload: type[Wo
             tape = play(workload, "5", root, folder / "outside")
         assert tape.unseen == []
         operations = [
-            repr((*each[:2], len(each.data))) if isinstance(each, Write) else repr(each) for each in tape.history.operations
+            repr((*each[:2], len(each.data))) if isinstance(each, Write) else repr(each)
+            for each in tape.history.operations
         ]
-        return [re.sub(r"\d{8}_\d{6}", "then", each) for each in operations]  # files of a tree are named after the second
+        # files of a tree are named after the second
+        return [re.sub(r"\d{8}_\d{6}", "then", each) for each in operations]
 
     first = told(folder / "first")
     assert len(first) > 20
@@ -151,10 +186,13 @@ def test_what_changes_a_file_unseen_is_found_out(folder: Path) -> None:
         writing = "import sys, pathlib; pathlib.Path(sys.argv[1]).write_text('other')"
         for name in ("seen.txt", "unseen.txt"):
             subprocess.run([sys.executable, "-c", writing, folder / "first" / name], check=True)
-        assert record.differences() == ["unseen.txt is not recorded", "seen.txt holds other bytes than were recorded"]
+        assert record.differences() == [
+            "unseen.txt is not recorded",
+            "seen.txt holds other bytes than were recorded",
+        ]
 
 
-# --- the disk ---------------------------------------------------------------------------------------------------
+# --- the disk ---
 
 
 def test_only_what_was_synced_is_certain() -> None:
@@ -173,9 +211,20 @@ def test_only_what_was_synced_is_certain() -> None:
 
 
 def test_a_rename_is_one_step() -> None:
-    operations: list[Operation] = [Named(ROOT, "a", 1), Named(ROOT, "b", 2), Synced(ROOT), Renamed(ROOT, "a", ROOT, "b")]
+    operations: list[Operation] = [
+        Named(ROOT, "a", 1),
+        Named(ROOT, "b", 2),
+        Synced(ROOT),
+        Renamed(ROOT, "a", ROOT, "b"),
+    ]
     found = {
-        tuple(sorted(after_power_loss(operations, "none", "reordered", random.Random(seed)).names[ROOT].items()))
+        tuple(
+            sorted(
+                after_power_loss(operations, "none", "reordered", random.Random(seed))
+                .names[ROOT]
+                .items()
+            )
+        )
         for seed in range(30)
     }
     assert found == {(("a", 1), ("b", 2)), (("b", 1),)}
@@ -192,15 +241,24 @@ def test_unsynced_writes_are_dropped_torn_reordered_and_grown() -> None:
 
     def left(damage: Any) -> set[bytes]:
         return {
-            bytes(after_power_loss(operations, damage, "none", random.Random(seed)).contents.get(1, b"")) for seed in range(60)
+            bytes(
+                after_power_loss(operations, damage, "none", random.Random(seed)).contents.get(
+                    1, b""
+                )
+            )
+            for seed in range(60)
         }
 
     whole = b"x" * 1024 + b"y" * 976
     assert left("none") == {whole}
     assert left("dropped") == {b""}
     assert {b"", b"x" * 1024, b"x" * 1024 + b"y" * 1024, whole} == left("in order")
-    assert bytes(1024) + b"y" * 1024 in left("reordered"), "a later write is there without an earlier one"
-    assert any(each.startswith(b"x" * 512 + bytes(512)) for each in left("torn")), "a sector of a write is missing"
+    assert bytes(1024) + b"y" * 1024 in left("reordered"), (
+        "a later write is there without an earlier one"
+    )
+    assert any(each.startswith(b"x" * 512 + bytes(512)) for each in left("torn")), (
+        "a sector of a write is missing"
+    )
     assert bytes(2048) in left("grown"), "a file has its length without its bytes"
 
 
@@ -217,7 +275,9 @@ def test_a_state_is_put_on_a_disk_as_it_is(folder: Path) -> None:
         assert not isinstance(operation, Synced | SyncedAll)
         state.apply(operation)
     state.put(folder / "again", record.history)
-    found = {str(path.relative_to(folder / "again")): path for path in (folder / "again").rglob("*")}
+    found = {
+        str(path.relative_to(folder / "again")): path for path in (folder / "again").rglob("*")
+    }
     assert sorted(found) == ["inner", "inner/a.txt", "inner/c.txt"]
     assert found["inner/c.txt"].read_text() == "one"
     assert found["inner/a.txt"].stat().st_mode & 0o777 == 0o640

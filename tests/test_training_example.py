@@ -1,4 +1,6 @@
-"""The example of a training loop: the agent that reads its memory does better, and nothing but the memory tells it how."""
+"""The example of a training loop: the agent that reads its memory does better, and nothing but the
+memory tells it how.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,16 @@ def example() -> Any:
 
 def test_the_agent_with_a_memory_does_better(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(EXAMPLES / "training.py"), "--worlds", "4", "--out", "curves.html"],
+        [
+            sys.executable,
+            "-W",
+            "error",
+            str(EXAMPLES / "training.py"),
+            "--worlds",
+            "4",
+            "--out",
+            "curves.html",
+        ],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -49,13 +60,19 @@ def test_the_agent_with_a_memory_does_better(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["curves.html"]
 
 
-def test_without_what_it_reads_the_agent_knows_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_what_it_reads_the_agent_knows_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     training = example()
     guesses = {training.choose("pressure", "", random.Random(number)) for number in range(200)}
     assert guesses == set(training.REMEDIES)
     told = "- [WORKS] When pressure rings, purge the line. [2 episodes, agent?]"
-    assert {training.choose("pressure", told, random.Random(number)) for number in range(50)} == {"purge the line"}
-    assert {training.choose("flame", told, random.Random(number)) for number in range(200)} == set(training.REMEDIES)
+    assert {training.choose("pressure", told, random.Random(number)) for number in range(50)} == {
+        "purge the line"
+    }
+    assert {training.choose("flame", told, random.Random(number)) for number in range(200)} == set(
+        training.REMEDIES
+    )
     with Memory(tmp_path) as memory:
         monkeypatch.setattr(type(memory), "context", lambda *_, **__: _Silent())
         training.work(memory, 0, reads=True)

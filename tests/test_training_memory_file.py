@@ -1,5 +1,6 @@
-"""The file of a training memory: nothing recorded gets lost and nothing is counted twice, whoever saves, copies, forks, crashes
-or runs out of disk."""
+"""The file of a training memory: nothing recorded gets lost and nothing is counted twice, whoever
+saves, copies, forks, crashes or runs out of disk.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +99,7 @@ def holds(path: Path, *names: str) -> dict[str, Any]:
     return kept
 
 
-# --- loading and saving ----------------------------------------------------------------------------------------------
+# --- loading and saving ---
 
 
 def test_what_was_saved_is_loaded(path: Path) -> None:
@@ -109,7 +110,10 @@ def test_what_was_saved_is_loaded(path: Path) -> None:
     assert load_agent_memory(path) == memory == kept
     assert set(memory) == KEYS
     assert path.read_text() == json.dumps(kept, indent=2)
-    assert sorted(file.name for file in path.parent.iterdir()) == [".agent_memory.json.lock", "agent_memory.json"]
+    assert sorted(file.name for file in path.parent.iterdir()) == [
+        ".agent_memory.json.lock",
+        "agent_memory.json",
+    ]
 
 
 def test_text_of_all_kinds_comes_back(path: Path) -> None:
@@ -166,11 +170,13 @@ def test_the_log_is_cut_when_it_is_saved(path: Path) -> None:
     memory = record(load_agent_memory(path), *(str(number) for number in range(150)))
     assert len(memory["episode_log"]) == 150
     save_agent_memory(memory, path)
-    assert told(memory) == told(load_agent_memory(path)) == [str(number) for number in range(50, 150)]
+    assert (
+        told(memory) == told(load_agent_memory(path)) == [str(number) for number in range(50, 150)]
+    )
     assert memory["total_episodes"] == 150
 
 
-# --- others save too -------------------------------------------------------------------------------------------------
+# --- others save too ---
 
 
 def test_two_memories_of_one_file_add_up(path: Path) -> None:
@@ -197,8 +203,12 @@ def test_a_fresh_memory_adds_to_a_file_that_exists(path: Path) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 2), EPISODES | st.just("save")), max_size=40))
 @hypothesis_settings(max_examples=examples(60))
-def test_replaying_gives_what_one_writer_would_have_got(tmp_path: Path, steps: list[tuple[int, Any]]) -> None:
-    """Three writers in turn; the file is what a single memory would be that recorded the episodes as they were saved."""
+def test_replaying_gives_what_one_writer_would_have_got(
+    tmp_path: Path, steps: list[tuple[int, Any]]
+) -> None:
+    """Three writers in turn; the file is what a single memory would be that recorded the episodes
+    as they were saved.
+    """
     path = tmp_path / f"{uuid.uuid4()}.json"
     writers, pending, model = [load_agent_memory(path) for _ in range(3)], [[], [], []], Model()  # type: ignore[var-annotated]
     for who, step in [*steps, *((who, "save") for who in range(3))]:
@@ -208,7 +218,11 @@ def test_replaying_gives_what_one_writer_would_have_got(tmp_path: Path, steps: l
                 model.record(data)
             pending[who] = []
             model.save()
-            assert untimed(writers[who]) == untimed(json.loads(path.read_text())) == untimed(model.as_dict())
+            assert (
+                untimed(writers[who])
+                == untimed(json.loads(path.read_text()))
+                == untimed(model.as_dict())
+            )
         else:
             record_episode(writers[who], step)
             pending[who].append(step)
@@ -233,20 +247,33 @@ for number in range(100):
 def test_eight_processes_lose_no_episode(path: Path) -> None:
     root = Path(__file__).parent.parent
     environment = {**os.environ, "PYTHONPATH": str(root / "drop_in")}
-    commands = [[sys.executable, "-W", "error", "-c", EIGHT, str(path), f"p{number}"] for number in range(8)]
-    running = [subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) for command in commands]
-    assert [(process.communicate(timeout=120)[1], process.returncode) for process in running] == [(b"", 0)] * 8
+    commands = [
+        [sys.executable, "-W", "error", "-c", EIGHT, str(path), f"p{number}"] for number in range(8)
+    ]
+    running = [
+        subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) for command in commands
+    ]
+    assert [(process.communicate(timeout=120)[1], process.returncode) for process in running] == [
+        (b"", 0)
+    ] * 8
     memory = load_agent_memory(path)
     assert memory["total_episodes"] == 800
     for task in range(3):
-        wanted = sorted(number / 100 for number in range(100) if number % 3 == task for _ in range(8))
+        wanted = sorted(
+            number / 100 for number in range(100) if number % 3 == task for _ in range(8)
+        )
         assert sorted(memory["score_history"][f"task {task}"]) == wanted
-    assert sorted(memory["mistakes"]) == sorted(f"p{name} {number}" for name in range(8) for number in range(100))
+    assert sorted(memory["mistakes"]) == sorted(
+        f"p{name} {number}" for name in range(8) for number in range(100)
+    )
     (card,) = [card for card in memory["mistake_cards"] if card["task_id"] == "task 0"]
     assert card["seen_count"] == 34 * 8
     assert len(memory["episode_log"]) == 100
     assert set(memory) == KEYS
-    assert sorted(file.name for file in path.parent.iterdir()) == [".agent_memory.json.lock", "agent_memory.json"]
+    assert sorted(file.name for file in path.parent.iterdir()) == [
+        ".agent_memory.json.lock",
+        "agent_memory.json",
+    ]
 
 
 def test_threads_that_record_and_save_lose_nothing(path: Path) -> None:
@@ -270,7 +297,7 @@ def test_threads_that_record_and_save_lose_nothing(path: Path) -> None:
     holds(path, *(f"{name} {number}" for name in "abc" for number in range(30)))
 
 
-# --- copies ----------------------------------------------------------------------------------------------------------
+# --- copies ---
 
 COPIES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "dict": dict,
@@ -303,7 +330,9 @@ def test_a_copy_is_saved_instead(path: Path, kind: str, others: bool, loaded: bo
 @pytest.mark.parametrize("kind", COPIES)
 @pytest.mark.parametrize("copy_first", [False, True], ids=["original first", "copy first"])
 @pytest.mark.parametrize("between", [0, 1, 120], ids=["alone", "one other", "many others"])
-def test_a_copy_and_its_original_are_both_saved(path: Path, kind: str, copy_first: bool, between: int) -> None:
+def test_a_copy_and_its_original_are_both_saved(
+    path: Path, kind: str, copy_first: bool, between: int
+) -> None:
     save_agent_memory(record(new_agent_memory(), "a"), path)
     memory = record(load_agent_memory(path), "b")
     copied = COPIES[kind](memory)
@@ -328,7 +357,11 @@ def test_a_copy_and_its_original_go_separate_ways(path: Path) -> None:
         record(memory, f"beside the {kind}")
         save_agent_memory(copied, path)
         save_agent_memory(memory, path)
-    names = [f"{where} the {kind}" for kind in ("deepcopy", "pickle", "item by item") for where in ("in", "beside")]
+    names = [
+        f"{where} the {kind}"
+        for kind in ("deepcopy", "pickle", "item by item")
+        for where in ("in", "beside")
+    ]
     holds(path, "a", *names)
 
 
@@ -370,7 +403,11 @@ def test_a_shallow_copy_takes_no_later_key_away(path: Path, kind: str, saved: bo
         save_agent_memory(memory, path)
     wanted = json.loads(path.read_text())
     assert wanted["older_scores"] == {"t": {"count": 5, "sum": 0.625}}
-    assert (wanted["skipped"], wanted["last_consolidated_at"], len(wanted["shared_episodes"])) == ({"score": 1}, 1005, 1)
+    assert (wanted["skipped"], wanted["last_consolidated_at"], len(wanted["shared_episodes"])) == (
+        {"score": 1},
+        1005,
+        1,
+    )
     save_agent_memory(copied, path)
     assert json.loads(path.read_text()) == wanted == copied
     save_agent_memory(pickle.loads(pickled), path)  # noqa: S301
@@ -382,7 +419,9 @@ def test_a_shallow_copy_takes_no_later_key_away(path: Path, kind: str, saved: bo
 
 @pytest.mark.parametrize("kind", COPIES)
 @pytest.mark.parametrize("others", [0, 1, 3])
-def test_copies_that_are_saved_to_two_places(path: Path, tmp_path: Path, kind: str, others: int) -> None:
+def test_copies_that_are_saved_to_two_places(
+    path: Path, tmp_path: Path, kind: str, others: int
+) -> None:
     elsewhere = tmp_path / "elsewhere.json"
     memory = record(new_agent_memory(), "a")
     copied = COPIES[kind](memory)
@@ -396,7 +435,9 @@ def test_copies_that_are_saved_to_two_places(path: Path, tmp_path: Path, kind: s
     assert kept["total_episodes"] == len(kept["score_history"]["t"]) == 1 + others
 
 
-def test_an_episode_that_comes_through_two_files_is_counted_once(path: Path, tmp_path: Path) -> None:
+def test_an_episode_that_comes_through_two_files_is_counted_once(
+    path: Path, tmp_path: Path
+) -> None:
     elsewhere = tmp_path / "elsewhere.json"
     save_agent_memory(new_agent_memory(), path)
     memory = record(load_agent_memory(path), "a")
@@ -464,7 +505,7 @@ def test_a_memory_sent_to_other_processes(path: Path) -> None:
     assert memory["total_episodes"] == 3
 
 
-# --- other places ----------------------------------------------------------------------------------------------------
+# --- other places ---
 
 
 def test_saving_elsewhere_makes_a_copy_there(path: Path, tmp_path: Path) -> None:
@@ -491,11 +532,17 @@ def test_workers_that_begin_from_one_file_and_save_to_another(path: Path, tmp_pa
 
 
 @pytest.mark.parametrize("count", [3, 130, 1200])
-def test_a_memory_saved_over_an_unrelated_file_joins_it(path: Path, tmp_path: Path, count: int) -> None:
-    """Scores are all the same: they do not tell one file from the other. Of many, the times in the log do, or nothing."""
+def test_a_memory_saved_over_an_unrelated_file_joins_it(
+    path: Path, tmp_path: Path, count: int
+) -> None:
+    """Scores are all the same: they do not tell one file from the other. Of many, the times in the
+    log do, or nothing.
+    """
     first, second = tmp_path / "first.json", tmp_path / "second.json"
     for where, name in ((first, "x"), (second, "y")):
-        save_agent_memory(record(new_agent_memory(), *(f"{name}{number}" for number in range(count))), where)
+        save_agent_memory(
+            record(new_agent_memory(), *(f"{name}{number}" for number in range(count))), where
+        )
     memory = record(load_agent_memory(first), "new")
     save_agent_memory(memory, second)
     assert {f"y{count - 1}", f"x{count - 1}", "new"} <= set(told(memory)) or count > 100
@@ -516,7 +563,7 @@ def test_places_that_one_memory_is_saved_to_in_turn(tmp_path: Path) -> None:
         holds(place, *(str(number) for number in range(21)))
 
 
-# --- dicts that do not know where they came from --------------------------------------------------------------------------
+# --- dicts that do not know where they came from ---
 
 
 def grown(start: dict[str, Any], names: list[str], scores: list[float]) -> dict[str, Any]:
@@ -524,7 +571,9 @@ def grown(start: dict[str, Any], names: list[str], scores: list[float]) -> dict[
     memory: dict[str, Any] = json.loads(json.dumps(start))
     memory["episode_log"] = memory["episode_log"][-100:]
     for name, score in zip(names, scores, strict=True):
-        entry = EpisodeInput(episode(name, score=score), f"2026-01-01T00:00:00.{random.randrange(10**6):06}+00:00").entry
+        entry = EpisodeInput(
+            episode(name, score=score), f"2026-01-01T00:00:00.{random.randrange(10**6):06}+00:00"
+        ).entry
         add(memory, entry)
     memory["episode_log"] = memory["episode_log"][-100:]
     return memory
@@ -534,19 +583,28 @@ SCORE_LISTS = st.lists(st.sampled_from([0.0, 1.0]), max_size=6)
 
 
 @given(SCORE_LISTS, SCORE_LISTS, SCORE_LISTS, st.sampled_from([0, 90, 99, 100, 250, 1100]))
-def test_two_branches_of_one_memory_are_joined(common: list[float], here: list[float], there: list[float], before: int) -> None:
+def test_two_branches_of_one_memory_are_joined(
+    common: list[float], here: list[float], there: list[float], before: int
+) -> None:
     scores = [0.5] * before + common
     start = grown(new_agent_memory(), [f"c{n}" for n in range(len(scores))], scores)
     kept = grown(start, [f"k{n}" for n in range(len(here))], here)
     other = grown(start, [f"o{n}" for n in range(len(there))], there)
     joined = adopt(json.loads(json.dumps(kept)), json.loads(json.dumps(other)))
     assert joined["total_episodes"] == len(scores) + len(here) + len(there)
-    assert score_total(joined, "t") == (sum(scores) + sum(here) + sum(there), joined["total_episodes"])
+    assert score_total(joined, "t") == (
+        sum(scores) + sum(here) + sum(there),
+        joined["total_episodes"],
+    )
     new = [f"k{n}" for n in range(len(here))] + [f"o{n}" for n in range(len(there))]
     assert [name for name in told(joined) if name[0] != "c"] == new
-    assert [text for text in joined["mistakes"] if "mistake c" not in text] == [f"mistake {name}" for name in new]
+    assert [text for text in joined["mistakes"] if "mistake c" not in text] == [
+        f"mistake {name}" for name in new
+    ]
     for known in (kept, other):
-        assert adopt(json.loads(json.dumps(joined)), json.loads(json.dumps(known))) == joined, "what is known adds nothing"
+        assert adopt(json.loads(json.dumps(joined)), json.loads(json.dumps(known))) == joined, (
+            "what is known adds nothing"
+        )
     if not here:
         assert joined == other, "then the other is simply the later one"
     if not there:
@@ -561,13 +619,18 @@ def test_a_copy_far_behind_adds_nothing(path: Path) -> None:
     start["global_rules"] = ["of a person"]
     assert adopt(kept, start) == {**before, "global_rules": ["of a person"]}
     kept["global_rules"] = ["later"]
-    assert adopt(kept, start)["global_rules"] == ["later"], "nothing tells whether it was there before"
+    assert adopt(kept, start)["global_rules"] == ["later"], (
+        "nothing tells whether it was there before"
+    )
 
 
 def test_where_nothing_tells_whether_both_are_the_same_nothing_is_dropped() -> None:
     kept = grown(new_agent_memory(), [f"k{n}" for n in range(50)], [0.5] * 50)
     other = grown(new_agent_memory(), [f"o{n}" for n in range(1500)], [1.0] * 1500)
-    for joined in (adopt(json.loads(json.dumps(kept)), other), adopt(json.loads(json.dumps(other)), kept)):
+    for joined in (
+        adopt(json.loads(json.dumps(kept)), other),
+        adopt(json.loads(json.dumps(other)), kept),
+    ):
         assert joined["total_episodes"] == 1550
         assert score_total(joined, "t") == (1525.0, 1550)
 
@@ -582,7 +645,7 @@ def test_branches_longer_than_the_log_are_joined_by_their_scores() -> None:
     assert score_total(joined, "t")[0] == pytest.approx(0.25 + 15 + 198)
 
 
-# --- changes by hand -------------------------------------------------------------------------------------------------
+# --- changes by hand ---
 
 
 def edit(memory: dict[str, Any]) -> None:
@@ -615,7 +678,8 @@ def test_changes_by_hand_are_saved(path: Path, others: bool, through_json: bool)
     assert kept["stays"] == [1, 2]
     assert kept["total_episodes"] == 3 + others
     assert ("rule of another" in kept["global_rules"]) == others
-    if not (others and through_json):  # then nothing tells what was taken out from what was not there yet
+    # then nothing tells what was taken out from what was not there yet
+    if not (others and through_json):
         assert "old rule" not in kept["global_rules"]
         assert "mistake a" not in kept["mistakes"]
         assert "gone" not in kept
@@ -627,11 +691,15 @@ def test_what_another_took_out_by_hand_stays_out(path: Path) -> None:
     other["mistakes"].remove("mistake b")
     save_agent_memory(other, path)
     save_agent_memory(record(memory, "c"), path)
-    assert json.loads(path.read_text())["mistakes"] == memory["mistakes"] == ["mistake a", "mistake c"]
+    assert (
+        json.loads(path.read_text())["mistakes"] == memory["mistakes"] == ["mistake a", "mistake c"]
+    )
 
 
 @pytest.mark.parametrize(("by_hand", "total"), [(7, 9), (0, 4)])
-def test_a_total_changed_by_hand_takes_no_episodes_away(path: Path, by_hand: int, total: int) -> None:
+def test_a_total_changed_by_hand_takes_no_episodes_away(
+    path: Path, by_hand: int, total: int
+) -> None:
     save_agent_memory(record(new_agent_memory(), "a", "b"), path)
     memory = load_agent_memory(path)
     save_agent_memory(record(load_agent_memory(path), "c"), path)
@@ -652,10 +720,12 @@ def test_what_json_cannot_hold_is_refused_and_the_file_stays(path: Path) -> None
     holds(path, "a", "b")
 
 
-# --- long runs -------------------------------------------------------------------------------------------------------
+# --- long runs ---
 
 
-def test_a_long_run_without_a_save_is_remembered_as_a_sum(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_run_without_a_save_is_remembered_as_a_sum(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits, "TRAINING_PENDING_MAX", 40)
     memory, other = load_agent_memory(path), load_agent_memory(path)
     model, rng = Model(), random.Random(1)
@@ -682,7 +752,9 @@ def test_a_long_run_without_a_save_is_remembered_as_a_sum(path: Path, monkeypatc
     assert json.loads(path.read_text())["total_episodes"] == 1502
 
 
-def test_a_sum_has_its_tasks_in_the_order_in_which_they_came(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sum_has_its_tasks_in_the_order_in_which_they_came(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits, "TRAINING_PENDING_MAX", 40)
     monkeypatch.setattr(limits, "TRAINING_SCORES_MAX", 2)
     memory, other = load_agent_memory(path), load_agent_memory(path)
@@ -693,7 +765,10 @@ def test_a_sum_has_its_tasks_in_the_order_in_which_they_came(path: Path, monkeyp
     save_agent_memory(memory, path)
     kept = json.loads(path.read_text())
     assert list(kept["score_history"]) == ["t", *tasks]
-    assert {task: older["count"] for task, older in kept["older_scores"].items()} == {"task 7": 2, "task 29": 9}
+    assert {task: older["count"] for task, older in kept["older_scores"].items()} == {
+        "task 7": 2,
+        "task 29": 9,
+    }
 
 
 @pytest.mark.parametrize("kind", ["dict", "deepcopy", "pickle"])
@@ -734,8 +809,10 @@ OURS = ("hardwon/training/", "hardwon/outside/files.py", "hardwon/outside/locks.
 
 
 def interrupted(at: int, call: Callable[[], object]) -> bool:
-    """Calls, and presses Ctrl-C at the given line. Whether it came that far. In a thread of its own: an error that a trace
-    function raises in the middle of handling another one stays with its thread, as the context of every later error."""
+    """Calls, and presses Ctrl-C at the given line. Whether it came that far. In a thread of its
+    own: an error that a trace function raises in the middle of handling another one stays with its
+    thread, as the context of every later error.
+    """
     came: list[bool] = []
     thread = threading.Thread(target=lambda: came.append(_interrupted(at, call)))
     thread.start()
@@ -765,12 +842,15 @@ def _interrupted(at: int, call: Callable[[], object]) -> bool:
     finally:
         sys.settrace(before)
         while episode_history.guard._is_owned():  # type: ignore[attr-defined]
-            # Only a trace function can strike between a block and its end; a signal is handled before or after.
+            # Only a trace function can strike between a block and its end; a signal is handled
+            # before or after.
             episode_history.guard.release()
     return False
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
+)
 @pytest.mark.parametrize("what", ["save", "record", "record the first"])
 def test_an_interrupt_at_any_line_leaves_all_of_an_episode_or_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
@@ -780,7 +860,9 @@ def test_an_interrupt_at_any_line_leaves_all_of_an_episode_or_nothing(
     while reached:
         at += 1
         path = tmp_path / f"{at}.json"
-        memory = record(new_agent_memory(), "a") if what != "record the first" else new_agent_memory()
+        memory = (
+            record(new_agent_memory(), "a") if what != "record the first" else new_agent_memory()
+        )
         if what == "save":
             save_agent_memory(memory, path)
             record(memory, "b")
@@ -797,7 +879,9 @@ def test_an_interrupt_at_any_line_leaves_all_of_an_episode_or_nothing(
     assert at > 50
 
 
-def test_a_fork_while_another_thread_waits_for_the_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fork_while_another_thread_waits_for_the_file(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def look(_: Tell) -> None:
         signal.alarm(20)
         build_memory_context(memory, "t")
@@ -815,7 +899,9 @@ def test_a_fork_while_another_thread_waits_for_the_file(path: Path, monkeypatch:
     holds(path, "a", "b")
 
 
-def test_a_save_that_nobody_could_load_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_save_that_nobody_could_load_is_refused(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     memory = load_agent_memory(path)
     save_agent_memory(record(memory, "a"), path)
     content = path.read_bytes()
@@ -848,7 +934,7 @@ def test_an_interrupted_save_is_not_repeated(path: Path, monkeypatch: pytest.Mon
     holds(path, "a", "b", "other")
 
 
-# --- crashes ---------------------------------------------------------------------------------------------------------
+# --- crashes ---
 
 
 def save_forever(path: Path, tell: Tell) -> None:
@@ -873,9 +959,19 @@ def test_killed_while_saving_no_acknowledged_episode_is_lost(path: Path) -> None
             killed += 1
         memory = load_agent_memory(path)  # a warning about an unreadable file would be an error
         acknowledged += sum(len(child.acknowledged) for child in children)
-        lost += [name for child in children for name in child.acknowledged if name not in memory["mistakes"]]
-        assert memory["total_episodes"] >= before + sum(len(child.acknowledged) for child in children)
-        assert memory["mistake_cards"] == [] or memory["mistake_cards"][0]["seen_count"] == memory["total_episodes"]
+        lost += [
+            name
+            for child in children
+            for name in child.acknowledged
+            if name not in memory["mistakes"]
+        ]
+        assert memory["total_episodes"] >= before + sum(
+            len(child.acknowledged) for child in children
+        )
+        assert (
+            memory["mistake_cards"] == []
+            or memory["mistake_cards"][0]["seen_count"] == memory["total_episodes"]
+        )
         before = memory["total_episodes"]
         if before > 800:  # the list of mistakes, by which they are known, is bounded
             path.unlink()
@@ -883,7 +979,10 @@ def test_killed_while_saving_no_acknowledged_episode_is_lost(path: Path) -> None
     assert lost == []
     assert acknowledged > KILLS, "they were killed before they saved: the test shows nothing"
     save_agent_memory(record(load_agent_memory(path), "last"), path)
-    assert sorted(file.name for file in path.parent.iterdir()) == [".agent_memory.json.lock", "agent_memory.json"]
+    assert sorted(file.name for file in path.parent.iterdir()) == [
+        ".agent_memory.json.lock",
+        "agent_memory.json",
+    ]
     print(f"{killed} kills, {acknowledged} acknowledged episodes, none lost")
 
 
@@ -902,7 +1001,8 @@ def test_a_save_is_on_disk_when_it_returns(path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(Path, "replace", replaced)
     save_agent_memory(memory, path)
-    assert done == ["folder", "file", "name", "folder"]  # the first is the one in which outputs was made
+    # the first is the one in which outputs was made
+    assert done == ["folder", "file", "name", "folder"]
 
 
 def test_a_full_disk_leaves_the_file_and_the_memory_as_they_were(path: Path) -> None:
@@ -914,7 +1014,10 @@ def test_a_full_disk_leaves_the_file_and_the_memory_as_they_were(path: Path) -> 
         record(memory, "b")
         for room in (0, 10, 500, len(before)):
             resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
-            with pytest.raises(FullError, match="no room to write .*agent_memory.json.*Free some space and try again"):
+            with pytest.raises(
+                FullError,
+                match="no room to write .*agent_memory.json.*Free some space and try again",
+            ):
                 save_agent_memory(memory, path)
             assert path.read_bytes() == before
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
@@ -923,7 +1026,10 @@ def test_a_full_disk_leaves_the_file_and_the_memory_as_they_were(path: Path) -> 
 
     assert Child.start(work).wait() == 0
     holds(path, "a", "b")
-    assert sorted(file.name for file in path.parent.iterdir()) == [".agent_memory.json.lock", "agent_memory.json"]
+    assert sorted(file.name for file in path.parent.iterdir()) == [
+        ".agent_memory.json.lock",
+        "agent_memory.json",
+    ]
 
 
 def test_what_a_killed_writer_left_is_cleared_away(path: Path) -> None:
@@ -940,7 +1046,9 @@ def test_what_a_killed_writer_left_is_cleared_away(path: Path) -> None:
     assert lock.read_text() == ""
 
 
-def test_the_lock_is_waited_for_and_given_up_on(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lock_is_waited_for_and_given_up_on(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     memory = record(load_agent_memory(path), "a")
 
     def hold(tell: Tell) -> None:
@@ -983,19 +1091,30 @@ def test_a_file_that_was_deleted_is_written_whole(path: Path) -> None:
     holds(path, "a", "b")
 
 
-# --- files that cannot be read ---------------------------------------------------------------------------------------
+# --- files that cannot be read ---
 
 FOUND: dict[str, dict[str, Any]] = {
     "a score beyond all numbers": {"score_history": {"t": [10**400, 0.5]}, "total_episodes": 2},
-    "an episode's score beyond all numbers": {"episode_log": [{"task_id": "t", "score": 10**400}], "total_episodes": 1},
+    "an episode's score beyond all numbers": {
+        "episode_log": [{"task_id": "t", "score": 10**400}],
+        "total_episodes": 1,
+    },
     "older scores null": {"older_scores": None, "score_history": {"t": [0.5]}},
     "skipped null": {"skipped": None},
     "shared null": {"shared_episodes": None},
     "rules that are objects": {"global_rules": [{"a": 1}, [1], None, 5, {"a": 1}]},
-    "texts that are none": {"mistakes": [{"a": 1}, 5], "successes": [[1]], "task_rules": {"t": [{"a": 1}, None]}},
-    "an episode of other things": {"episode_log": [{"task_id": ["x"], "score": 0.9, "steps": "q", "summary": {"a": 1}}]},
+    "texts that are none": {
+        "mistakes": [{"a": 1}, 5],
+        "successes": [[1]],
+        "task_rules": {"t": [{"a": 1}, None]},
+    },
+    "an episode of other things": {
+        "episode_log": [{"task_id": ["x"], "score": 0.9, "steps": "q", "summary": {"a": 1}}]
+    },
     "an episode without anything": {"episode_log": [{"score": 0.9}]},
-    "cards of other things": {"mistake_cards": [{}, {"mistake_type": {"a": 1}, "worker_id": [1], "seen_count": 1e308}]},
+    "cards of other things": {
+        "mistake_cards": [{}, {"mistake_type": {"a": 1}, "worker_id": [1], "seen_count": 1e308}]
+    },
     "consolidated never": {"last_consolidated_at": -(10**400)},
     "scores that add up to infinity": {"score_history": {"t": [1e308] * 3}, "total_episodes": 3},
 }
@@ -1097,7 +1216,8 @@ def test_an_unreadable_file_is_kept_aside_and_reported(path: Path, content: byte
     path.parent.mkdir()
     path.write_bytes(content)
     with pytest.warns(
-        KeptAsideWarning, match="could not be read as a training memory: .*kept as .*unreadable-.*repair that file"
+        KeptAsideWarning,
+        match="could not be read as a training memory: .*kept as .*unreadable-.*repair that file",
     ):
         memory = load_agent_memory(path)
     assert memory == new_agent_memory()
@@ -1117,7 +1237,11 @@ def test_a_file_that_became_unreadable_is_not_overwritten_by_a_save(path: Path) 
         with pytest.warns(KeptAsideWarning):
             save_agent_memory(record(memory, f"b{number}"), path)
     holds(path, "a", "b0", "b1", "b2")
-    assert sorted(file.read_bytes() for file in kept_aside(path)) == [b"damaged 0", b"damaged 1", b"damaged 2"]
+    assert sorted(file.read_bytes() for file in kept_aside(path)) == [
+        b"damaged 0",
+        b"damaged 1",
+        b"damaged 2",
+    ]
 
 
 def test_two_processes_that_find_the_same_unreadable_file(path: Path) -> None:
@@ -1137,7 +1261,9 @@ def test_two_processes_that_find_the_same_unreadable_file(path: Path) -> None:
         path.unlink()
 
 
-def test_a_file_that_can_be_neither_read_nor_moved_stays(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_can_be_neither_read_nor_moved_stays(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path.parent.mkdir()
     path.write_bytes(b"damaged")
 
@@ -1168,7 +1294,7 @@ def test_what_is_no_file_is_refused(path: Path) -> None:
         save_agent_memory(new_agent_memory(), "/proc/nowhere/m.json")
 
 
-# --- older files -----------------------------------------------------------------------------------------------------
+# --- older files ---
 
 
 def test_older_files_are_brought_up_to_date(path: Path) -> None:
@@ -1176,14 +1302,19 @@ def test_older_files_are_brought_up_to_date(path: Path) -> None:
         "last_consolidated_at": "2025-06-01T00:00:00",
         "score_history": {"t": [0.5, float("nan"), 7, float("inf")] + [1] * 1200},
         "episode_log": [{"task_id": "t", "score": float("nan")}, {"task_id": "t"}],
-        "mistake_cards": [{"mistake_type": "m", "task_id": "t"}, {"seen_count": "3", "last_seen_episode": None}],
+        "mistake_cards": [
+            {"mistake_type": "m", "task_id": "t"},
+            {"seen_count": "3", "last_seen_episode": None},
+        ],
         "mistakes": [f"m{number}" for number in range(1500)],
         "successes": None,
         "mine": {"kept": True},
     }
     path.parent.mkdir()
     path.write_text("\ufeff" + json.dumps(older))
-    with pytest.warns(TrainingMemoryWarning, match="2 scores are not finite numbers and were left out"):
+    with pytest.warns(
+        TrainingMemoryWarning, match="2 scores are not finite numbers and were left out"
+    ):
         memory = load_agent_memory(path)
     assert set(memory) == KEYS | {"mine", "older_scores"}
     assert memory["total_episodes"] == 1204
@@ -1191,7 +1322,11 @@ def test_older_files_are_brought_up_to_date(path: Path) -> None:
     assert memory["score_history"]["t"] == [1] * 1000
     assert memory["older_scores"]["t"] == {"count": 202, "sum": 207.5}
     assert [card["seen_count"] for card in memory["mistake_cards"]] == [1, 3]
-    assert (len(memory["mistakes"]), memory["mistakes"][-1], memory["successes"]) == (1000, "m1499", [])
+    assert (len(memory["mistakes"]), memory["mistakes"][-1], memory["successes"]) == (
+        1000,
+        "m1499",
+        [],
+    )
     text = build_memory_context(memory, "t")
     assert "Score 0.00 in 0 steps: " in text
     assert "Your mean score on t: 1.00 (over 1202 episodes)" in text
@@ -1209,7 +1344,7 @@ def test_other_encodings_are_read(path: Path) -> None:
         assert load_agent_memory(path) == memory
 
 
-# --- consolidation between processes ---------------------------------------------------------------------------------
+# --- consolidation between processes ---
 
 
 def test_consolidation_of_two_processes_keeps_the_rules_of_both(path: Path) -> None:
@@ -1220,7 +1355,9 @@ def test_consolidation_of_two_processes_keeps_the_rules_of_both(path: Path) -> N
     maybe_consolidate_memory(first, path=path)
     maybe_consolidate_memory(second, path=path)
     assert second["global_rules"] == [
-        f"[HIGH SCORE {score}] {name} {n}" for score, name in (("0.90", "first"), ("0.95", "second")) for n in range(3)
+        f"[HIGH SCORE {score}] {name} {n}"
+        for score, name in (("0.90", "first"), ("0.95", "second"))
+        for n in range(3)
     ]
     assert (second["total_episodes"], second["last_consolidated_at"]) == (40, 20)
     assert json.loads(path.read_text()) == second

@@ -1,4 +1,6 @@
-"""The tree under hands: files added, changed, moved, removed and damaged by people, git, and processes that die."""
+"""The tree under hands: files added, changed, moved, removed and damaged by people, git, and
+processes that die.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,11 @@ from hardwon.tree.files import TreeFiles
 from hardwon.tree.mirror import Mirror
 from processes import Child, Tell
 
-FAILURE: dict[str, Any] = {"outcome": "failure", "tool": "code_interpreter", "error_type": "runtime"}
+FAILURE: dict[str, Any] = {
+    "outcome": "failure",
+    "tool": "code_interpreter",
+    "error_type": "runtime",
+}
 RUNTIME = "outcome=failure/tool=code_interpreter/error_type=runtime"
 LOGIC = "outcome=failure/tool=code_interpreter/error_type=logic"
 
@@ -73,20 +79,34 @@ def check(engine: MemoryEngine) -> None:
     assert diagnosis.ok, str(diagnosis)
 
 
-# --- added, changed, moved, removed, damaged ----------------------------------------------------------------------
+# --- added, changed, moved, removed, damaged ---
 
 
 def test_a_file_that_was_added_is_a_memory(engine: MemoryEngine) -> None:
     engine.remember("first", **FAILURE)
-    write(engine, f"{RUNTIME}/mine.json", content="Put there by hand", metadata={"ticket": 9}, timestamp="2026-02-01T10:00:00Z")
-    write(engine, "outcome=learning/insight_type=fact/flat.json", content="All keys side by side", outcome="learning", area="x")
+    write(
+        engine,
+        f"{RUNTIME}/mine.json",
+        content="Put there by hand",
+        metadata={"ticket": 9},
+        timestamp="2026-02-01T10:00:00Z",
+    )
+    write(
+        engine,
+        "outcome=learning/insight_type=fact/flat.json",
+        content="All keys side by side",
+        outcome="learning",
+        area="x",
+    )
     assert contents(engine) == ["All keys side by side", "Put there by hand", "first"]
     assert contents(engine, error_type="runtime", ticket=9) == ["Put there by hand"]
     assert contents(engine, area="x", insight_type="fact") == ["All keys side by side"]
     (record,) = [found for found in experiences(engine) if found.content == "Put there by hand"]
     assert record.metadata.context.timestamp == datetime(2026, 2, 1, 10, tzinfo=UTC)
     assert record.metadata.validation.status == "hypothesis"
-    assert (record.outcome, record.route) == ("failure", ("error_type", "runtime")), "its folder says so"
+    assert (record.outcome, record.route) == ("failure", ("error_type", "runtime")), (
+        "its folder says so"
+    )
     assert engine.memory.odds(tool="code_interpreter").attempts == 2, "and it is learned from"
     check(engine)
 
@@ -107,7 +127,9 @@ def test_a_brain_made_by_others_is_taken_in(tmp_path: Path) -> None:
         check(engine)
     (tmp_path / "brain" / "memory.db").unlink()
     with MemoryEngine(tmp_path / "brain") as engine:
-        assert {record.id for record in engine.memory.browse()} == ids, "ids come from path and content"
+        assert {record.id for record in engine.memory.browse()} == ids, (
+            "ids come from path and content"
+        )
 
 
 def test_an_edit_supersedes(engine: MemoryEngine) -> None:
@@ -122,7 +144,9 @@ def test_an_edit_supersedes(engine: MemoryEngine) -> None:
     assert event is not None
     assert event.replaced_by == after.id
     assert after.metadata.context.timestamp == before.metadata.context.timestamp
-    assert [hit.record.id for hit in engine.memory.recall("fails queue full Tuesdays")] == [after.id]
+    assert [hit.record.id for hit in engine.memory.recall("fails queue full Tuesdays")] == [
+        after.id
+    ]
     check(engine)
 
 
@@ -169,7 +193,10 @@ def test_a_file_that_vanished_is_absent_until_it_is_back(engine: MemoryEngine) -
     assert contents(engine) == ["Here and gone", "Stays"]
     back = engine.memory.get(record.id)
     assert back is not None
-    assert (back.metadata.validation.status, back.metadata.validation.verification_id) == ("verified", "ci-7")
+    assert (back.metadata.validation.status, back.metadata.validation.verification_id) == (
+        "verified",
+        "ci-7",
+    )
     assert engine.memory.odds(tool="code_interpreter").attempts == 2
     shutil.rmtree(kept.parent)
     assert contents(engine) == []
@@ -182,18 +209,24 @@ def test_a_file_that_was_moved(engine: MemoryEngine) -> None:
     renamed = path.with_name("better_name.json")
     path.rename(renamed)
     assert [memory["_path"] for memory in engine.recall()] == [str(renamed)]
-    assert [found.id for found in engine.memory.browse()] == [record.id], "the same memory under another name"
+    assert [found.id for found in engine.memory.browse()] == [record.id], (
+        "the same memory under another name"
+    )
     elsewhere = Path(engine.root) / LOGIC / renamed.name
     elsewhere.parent.mkdir(parents=True)
     renamed.rename(elsewhere)
     assert contents(engine, error_type="runtime") == []
     (moved,) = engine.recall(error_type="logic")
-    assert moved["metadata"] == {"error_type": "logic"}, "where it was put says more than what it said before"
+    assert moved["metadata"] == {"error_type": "logic"}, (
+        "where it was put says more than what it said before"
+    )
     assert engine.memory.get(record.id).metadata.validation.status == "archived"  # type: ignore[union-attr]
     check(engine)
 
 
-def test_what_cannot_be_read_is_told_and_left_alone(engine: MemoryEngine, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_cannot_be_read_is_told_and_left_alone(
+    engine: MemoryEngine, caplog: pytest.LogCaptureFixture
+) -> None:
     path = Path(engine.remember("Will be damaged", **FAILURE))
     bad = {
         "broken.json": b'{"content": "half',
@@ -214,7 +247,9 @@ def test_what_cannot_be_read_is_told_and_left_alone(engine: MemoryEngine, caplog
     with caplog.at_level(logging.WARNING):
         assert contents(engine) == ["Will be damaged"], "the memory itself is safe"
     left = engine.sync().left
-    assert left.keys() == {f"{RUNTIME}/{name}" for name in (*bad, path.name, "pipe.json", "link.json")}
+    assert left.keys() == {
+        f"{RUNTIME}/{name}" for name in (*bad, path.name, "pipe.json", "link.json")
+    }
     assert "is not JSON" in left[f"{RUNTIME}/broken.json"]
     assert "broken.json is left alone" in caplog.text
     assert {name: (path.parent / name).read_bytes() for name in bad} == bad
@@ -235,7 +270,9 @@ def test_files_of_others_are_not_memories(engine: MemoryEngine) -> None:
         "a=b/~x.txt",
     ):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(json.dumps({"content": "Not for us", "outcome": "failure", "tool": "unknown"}))
+        (root / name).write_text(
+            json.dumps({"content": "Not for us", "outcome": "failure", "tool": "unknown"})
+        )
     assert contents(engine) == []
     assert engine.sync().left == {}
 
@@ -244,7 +281,8 @@ def test_from_a_second_process(engine: MemoryEngine) -> None:
     paths = [Path(engine.remember(f"number {number}", **FAILURE)) for number in range(5)]
     engine.sync()
     by_hand(
-        f"cd '{paths[0].parent}' && rm {paths[0].name} && sed -i 's/number 1/NUMBER ONE/' {paths[1].name}",
+        f"cd '{paths[0].parent}' && rm {paths[0].name} && sed -i 's/number 1/NUMBER ONE/' "
+        f"{paths[1].name}",
         f"mkdir -p '{engine.root}/{LOGIC}' && mv '{paths[2]}' '{engine.root}/{LOGIC}/'",
         f"echo '{{' > '{paths[3]}'",
         f"""echo '{{"content": "number 6", "outcome": "failure", "tool": "unknown"}}' > '{paths[0].parent}/new.json'""",
@@ -261,7 +299,14 @@ def test_from_a_second_process(engine: MemoryEngine) -> None:
             tell("x" * 36)
 
     assert Child.start(work).wait() == 0
-    assert contents(engine) == ["NUMBER ONE", "edited over there", "from the other process", "number 2", "number 3", "number 6"]
+    assert contents(engine) == [
+        "NUMBER ONE",
+        "edited over there",
+        "from the other process",
+        "number 2",
+        "number 3",
+        "number 6",
+    ]
     assert len(engine.sync().left) == 1
 
 
@@ -296,18 +341,30 @@ def test_memory_sees_what_hands_do(engine: MemoryEngine) -> None:
         assert memory.stats().by_status == {"archived": 2, "hypothesis": 1}
 
 
-# --- git -----------------------------------------------------------------------------------------------------------
+# --- git ---
 
 
 def test_git_checkout_stash_and_pull(tmp_path: Path) -> None:
     root = tmp_path / "brain"
     git = f"git -C '{root}' -c user.name=a -c user.email=a@b -c init.defaultBranch=main"
     with MemoryEngine(root) as engine:
-        engine.remember_many([{"content": f"memory {number}", **FAILURE, "summary": f"m{number}"} for number in range(60)])
+        engine.remember_many(
+            [
+                {"content": f"memory {number}", **FAILURE, "summary": f"m{number}"}
+                for number in range(60)
+            ]
+        )
         everything = contents(engine)
         engine.memory.tokens.create("ci")
-        by_hand(f"{git} init -q", f"{git} add -A", f"{git} commit -qm one", f"{git} checkout -q --orphan bare")
-        listed = subprocess.run(["git", "-C", str(root), "ls-files"], capture_output=True, text=True, check=True).stdout
+        by_hand(
+            f"{git} init -q",
+            f"{git} add -A",
+            f"{git} commit -qm one",
+            f"{git} checkout -q --orphan bare",
+        )
+        listed = subprocess.run(
+            ["git", "-C", str(root), "ls-files"], capture_output=True, text=True, check=True
+        ).stdout
         assert (root / "memory.tokens.db").exists()
         assert ".db" not in listed
         by_hand(f"{git} rm -rqf .", f"{git} commit -q --allow-empty -m empty")
@@ -346,12 +403,14 @@ def test_what_was_forgotten_is_not_brought_back_by_git(tmp_path: Path) -> None:
         by_hand(f"{git} checkout -q .")
         assert path.exists()
         assert contents(engine) == []
-        assert set(engine.sync().left.values()) == {"was forgotten: remember it anew to have it back"}
+        assert set(engine.sync().left.values()) == {
+            "was forgotten: remember it anew to have it back"
+        }
         assert engine.remember("The name of a patient", **FAILURE)
         assert contents(engine) == ["The name of a patient"]
 
 
-# --- processes that die ------------------------------------------------------------------------------------------------
+# --- processes that die ---
 
 
 def test_killed_again_and_again_nothing_is_lost(tmp_path: Path) -> None:
@@ -370,8 +429,16 @@ def test_killed_again_and_again_nothing_is_lost(tmp_path: Path) -> None:
                     engine.remember(f"content of {name}", **FAILURE, summary=name)
                     tell(name)
                 else:
-                    names = [f"turn{turn:04}bulk{number:06}of{one:03}".ljust(36, "x") for one in range(40)]
-                    engine.remember_many([{"content": f"content of {name}", "summary": name, **FAILURE} for name in names])
+                    names = [
+                        f"turn{turn:04}bulk{number:06}of{one:03}".ljust(36, "x")
+                        for one in range(40)
+                    ]
+                    engine.remember_many(
+                        [
+                            {"content": f"content of {name}", "summary": name, **FAILURE}
+                            for name in names
+                        ]
+                    )
                     for name in names:
                         tell(name)
 
@@ -388,13 +455,16 @@ def test_killed_again_and_again_nothing_is_lost(tmp_path: Path) -> None:
             said = json.loads(Path(memory["_path"]).read_text())
             assert said["content"] == memory["content"], "and its file says the same"
         assert len(list(engine.memory.browse())) == len(found), "no file was taken for an edit"
-        # Only of memories: a kill while the folder is made ready may leave what was to become the database or the tree's mark.
+        # Only of memories: a kill while the folder is made ready may leave what was to become the
+        # database or the tree's mark.
         assert len(list(root.rglob("*.json.*.part"))) == 0
         check(engine)
 
 
 @pytest.mark.parametrize("damage", ["missing", "empty", "half", "zeros", "end", "sectors"])
-def test_a_power_cut_before_a_file_was_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+def test_a_power_cut_before_a_file_was_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
     root = tmp_path / "brain"
     path, whole = unsettled(root)
     path.unlink()
@@ -439,7 +509,12 @@ def test_killed_between_database_and_files(tmp_path: Path, monkeypatch: pytest.M
     engine = MemoryEngine(root)
     with monkeypatch.context() as patch:
         patch.setattr(Mirror, "put", lambda *_: None)
-        paths = [Path(path) for path in engine.remember_many([{"content": f"number {one}", **FAILURE} for one in range(5)])]
+        paths = [
+            Path(path)
+            for path in engine.remember_many(
+                [{"content": f"number {one}", **FAILURE} for one in range(5)]
+            )
+        ]
     paths[0].parent.mkdir(parents=True)
     paths[0].write_bytes(b'{\n  "timestamp"')
     engine.memory._mirror = None  # as if killed
@@ -451,7 +526,9 @@ def test_killed_between_database_and_files(tmp_path: Path, monkeypatch: pytest.M
 
 
 def unsettled(root: Path) -> tuple[Path, bytes]:
-    """A memory of a process that ended without a word: its file is written, and not known to be on disk."""
+    """A memory of a process that ended without a word: its file is written, and not known to be on
+    disk.
+    """
     engine = MemoryEngine(root)
     path = Path(engine.remember("Acknowledged", **FAILURE))
     engine.memory._mirror = None
@@ -460,7 +537,9 @@ def unsettled(root: Path) -> tuple[Path, bytes]:
 
 
 @pytest.mark.parametrize("boot", ["", "another start of the machine"])
-def test_what_people_do_before_the_next_open_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, boot: str) -> None:
+def test_what_people_do_before_the_next_open_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, boot: str
+) -> None:
     root = tmp_path / "brain"
     engine = MemoryEngine(root)
     edited, moved, removed = (Path(engine.remember(f"number {one}", **FAILURE)) for one in range(3))
@@ -549,7 +628,7 @@ def test_merge_and_load_reach_the_tree(tmp_path: Path) -> None:
         check(one)
 
 
-# --- what a hostile reviewer found -----------------------------------------------------------------------------------
+# --- what a hostile reviewer found ---
 
 
 def test_what_was_archived_elsewhere_loads_and_opens(tmp_path: Path) -> None:
@@ -605,10 +684,14 @@ def test_what_was_forgotten_stays_away_without_the_mark(engine: MemoryEngine) ->
 
 def test_a_backup_restored_into_a_clone_keeps_what_the_clone_has(tmp_path: Path) -> None:
     with MemoryEngine(tmp_path / "brain") as engine:
-        edited, renamed, gone = (Path(engine.remember(f"number {one}", **FAILURE)) for one in range(3))
+        edited, renamed, gone = (
+            Path(engine.remember(f"number {one}", **FAILURE)) for one in range(3)
+        )
         engine.memory.backup(tmp_path / "backup.db")
     clone = tmp_path / "clone"
-    shutil.copytree(tmp_path / "brain", clone, ignore=shutil.ignore_patterns("memory.db*", ".hardwon-tree"))
+    shutil.copytree(
+        tmp_path / "brain", clone, ignore=shutil.ignore_patterns("memory.db*", ".hardwon-tree")
+    )
     (clone / RUNTIME / edited.name).write_text(json.dumps({"content": "edited in the clone"}))
     (clone / RUNTIME / renamed.name).rename(clone / RUNTIME / "renamed.json")
     (clone / RUNTIME / gone.name).unlink()
@@ -622,7 +705,9 @@ def test_a_backup_restored_into_a_clone_keeps_what_the_clone_has(tmp_path: Path)
 
 @pytest.mark.parametrize("before", ["reformat", "rename", "move", "edit"])
 @pytest.mark.parametrize("how", ["forget", "archive"])
-def test_what_was_forgotten_or_archived_stays_so_whatever_its_file_was(engine: MemoryEngine, before: str, how: str) -> None:
+def test_what_was_forgotten_or_archived_stays_so_whatever_its_file_was(
+    engine: MemoryEngine, before: str, how: str
+) -> None:
     path = Path(engine.remember("The name of a patient", **FAILURE))
     text = path.read_bytes()
     if before == "reformat":
@@ -638,7 +723,11 @@ def test_what_was_forgotten_or_archived_stays_so_whatever_its_file_was(engine: M
         assert engine.forget(outcome="failure") == 1
         assert list(engine.memory.browse()) == []
     else:
-        (live,) = [record for record in experiences(engine) if record.metadata.validation.status != "archived"]
+        (live,) = [
+            record
+            for record in experiences(engine)
+            if record.metadata.validation.status != "archived"
+        ]
         engine.memory.archive(live.id, "not to be used")
     path.write_bytes(text)
     if how == "forget" or before in ("reformat", "rename"):
@@ -647,7 +736,9 @@ def test_what_was_forgotten_or_archived_stays_so_whatever_its_file_was(engine: M
 
 
 def test_copies_and_moves_of_one_file(engine: MemoryEngine) -> None:
-    first = write(engine, f"{RUNTIME}/a.json", content="Copied around", timestamp="2026-01-01T00:00:00Z")
+    first = write(
+        engine, f"{RUNTIME}/a.json", content="Copied around", timestamp="2026-01-01T00:00:00Z"
+    )
     assert len(contents(engine)) == 1
     second = first.rename(first.with_name("b.json"))
     assert len(contents(engine)) == 1
@@ -659,7 +750,9 @@ def test_copies_and_moves_of_one_file(engine: MemoryEngine) -> None:
     assert [memory["_path"] for memory in engine.recall()] == [str(first)]
     first.unlink()
     assert contents(engine) == []
-    shutil.copy(write(engine, "project=x/c.json", content="Copied around", outcome="learning"), first)
+    shutil.copy(
+        write(engine, "project=x/c.json", content="Copied around", outcome="learning"), first
+    )
     check(engine)
 
 
@@ -721,7 +814,9 @@ def test_moved_and_moved_back_is_what_it_was(engine: MemoryEngine) -> None:
     for file in (path, hand):
         (Path(engine.root) / LOGIC / file.name).rename(file)
     assert contents(engine, error_type="runtime") == ["By hand", "On a journey"]
-    live = [record for record in experiences(engine) if record.metadata.validation.status != "archived"]
+    live = [
+        record for record in experiences(engine) if record.metadata.validation.status != "archived"
+    ]
     assert [record.metadata.validation.status for record in live] == ["verified", "verified"]
     assert hand.read_bytes() == text
     check(engine)
@@ -743,7 +838,9 @@ def test_times_that_no_clock_shows(engine: MemoryEngine, when: int) -> None:
     engine.sync()
 
 
-def test_a_folder_that_cannot_be_looked_into_loses_nothing(engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_looked_into_loses_nothing(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine.remember("Behind the door", **FAILURE)
     with monkeypatch.context() as patch:
         opened = TreeFiles._opened
@@ -761,7 +858,9 @@ def test_a_folder_that_cannot_be_looked_into_loses_nothing(engine: MemoryEngine,
     check(engine)
 
 
-def test_a_look_that_fails_is_taken_again(engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_that_fails_is_taken_again(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine.remember("first", **FAILURE)
     time.sleep(2.1)
     assert contents(engine) == ["first"]
@@ -793,7 +892,12 @@ def test_recall_finds_by_whatever_it_shows(engine: MemoryEngine) -> None:
         assert contents(engine, **{name: value}) == ["With keys of all sorts"], name
     assert contents(engine, ratio=1, outcome="failure") == ["With keys of all sorts"]
     write(engine, "project=x/odd.json", content="Odd place", outcome="failure", tool="unknown")
-    write(engine, "outcome=failure/tool=code_interpreter/deep.json", content="Half way", error_type="logic")
+    write(
+        engine,
+        "outcome=failure/tool=code_interpreter/deep.json",
+        content="Half way",
+        error_type="logic",
+    )
     write(engine, "outcome=learning/loose.json", content="No type")
     assert "Odd place" in contents(engine, outcome="failure")
     assert contents(engine, project="x") == ["Odd place"]
@@ -803,7 +907,9 @@ def test_recall_finds_by_whatever_it_shows(engine: MemoryEngine) -> None:
     assert engine.recall(content="Odd place")[0]["outcome"] == "failure"
 
 
-def test_more_than_an_engine_remembers_is_told_all_the_same(engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_than_an_engine_remembers_is_told_all_the_same(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("hardwon.limits.TREE_REMEMBERED_MAX", 7)
     engine.remember_many([{"content": f"number {one:02}", **FAILURE} for one in range(20)])
     for _ in range(4):
@@ -826,26 +932,36 @@ def test_ids_that_end_alike_are_two_files(engine: MemoryEngine) -> None:
     metadata = Metadata(context=Moment(timestamp=at))
     for start in ("0198c0de", "0198c0df"):
         record_id = f"{start}-0000-7000-8000-000000000001"
-        engine.memory.add(Experience(id=record_id, content=start, summary="same", metadata=metadata, **FAILURE))
+        engine.memory.add(
+            Experience(id=record_id, content=start, summary="same", metadata=metadata, **FAILURE)
+        )
     assert contents(engine) == ["0198c0de", "0198c0df"]
     assert len(list(Path(engine.root).rglob("*.json"))) == 2
     check(engine)
 
 
-def test_a_damaged_record_does_not_keep_it_from_opening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_record_does_not_keep_it_from_opening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = tmp_path / "brain"
     with Memory(root) as memory:
         memory.remember("Will be damaged", "failure", "unknown")
         memory.remember("Sound", "failure", "unknown")
     with closing(connect(root / "memory.db")) as connection:
-        connection.execute("UPDATE record SET body = replace(body, 'Will be', 'WILL BE') WHERE body LIKE '%Will be%'")
-    monkeypatch.setattr("hardwon.limits.OPEN_CHECK_BYTES_MAX", 0)  # larger files are not checked whole when opened
+        connection.execute(
+            "UPDATE record SET body = replace(body, 'Will be', 'WILL BE') WHERE body LIKE '%Will "
+            "be%'"
+        )
+    # larger files are not checked whole when opened
+    monkeypatch.setattr("hardwon.limits.OPEN_CHECK_BYTES_MAX", 0)
     with MemoryEngine(root) as engine:
         assert contents(engine) == ["Sound"]
         assert "BAD" in str(engine.memory.doctor())
 
 
-def test_secrets_in_files_of_others_are_told(engine: MemoryEngine, caplog: pytest.LogCaptureFixture) -> None:
+def test_secrets_in_files_of_others_are_told(
+    engine: MemoryEngine, caplog: pytest.LogCaptureFixture
+) -> None:
     token = "ghp_" + "Zx9" * 12
     path = write(engine, f"{RUNTIME}/mine.json", content=f"Use {token}")
     assert token not in json.dumps(engine.recall())
@@ -866,7 +982,9 @@ def _no_clock() -> Any:
         lambda engine: engine.remember_many([{1: 2, "content": "x", "outcome": "failure"}]),
         lambda engine: MemoryEngine(Path(engine.root) / "x", schema={"outcome": object()}),
         lambda engine: MemoryEngine(Path(engine.root) / "y", schema={("a",): {}}),  # type: ignore[dict-item]
-        lambda engine: MemoryEngine(Path(engine.root) / "z", clock=_no_clock).remember("x", "failure", "unknown"),
+        lambda engine: MemoryEngine(Path(engine.root) / "z", clock=_no_clock).remember(
+            "x", "failure", "unknown"
+        ),
         lambda _: MemoryEngine(""),
         lambda _: MemoryEngine("x.db"),
     ],
@@ -884,13 +1002,15 @@ def test_odd_intents_find_nothing(engine: MemoryEngine) -> None:
     assert engine.recall(self=1) == []
 
 
-# --- links -------------------------------------------------------------------------------------------------------------
+# --- links ---
 
 
 def test_links_lead_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
-    (outside / "bait.json").write_text(json.dumps({"content": "Not in the tree", "outcome": "failure", "tool": "unknown"}))
+    (outside / "bait.json").write_text(
+        json.dumps({"content": "Not in the tree", "outcome": "failure", "tool": "unknown"})
+    )
     root = tmp_path / "brain"
     root.mkdir()
     (root / "outcome=failure").symlink_to(outside)
@@ -922,11 +1042,13 @@ def test_a_second_project_cannot_share_the_folder(engine: MemoryEngine) -> None:
     assert contents(engine) == []
 
 
-# --- anything, in any order -----------------------------------------------------------------------------------------------
+# --- anything, in any order ---
 
 
 class TreeMachine(RuleBasedStateMachine):
-    """Files and memories are changed from all sides; what recall says is what a person would find in the folders."""
+    """Files and memories are changed from all sides; what recall says is what a person would find
+    in the folders.
+    """
 
     paths = Bundle("paths")
 
@@ -952,7 +1074,12 @@ class TreeMachine(RuleBasedStateMachine):
 
     @rule(target=paths)
     def add(self) -> Path:
-        return write(self.engine, f"{RUNTIME}/own{self.number}.json", content=self._said(), timestamp="2026-01-01T00:00:00Z")
+        return write(
+            self.engine,
+            f"{RUNTIME}/own{self.number}.json",
+            content=self._said(),
+            timestamp="2026-01-01T00:00:00Z",
+        )
 
     @rule(path=paths)
     def edit(self, path: Path) -> None:
@@ -1001,7 +1128,9 @@ class TreeMachine(RuleBasedStateMachine):
 
 
 TestTreeMachine = TreeMachine.TestCase
-TestTreeMachine.settings = settings(max_examples=examples(100), stateful_step_count=15, deadline=None)
+TestTreeMachine.settings = settings(
+    max_examples=examples(100), stateful_step_count=15, deadline=None
+)
 
 
 def test_mirror_is_what_memory_says_it_is(engine: MemoryEngine) -> None:

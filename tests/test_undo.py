@@ -1,4 +1,6 @@
-"""What was decided about a record can be taken back: it is again what it was, in what is recalled and what is learned."""
+"""What was decided about a record can be taken back: it is again what it was, in what is recalled
+and what is learned.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,13 @@ def test_a_verification_is_taken_back_beneath_what_came_later(memory: Memory) ->
     memory.publish(record)
     memory.undo(verified)
     assert status(memory, record) == "published"
-    memory.undo(next(each.event.id for each in memory.audit(record) if each.event and each.event.status == "published"))
+    memory.undo(
+        next(
+            each.event.id
+            for each in memory.audit(record)
+            if each.event and each.event.status == "published"
+        )
+    )
     assert status(memory, record) == "hypothesis"
     memory.verify(record, "compiler")
     assert status(memory, record) == "verified"
@@ -70,7 +78,11 @@ def test_a_replacement_is_taken_back_with_its_links(memory: Memory) -> None:
     memory.supersede(old, new, "measured")
     assert memory.links(old).replaced_by == new
     memory.undo(last_event(memory, old))
-    assert (status(memory, old), memory.links(old).replaced_by, memory.links(new).replaces) == ("hypothesis", None, ())
+    assert (status(memory, old), memory.links(old).replaced_by, memory.links(new).replaces) == (
+        "hypothesis",
+        None,
+        (),
+    )
 
 
 def test_what_it_taught_counts_again(memory: Memory) -> None:
@@ -121,10 +133,15 @@ def test_two_memories_agree_about_it_in_any_order(place: Places, memory: Memory)
 
 def test_the_order_in_which_events_arrive_does_not_matter() -> None:
     record = "0198c0de-0000-7000-8000-000000000001"
-    verified = Event(record_id=record, kind="status", by="x", status="verified", verified_by="compiler")
+    verified = Event(
+        record_id=record, kind="status", by="x", status="verified", verified_by="compiler"
+    )
     archived = Event(record_id=record, kind="status", by="x", status="archived")
     undone = Event(record_id=record, kind="undone", by="x", undoes=archived.id)
-    told = {effective_validation(Validation(), order).status for order in permutations([verified, archived, undone])}
+    told = {
+        effective_validation(Validation(), order).status
+        for order in permutations([verified, archived, undone])
+    }
     assert told == {"verified"}
 
 

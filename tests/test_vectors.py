@@ -21,7 +21,10 @@ TOPICS = ["dog puppy hound", "car auto vehicle", "bread loaf bun"]
 
 def by_topic(texts: Sequence[str]) -> list[list[float]]:
     """Texts of one topic lie close together, whatever their words."""
-    return [[float(sum(word in text.lower() for word in topic.split())) + 0.01 for topic in TOPICS] for text in texts]
+    return [
+        [float(sum(word in text.lower() for word in topic.split())) + 0.01 for topic in TOPICS]
+        for text in texts
+    ]
 
 
 def topics(name: str = "topics") -> CallableEmbedder:
@@ -56,7 +59,10 @@ def test_another_embedder_is_refused_until_reembed(place: Places) -> None:
     with Memory(place("brain"), embedder=topics()) as memory:
         fill(memory)
     with Memory(place("brain"), embedder=topics("newer")) as memory:
-        for ask in (lambda: memory.recall("hound"), lambda: memory.remember("x", "success", "file_operation")):
+        for ask in (
+            lambda: memory.recall("hound"),
+            lambda: memory.remember("x", "success", "file_operation"),
+        ):
             with pytest.raises(EmbeddingError, match="reembed"):
                 ask()
         assert memory.stats().records == 3, "nothing was changed"
@@ -67,7 +73,9 @@ def test_another_embedder_is_refused_until_reembed(place: Places) -> None:
         assert memory.reembed() == 0, "nothing is missing"
 
 
-def test_an_embedder_that_fails_loses_no_record(place: Places, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_embedder_that_fails_loses_no_record(
+    place: Places, caplog: pytest.LogCaptureFixture
+) -> None:
     broken = True
 
     def sometimes(texts: Sequence[str]) -> list[list[float]]:
@@ -88,8 +96,13 @@ def test_an_embedder_that_fails_loses_no_record(place: Places, caplog: pytest.Lo
 
 
 @pytest.mark.engines("sqlite")
-def test_vectors_belong_to_their_project_and_survive_a_backup(tmp_path: Path, place: Places) -> None:
-    with Memory(place("m.db"), "one", embedder=topics()) as one, Memory(place("m.db"), "two", embedder=topics()) as two:
+def test_vectors_belong_to_their_project_and_survive_a_backup(
+    tmp_path: Path, place: Places
+) -> None:
+    with (
+        Memory(place("m.db"), "one", embedder=topics()) as one,
+        Memory(place("m.db"), "two", embedder=topics()) as two,
+    ):
         fill(one)
         assert two.recall("hound") == []
         one.backup(tmp_path / "backup.db")
@@ -122,7 +135,9 @@ def test_a_row_number_that_is_used_again_is_not_mixed_up(place: Places) -> None:
         assert memory.recall("bun", k=1)[0].record.id == ids["a loaf burns"]
         memory.forget(ids["a loaf burns"])
         hound = memory.remember("a second hound", "success", "file_operation")
-        assert {hit.record.id for hit in memory.recall("puppy") if hit.why.get("vector", 0) > 0.3} == {
+        assert {
+            hit.record.id for hit in memory.recall("puppy") if hit.why.get("vector", 0) > 0.3
+        } == {
             ids["the puppy barks"],
             hound.id,
         }
@@ -130,7 +145,10 @@ def test_a_row_number_that_is_used_again_is_not_mixed_up(place: Places) -> None:
 
 
 def test_two_who_reembed_do_not_mix(place: Places) -> None:
-    with Memory(place("brain"), embedder=topics()) as memory, Memory(place("brain"), embedder=topics("other")) as other:
+    with (
+        Memory(place("brain"), embedder=topics()) as memory,
+        Memory(place("brain"), embedder=topics("other")) as other,
+    ):
         fill(memory)
 
         def meanwhile(_: int, __: int) -> None:
@@ -150,7 +168,9 @@ def test_many_threads_ask_at_once(place: Places) -> None:
         for number in range(300):
             memory.remember(f"the puppy number {number} barks", "success", "file_operation")
         with ThreadPoolExecutor(8) as pool:
-            answers = list(pool.map(lambda number: len(memory.recall(f"hound {number}", k=20)), range(40)))
+            answers = list(
+                pool.map(lambda number: len(memory.recall(f"hound {number}", k=20)), range(40))
+            )
         assert set(answers) == {20}
 
 

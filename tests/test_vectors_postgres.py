@@ -1,5 +1,6 @@
-"""Vectors in PostgreSQL: found by the index where the server has pgvector, one by one where it has not, and the same as in a
-file."""
+"""Vectors in PostgreSQL: found by the index where the server has pgvector, one by one where it has
+not, and the same as in a file.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ def a_vector(rng: random.Random) -> list[float]:
 def keep(memory: Memory, vectors: dict[str, list[float]]) -> None:
     with memory._store.write("default") as writer:
         writer.set_embedder("default", "made up", DIMENSION)
-        writer.keep_vectors("default", [(name, array("f", vector).tobytes()) for name, vector in vectors.items()])
+        writer.keep_vectors(
+            "default", [(name, array("f", vector).tobytes()) for name, vector in vectors.items()]
+        )
 
 
 def facts(number: int) -> list[Fact]:
@@ -59,7 +62,10 @@ def facts(number: int) -> list[Fact]:
 
 
 def nearest(store: Store, vector: list[float], limit: int, **filters: str) -> dict[str, float]:
-    return {found.id: cosine for found, cosine in store.nearest("default", vector, Filters(**filters), limit)}
+    return {
+        found.id: cosine
+        for found, cosine in store.nearest("default", vector, Filters(**filters), limit)
+    }
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +89,9 @@ def test_the_index_is_used_and_finds_the_nearest(
     plans: list[str] = []
     select = PostgresSession.select
 
-    def explained(session: PostgresSession, sql: str, values: object = ()) -> list[tuple[object, ...]]:
+    def explained(
+        session: PostgresSession, sql: str, values: object = ()
+    ) -> list[tuple[object, ...]]:
         if "<=>" in sql:
             plans.extend(str(line) for (line,) in select(session, f"EXPLAIN {sql}", values))  # type: ignore[arg-type]
         return select(session, sql, values)  # type: ignore[arg-type]
@@ -93,13 +101,17 @@ def test_the_index_is_used_and_finds_the_nearest(
     for _ in range(20):
         asked = a_vector(rng)
         found = nearest(memory._store, asked, 10)
-        best = sorted(vectors, key=lambda name: -sum(a * b for a, b in zip(vectors[name], asked, strict=True)))[:10]
+        best = sorted(
+            vectors, key=lambda name: -sum(a * b for a, b in zip(vectors[name], asked, strict=True))
+        )[:10]
         right += len(found.keys() & set(best))
     assert any("record_vector_near_8" in line for line in plans), "\n".join(plans)
     assert right >= 190, "of 200: the index is not exact, but nearly"
 
 
-def test_a_filter_that_few_pass_still_gives_as_many_as_are_asked_for(many: tuple[Memory, dict[str, list[float]]]) -> None:
+def test_a_filter_that_few_pass_still_gives_as_many_as_are_asked_for(
+    many: tuple[Memory, dict[str, list[float]]],
+) -> None:
     memory, _ = many
     rng = random.Random(7)
     for _ in range(10):
@@ -112,7 +124,9 @@ def test_a_filter_that_few_pass_still_gives_as_many_as_are_asked_for(many: tuple
 
 @settings(max_examples=examples(12))
 @given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 12))
-def test_with_and_without_the_extension_it_is_what_a_file_gives(seed: int, number: int, limit: int) -> None:
+def test_with_and_without_the_extension_it_is_what_a_file_gives(
+    seed: int, number: int, limit: int
+) -> None:
     rng = random.Random(seed)
     made = facts(number)
     vectors = {fact.id: a_vector(rng) for fact in made}

@@ -1,5 +1,6 @@
-"""The dashboard as a browser sees it: who is let in, what a form may do, and that a page shows what is in a memory and obeys
-none of it."""
+"""The dashboard as a browser sees it: who is let in, what a form may do, and that a page shows what
+is in a memory and obeys none of it.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ from serving import PROJECT, Served, served
 
 OVERVIEW = f"/ui/{PROJECT}/overview"
 HOSTILE_NAME = "</script><script>alert(3)</script><img src=x onerror=alert(4)>\"'&{{7*7}}"
-HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{7*7}}\u202e\x07\u2028"
+HOSTILE = (
+    "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{7*7}}\u202e\x07\u2028"
+)
 
 
 @pytest.fixture
@@ -60,7 +63,9 @@ class Browser:
         return found[1]
 
 
-def signed_in(running: Served, scope: Scope = "admin", projects: list[str] | None = None) -> Browser:
+def signed_in(
+    running: Served, scope: Scope = "admin", projects: list[str] | None = None
+) -> Browser:
     browser = Browser(running)
     assert browser.sign_in(running.token(scope, projects)).status_code == 200
     return browser
@@ -70,7 +75,7 @@ def cookie_of(running: Served) -> str:
     return f"{COOKIE}_{running.url.rpartition(':')[2]}"
 
 
-# --- signing in and out -----------------------------------------------------------------------------------------------
+# --- signing in and out ---
 
 
 def test_who_asks_for_a_page_signs_in_and_then_sees_it(running: Served) -> None:
@@ -88,14 +93,18 @@ def test_the_cookie_says_nothing_and_goes_nowhere_else(running: Served) -> None:
     browser.http.follow_redirects = False
     secret = running.token()
     given = browser.sign_in(secret).headers["set-cookie"]
-    assert re.fullmatch(rf"{cookie_of(running)}=[\w-]{{43}}; HttpOnly; Path=/ui; SameSite=lax", given)
+    assert re.fullmatch(
+        rf"{cookie_of(running)}=[\w-]{{43}}; HttpOnly; Path=/ui; SameSite=lax", given
+    )
     assert secret not in given
 
 
 def test_two_servers_of_a_machine_share_a_browser(tmp_path: Path) -> None:
     with served(tmp_path / "a") as one, served(tmp_path / "b") as other:
         browser = signed_in(one)
-        browser.http.post(f"{other.url}/ui/sign-in", data={"token": other.token()}, headers={"Origin": other.url})
+        browser.http.post(
+            f"{other.url}/ui/sign-in", data={"token": other.token()}, headers={"Origin": other.url}
+        )
         assert set(browser.http.cookies) == {cookie_of(one), cookie_of(other)}
         assert browser.http.get(OVERVIEW).url.path == OVERVIEW
         assert browser.http.get(other.url + OVERVIEW).url.path == OVERVIEW
@@ -148,7 +157,9 @@ def test_a_revoked_token_ends_its_sessions_at_once(running: Served) -> None:
     assert browser.http.get(f"/ui/{PROJECT}/changes").status_code == 401
 
 
-def test_sessions_end_when_idle_and_after_their_time_and_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sessions_end_when_idle_and_after_their_time_and_are_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     now = [0.0]
     sessions = Sessions(lambda: now[0])
     first = sessions.begin("x")
@@ -176,16 +187,25 @@ def test_where_no_token_is_asked_for_the_session_makes_itself(tmp_path: Path) ->
         assert browser.post("/ui/sign-out", csrf="").status_code == 403
 
 
-# --- forms ------------------------------------------------------------------------------------------------------------
+# --- forms ---
 
 
 def test_a_form_needs_its_session_s_token_and_our_own_origin(running: Served) -> None:
     browser, other = signed_in(running), signed_in(running)
     csrf = browser.csrf()
-    for fields in ({"other": "x"}, {"csrf": ""}, {"csrf": other.csrf()}, {"csrf": csrf + "x"}, {"csrf": "é"}):
+    for fields in (
+        {"other": "x"},
+        {"csrf": ""},
+        {"csrf": other.csrf()},
+        {"csrf": csrf + "x"},
+        {"csrf": "é"},
+    ):
         assert browser.post("/ui/sign-out", **fields).status_code == 403
     for headers in ({}, {"Origin": "null"}, {"Origin": "https://evil.example"}):
-        assert browser.http.post("/ui/sign-out", data={"csrf": csrf}, headers=headers).status_code == 403
+        assert (
+            browser.http.post("/ui/sign-out", data={"csrf": csrf}, headers=headers).status_code
+            == 403
+        )
     cross = {"Origin": running.url, "Sec-Fetch-Site": "cross-site"}
     assert browser.http.post("/ui/sign-out", data={"csrf": csrf}, headers=cross).status_code == 403
     sent = browser.http.post("/ui/sign-out", json={"csrf": csrf}, headers={"Origin": running.url})
@@ -215,7 +235,7 @@ def test_a_page_that_changes_nothing_takes_no_form(running: Served) -> None:
     assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
 
 
-# --- pages ------------------------------------------------------------------------------------------------------------
+# --- pages ---
 
 
 def test_pages_have_their_headers(running: Served) -> None:
@@ -227,18 +247,28 @@ def test_pages_have_their_headers(running: Served) -> None:
     assert "'unsafe-inline'" not in policy.split("script-src")[1].split(";")[0]
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["x-content-type-options"] == "nosniff"
-    assert answer.headers["referrer-policy"] == "same-origin", "with no-referrer, forms would come from the origin null"
+    assert answer.headers["referrer-policy"] == "same-origin", (
+        "with no-referrer, forms would come from the origin null"
+    )
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
 
 
 def test_files_are_kept_by_browsers_and_no_others_are_served(running: Served) -> None:
     nobody = running.client(None)
     page = nobody.get("/ui/sign-in").text
-    for address in (*re.findall(r'(?:href|src)="(/ui/static/[^"]+)"', page), look.asset_url(look.PLOTLY)):
+    for address in (
+        *re.findall(r'(?:href|src)="(/ui/static/[^"]+)"', page),
+        look.asset_url(look.PLOTLY),
+    ):
         answer = nobody.get(address)
         assert answer.status_code == 200
         assert "immutable" in answer.headers["cache-control"]
-    for address in ("/ui/static/x/app.css", "/ui/static/x/..%2Fsite.py", "/ui/static/x/site.py", "/ui/static/x/none.css"):
+    for address in (
+        "/ui/static/x/app.css",
+        "/ui/static/x/..%2Fsite.py",
+        "/ui/static/x/site.py",
+        "/ui/static/x/none.css",
+    ):
         assert nobody.get(address).status_code == 404
     plain = nobody.get(look.asset_url("app.css"), headers={"Accept-Encoding": "identity"})
     assert plain.text == (look.HERE / "static" / "app.css").read_text()
@@ -258,7 +288,9 @@ def fill(running: Served) -> None:
         memory.record_fix(issue, works, works, fix_commands=[HOSTILE], analysis=HOSTILE)
     memory.record_episode("task", 0.9, successes=[HOSTILE], mistakes=[HOSTILE])
     memory.record_fact(HOSTILE, "error")
-    memory.record_trajectory(HOSTILE, [{"action": HOSTILE, "observation": HOSTILE, "reward": 0.1}], 0.9)
+    memory.record_trajectory(
+        HOSTILE, [{"action": HOSTILE, "observation": HOSTILE, "reward": 0.1}], 0.9
+    )
 
 
 def test_what_is_in_a_memory_is_shown_as_text(running: Served) -> None:
@@ -278,10 +310,13 @@ def test_the_overview_counts_what_there_is(running: Served) -> None:
     fill(running)
     page = signed_in(running).http.get(OVERVIEW).text
     assert re.search(r'class="figure">7</span><span>records in this time', page)
-    assert re.search(r'class="figure">40 %</span><span>went well', page)  # a fix and an episode of five
+    # a fix and an episode of five
+    assert re.search(r'class="figure">40 %</span><span>went well', page)
 
 
-@pytest.mark.parametrize("address", [f"/ui/{PROJECT}/none", "/ui/a/b/c/d", f"/ui/{PROJECT}/overview%2Fx"])
+@pytest.mark.parametrize(
+    "address", [f"/ui/{PROJECT}/none", "/ui/a/b/c/d", f"/ui/{PROJECT}/overview%2Fx"]
+)
 def test_what_is_not_there_is_told_on_a_page(running: Served, address: str) -> None:
     answer = signed_in(running).http.get(address)
     assert answer.status_code == 404
@@ -321,7 +356,7 @@ def test_the_mark_changes_with_records_and_decisions(running: Served) -> None:
     assert browser.http.get(f"/ui/{PROJECT}/changes").json()["mark"] == marks[-1]
 
 
-# --- what pages are made with -----------------------------------------------------------------------------------------
+# --- what pages are made with ---
 
 
 def test_addresses_keep_the_range_and_escape_names() -> None:
@@ -330,7 +365,9 @@ def test_addresses_keep_the_range_and_escape_names() -> None:
     assert request.here(range="all") == "/ui/a%2Fb/search?range=all&q=x%26y"
     older = replace(request, query={"cursor": "x", "tag": "t"})
     assert older.here(tag=None) == "/ui/a%2Fb/search?cursor=x"
-    assert older.here(range="90d") == "/ui/a%2Fb/search?range=90d&tag=t", "another range begins at its beginning"
+    assert older.here(range="90d") == "/ui/a%2Fb/search?range=90d&tag=t", (
+        "another range begins at its beginning"
+    )
     assert request.url("record", "1/2", project="c", range=None, k="") == "/ui/c/record/1%2F2"
     assert request.since is not None
     assert PageRequest("a", "b", "", {"range": "all"}, request.session).since is None
@@ -338,7 +375,10 @@ def test_addresses_keep_the_range_and_escape_names() -> None:
 
 
 def test_json_in_a_page_ends_no_script() -> None:
-    assert str(look.json_script({"a": "</script>&\u2028"})) == '{"a":"\\u003c/script\\u003e\\u0026\\u2028"}'
+    assert (
+        str(look.json_script({"a": "</script>&\u2028"}))
+        == '{"a":"\\u003c/script\\u003e\\u0026\\u2028"}'
+    )
 
 
 def test_charts_are_bounded_and_their_names_are_no_markup() -> None:
@@ -348,7 +388,7 @@ def test_charts_are_bounded_and_their_names_are_no_markup() -> None:
     assert made["name"] == "&lt;b&gt;x&lt;/b&gt;"
 
 
-# --- what the overview is made of -------------------------------------------------------------------------------------
+# --- what the overview is made of ---
 
 
 def test_few_days_are_drawn_as_days() -> None:
@@ -370,7 +410,9 @@ def test_the_parts_of_a_score_have_colours_of_their_own() -> None:
 
 def test_without_a_script_nothing_is_shown_that_needs_one() -> None:
     style = (look.HERE / "static" / "app.css").read_text()
-    assert "[hidden] { display: none !important; }" in style, "buttons are laid out as flexible boxes"
+    assert "[hidden] { display: none !important; }" in style, (
+        "buttons are laid out as flexible boxes"
+    )
     assert "@media (scripting: none) { .chart { display: none; } }" in style
 
 
@@ -396,16 +438,25 @@ def test_activity_is_told_by_day_and_kind(tmp_path: Path) -> None:
     with Memory(tmp_path / "brain", checkout=False) as memory:
         for day, works in (("2026-03-01", True), ("2026-03-01", False), ("2026-03-03", True)):
             at = f"{day}T23:59:59.999Z"
-            memory.remember("x", "success" if works else "failure", tool="file_operation", timestamp=at)
+            memory.remember(
+                "x", "success" if works else "failure", tool="file_operation", timestamp=at
+            )
             memory.record_fix(issue, True, works, timestamp=at)
             memory.record_episode("t", 0.5 if works else 0.49, timestamp=at)
         gone = memory.remember("y", "failure", tool="unknown", timestamp="2026-03-03T00:00:00Z")
         memory.archive(gone.id, "not so")
-        told = [(each.day.day, each.kind, each.records, each.good, each.bad) for each in memory.activity()]
+        told = [
+            (each.day.day, each.kind, each.records, each.good, each.bad)
+            for each in memory.activity()
+        ]
         first = [(1, kind, 2, 1, 1) for kind in ("episode", "experience", "fix")]
         last = [(3, "episode", 1, 1, 0), (3, "experience", 2, 1, 0), (3, "fix", 1, 1, 0)]
         assert told == [*first, *last]
-        assert len(memory.activity(until="2026-03-02T00:00:00Z")) == len(memory.activity(since="2026-03-02T00:00:00Z")) == 3
+        assert (
+            len(memory.activity(until="2026-03-02T00:00:00Z"))
+            == len(memory.activity(since="2026-03-02T00:00:00Z"))
+            == 3
+        )
         assert memory.fix_types()[0] == IssueTypeRecord("TIMEOUT", 3, 3, 2)
         assert memory.fix_types(1) == []
         memory.record_fix(issue, False, False)
@@ -423,7 +474,12 @@ def test_the_demo_has_everything_and_is_made_once(tmp_path: Path) -> None:
         assert memory.rules(state="active")
         assert memory.cards()
         assert memory.decisions(action="contradiction")
-        assert {"hypothesis", "verified", "published", "archived"} <= memory.stats().by_status.keys()
+        assert {
+            "hypothesis",
+            "verified",
+            "published",
+            "archived",
+        } <= memory.stats().by_status.keys()
     again = at_once("--memory", place, "demo")
     assert again.exit_code == 1
     assert "has records already" in again.output
@@ -434,14 +490,24 @@ def test_the_demo_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         with Memory(tmp_path / name, checkout=False) as memory:
             fill_demo(memory, seed)
-            said.append(sorted(record.content for record in memory.browse(kind="experience") if isinstance(record, Experience)))
+            said.append(
+                sorted(
+                    record.content
+                    for record in memory.browse(kind="experience")
+                    if isinstance(record, Experience)
+                )
+            )
     assert said[0] == said[1] != said[2]
 
 
 def _shown_on_pages() -> list[str]:
     """The commands that pages tell people to type; a name alone only speaks of one."""
     pages = (look.HERE / "templates").glob("*.html")
-    shown = [html.unescape(line) for page in pages for line in re.findall(r"<code>hardwon ([^<]+)</code>", page.read_text())]
+    shown = [
+        html.unescape(line)
+        for page in pages
+        for line in re.findall(r"<code>hardwon ([^<]+)</code>", page.read_text())
+    ]
     return sorted({line for line in shown if line not in COMMANDS})
 
 

@@ -1,4 +1,6 @@
-"""The pages about fixes, episodes and trajectories: what they count, whom they compare, and that nothing in a record acts."""
+"""The pages about fixes, episodes and trajectories: what they count, whom they compare, and that
+nothing in a record acts.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from hardwon.surfaces.web.trajectories_page import told_of
 from hardwon.trust.access import Caller
 from serving import PROJECT, Served, served
 
-HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{7*7}}\u202e\x07\u2028"
+HOSTILE = (
+    "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{7*7}}\u202e\x07\u2028"
+)
 PAGES = ("fixes", "episodes", "trajectories")
 OPEN = Caller("anonymous", "admin")
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -55,11 +59,19 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
 
 def text_of(page: str) -> str:
     """What is read on a page, without its figures."""
-    return html.unescape(" ".join(re.sub(r"<[^>]+>", " ", re.sub(r"<script.*?</script>", " ", page, flags=re.DOTALL)).split()))
+    return html.unescape(
+        " ".join(
+            re.sub(
+                r"<[^>]+>", " ", re.sub(r"<script.*?</script>", " ", page, flags=re.DOTALL)
+            ).split()
+        )
+    )
 
 
 def figure(page: str, name: str) -> Any:
-    found = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', page, flags=re.DOTALL)
+    found = re.search(
+        rf'<script type="application/json" id="{name}">(.*?)</script>', page, flags=re.DOTALL
+    )
     assert found, f"there is no figure {name}"
     return json.loads(found[1])
 
@@ -75,11 +87,22 @@ def row_with(page: str, words: str, table: str = "") -> list[str]:
     raise AssertionError(f"no row has {words!r}")
 
 
-# --- fixes ------------------------------------------------------------------------------------------------------------
+# --- fixes ---
 
 
-def fix(memory: Memory, applied: bool, verified: bool, did: str = "raise the limit", days: int = 0, **more: Any) -> str:
-    issue = {"model": more.pop("model", "alpha"), "issue_type": more.pop("issue_type", "TIMEOUT"), "description": "slow"}
+def fix(
+    memory: Memory,
+    applied: bool,
+    verified: bool,
+    did: str = "raise the limit",
+    days: int = 0,
+    **more: Any,
+) -> str:
+    issue = {
+        "model": more.pop("model", "alpha"),
+        "issue_type": more.pop("issue_type", "TIMEOUT"),
+        "description": "slow",
+    }
     at = NOW - timedelta(days=days)
     return memory.record_fix(issue, applied, verified, fix_commands=[did], timestamp=at, **more).id
 
@@ -113,13 +136,25 @@ def test_the_matrix_has_attempts_in_its_cells_and_leads_to_the_search(reader: Re
     assert heat["text"] == [["6", ""], ["", "1"]]
     assert heat["z"][0][1] is None
     assert 0.5 < heat["z"][0][0] < 1
-    assert heat["customdata"][0][0] == f"/ui/{PROJECT}/search?kind=fix&model=alpha&issue_type=TIMEOUT"
-    assert row_with(page, "alpha", "Model and issue type")[:5] == ["alpha", "TIMEOUT", "6", "6", "4"]
+    assert (
+        heat["customdata"][0][0] == f"/ui/{PROJECT}/search?kind=fix&model=alpha&issue_type=TIMEOUT"
+    )
+    assert row_with(page, "alpha", "Model and issue type")[:5] == [
+        "alpha",
+        "TIMEOUT",
+        "6",
+        "6",
+        "4",
+    ]
 
 
 def test_of_many_models_the_most_tried_are_drawn_and_the_rest_told(reader: Reader) -> None:
     many = [
-        {"issue": {"model": f"m{n:02}", "issue_type": f"T{n:02}"}, "fix_success": True, "verification_success": True}
+        {
+            "issue": {"model": f"m{n:02}", "issue_type": f"T{n:02}"},
+            "fix_success": True,
+            "verification_success": True,
+        }
         for n in range(18)
     ]
     reader.memory.record_many("fix", many)
@@ -139,7 +174,9 @@ def test_fixers_are_compared_with_their_intervals(reader: Reader) -> None:
     place = figure(page, "fixers")["layout"]["yaxis"]["ticktext"].index("codex")
     assert dots["x"][place] == pytest.approx(codex.p_success)
     assert dots["error_x"]["array"][place] == pytest.approx(codex.interval[1] - codex.p_success)
-    assert dots["error_x"]["arrayminus"][place] == pytest.approx(codex.p_success - codex.interval[0])
+    assert dots["error_x"]["arrayminus"][place] == pytest.approx(
+        codex.p_success - codex.interval[0]
+    )
     assert row_with(page, "codex", "Fixers")[1:4] == ["3", "3", "3"]
 
 
@@ -186,8 +223,13 @@ def test_failed_strategies_are_those_that_fail_more_often_than_not(tmp_path: Pat
         for did, good, bad in (("a", 3, 1), ("b", 1, 4), ("c", 0, 2), ("d", 2, 2)):
             for verified in [True] * good + [False] * bad:
                 fix(memory, verified, verified, did)
-        assert [each.fix_commands for each in memory.failed_strategies("TIMEOUT")] == [("b",), ("c",)]
-        assert [(each.attempts, each.verified) for each in memory.failed_strategies("TIMEOUT", 1)] == [(5, 1)]
+        assert [each.fix_commands for each in memory.failed_strategies("TIMEOUT")] == [
+            ("b",),
+            ("c",),
+        ]
+        assert [
+            (each.attempts, each.verified) for each in memory.failed_strategies("TIMEOUT", 1)
+        ] == [(5, 1)]
         assert memory.failed_strategies("OTHER") == []
 
 
@@ -210,7 +252,7 @@ def test_patterns_have_their_best_fix_and_lead_to_the_search(reader: Reader) -> 
     assert "none succeeded" in row_with(page, "MEMORY on any model", "Patterns")[5]
 
 
-# --- episodes ---------------------------------------------------------------------------------------------------------
+# --- episodes ---
 
 
 def some_episodes(memory: Memory) -> str:
@@ -219,11 +261,22 @@ def some_episodes(memory: Memory) -> str:
         at = NOW - timedelta(days=12 - number)
         memory.record_episode("dates", 0.2 + 0.02 * number, mistakes=["guessed"], timestamp=at)
         memory.record_episode(
-            "dates", 0.9 + 0.01 * number, successes=["looked first"], timestamp=at + timedelta(days=6), recalled=[known]
+            "dates",
+            0.9 + 0.01 * number,
+            successes=["looked first"],
+            timestamp=at + timedelta(days=6),
+            recalled=[known],
         )
     memory.record_episode("other", 0.5, timestamp=NOW - timedelta(days=50))
-    card = {"mistake_type": "haste", "bad_decision": "guessed", "correct_decision": "look", "lesson": "Look first."}
-    return memory.record_episode("dates", 0.1, mistake_cards=[card], timestamp=NOW - timedelta(days=13)).id
+    card = {
+        "mistake_type": "haste",
+        "bad_decision": "guessed",
+        "correct_decision": "look",
+        "lesson": "Look first.",
+    }
+    return memory.record_episode(
+        "dates", 0.1, mistake_cards=[card], timestamp=NOW - timedelta(days=13)
+    ).id
 
 
 def test_tasks_are_listed_by_their_episodes(reader: Reader) -> None:
@@ -244,7 +297,11 @@ def test_tasks_are_counted_as_scores_count_them(tmp_path: Path) -> None:
         assert [task.task_id for task in found] == ["dates", "other"]
         for task in found:
             history = memory.scores(task.task_id)
-            assert (task.episodes, task.mean, task.best) == (history.episodes, history.mean, history.best)
+            assert (task.episodes, task.mean, task.best) == (
+                history.episodes,
+                history.mean,
+                history.best,
+            )
         assert found[0].change is not None
         assert found[0].change > 0.5
         assert found[1].change is None
@@ -314,7 +371,7 @@ def test_mistake_cards_say_what_would_have_been_right(reader: Reader) -> None:
     assert f'href="/ui/{PROJECT}/record/{seen}"' in page
 
 
-# --- trajectories -----------------------------------------------------------------------------------------------------
+# --- trajectories ---
 
 
 LOCKED = "OperationalError: database is locked"
@@ -332,7 +389,9 @@ def a_trajectory(memory: Memory, **more: Any) -> str:
 def test_trajectories_are_listed_newest_first_page_by_page(reader: Reader) -> None:
     for number in range(53):
         at = NOW - timedelta(minutes=number)
-        reader.memory.record_trajectory(f"task {number}", [{"action": "a", "reward": 0.5}], 0.25, timestamp=at)
+        reader.memory.record_trajectory(
+            f"task {number}", [{"action": "a", "reward": 0.5}], 0.25, timestamp=at
+        )
     page = reader.get("trajectories")
     assert row_with(page, "task 0")[1:5] == ["failure", "0.25", "1", "0.5"]
     assert "task 49" in page
@@ -358,7 +417,10 @@ def test_one_is_a_timeline_with_rewards_and_what_helped_against_what(reader: Rea
     assert bars["marker"]["color"] == [charts.BAD, charts.BAD, charts.GOOD]
     assert 'style="width: 50.0%"' in page
     assert "<details><summary>12 passed</summary><pre>12 passed\nin 3 s</pre></details>" in page
-    assert f'href="/ui/{PROJECT}/trajectories?error=OperationalError%3A+database+is+locked#solutions"' in page
+    assert (
+        f'href="/ui/{PROJECT}/trajectories?error=OperationalError%3A+database+is+locked#solutions"'
+        in page
+    )
 
 
 def test_solutions_are_found_by_the_error(reader: Reader) -> None:
@@ -367,11 +429,16 @@ def test_solutions_are_found_by_the_error(reader: Reader) -> None:
     assert row_with(page, "open it in WAL mode")[2:4] == ["1", "1"]
     assert row_with(page, "retry once")[2:4] == ["0", "1"]
     assert f'aria-label="Evidence 1: trajectory {made}"' in page
-    assert "Nothing is known that was tried against this error." in text_of(reader.get("trajectories", error="KeyError: 'x'"))
+    assert "Nothing is known that was tried against this error." in text_of(
+        reader.get("trajectories", error="KeyError: 'x'")
+    )
 
 
 def test_a_long_trajectory_comes_in_parts_and_its_chart_is_bounded(reader: Reader) -> None:
-    steps = [{"action": f"step {n}.", "observation": "x" * 9_000 if n == 2_400 else "", "reward": 1e308} for n in range(2_500)]
+    steps = [
+        {"action": f"step {n}.", "observation": "x" * 9_000 if n == 2_400 else "", "reward": 1e308}
+        for n in range(2_500)
+    ]
     made = reader.memory.record_trajectory("long", steps, 0.0).id
     page = reader.get(f"trajectories/{made}")
     assert "step 99." in page
@@ -402,7 +469,7 @@ def test_what_is_no_trajectory_is_told(reader: Reader) -> None:
     assert reader.get("trajectories", 422, cursor="nonsense")
 
 
-# --- all of them ------------------------------------------------------------------------------------------------------
+# --- all of them ---
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -417,8 +484,15 @@ def hostile_memory(memory: Memory) -> list[str]:
     issue = {"model": name, "issue_type": name, "description": HOSTILE, "error_output": HOSTILE}
     for verified in (True, False, False):
         did = [HOSTILE, f"{verified}"]
-        memory.record_fix(issue, True, verified, fix_commands=did, analysis=HOSTILE, fixer_type=name, author=name)
-    card = {"mistake_type": name, "bad_decision": HOSTILE, "correct_decision": HOSTILE, "lesson": HOSTILE}
+        memory.record_fix(
+            issue, True, verified, fix_commands=did, analysis=HOSTILE, fixer_type=name, author=name
+        )
+    card = {
+        "mistake_type": name,
+        "bad_decision": HOSTILE,
+        "correct_decision": HOSTILE,
+        "lesson": HOSTILE,
+    }
     for score in (0.9, 0.95, 0.1, 0.15):
         memory.record_episode(
             name,
@@ -455,7 +529,9 @@ def test_hostile_texts_are_shown_and_obeyed_nowhere(reader: Reader) -> None:
             assert address.startswith(("/ui/", "#")), address
     for page, names in ((shown[0], ("matrix", "fixers", "days")), (shown[1], ("curve", "sides"))):
         for each in names:
-            written = json.dumps(figure(page, each)["layout"]) + json.dumps(figure(page, each)["data"])
+            written = json.dumps(figure(page, each)["layout"]) + json.dumps(
+                figure(page, each)["data"]
+            )
             assert "<script" not in written
             assert "<img" not in written
 

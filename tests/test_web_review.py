@@ -1,4 +1,6 @@
-"""Review and the context lab as a browser sees them: what waits is listed, decided by those who may, and told honestly."""
+"""Review and the context lab as a browser sees them: what waits is listed, decided by those who
+may, and told honestly.
+"""
 
 from __future__ import annotations
 
@@ -41,13 +43,18 @@ def get(browser: Browser, address: str, status: int = 200) -> str:
     return answer.text
 
 
-def decide(browser: Browser, action: str, *ids: str, tab: str = "hypotheses", **more: str) -> httpx.Response:
+def decide(
+    browser: Browser, action: str, *ids: str, tab: str = "hypotheses", **more: str
+) -> httpx.Response:
     fields: dict[str, Any] = {"csrf": browser.csrf(), "action": action, "id": list(ids), **more}
     return browser.http.post(f"{REVIEW}?tab={tab}", data=fields, headers={"Origin": browser.origin})
 
 
 def flashes(answer: httpx.Response) -> list[str]:
-    return [html.unescape(each) for each in re.findall(r'<p class="flash" role="status">(.*?)</p>', answer.text)]
+    return [
+        html.unescape(each)
+        for each in re.findall(r'<p class="flash" role="status">(.*?)</p>', answer.text)
+    ]
 
 
 def status_of(memory: Memory, record_id: str) -> str:
@@ -58,13 +65,15 @@ def status_of(memory: Memory, record_id: str) -> str:
 
 def written_rule(memory: Memory, text: str) -> str:
     """As an LLM's word is kept: a candidate until somebody verifies it."""
-    decision = memory._prepare(consolidating.decide("rule", memory.now(), "consolidation", text=text))
+    decision = memory._prepare(
+        consolidating.decide("rule", memory.now(), "consolidation", text=text)
+    )
     with memory._writing() as writer:
         memory._append(writer, [decision])
     return decision.id
 
 
-# --- what is listed ---------------------------------------------------------------------------------------------------
+# --- what is listed ---
 
 
 def test_hypotheses_are_listed_newest_first_and_by_what_helped(running: Served) -> None:
@@ -80,7 +89,9 @@ def test_hypotheses_are_listed_newest_first_and_by_what_helped(running: Served) 
     assert "the second of them" not in helpful, "it never helped"
 
 
-def test_what_helped_in_this_time_is_not_hidden_by_what_helped_before(running: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_helped_in_this_time_is_not_hidden_by_what_helped_before(
+    running: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits, "WEB_REVIEW_SHOWN", 1)
     long_ago = running.memory.now() - timedelta(days=80)
     before = running.memory.remember("long ago", "success", "file_operation", timestamp=long_ago)
@@ -90,7 +101,10 @@ def test_what_helped_in_this_time_is_not_hidden_by_what_helped_before(running: S
     browser = signed_in(running)
     shown = get(browser, f"{REVIEW}?order=helpful")
     assert "of late" in shown
-    assert re.search(r'Those of the last 30 days \(<a href="[^"]*range=all&amp;order=helpful">of all time</a>\)', shown)
+    assert re.search(
+        r'Those of the last 30 days \(<a href="[^"]*range=all&amp;order=helpful">of all time</a>\)',
+        shown,
+    )
     ever = get(browser, f"{REVIEW}?order=helpful&range=all")
     assert "long ago" in ever
     assert "of late" not in ever, "no more than are shown"
@@ -99,7 +113,10 @@ def test_what_helped_in_this_time_is_not_hidden_by_what_helped_before(running: S
 def test_a_long_list_has_pages(running: Served) -> None:
     running.memory.record_many(
         "fact",
-        [{"content": f"Number {n} of many facts.", "fact_type": "observation"} for n in range(limits.WEB_REVIEW_SHOWN + 1)],
+        [
+            {"content": f"Number {n} of many facts.", "fact_type": "observation"}
+            for n in range(limits.WEB_REVIEW_SHOWN + 1)
+        ],
     )
     browser = signed_in(running)
     page = get(browser, REVIEW)
@@ -109,30 +126,40 @@ def test_a_long_list_has_pages(running: Served) -> None:
     assert get(browser, html.unescape(older[1])).count('class="review-item"') == 1
 
 
-def test_stale_records_are_found_on_a_server_and_can_be_brought_back(running: Served, tmp_path: Path) -> None:
+def test_stale_records_are_found_on_a_server_and_can_be_brought_back(
+    running: Served, tmp_path: Path
+) -> None:
     checkout = new_repository(tmp_path / "work")
     write(checkout, "queue.py", "RETRIES = 3\n")
     commit(checkout)
     seen = [{"path": "queue.py", "hash": sha1(b"RETRIES = 3\n", usedforsecurity=False).hexdigest()}]
-    held = running.memory.record_fact("The queue tries three times.", "observation", related_files=seen)
+    held = running.memory.record_fact(
+        "The queue tries three times.", "observation", related_files=seen
+    )
     gone = running.memory.record_fact("RETRIES is read once.", "observation", related_files=seen)
     write(checkout, "queue.py", "RETRIES = 5\n")
     assert running.memory.check_stale(checkout).archived == 2
     assert [each.record.id for each in running.memory.stale_records()] == [gone.id, held.id]
     browser = signed_in(running)
     assert "queue.py" in get(browser, f"{REVIEW}?tab=stale")
-    assert flashes(decide(browser, "verify", held.id, tab="stale")) == ["Verified: The queue tries three times."]
+    assert flashes(decide(browser, "verify", held.id, tab="stale")) == [
+        "Verified: The queue tries three times."
+    ]
     assert status_of(running.memory, held.id) == "verified", "it is recalled again"
     decide(browser, "archive", gone.id, tab="stale", reason="not any more")
     assert running.memory.stale_records() == [], "somebody decided about both"
     assert status_of(running.memory, gone.id) == "archived"
 
 
-def test_both_sides_of_a_contradiction_stand_beside_each_other_until_one_goes(running: Served) -> None:
+def test_both_sides_of_a_contradiction_stand_beside_each_other_until_one_goes(
+    running: Served,
+) -> None:
     sides = []
     for good in (False, True):
         issue = {"model": "m", "issue_type": "TIMEOUT", "description": "no answer"}
-        fix = running.memory.record_fix(issue, fix_success=True, verification_success=good, fix_commands=["wait longer"])
+        fix = running.memory.record_fix(
+            issue, fix_success=True, verification_success=good, fix_commands=["wait longer"]
+        )
         sides.append(fix.id)
     assert len(running.memory.consolidate().contradictions) == 1
     browser = signed_in(running)
@@ -140,7 +167,9 @@ def test_both_sides_of_a_contradiction_stand_beside_each_other_until_one_goes(ru
     assert page.count('class="side ') == 2
     assert "wait longer" in page
     old, new = sides
-    assert flashes(decide(browser, "supersede", old, tab="contradictions", new_id=new, reason="it works now"))
+    assert flashes(
+        decide(browser, "supersede", old, tab="contradictions", new_id=new, reason="it works now")
+    )
     assert running.memory.links(old).replaced_by == new
     assert 'class="side ' not in get(browser, f"{REVIEW}?tab=contradictions")
 
@@ -154,7 +183,9 @@ def offered(answer: httpx.Response) -> list[str]:
 @pytest.mark.parametrize("action", ["verify", "publish", "archive", "supersede"])
 def test_whatever_was_decided_can_be_taken_back_at_once(running: Served, action: str) -> None:
     memory = running.memory
-    first, second, third = (memory.record_fact(f"Port {port} is open.", "observation").id for port in (80, 81, 82))
+    first, second, third = (
+        memory.record_fact(f"Port {port} is open.", "observation").id for port in (80, 81, 82)
+    )
     browser = signed_in(running)
     done = decide(browser, action, first, second, reason="by mistake", new_id=third)
     assert status_of(memory, first) == status_of(memory, second) != "hypothesis"
@@ -176,12 +207,17 @@ def test_a_rule_that_somebody_wrote_is_verified_and_that_is_undone(running: Serv
     assert "This can be taken back" not in back.text
     decide(browser, "undo", rule, tab="rules")
     assert status_of(running.memory, rule) == "archived"
-    assert all("Read the log first." not in get(browser, f"{REVIEW}?tab={tab}&{ALL}") for tab in ("rules", "decisions"))
+    assert all(
+        "Read the log first." not in get(browser, f"{REVIEW}?tab={tab}&{ALL}")
+        for tab in ("rules", "decisions")
+    )
 
 
 def test_decisions_are_listed_and_undone_together(running: Served) -> None:
     running.memory.remember("by somebody", "success", "file_operation", author="agent-7")
-    decisions = [running.memory.rollback(name, "it made things up").id for name in ("agent-7", "agent-8")]
+    decisions = [
+        running.memory.rollback(name, "it made things up").id for name in ("agent-7", "agent-8")
+    ]
     browser = signed_in(running)
     assert get(browser, f"{REVIEW}?tab=decisions").count("it made things up") == 2
     assert flashes(decide(browser, "undo", *decisions, tab="decisions")) == ["Undone: 2 records"]
@@ -198,16 +234,22 @@ def test_every_tab_of_the_demo_and_of_an_empty_memory_is_a_page(running: Served)
     assert "review-item" in get(browser, f"{REVIEW}?tab=nonsense&order=nonsense")
 
 
-# --- what is decided --------------------------------------------------------------------------------------------------
+# --- what is decided ---
 
 
-def test_records_are_verified_published_and_archived_one_by_one_and_together(running: Served) -> None:
+def test_records_are_verified_published_and_archived_one_by_one_and_together(
+    running: Served,
+) -> None:
     ids = [running.memory.remember(f"number {n}", "success", "file_operation").id for n in range(4)]
     browser = signed_in(running)
     decide(browser, "verify", ids[0])
     life = running.memory.audit(ids[0])[-1]
     assert life.event
-    assert (life.status, life.event.verified_by, life.by) == ("verified", "human_approval", "tester")
+    assert (life.status, life.event.verified_by, life.by) == (
+        "verified",
+        "human_approval",
+        "tester",
+    )
     decide(browser, "publish", ids[0], ids[1])
     assert [status_of(running.memory, each) for each in ids[:2]] == ["published", "published"]
     told = flashes(decide(browser, "archive", *ids[2:], reason="a test"))
@@ -216,7 +258,9 @@ def test_records_are_verified_published_and_archived_one_by_one_and_together(run
 
 
 def test_what_cannot_be_done_is_told_and_the_rest_is_done(running: Served) -> None:
-    gone, here = (running.memory.remember(text, "success", "file_operation").id for text in ("gone", "here"))
+    gone, here = (
+        running.memory.remember(text, "success", "file_operation").id for text in ("gone", "here")
+    )
     running.memory.archive(gone, "a test")
     browser = signed_in(running)
     told = flashes(decide(browser, "verify", gone, here, "no-id"))
@@ -224,22 +268,31 @@ def test_what_cannot_be_done_is_told_and_the_rest_is_done(running: Served) -> No
     assert told[1].startswith("Not done for 2: ")
     assert "final" in told[1]
     assert flashes(decide(browser, "verify")) == ["Nothing was chosen: tick what is meant first."]
-    assert flashes(decide(browser, "archive", here, reason="  ")) == ["Nothing was changed: say why, in a few words."]
+    assert flashes(decide(browser, "archive", here, reason="  ")) == [
+        "Nothing was changed: say why, in a few words."
+    ]
     assert decide(browser, "forget", here).status_code == 422
     assert status_of(running.memory, here) == "verified"
 
 
 def test_what_replaces_a_record_is_chosen_among_those_like_it(running: Served) -> None:
     old = running.memory.remember("uploads over 2 GB fail", "failure", "file_operation").id
-    new = running.memory.remember("uploads over 2 GB fail with HTTP 413", "failure", "file_operation").id
+    new = running.memory.remember(
+        "uploads over 2 GB fail with HTTP 413", "failure", "file_operation"
+    ).id
     browser = signed_in(running)
     page = get(browser, f"{REVIEW}/{old}?tab=hypotheses")
     assert f'name="new_id" value="{new}"' in page
     assert f'name="new_id" value="{old}"' not in page
     assert f'name="new_id" value="{new}"' in get(browser, f"{REVIEW}/{old}?q=HTTP+413")
-    assert flashes(decide(browser, "supersede", old, new_id=new, reason="told better")) == ["Replaced: uploads over 2 GB fail"]
+    assert flashes(decide(browser, "supersede", old, new_id=new, reason="told better")) == [
+        "Replaced: uploads over 2 GB fail"
+    ]
     assert running.memory.links(old).replaced_by == new
-    assert "Not done for 1" in flashes(decide(browser, "supersede", new, new_id="nobody", reason="x"))[0]
+    assert (
+        "Not done for 1"
+        in flashes(decide(browser, "supersede", new, new_id="nobody", reason="x"))[0]
+    )
     get(browser, f"{REVIEW}/{new_id(running.memory.now())}", 404)
 
 
@@ -260,7 +313,10 @@ def test_who_may_only_read_sees_the_lists_and_decides_nothing(running: Served) -
     browser = signed_in(running, "govern")
     assert 'name="action" value="verify"' in get(browser, REVIEW)
     fields = {"csrf": "another", "action": "verify", "id": record}
-    assert browser.http.post(REVIEW, data=fields, headers={"Origin": browser.origin}).status_code == 403
+    assert (
+        browser.http.post(REVIEW, data=fields, headers={"Origin": browser.origin}).status_code
+        == 403
+    )
     assert status_of(running.memory, record) == "hypothesis"
 
 
@@ -269,19 +325,29 @@ def hostile_memory(memory: Memory) -> list[str]:
     name = "<img src=x onerror=alert(5)>"
     said: dict[str, Any] = {"author": name, "tags": [name]}
     ids = [
-        memory.remember(HOSTILE, "failure", "file_operation", own_key=name, summary=HOSTILE, **said).id,
+        memory.remember(
+            HOSTILE, "failure", "file_operation", own_key=name, summary=HOSTILE, **said
+        ).id,
         memory.record_fact(f"{HOSTILE} is a fact.", "error", **said).id,
-        memory.record_episode(name, 0.9, trajectory_summary=HOSTILE, mistakes=[HOSTILE], successes=[HOSTILE], **said).id,
-        memory.record_trajectory(HOSTILE, [{"action": HOSTILE, "observation": HOSTILE, "reward": 0.0}], 0.0, **said).id,
+        memory.record_episode(
+            name, 0.9, trajectory_summary=HOSTILE, mistakes=[HOSTILE], successes=[HOSTILE], **said
+        ).id,
+        memory.record_trajectory(
+            HOSTILE, [{"action": HOSTILE, "observation": HOSTILE, "reward": 0.0}], 0.0, **said
+        ).id,
     ]
     for good in (True, False):
         issue = {"model": name, "issue_type": name, "description": HOSTILE, "error_output": HOSTILE}
-        fix = memory.record_fix(issue, True, good, analysis=HOSTILE, fix_commands=[HOSTILE], notes=HOSTILE, **said)
+        fix = memory.record_fix(
+            issue, True, good, analysis=HOSTILE, fix_commands=[HOSTILE], notes=HOSTILE, **said
+        )
         ids.append(fix.id)
     memory.credit(ids, True, by=name)
     written_rule(memory, HOSTILE)
     told = {"evidence": ids[-2:], "reason": HOSTILE, "target": name}
-    contradiction = memory._prepare(consolidating.decide("contradiction", memory.now(), name, **told))
+    contradiction = memory._prepare(
+        consolidating.decide("contradiction", memory.now(), name, **told)
+    )
     with memory._writing() as writer:
         memory._decide(writer, contradiction)
     memory.rollback("nobody at all", HOSTILE, by=name)
@@ -291,8 +357,17 @@ def hostile_memory(memory: Memory) -> list[str]:
 def test_hostile_text_is_shown_as_text_everywhere(running: Served) -> None:
     ids = hostile_memory(running.memory)
     browser = signed_in(running)
-    asked = {"q": HOSTILE, "task_id": "<img src=x onerror=alert(5)>", "action": HOSTILE, "issue_type": "<img src=x>"}
-    pages = [get(browser, f"{REVIEW}?tab={tab}&order={order}") for tab in TABS for order in ("newest", "helpful")]
+    asked = {
+        "q": HOSTILE,
+        "task_id": "<img src=x onerror=alert(5)>",
+        "action": HOSTILE,
+        "issue_type": "<img src=x>",
+    }
+    pages = [
+        get(browser, f"{REVIEW}?tab={tab}&order={order}")
+        for tab in TABS
+        for order in ("newest", "helpful")
+    ]
     pages += [get(browser, f"{REVIEW}/{each}") for each in ids]
     pages.append(get(browser, f"{LAB}?{httpx.QueryParams(asked)}"))
     pages.append(decide(browser, "verify", *ids).text)
@@ -302,7 +377,7 @@ def test_hostile_text_is_shown_as_text_everywhere(running: Served) -> None:
     assert all("&lt;img src=x onerror=alert" in page for page in pages[:2])
 
 
-# --- the context lab --------------------------------------------------------------------------------------------------
+# --- the context lab ---
 
 
 def test_the_lab_shows_the_very_text_and_where_each_line_comes_from(running: Served) -> None:
@@ -328,7 +403,13 @@ def test_the_lab_advises_on_an_action(running: Served) -> None:
     for _ in range(2):
         running.memory.record_trajectory(
             "get the upload through",
-            [{"action": "raise the timeout", "observation": "E   TimeoutError: 30 s", "reward": 0.0}],
+            [
+                {
+                    "action": "raise the timeout",
+                    "observation": "E   TimeoutError: 30 s",
+                    "reward": 0.0,
+                }
+            ],
             0.0,
         )
     browser = signed_in(running, "read")

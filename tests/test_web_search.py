@@ -1,4 +1,6 @@
-"""The map, the search and a record's page: what they show, where they lead, and that nothing in a memory acts on them."""
+"""The map, the search and a record's page: what they show, where they lead, and that nothing in a
+memory acts on them.
+"""
 
 from __future__ import annotations
 
@@ -46,19 +48,49 @@ def empty(tmp_path: Path) -> Iterator[Served]:
 def fill(memory: Memory) -> None:
     for number in range(3):
         memory.remember(
-            f"parser loops on the empty line {number}", "failure", tool="code_interpreter", error_type="logic", tags=["parsing"]
+            f"parser loops on the empty line {number}",
+            "failure",
+            tool="code_interpreter",
+            error_type="logic",
+            tags=["parsing"],
         )
     memory.remember(
-        "upload timed out", "failure", tool="code_interpreter", error_type="timeout", related_files=["src/up[1].py"]
+        "upload timed out",
+        "failure",
+        tool="code_interpreter",
+        error_type="timeout",
+        related_files=["src/up[1].py"],
     )
-    memory.remember("parser rewritten with a table", "success", tool="code_interpreter", task_type="refactor", author="maria")
+    memory.remember(
+        "parser rewritten with a table",
+        "success",
+        tool="code_interpreter",
+        task_type="refactor",
+        author="maria",
+    )
     memory.remember("read the manual first", "learning", insight_type="preference")
     memory.record_fact("The parser is in src/parser.py.", "observation", confidence=0.8)
-    memory.record_trajectory("make it parse", [{"action": "pytest -x", "observation": "1 failed", "reward": -0.5}], 0.2)
+    memory.record_trajectory(
+        "make it parse", [{"action": "pytest -x", "observation": "1 failed", "reward": -0.5}], 0.2
+    )
     card = {"mistake_type": "haste", "lesson": "Read first.", "evidence": "it was in the manual"}
-    memory.record_episode("parse", 0.9, steps=7, mistakes=["hurried"], successes=["tested"], mistake_cards=[card])
-    issue = {"model": "gpt-4", "issue_type": "TIMEOUT", "description": "too slow", "error_output": "TimeoutError: 30 s"}
-    memory.record_fix(issue, True, True, fix_commands=["rm -rf build", "make"], analysis="stale build", fixer_type="claude")
+    memory.record_episode(
+        "parse", 0.9, steps=7, mistakes=["hurried"], successes=["tested"], mistake_cards=[card]
+    )
+    issue = {
+        "model": "gpt-4",
+        "issue_type": "TIMEOUT",
+        "description": "too slow",
+        "error_output": "TimeoutError: 30 s",
+    }
+    memory.record_fix(
+        issue,
+        True,
+        True,
+        fix_commands=["rm -rf build", "make"],
+        analysis="stale build",
+        fixer_type="claude",
+    )
 
 
 def page(running: Served, address: str, status: int = 200) -> str:
@@ -76,7 +108,7 @@ def one(memory: Memory, **filters: str) -> AnyRecord:
     return next(memory.browse(1, **filters))
 
 
-# --- the map ----------------------------------------------------------------------------------------------------------
+# --- the map ---
 
 
 def figure_in(html: str) -> dict[str, Any]:
@@ -93,7 +125,11 @@ def test_the_map_draws_branches_by_size_and_success(running: Served) -> None:
     assert size["/"] == 6
     assert size["/outcome=failure/tool=code_interpreter/error_type=logic"] == 3
     heat = dict(zip(trace["ids"], trace["marker"]["colors"], strict=True))
-    assert (heat["/"], heat["/outcome=failure"], heat["/outcome=success"]) == ("$heat2", "$heat1", "$heat5")
+    assert (heat["/"], heat["/outcome=failure"], heat["/outcome=success"]) == (
+        "$heat2",
+        "$heat1",
+        "$heat5",
+    )
     assert heat["/outcome=learning"] == "$heat0"
     parents = set(trace["parents"]) - {""}
     assert parents <= set(trace["ids"])
@@ -112,7 +148,8 @@ def test_with_the_tool_first_each_tool_has_its_success(running: Served) -> None:
 def test_branches_and_hotspots_lead_to_their_memories(running: Served) -> None:
     html = page(running, MAP)
     address = f"{SEARCH}?range=all&kind=experience&outcome=failure&tool=code_interpreter&key=error_type%3Dlogic"
-    assert html.count(f'href="{address.replace("&", "&amp;")}"') == 2  # among the hotspots, and in the table
+    # among the hotspots, and in the table
+    assert html.count(f'href="{address.replace("&", "&amp;")}"') == 2
     trace = figure_in(html)
     led = dict(zip(trace["ids"], trace["customdata"], strict=True))
     assert led["/outcome=failure/tool=code_interpreter/error_type=logic"] == address
@@ -123,8 +160,14 @@ def test_branches_and_hotspots_lead_to_their_memories(running: Served) -> None:
 
 
 def test_a_map_of_a_tree_is_bounded_and_leads_nowhere_where_no_filter_tells() -> None:
-    rows = [FolderCount(f"outcome=failure/mine=v{number}", 1, 9) for number in range(3 * limits.WEB_MAP_BRANCHES_MAX)]
-    rows += [FolderCount("_intake/no_match", 4, 9), FolderCount(f"outcome=failure/mine={HOSTILE_NAME}", 2, 9)]
+    rows = [
+        FolderCount(f"outcome=failure/mine=v{number}", 1, 9)
+        for number in range(3 * limits.WEB_MAP_BRANCHES_MAX)
+    ]
+    rows += [
+        FolderCount("_intake/no_match", 4, 9),
+        FolderCount(f"outcome=failure/mine={HOSTILE_NAME}", 2, 9),
+    ]
     places = list(map_page._places(topology_of(rows, "brain")))
     assert len(places) == limits.WEB_MAP_BRANCHES_MAX
     assert places[0].success == 0
@@ -134,7 +177,9 @@ def test_a_map_of_a_tree_is_bounded_and_leads_nowhere_where_no_filter_tells() ->
     assert map_page.behind(request, intake.parts) == ""
     assert map_page.behind(request, ("outcome=failure", f"mine={HOSTILE_NAME}")) == ""
     assert map_page.behind(request, ("outcome=failure", "mine=x~0123abcd")) == ""
-    assert map_page.behind(request, ("outcome=mine", "tool=x")).endswith("?range=all&kind=experience&key=outcome%3Dmine&tool=x")
+    assert map_page.behind(request, ("outcome=mine", "tool=x")).endswith(
+        "?range=all&kind=experience&key=outcome%3Dmine&tool=x"
+    )
     trace = map_page._figure(places, "treemap", request)["data"][0]
     assert not any("<" in label for label in trace["labels"])
 
@@ -145,7 +190,7 @@ def test_an_empty_map_tells_how_to_begin(empty: Served) -> None:
     assert "data-chart" not in html
 
 
-# --- the search -------------------------------------------------------------------------------------------------------
+# --- the search ---
 
 
 def test_answers_are_recall_s_own_with_scores_and_marks(running: Served) -> None:
@@ -179,13 +224,18 @@ def test_answers_are_recall_s_own_with_scores_and_marks(running: Served) -> None
 )
 def test_every_filter_narrows(running: Served, query: str, titles: list[str]) -> None:
     html = page(running, f"{SEARCH}?{query}")
-    found = [text_of(title) for title in re.findall(r'<li class="card hit">\s*<h2>(.*?)</h2>', html, re.DOTALL)]
+    found = [
+        text_of(title)
+        for title in re.findall(r'<li class="card hit">\s*<h2>(.*?)</h2>', html, re.DOTALL)
+    ]
     assert found == titles
     assert ("Nothing here answers that." in html) == (not titles)
 
 
 def test_filters_stay_in_the_form_and_can_be_taken_out_one_by_one(running: Served) -> None:
-    html = page(running, f"{SEARCH}?q=parser&kind=experience&author=maria&since=2020-01-01&range=90d")
+    html = page(
+        running, f"{SEARCH}?q=parser&kind=experience&author=maria&since=2020-01-01&range=90d"
+    )
     assert "<option selected>experience</option>" in html
     assert 'name="author" value="maria"' in html
     assert 'name="since" value="2020-01-01"' in html
@@ -216,7 +266,9 @@ def test_browsing_goes_on_page_by_page(running: Served) -> None:
     assert len(seen) == 10
 
 
-@pytest.mark.parametrize("query", ["kind=wish", "q=x&since=yesterday", "cursor=none", "key=alone", "q=x&as_of=then"])
+@pytest.mark.parametrize(
+    "query", ["kind=wish", "q=x&since=yesterday", "cursor=none", "key=alone", "q=x&as_of=then"]
+)
 def test_what_cannot_be_asked_is_told_beside_the_form(running: Served, query: str) -> None:
     html = page(running, f"{SEARCH}?{query}", 422)
     assert "is not allowed; allowed:" in html
@@ -236,7 +288,7 @@ def test_times_of_forms() -> None:
     assert moment("2026-02-30") == "2026-02-30"
 
 
-# --- what is marked ---------------------------------------------------------------------------------------------------
+# --- what is marked ---
 
 
 @pytest.mark.parametrize(
@@ -262,7 +314,9 @@ def test_marks_are_what_the_search_finds_by(text: str, query: str, found: list[s
 
 def test_a_word_that_is_too_long_to_be_a_term_is_marked_as_a_whole() -> None:
     long = "x" * (limits.TERM_CHARS_MAX + 30)
-    assert [match[:2] for match in matches(f"a {long} b", query_terms(long))] == [(2, 2 + len(long))]
+    assert [match[:2] for match in matches(f"a {long} b", query_terms(long))] == [
+        (2, 2 + len(long))
+    ]
 
 
 def test_a_snippet_is_about_the_most_words_and_bounded() -> None:
@@ -271,10 +325,13 @@ def test_a_snippet_is_about_the_most_words_and_bounded() -> None:
     assert [piece.text for piece in pieces if piece.marked] == ["one", "two", "three"]
     assert pieces[0].text == pieces[-1].text[::-1] == "… "
     for given in (text, "x" * 50_000, "", "short"):
-        assert len("".join(piece.text for piece in snippet(given, frozenset(["none"])))) <= limits.WEB_SNIPPET_CHARS + 4
+        assert (
+            len("".join(piece.text for piece in snippet(given, frozenset(["none"]))))
+            <= limits.WEB_SNIPPET_CHARS + 4
+        )
 
 
-# --- one record -------------------------------------------------------------------------------------------------------
+# --- one record ---
 
 
 @pytest.mark.parametrize(
@@ -282,9 +339,34 @@ def test_a_snippet_is_about_the_most_words_and_bounded() -> None:
     [
         ("experience", ["read the manual first", "Insight_type preference", "learning"]),
         ("fact", ["The parser is in src/parser.py.", "Fact type observation", "Confidence 0.8"]),
-        ("trajectory", ["make it parse", "1 step", "pytest -x", "1 failed", "reward -0.5", "Final reward 0.2"]),
-        ("episode", ["Score 0.9", "Steps 7", "hurried", "tested", "haste", "Read first.", "it was in the manual"]),
-        ("fix", ["too slow", "TimeoutError: 30 s", "stale build", "rm -rf build", "make", "Applied yes", "Verified yes"]),
+        (
+            "trajectory",
+            ["make it parse", "1 step", "pytest -x", "1 failed", "reward -0.5", "Final reward 0.2"],
+        ),
+        (
+            "episode",
+            [
+                "Score 0.9",
+                "Steps 7",
+                "hurried",
+                "tested",
+                "haste",
+                "Read first.",
+                "it was in the manual",
+            ],
+        ),
+        (
+            "fix",
+            [
+                "too slow",
+                "TimeoutError: 30 s",
+                "stale build",
+                "rm -rf build",
+                "make",
+                "Applied yes",
+                "Verified yes",
+            ],
+        ),
     ],
 )
 def test_a_record_s_page_tells_everything(running: Served, kind: str, said: list[str]) -> None:
@@ -318,16 +400,29 @@ def test_files_lead_to_what_else_is_about_them(running: Served) -> None:
 
 def test_status_credits_links_and_life(empty: Served) -> None:
     memory = empty.memory
-    old, new = (memory.remember(text, "failure", tool="unknown") for text in ("it is broken", "it is still broken"))
+    old, new = (
+        memory.remember(text, "failure", tool="unknown")
+        for text in ("it is broken", "it is still broken")
+    )
     memory.credit([old.id], True, by="ci")
     memory.verify(old.id, "human_approval", verification_id="review 12")
     memory.supersede(old.id, new.id, "the newer one tells more", by="maria")
     told = text_of(page(empty, f"{RECORD}/{old.id}").replace("<", " <"))
     assert "Helped 1 Did not help 0" in told
-    for words in ("credited", "It helped.", "human approval", "review 12", "superseded", "the newer one tells more", "maria"):
+    for words in (
+        "credited",
+        "It helped.",
+        "human approval",
+        "review 12",
+        "superseded",
+        "the newer one tells more",
+        "maria",
+    ):
         assert words in told
     assert "replaced by experience it is still broken" in told
-    assert "replaces experience it is broken" in text_of(page(empty, f"{RECORD}/{new.id}").replace("<", " <"))
+    assert "replaces experience it is broken" in text_of(
+        page(empty, f"{RECORD}/{new.id}").replace("<", " <")
+    )
 
 
 def test_unknown_and_forgotten_records_have_a_page_that_says_so(empty: Served) -> None:
@@ -343,7 +438,7 @@ def test_unknown_and_forgotten_records_have_a_page_that_says_so(empty: Served) -
     assert page(empty, RECORD, 404)
 
 
-# --- what is in a memory is text --------------------------------------------------------------------------------------
+# --- what is in a memory is text ---
 
 
 def fill_with_hostile(memory: Memory) -> None:
@@ -353,12 +448,36 @@ def fill_with_hostile(memory: Memory) -> None:
         "related_files": [{"path": HOSTILE_NAME, "hash": HOSTILE_NAME}],
     }
     memory.remember(HOSTILE, "failure", tool="unknown", own=HOSTILE, **everywhere)
-    memory.record_fact(HOSTILE, "error", entities={"files": [HOSTILE_NAME], "libraries": [HOSTILE_NAME]}, author=HOSTILE_NAME)
-    memory.record_trajectory(HOSTILE, [{"action": HOSTILE, "observation": HOSTILE, "reward": 0.1}], 0.9)
-    card = {"mistake_type": HOSTILE_NAME, "lesson": HOSTILE, "evidence": HOSTILE, "bad_decision": HOSTILE}
-    memory.record_episode(HOSTILE_NAME, 0.9, mistakes=[HOSTILE], successes=[HOSTILE], mistake_cards=[card])
-    issue = {"model": HOSTILE_NAME, "issue_type": HOSTILE_NAME, "description": HOSTILE, "error_output": HOSTILE, "own": HOSTILE}
-    more: dict[str, Any] = {"notes": HOSTILE, "system_info": {HOSTILE_NAME: HOSTILE}, "fixer_type": HOSTILE_NAME}
+    memory.record_fact(
+        HOSTILE,
+        "error",
+        entities={"files": [HOSTILE_NAME], "libraries": [HOSTILE_NAME]},
+        author=HOSTILE_NAME,
+    )
+    memory.record_trajectory(
+        HOSTILE, [{"action": HOSTILE, "observation": HOSTILE, "reward": 0.1}], 0.9
+    )
+    card = {
+        "mistake_type": HOSTILE_NAME,
+        "lesson": HOSTILE,
+        "evidence": HOSTILE,
+        "bad_decision": HOSTILE,
+    }
+    memory.record_episode(
+        HOSTILE_NAME, 0.9, mistakes=[HOSTILE], successes=[HOSTILE], mistake_cards=[card]
+    )
+    issue = {
+        "model": HOSTILE_NAME,
+        "issue_type": HOSTILE_NAME,
+        "description": HOSTILE,
+        "error_output": HOSTILE,
+        "own": HOSTILE,
+    }
+    more: dict[str, Any] = {
+        "notes": HOSTILE,
+        "system_info": {HOSTILE_NAME: HOSTILE},
+        "fixer_type": HOSTILE_NAME,
+    }
     memory.record_fix(issue, True, False, fix_commands=[HOSTILE], analysis=HOSTILE, **more)
 
 
@@ -366,15 +485,34 @@ def test_hostile_text_is_text_everywhere(empty: Served) -> None:
     fill_with_hostile(empty.memory)
     records = list(empty.memory.browse())
     empty.memory.archive(records[0].id, HOSTILE, by=HOSTILE_NAME)
-    addresses = [SEARCH, f"{SEARCH}?q=script+alert", f"{SEARCH}?q={HOSTILE_ENCODED}&tag={HOSTILE_ENCODED}", MAP]
+    addresses = [
+        SEARCH,
+        f"{SEARCH}?q=script+alert",
+        f"{SEARCH}?q={HOSTILE_ENCODED}&tag={HOSTILE_ENCODED}",
+        MAP,
+    ]
     addresses += [f"{RECORD}/{record.id}" for record in records]
     assert len(records) == 5
     browser = signed_in(empty)
     for address in addresses:
         html = browser.http.get(address).text
-        for never in ("<script>alert", "<img", 'onerror=alert(2)>"', "&amp;49", "\u202e", "\x07", "\u2028"):
-            assert never not in re.sub(r'id="map">.*?</script>', "", html, flags=re.DOTALL), (address, never)
-    assert "&lt;/<mark>script</mark>&gt;&lt;<mark>script</mark>&gt;<mark>alert</mark>(1)" in browser.http.get(addresses[1]).text
+        for never in (
+            "<script>alert",
+            "<img",
+            'onerror=alert(2)>"',
+            "&amp;49",
+            "\u202e",
+            "\x07",
+            "\u2028",
+        ):
+            assert never not in re.sub(r'id="map">.*?</script>', "", html, flags=re.DOTALL), (
+                address,
+                never,
+            )
+    assert (
+        "&lt;/<mark>script</mark>&gt;&lt;<mark>script</mark>&gt;<mark>alert</mark>(1)"
+        in browser.http.get(addresses[1]).text
+    )
 
 
 HOSTILE_ENCODED = "%3C/script%3E%3Cscript%3Ealert(1)%3C/script%3E%22%3E%3Cimg%20src=x%3E"
@@ -387,14 +525,16 @@ def test_pages_to_read_take_no_form(running: Served) -> None:
 
 
 def test_where_experiences_lie_is_read_off_an_index_in_bytes(empty: Served) -> None:
-    kept = empty.memory.remember("\u00e9" * 10, "failure", tool="code_interpreter", error_type="logic")
+    kept = empty.memory.remember(
+        "\u00e9" * 10, "failure", tool="code_interpreter", error_type="logic"
+    )
     gone = empty.memory.remember("no more", "failure", tool="unknown")
     empty.memory.archive(gone.id, "it is over")
     tree = empty.memory.topology()
     assert (tree.count, tree.bytes) == (1, len(kept.to_json().encode()))
 
 
-# --- the filter by an experience's key --------------------------------------------------------------------------------
+# --- the filter by an experience's key ---
 
 
 def test_a_key_with_its_value_narrows_and_is_checked(empty: Served) -> None:

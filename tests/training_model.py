@@ -1,4 +1,6 @@
-"""Training memory as its document describes it, read anew: slow, plain, without a file. What the real one is held against."""
+"""Training memory as its document describes it, read anew: slow, plain, without a file. What the
+real one is held against.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,12 @@ class Model:
 
     def _card(self, card: dict[str, Any], task: str) -> None:
         def key(of: dict[str, Any]) -> list[Any]:
-            return [of["mistake_type"], of["task_id"], of["worker_id"] or "", of["correct_decision"] or ""]
+            return [
+                of["mistake_type"],
+                of["task_id"],
+                of["worker_id"] or "",
+                of["correct_decision"] or "",
+            ]
 
         made = {
             "mistake_type": str(card.get("mistake_type") or "unknown_mistake"),
@@ -62,7 +69,11 @@ class Model:
                 lesson=made["lesson"],
             )
             return
-        made |= {"seen_count": 1, "first_seen_episode": len(self.told), "last_seen_episode": len(self.told)}
+        made |= {
+            "seen_count": 1,
+            "first_seen_episode": len(self.told),
+            "last_seen_episode": len(self.told),
+        }
         self.cards = self.best([*self.cards, made])[:30]
 
     @staticmethod
@@ -82,10 +93,14 @@ class Model:
         ]
 
     def scores(self, task: str) -> list[float]:
-        return [data.get("score", 0.0) for data in self.told if data.get("task_id", "unknown") == task]
+        return [
+            data.get("score", 0.0) for data in self.told if data.get("task_id", "unknown") == task
+        ]
 
     def distinct(self, name: str) -> list[str]:
-        return list(dict.fromkeys(text for data in self.told for text in data.get(name, []) if text))
+        return list(
+            dict.fromkeys(text for data in self.told for text in data.get(name, []) if text)
+        )
 
     def save(self) -> None:
         self.saved_at = len(self.told)
@@ -126,16 +141,25 @@ class Model:
             parts.append(["Mistakes to avoid:", *("AVOID: " + text for text in mistakes)])
         if self.cards:
             shown = [
-                f"[{card['mistake_type']}, seen {card['seen_count']}x] {card['lesson']} Evidence: {card['evidence']}"
+                f"[{card['mistake_type']}, seen {card['seen_count']}x] {card['lesson']} Evidence: "
+                f"{card['evidence']}"
                 for card in self.best(self.cards)[:3]
             ]
             parts.append(["Structured mistake cards:", *shown])
         recent = [episode for episode in self.log if episode["task_id"] == task][-max_recent:]
         if task and recent:
-            shown = [f"Score {each['score']:.2f} in {each['steps']} steps: {each['summary'][:100]}" for each in recent]
+            shown = [
+                f"Score {each['score']:.2f} in {each['steps']} steps: {each['summary'][:100]}"
+                for each in recent
+            ]
             parts.append([f"Recent {task} episodes:", *shown])
         if task and (scores := self.scores(task)):
-            parts.append([f"Your mean score on {task}: {sum(scores) / len(scores):.2f} (over {len(scores)} episodes)"])
+            parts.append(
+                [
+                    f"Your mean score on {task}: {sum(scores) / len(scores):.2f} (over "
+                    f"{len(scores)} episodes)"
+                ]
+            )
         text = "".join("\n\n" + "\n  - ".join(part) for part in parts)
         return "## MEMORY FROM PAST EPISODES" + text if text else ""
 
@@ -147,9 +171,13 @@ class Model:
             "mistakes_stored": len(self.distinct("mistakes")),
             "mistake_cards_stored": len(self.cards),
             "top_mistake_cards": [
-                {name: card[name] for name in ("mistake_type", "task_id", "seen_count")} for card in self.best(self.cards)[:5]
+                {name: card[name] for name in ("mistake_type", "task_id", "seen_count")}
+                for card in self.best(self.cards)[:5]
             ],
-            "scores_by_task": {task: round(sum(self.scores(task)) / len(self.scores(task)), 3) for task in self.rules},
+            "scores_by_task": {
+                task: round(sum(self.scores(task)) / len(self.scores(task)), 3)
+                for task in self.rules
+            },
         }
 
 
@@ -166,20 +194,27 @@ def documented() -> Any:
 
 def untimed(memory: dict[str, Any]) -> dict[str, Any]:
     """Without the times at which episodes were recorded."""
-    log = [{name: value for name, value in episode.items() if name != "timestamp"} for episode in memory["episode_log"]]
+    log = [
+        {name: value for name, value in episode.items() if name != "timestamp"}
+        for episode in memory["episode_log"]
+    ]
     return {**memory, "episode_log": log}
 
 
-# --- episodes as callers send them ----------------------------------------------------------------------------------------
+# --- episodes as callers send them ---
 
 TASKS = ("root_cause_analysis", "triage", "rollback")
 WORDS = "Checked the auth log first|Escalated too early|Read the full trace|Restarted without a cause|No 'plan' … just tried"
 SENTENCES = st.builds("{} ({})".format, st.sampled_from(WORDS.split("|")), st.integers(0, 40))
-SUMMARIES = st.sampled_from(["", "short"]) | st.builds(lambda text, n: (text + " ") * n, SENTENCES, st.integers(1, 6))
+SUMMARIES = st.sampled_from(["", "short"]) | st.builds(
+    lambda text, n: (text + " ") * n, SENTENCES, st.integers(1, 6)
+)
 CARDS = st.fixed_dictionaries(
     {},
     optional={
-        "mistake_type": st.sampled_from(["false_positive_safe_action", "low_score_episode", "", None]),
+        "mistake_type": st.sampled_from(
+            ["false_positive_safe_action", "low_score_episode", "", None]
+        ),
         "task_id": st.sampled_from([*TASKS, None]),
         "worker_id": st.sampled_from([None, "w1", "w2", 0, 3]),
         "bad_decision": st.sampled_from([None, "approve", True]),

@@ -1,10 +1,12 @@
-"""How far one has to walk through the house: what a call crosses, and how much there is of everything.
+"""How far one has to walk through the house: what a call crosses, and how much there is of
+everything.
 
     python tools/walk.py                  # of this checkout
     python tools/walk.py --src PATH/src   # of another one, to compare
 
-Five operations are traced, each in a process of its own: the functions of src that are called (not the code of modules),
-in how many files, how deep, and how often the next call is in another file than the one before. Then the source is counted.
+Five operations are traced, each in a process of its own: the functions of src that are called (not
+the code of modules), in how many files, how deep, and how often the next call is in another file
+than the one before. Then the source is counted.
 """
 
 from __future__ import annotations
@@ -81,7 +83,9 @@ def trace_walk(walk: str, src: Path) -> dict[str, int]:
 
     with Memory("brain") as memory:
         for number in range(FIXES_MADE):
-            memory.record_fix({"model": "m", "issue_type": "TIMEOUT"}, True, number > 0, "slow", ["ollama pull x"])
+            memory.record_fix(
+                {"model": "m", "issue_type": "TIMEOUT"}, True, number > 0, "slow", ["ollama pull x"]
+            )
     return _trace_server(trace) if walk.startswith("POST") else _trace_report(trace)
 
 
@@ -101,7 +105,12 @@ def _trace_memory(walk: str, trace: Trace) -> dict[str, int]:
         if walk == "recall":
             memory.recall("how was login.py fixed")
         else:
-            memory.remember("Checking user.is_guest first fixed logout.py", "success", "code_interpreter", task_type="debug")
+            memory.remember(
+                "Checking user.is_guest first fixed logout.py",
+                "success",
+                "code_interpreter",
+                task_type="debug",
+            )
         return trace.stop()
 
 
@@ -142,7 +151,9 @@ def _trace_server(trace: Trace) -> dict[str, int]:
     def ask() -> None:
         try:
             url = json.loads(line())["url"]
-            body = json.dumps({"content": "Staging listens on port 5433.", "fact_type": "observation"}).encode()
+            body = json.dumps(
+                {"content": "Staging listens on port 5433.", "fact_type": "observation"}
+            ).encode()
             for _ in range(2):
                 trace.start()
                 address = f"{url}/api/v1/projects/default/facts"
@@ -155,7 +166,18 @@ def _trace_server(trace: Trace) -> dict[str, int]:
 
     asking = threading.Thread(target=ask)
     asking.start()
-    sys.argv = ["hardwon", "--memory", "brain", "--project", "default", "serve", "--port", "0", "--json", "--no-auth"]
+    sys.argv = [
+        "hardwon",
+        "--memory",
+        "brain",
+        "--project",
+        "default",
+        "serve",
+        "--port",
+        "0",
+        "--json",
+        "--no-auth",
+    ]
     try:
         main()
     except SystemExit:
@@ -173,9 +195,13 @@ def _lines_of_stdout() -> Any:
 def count_source(src: Path) -> dict[str, Any]:
     trees = {path: ast.parse(path.read_text()) for path in sorted(src.rglob("*.py"))}
     nodes = [node for tree in trees.values() for node in ast.walk(tree)]
-    functions = [node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [
+        node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
     uses = Counter(
-        node.id if isinstance(node, ast.Name) else node.attr for node in nodes if isinstance(node, ast.Name | ast.Attribute)
+        node.id if isinstance(node, ast.Name) else node.attr
+        for node in nodes
+        if isinstance(node, ast.Name | ast.Attribute)
     )
     private = [name for name in functions if name.startswith("_") and not name.startswith("__")]
     lonely = sum(uses[name] == 1 for name in private)
@@ -184,20 +210,30 @@ def count_source(src: Path) -> dict[str, Any]:
         "statements": sum(isinstance(node, ast.stmt) for node in nodes),
         "files": len(trees),
         "functions": len(functions),
-        "private functions with one caller": f"{lonely} of {len(private)}, {lonely / len(functions):.0%} of all",
+        "private functions with one caller": f"{lonely} of {len(private)}, "
+        f"{lonely / len(functions):.0%} of all",
         "class names used twice": sorted(name for name, times in classes.items() if times > 1),
-        "broad excepts": sum(_is_broad(node) for node in nodes if isinstance(node, ast.ExceptHandler)),
+        "broad excepts": sum(
+            _is_broad(node) for node in nodes if isinstance(node, ast.ExceptHandler)
+        ),
     }
 
 
 def _is_broad(handler: ast.ExceptHandler) -> bool:
-    return handler.type is None or (isinstance(handler.type, ast.Name) and handler.type.id in ("Exception", "BaseException"))
+    return handler.type is None or (
+        isinstance(handler.type, ast.Name) and handler.type.id in ("Exception", "BaseException")
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--src", type=Path, default=HERE / "src", help="the source that is walked (%(default)s)")
-    parser.add_argument("--walk", choices=WALKS, help=argparse.SUPPRESS)  # one of them, in this process
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--src", type=Path, default=HERE / "src", help="the source that is walked (%(default)s)"
+    )
+    # one of them, in this process
+    parser.add_argument("--walk", choices=WALKS, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     src = asked.src.resolve()
     sys.path.insert(0, str(src))
@@ -212,10 +248,16 @@ def main() -> None:
         if done.returncode:
             sys.exit(f"{walk}: {done.stderr}")
         row = json.loads(done.stderr.splitlines()[-1])
-        print(f"{walk:22}{row['calls']:8}{row['functions']:11}{row['files']:7}{row['depth']:7}{row['switches']:10}")
+        print(
+            f"{walk:22}{row['calls']:8}{row['functions']:11}{row['files']:7}{row['depth']:7}{row['switches']:10}"
+        )
     print()
     for name, value in count_source(src).items():
-        print(f"{name}: {len(value)} {', '.join(value)}" if isinstance(value, list) else f"{name}: {value}")
+        print(
+            f"{name}: {len(value)} {', '.join(value)}"
+            if isinstance(value, list)
+            else f"{name}: {value}"
+        )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""A simulated crowd at work on shared memories, under faults, checked against a model after every step.
+"""A simulated crowd at work on shared memories, under faults, checked against a model after every
+step.
 
-`python torture/crowd.py --steps 10000 --seed 7` runs twenty lives of five hundred steps. The same seed does the same steps and
-meets the same faults; `--life K` runs one of the lives alone, which is how a finding is looked into.
+`python torture/crowd.py --steps 10000 --seed 7` runs twenty lives of five hundred steps. The same
+seed does the same steps and meets the same faults; `--life K` runs one of the lives alone, which is
+how a finding is looked into.
 """
 
 from __future__ import annotations
@@ -38,8 +40,13 @@ RELEASED: Final = Path(__file__).parent.parent / "tests" / "released"
 _RAM: Final = Path("/dev/shm")  # noqa: S108  # where there is such a folder nobody waits for a disk
 _REAL_KILL_EVERY: Final = 10
 _OFTEN: Final = 3
-"""How much more often than their weights say people write and read: care takes the most time, and is rare in life, too."""
-ACTIONS: Final = {**{name: (_OFTEN * weight, work) for name, (weight, work) in (WRITES | READS).items()}, **CARE}
+"""How much more often than their weights say people write and read: care takes the most time, and
+is rare in life, too.
+"""
+ACTIONS: Final = {
+    **{name: (_OFTEN * weight, work) for name, (weight, work) in (WRITES | READS).items()},
+    **CARE,
+}
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,9 @@ class Plan:
     postgres: bool = False
 
     def life_seed(self, number: int) -> int:
-        return int.from_bytes(blake2b(f"{self.seed} {number}".encode(), digest_size=8).digest(), "big")
+        return int.from_bytes(
+            blake2b(f"{self.seed} {number}".encode(), digest_size=8).digest(), "big"
+        )
 
     def steps_of(self, number: int) -> int:
         return min(STEPS_OF_A_LIFE, self.steps - number * STEPS_OF_A_LIFE)
@@ -95,7 +104,13 @@ def live(plan: Plan, number: int) -> Lived:
     """One life in a folder of its own, which is gone afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="crowd-", dir=_RAM if os.access(_RAM, os.W_OK) else None))
     with _database(plan) as database:
-        life = Life(plan.life_seed(number), folder, sorted(RELEASED.glob("*.db")), faults=plan.faults, database=database)
+        life = Life(
+            plan.life_seed(number),
+            folder,
+            sorted(RELEASED.glob("*.db")),
+            faults=plan.faults,
+            database=database,
+        )
         finding = _lived(plan, number, life)
     shutil.rmtree(folder, ignore_errors=True)
     return Lived(number, life.number, life.trace.hexdigest(), finding, life.tally)
@@ -181,7 +196,10 @@ def report(plan: Plan, found: Run, seconds: float) -> str:
         f"{seconds:.0f} s, {found.steps / max(seconds, 0.001):.0f} steps a second",
         "steps: " + _listed(tally.steps),
         "faults that struck (of those, told to the caller as an error): "
-        + ", ".join(f"{name} {count} ({tally.surfaced[name]})" for name, count in sorted(tally.fired.items())),
+        + ", ".join(
+            f"{name} {count} ({tally.surfaced[name]})"
+            for name, count in sorted(tally.fired.items())
+        ),
         "errors told: " + _listed(tally.errors),
         *(f"{name}: {count}" for name, count in sorted(tally.counts.items())),
         f"trace: {trace_of(found)}",
@@ -202,19 +220,34 @@ def _listed(counter: dict[str, int]) -> str:
 def replay_command(plan: Plan, number: int) -> str:
     options = "" if plan.faults else " --no-faults"
     options += " --postgres" if plan.postgres else ""
-    return f"python torture/crowd.py --steps {plan.steps} --seed {plan.seed}{options} --life {number}"
+    return (
+        f"python torture/crowd.py --steps {plan.steps} --seed {plan.seed}{options} --life {number}"
+    )
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="A simulated crowd under faults, checked against a model after every step.")
+    parser = argparse.ArgumentParser(
+        description="A simulated crowd under faults, checked against a model after every step."
+    )
     parser.add_argument("--steps", type=one_or_more, default=10_000)
-    parser.add_argument("--seed", type=int, default=None, help="any whole number; drawn and printed where none is given")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=None,
+        help="any whole number; drawn and printed where none is given",
+    )
     parser.add_argument("--life", type=int, default=None, help="only this life of the run")
     parser.add_argument("--jobs", type=one_or_more, default=1, help="lives at a time")
-    parser.add_argument("--until-minutes", type=float, default=None, help="begin no life after so many minutes")
-    parser.add_argument("--no-faults", action="store_true", help="the same crowd on a disk that works")
     parser.add_argument(
-        "--postgres", action="store_true", help="the first memory is a PostgreSQL database whose connections are cut"
+        "--until-minutes", type=float, default=None, help="begin no life after so many minutes"
+    )
+    parser.add_argument(
+        "--no-faults", action="store_true", help="the same crowd on a disk that works"
+    )
+    parser.add_argument(
+        "--postgres",
+        action="store_true",
+        help="the first memory is a PostgreSQL database whose connections are cut",
     )
     return parser.parse_args()
 
@@ -224,16 +257,25 @@ def main() -> int:
     seed = random.SystemRandom().randrange(2**32) if asked.seed is None else asked.seed
     plan = Plan(seed, asked.steps, not asked.no_faults, asked.postgres)
     print(f"seed {seed}", flush=True)
-    logging.getLogger("hardwon").setLevel(logging.ERROR)  # that something is put off because the disk failed is no news here
+    # that something is put off because the disk failed is no news here
+    logging.getLogger("hardwon").setLevel(logging.ERROR)
     began = time.monotonic()
     until = None if asked.until_minutes is None else began + 60 * asked.until_minutes
     found = Run()
-    for lived in run(plan, range(plan.lives) if asked.life is None else [asked.life], asked.jobs, until):
+    for lived in run(
+        plan, range(plan.lives) if asked.life is None else [asked.life], asked.jobs, until
+    ):
         found.add(lived)
         if lived.finding:
-            print(f"FINDING {lived.finding}\nreplay: {replay_command(plan, lived.number)}", flush=True)
+            print(
+                f"FINDING {lived.finding}\nreplay: {replay_command(plan, lived.number)}", flush=True
+            )
         elif found.lives % 50 == 0:
-            print(f"{found.steps} steps, {time.monotonic() - began:.0f} s, {len(found.findings)} findings", flush=True)
+            print(
+                f"{found.steps} steps, {time.monotonic() - began:.0f} s, {len(found.findings)} "
+                f"findings",
+                flush=True,
+            )
     print(report(plan, found, time.monotonic() - began), flush=True)
     return 1 if found.findings else 0
 

@@ -1,4 +1,6 @@
-"""Those of the crowd who look after memories: they come and go, tidy up, back up, restore, move records, see the doctor."""
+"""Those of the crowd who look after memories: they come and go, tidy up, back up, restore, move
+records, see the doctor.
+"""
 
 from __future__ import annotations
 
@@ -47,13 +49,17 @@ def all_die(life: Life, actor: Actor) -> None:
 @action(CARE, 4)
 def clean_up(life: Life, actor: Actor) -> None:
     with _tidying(life, actor, "cleanup") as expected:
-        expected.new[0].record_id = actor.at_work.cleanup(life.rng.choice([0, 1, 30]), dry_run=False).event_id or "none"
+        expected.new[0].record_id = (
+            actor.at_work.cleanup(life.rng.choice([0, 1, 30]), dry_run=False).event_id or "none"
+        )
 
 
 @action(CARE, 4)
 def compress(life: Life, actor: Actor) -> None:
     with _tidying(life, actor, "compress") as expected:
-        expected.new[0].record_id = actor.at_work.compress(life.rng.choice([0, 1, 30]), dry_run=False).event_id or "none"
+        expected.new[0].record_id = (
+            actor.at_work.compress(life.rng.choice([0, 1, 30]), dry_run=False).event_id or "none"
+        )
 
 
 class _tidying:  # noqa: N801  # used like a function
@@ -79,7 +85,11 @@ def compact(life: Life, actor: Actor) -> None:
     with life.doing(actor, Expected(packs=cleaned, lets_go=True, piecemeal=True)):
         actor.at_work.compact()
         kept = actor.place.bytes_kept()
-        left = [word for _, word in words_gone(life, actor.place, _WORDS_LOOKED_FOR) if word.encode() in kept]
+        left = [
+            word
+            for _, word in words_gone(life, actor.place, _WORDS_LOOKED_FOR)
+            if word.encode() in kept
+        ]
         if left:
             raise Finding(f"after a compaction the file has words of what was forgotten: {left}")
 
@@ -97,7 +107,11 @@ def back_up(life: Life, actor: Actor) -> None:
 
 def _meanwhile(life: Life, actor: Actor) -> Callable[[int, int], None]:
     """Once, in the middle of something long, another process writes."""
-    others = [each for each in life.actors if each.place is actor.place and each is not actor and each.memory is not None]
+    others = [
+        each
+        for each in life.actors
+        if each.place is actor.place and each is not actor and each.memory is not None
+    ]
     writes = [life.rng.choice(others)] if others and life.rng.random() < 0.5 else []
 
     def progress(done: int, total: int) -> None:
@@ -128,7 +142,9 @@ def restore_at(life: Life, actor: Actor, saved: Saved) -> None:
         place.picture, place.requests, place.limbo = after, dict(saved.requests), []
         life.tally.counts["restored backups"] += 1
     elif life.error is None or after != before:
-        raise Finding("a backup was restored, and the memory is neither what it was nor what the backup is")
+        raise Finding(
+            "a backup was restored, and the memory is neither what it was nor what the backup is"
+        )
 
 
 @action(CARE, 2)
@@ -139,7 +155,11 @@ def export(life: Life, actor: Actor) -> None:
         told = actor.at_work.export(target)
         life.exports = [*life.exports, saved][-_BACKUPS_KEPT:]
         rows = saved.picture.records.values()
-        wanted = [row for row in rows if model.whole(row) and not (row.kind == "decision" and row.outcome in LOCAL_ACTIONS)]
+        wanted = [
+            row
+            for row in rows
+            if model.whole(row) and not (row.kind == "decision" and row.outcome in LOCAL_ACTIONS)
+        ]
         if told != len(wanted):
             raise Finding(f"{told} records were exported, and there are {len(wanted)}")
 
@@ -165,7 +185,10 @@ def merge(life: Life, actor: Actor) -> None:
     with life.doing(actor, expected):
         told = actor.at_work.merge(source.location, progress=_meanwhile(life, actor))
         if told.added != len(expected.new) or told.erased != len(expected.forgets):
-            raise Finding(f"{told} was merged; {len(expected.new)} were new, {len(expected.forgets)} forgotten")
+            raise Finding(
+                f"{told} was merged; {len(expected.new)} were new, {len(expected.forgets)} "
+                f"forgotten"
+            )
 
 
 @action(CARE, 2)
@@ -184,7 +207,11 @@ def see_the_doctor(life: Life, actor: Actor) -> None:
 
 def check_health(actor: Actor) -> None:
     diagnosis = actor.at_work.doctor()
-    wrong = [finding for finding in diagnosis.findings if not finding.ok and finding.check not in actor.place.excused]
+    wrong = [
+        finding
+        for finding in diagnosis.findings
+        if not finding.ok and finding.check not in actor.place.excused
+    ]
     if wrong and not actor.process.fault:
         raise Finding(f"the doctor says: {diagnosis}")
 
@@ -193,4 +220,10 @@ def open_memory(life: Life, actor: Actor) -> None:
     """A process begins, and opens the memory."""
     place = actor.place
     with life.doing(actor):
-        actor.memory = Memory(place.location_for(actor.name), place.project, clock=life.time, checkout=False, **actor.options)
+        actor.memory = Memory(
+            place.location_for(actor.name),
+            place.project,
+            clock=life.time,
+            checkout=False,
+            **actor.options,
+        )

@@ -1,7 +1,7 @@
 """A PostgreSQL database as a place of the crowd, and a way to it that is cut.
 
-How far the server came when a connection ends is a matter of chance: a seed does the same steps here and cuts the same
-connections, but may be told other errors.
+How far the server came when a connection ends is a matter of chance: a seed does the same steps
+here and cuts the same connections, but may be told other errors.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Final
 
 import psycopg
 
-sys.path.append(str(Path(__file__).parent.parent / "tests"))  # which have a server, and a proxy before it
+# which have a server, and a proxy before it
+sys.path.append(str(Path(__file__).parent.parent / "tests"))
 
 import engines
 import postgres_server
@@ -27,11 +28,16 @@ from postgres_proxy import Proxy
 
 _PROJECT: Final = "default"
 _FILE_ONLY: Final = frozenset({"back up", "restore", "rot", "rot of a backup", "all die"})
-_CUTS: Final = {"connection lost before a commit": "before", "connection lost after a commit": "after"}
+_CUTS: Final = {
+    "connection lost before a commit": "before",
+    "connection lost after a commit": "after",
+}
 _ENDED: Final = "connection ended by the server"
 _RECORDS: Final = "SELECT id, kind, at_us, author, outcome, tool, body, status FROM hardwon.record WHERE project_id = %s"
 _EVENTS: Final = "SELECT id, record_id, kind, at_us, body FROM hardwon.event WHERE project_id = %s"
-_OTHERS: Final = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+_OTHERS: Final = (
+    "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+)
 _PATIENCE_S: Final = 20.0
 
 
@@ -55,7 +61,9 @@ class Database(Place):
     def location_for(self, name: str) -> str:
         if name not in self.ways:
             server = postgres_server.server()
-            self.ways[name] = self.opened.enter_context(Proxy(server.folder / f".s.PGSQL.{server.port}"))
+            self.ways[name] = self.opened.enter_context(
+                Proxy(server.folder / f".s.PGSQL.{server.port}")
+            )
         database = psycopg.conninfo.conninfo_to_dict(self.url)["dbname"]
         return f"postgresql://postgres@127.0.0.1:{self.ways[name].port}/{database}?application_name={name}&sslmode=disable"
 
@@ -69,7 +77,8 @@ class Database(Place):
         if fault.name == _ENDED:
             with psycopg.connect(self.url, autocommit=True) as server:
                 ended = server.execute(
-                    f"SELECT pg_terminate_backend(pid) {_OTHERS} AND application_name = %s".encode(), (name,)
+                    f"SELECT pg_terminate_backend(pid) {_OTHERS} AND application_name = %s".encode(),
+                    (name,),
                 )
                 fault.fired = ended.rowcount
         else:
@@ -94,8 +103,12 @@ class Database(Place):
     def look(self) -> Picture:
         with psycopg.connect(self.url) as server:
             server.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            records = {key: Kept._make(row) for key, *row in server.execute(_RECORDS, (self.project,))}
-            events = {key: Happened._make(row) for key, *row in server.execute(_EVENTS, (self.project,))}
+            records = {
+                key: Kept._make(row) for key, *row in server.execute(_RECORDS, (self.project,))
+            }
+            events = {
+                key: Happened._make(row) for key, *row in server.execute(_EVENTS, (self.project,))
+            }
         return Picture(records, events)
 
     def bytes_kept(self) -> bytes:
@@ -111,5 +124,8 @@ def a_database() -> Iterator[Database]:
     """An empty one, for one life."""
     with ExitStack() as opened:
         url = opened.enter_context(engines.a_database())
-        excused = frozenset({"durability"})  # a server that only lives as long as the tests does not wait for its disk
-        yield Database("here", Path(), _PROJECT, cannot=_FILE_ONLY, excused=excused, url=url, opened=opened)
+        # a server that only lives as long as the tests does not wait for its disk
+        excused = frozenset({"durability"})
+        yield Database(
+            "here", Path(), _PROJECT, cannot=_FILE_ONLY, excused=excused, url=url, opened=opened
+        )

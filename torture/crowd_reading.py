@@ -5,7 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 import model
-from crowd_words import DEEDS, ISSUES, MODELS, READS, TASKS, TOPICS, action, markers, ordinary, some, words_gone
+from crowd_words import (
+    DEEDS,
+    ISSUES,
+    MODELS,
+    READS,
+    TASKS,
+    TOPICS,
+    action,
+    markers,
+    ordinary,
+    some,
+    words_gone,
+)
 from crowd_world import Actor, Life
 from hardwon import Memory
 from hardwon.records.kinds import MODEL_OF_KIND, AnyRecord, Validation
@@ -57,12 +69,17 @@ def audit(life: Life, actor: Actor) -> None:
     with life.doing(actor):
         told = [each.event.id for each in actor.at_work.audit(record_id) if each.event]
         if set(told) != set(picture.events_of([record_id])[record_id]):
-            raise Finding(f"the events of {record_id} are {picture.events_of([record_id])}, and {told} are told")
+            raise Finding(
+                f"the events of {record_id} are {picture.events_of([record_id])}, and {told} are "
+                f"told"
+            )
 
 
 @action(READS, 8)
 def recall(life: Life, actor: Actor) -> None:
-    """By a word that one record alone has: it is found unless it is archived, packed away, or of a distrusted author."""
+    """By a word that one record alone has: it is found unless it is archived, packed away, or of a
+    distrusted author.
+    """
     picture = actor.place.picture
     record_id = some(life, actor.place)
     if record_id is None:
@@ -73,7 +90,11 @@ def recall(life: Life, actor: Actor) -> None:
         return
     with life.doing(actor):
         hits = [hit.record.id for hit in actor.at_work.recall(words[0], k=10)]
-        wrong = [hit for hit in hits if hit not in picture.records or picture.records[hit].status == "archived"]
+        wrong = [
+            hit
+            for hit in hits
+            if hit not in picture.records or picture.records[hit].status == "archived"
+        ]
         if wrong:
             raise Finding(f"{wrong} were recalled, and are archived or not there")
         if record_id in model.believed(picture) and record_id not in hits:
@@ -88,7 +109,10 @@ def forgotten_words(life: Life, actor: Actor) -> None:
         return
     record_id, word = life.rng.choice(gone)
     with life.doing(actor):
-        if any(hit.record.id == record_id or word in hit.record.to_json() for hit in actor.at_work.recall(word)):
+        if any(
+            hit.record.id == record_id or word in hit.record.to_json()
+            for hit in actor.at_work.recall(word)
+        ):
             raise Finding(f"{record_id} was forgotten and is recalled by {word}")
 
 
@@ -148,9 +172,13 @@ def ask_for_scores(life: Life, actor: Actor) -> None:
 def check_scores(actor: Actor, task: str) -> None:
     told, wanted = actor.at_work.scores(task), model.scored(actor.place.picture, task)
     if told.episodes != len(wanted):
-        raise Finding(f"scores tell of {told.episodes} episodes of {task}, and there are {len(wanted)}")
+        raise Finding(
+            f"scores tell of {told.episodes} episodes of {task}, and there are {len(wanted)}"
+        )
     if wanted and (told.mean is None or abs(told.mean - sum(wanted) / len(wanted)) > 1e-5):
-        raise Finding(f"scores tell a mean of {told.mean} for {task}, and it is {sum(wanted) / len(wanted)}")
+        raise Finding(
+            f"scores tell a mean of {told.mean} for {task}, and it is {sum(wanted) / len(wanted)}"
+        )
 
 
 @action(READS, 3)

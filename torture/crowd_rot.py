@@ -24,7 +24,9 @@ _PATIENCE_S: Final = 10.0
 
 @action(CARE, 2)
 def rot(life: Life, actor: Actor) -> None:
-    """Bytes of the file change while nobody has it open. That is noticed, or does no harm; and a backup brings it all back."""
+    """Bytes of the file change while nobody has it open. That is noticed, or does no harm; and a
+    backup brings it all back.
+    """
     actor.process.fault = None
     place = actor.place
     life.everybody_leaves(place)
@@ -38,7 +40,9 @@ def rot(life: Life, actor: Actor) -> None:
 
 
 def damaged(whole: bytes, rng: random.Random) -> bytes:
-    """A few bytes that are others, a page of zeros, a page in the place of another, or an end that is missing."""
+    """A few bytes that are others, a page of zeros, a page in the place of another, or an end that
+    is missing.
+    """
     changed = bytearray(whole)
     pages = len(whole) // _PAGE_BYTES
     one, other = (_PAGE_BYTES * rng.randrange(pages) for _ in range(2))
@@ -56,11 +60,16 @@ def damaged(whole: bytes, rng: random.Random) -> bytes:
 
 
 def _believe_nothing_untrue(life: Life, place: Place) -> None:
-    """Whoever opens it is told, or the doctor is; where neither notices, every record is what it was."""
+    """Whoever opens it is told, or the doctor is; where neither notices, every record is what it
+    was.
+    """
     visitor = Actor("visitor", place, {}, Process("visitor"))
     counts = life.tally.counts
     try:
-        with life.disk.used_by(visitor.process), Memory(place.file, place.project, clock=life.time, checkout=False) as memory:
+        with (
+            life.disk.used_by(visitor.process),
+            Memory(place.file, place.project, clock=life.time, checkout=False) as memory,
+        ):
             if not memory.doctor().ok:
                 counts["damage that the doctor noticed"] += 1
                 return
@@ -69,7 +78,9 @@ def _believe_nothing_untrue(life: Life, place: Place) -> None:
         return
     after = life.look(place)
     if after.records != place.picture.records:
-        raise Finding(f"damage was not noticed, and records are others: {_differing(place.picture, after)}")
+        raise Finding(
+            f"damage was not noticed, and records are others: {_differing(place.picture, after)}"
+        )
     counts["damage to events that nobody noticed"] += after.events != place.picture.events
     counts["damage that did no harm"] += after == place.picture
 
@@ -84,7 +95,9 @@ def _differing(before: Picture, after: Picture) -> list[str]:
 
 
 def _restored(life: Life, actor: Actor, saved: Saved) -> bool:
-    """Whether the backup could be put in place of the ruins. What looks like a memory of somebody else's is left alone."""
+    """Whether the backup could be put in place of the ruins. What looks like a memory of somebody
+    else's is left alone.
+    """
     try:
         with life.disk.used_by(actor.process):
             Memory.restore(saved.path, actor.place.file)
@@ -94,7 +107,10 @@ def _restored(life: Life, actor: Actor, saved: Saved) -> bool:
     place = actor.place
     place.picture, place.requests, place.limbo = life.look(place), dict(saved.requests), []
     if place.picture != saved.picture:
-        raise Finding(f"a backup was restored over a damaged file and is another: {_differing(saved.picture, place.picture)}")
+        raise Finding(
+            f"a backup was restored over a damaged file and is another: "
+            f"{_differing(saved.picture, place.picture)}"
+        )
     life.tally.counts["restored backups"] += 1
     return True
 
@@ -128,11 +144,13 @@ def rot_of_a_backup(life: Life, actor: Actor) -> None:
         saved.path.write_bytes(whole)
 
 
-# --- really killed ------------------------------------------------------------------------------------------------------
+# --- really killed ---
 
 
 def kill_for_real(life: Life, place: Place) -> None:
-    """A process of its own writes until SIGKILL ends it; what it was told is kept is there, and nothing else of anybody's."""
+    """A process of its own writes until SIGKILL ends it; what it was told is kept is there, and
+    nothing else of anybody's.
+    """
     life.everybody_leaves(place)
     reading, writing = os.pipe()
     child = os.fork()
@@ -144,13 +162,22 @@ def kill_for_real(life: Life, place: Place) -> None:
     os.waitpid(child, 0)
     told += _rest(reading)
     os.close(reading)
-    acknowledged = [told[at : at + _ID_CHARS].decode() for at in range(0, len(told) // _ID_CHARS * _ID_CHARS, _ID_CHARS)]
+    acknowledged = [
+        told[at : at + _ID_CHARS].decode()
+        for at in range(0, len(told) // _ID_CHARS * _ID_CHARS, _ID_CHARS)
+    ]
     after = life.look(place)
     there = {key for key, row in after.records.items() if _KILLED in row.body}
     if set(acknowledged) - there:
-        raise Finding(f"acknowledged to a process that was killed, and lost: {sorted(set(acknowledged) - there)}")
+        raise Finding(
+            f"acknowledged to a process that was killed, and lost: "
+            f"{sorted(set(acknowledged) - there)}"
+        )
     if len(there) > len(acknowledged) + 1:
-        raise Finding(f"{len(acknowledged)} were acknowledged, one was being written, and {len(there)} are there")
+        raise Finding(
+            f"{len(acknowledged)} were acknowledged, one was being written, and {len(there)} are "
+            f"there"
+        )
     new = [New("experience", _KILLED, {}, key) for key in there]
     life.check_place(place, [Expected(new=new, acknowledged=True)])
     life.tally.counts["processes really killed"] += 1

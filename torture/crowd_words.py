@@ -13,8 +13,26 @@ AUTHORS: Final = ("ann", "bob", "eve")
 TASKS: Final = ("triage", "deploy", "review")
 ISSUES: Final = ("TIMEOUT", "BAD_OUTPUT", "CRASH", "CUSTOM")
 MODELS: Final = ("qwen2.5:7b", "llama3:8b")
-TOPICS: Final = ("login", "database", "pipeline", "parser", "scheduler", "billing", "search", "export")
-DEEDS: Final = ("restarted", "patched", "measured", "reverted", "documented", "split", "cached", "retried")
+TOPICS: Final = (
+    "login",
+    "database",
+    "pipeline",
+    "parser",
+    "scheduler",
+    "billing",
+    "search",
+    "export",
+)
+DEEDS: Final = (
+    "restarted",
+    "patched",
+    "measured",
+    "reverted",
+    "documented",
+    "split",
+    "cached",
+    "retried",
+)
 LESSONS: Final = (
     "Read the log before restarting anything",
     "read the log before restarting anything!",
@@ -37,7 +55,7 @@ def action(kind: dict[str, tuple[int, Action]], weight: int) -> Callable[[Action
     return listed
 
 
-# --- what is said -------------------------------------------------------------------------------------------------------
+# --- what is said ---
 
 
 def sentence(life: Life, marker: str) -> str:
@@ -70,14 +88,18 @@ def some(life: Life, place: Place) -> str | None:
 
 
 def metadata(life: Life) -> Metadata:
-    return Metadata(source=Source(author=life.rng.choice(AUTHORS)), context=Moment(timestamp=life.time()))
+    return Metadata(
+        source=Source(author=life.rng.choice(AUTHORS)), context=Moment(timestamp=life.time())
+    )
 
 
 def experience(life: Life, marker: str, record_id: str) -> Experience:
     (outcome, tool), route = life.rng.choice(SORTED_ROUTES)
     own = {route[0]: life.rng.choice(route[1])} if route else {}
     content = sentence(life, marker)
-    return Experience(id=record_id, content=content, outcome=outcome, tool=tool, metadata=metadata(life), **own)
+    return Experience(
+        id=record_id, content=content, outcome=outcome, tool=tool, metadata=metadata(life), **own
+    )
 
 
 def markers(body: str) -> list[str]:
@@ -89,7 +111,9 @@ def is_elsewhere(place: Place, record_id: str, word: str) -> bool:
     """Whether another record has the word too: facts are said again."""
     picture = place.picture
     told = any(word in row.body for key, row in picture.records.items() if key != record_id)
-    return told or any(word in event.body for event in picture.events.values() if event.record_id != record_id)
+    return told or any(
+        word in event.body for event in picture.events.values() if event.record_id != record_id
+    )
 
 
 def words_gone(life: Life, place: Place, most: int) -> list[tuple[str, str]]:

@@ -1,4 +1,6 @@
-"""One life of the crowd: its places, its processes, its clock and its disk. Everything that happens is drawn from one seed."""
+"""One life of the crowd: its places, its processes, its clock and its disk. Everything that happens
+is drawn from one seed.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +33,19 @@ LATEST: Final = datetime(2150, 1, 1, tzinfo=UTC)
 FULL_CHECK_EVERY: Final = 500
 FAULT_SHARE: Final = 0.08
 OPENING_FAULT_SHARE: Final = 0.2  # a file is made, brought to the current format, or recovered then
-CALLS_UNTIL_FAULT: Final = (40, 40, 800)  # of the disk: a write makes some dozens, a restore some hundreds
+# of the disk: a write makes some dozens, a restore some hundreds
+CALLS_UNTIL_FAULT: Final = (40, 40, 800)
 BUSY_MS: Final = 20
-_RECORDS: Final = "SELECT id, kind, at_us, author, outcome, tool, body, status FROM record WHERE project_id = ?"
+_RECORDS: Final = (
+    "SELECT id, kind, at_us, author, outcome, tool, body, status FROM record WHERE project_id = ?"
+)
 _EVENTS: Final = "SELECT id, record_id, kind, at_us, body FROM event WHERE project_id = ?"
 
 
 class Time:
-    """The clock on the wall, which jumps, and the one that only goes forward. Nobody really waits."""
+    """The clock on the wall, which jumps, and the one that only goes forward. Nobody really
+    waits.
+    """
 
     def __init__(self) -> None:
         self.wall = START
@@ -56,7 +63,9 @@ class Time:
         return self._monotonic
 
     def sleep(self, seconds: float) -> None:
-        """Whoever waits for a lock waits for somebody who will not let go before: so the time is soon up."""
+        """Whoever waits for a lock waits for somebody who will not let go before: so the time is
+        soon up.
+        """
         self._monotonic += 1000 * seconds
 
 
@@ -78,8 +87,9 @@ class Place:
     project: str
     picture: Picture = EMPTY
     limbo: list[Expected] = field(default_factory=list)
-    """Writes that failed since the last one that did not. SQLite may find a failed commit in the log after all, if everybody
-    dies before somebody writes over it."""
+    """Writes that failed since the last one that did not. SQLite may find a failed commit in the
+    log after all, if everybody dies before somebody writes over it.
+    """
     backups: list[Saved] = field(default_factory=list)
     requests: dict[bytes, str] = field(default_factory=dict)
     observer: Process = field(default_factory=lambda: Process("observer"))
@@ -124,8 +134,13 @@ class Place:
         if version == self._seen[0]:  # nobody has written since
             return self._seen[1]
         with self._eye:
-            records = {key: Kept._make(row) for key, *row in self._eye.execute(_RECORDS, (self.project,))}
-            events = {key: Happened._make(row) for key, *row in self._eye.execute(_EVENTS, (self.project,))}
+            records = {
+                key: Kept._make(row) for key, *row in self._eye.execute(_RECORDS, (self.project,))
+            }
+            events = {
+                key: Happened._make(row)
+                for key, *row in self._eye.execute(_EVENTS, (self.project,))
+            }
         picture = Picture(records, events)
         self._seen = version, picture
         return picture
@@ -137,7 +152,9 @@ class Place:
             eye.close()
 
     def bytes_kept(self) -> bytes:
-        """What the files hold. The database stays open: to close it would drop the locks of the whole process."""
+        """What the files hold. The database stays open: to close it would drop the locks of the
+        whole process.
+        """
         number = self.file.stat().st_ino
         if number not in self._descriptors:
             self._descriptors[number] = os.open(self.file, os.O_RDONLY)
@@ -193,7 +210,13 @@ class Life:
     """A crowd from its first step to its last, in a folder of its own."""
 
     def __init__(
-        self, seed: int, folder: Path, released: list[Path], *, faults: bool = True, database: Place | None = None
+        self,
+        seed: int,
+        folder: Path,
+        released: list[Path],
+        *,
+        faults: bool = True,
+        database: Place | None = None,
     ) -> None:
         """`database`: the first place, where it is no file."""
         self.seed = seed
@@ -234,7 +257,9 @@ class Life:
         """The first may be a database that an older version left; then all are of its project."""
         old = self.rng.choice(released) if released and self.rng.random() < 0.3 else None
         project = "released" if old else self.rng.choice(["default", "shop"])
-        places = [Place(name, self.folder / name / "memory.db", project) for name in ("here", "there")]
+        places = [
+            Place(name, self.folder / name / "memory.db", project) for name in ("here", "there")
+        ]
         if old:
             places[0].file.parent.mkdir()
             shutil.copy(old, places[0].file)
@@ -267,7 +292,9 @@ class Life:
 
     # --- a step ---
 
-    def step(self, actions: dict[str, tuple[int, Action]], readers: Container[str], open_memory: Action) -> None:
+    def step(
+        self, actions: dict[str, tuple[int, Action]], readers: Container[str], open_memory: Action
+    ) -> None:
         self.number += 1
         self._let_time_pass()
         actor = self.rng.choice(self.actors)
@@ -289,7 +316,8 @@ class Life:
         if fault:
             self._count_fault(fault)
         if actor.process.dead or _was_read_short(fault):
-            self.bury(actor)  # a page that was read short may be remembered: such a process is not trusted to write
+            # a page that was read short may be remembered: such a process is not trusted to write
+            self.bury(actor)
         error = type(self.error).__name__ if self.error else ""
         told = f"{self.number} {actor.name} {self.action} {fault} {error} {self._sizes()} {self.time.wall}"
         self.trace.update(told.encode())
@@ -298,7 +326,9 @@ class Life:
         return [(len(place.picture.records), len(place.picture.events)) for place in self.places]
 
     def _let_time_pass(self) -> None:
-        """Mostly a little; now and then the clock is set, by minutes or by years, in either direction."""
+        """Mostly a little; now and then the clock is set, by minutes or by years, in either
+        direction.
+        """
         if self.rng.random() < 0.98:
             self.time.go(self.rng.uniform(0.0, 100.0))
             return
@@ -311,8 +341,10 @@ class Life:
                 saved.requests.clear()
 
     def _fault(self, place: Place, *, reading: bool) -> Fault | None:
-        """A disk that reads less than it was asked for, and does not say so, SQLite takes for a page of zeros. Whoever writes
-        after that writes nonsense, which no program can help: only readers meet it, and must not believe what they read."""
+        """A disk that reads less than it was asked for, and does not say so, SQLite takes for a
+        page of zeros. Whoever writes after that writes nonsense, which no program can help: only
+        readers meet it, and must not believe what they read.
+        """
         share = OPENING_FAULT_SHARE if self.action == "open" else FAULT_SHARE
         if not self._faults or self.rng.random() >= share:
             return None
@@ -327,15 +359,20 @@ class Life:
             self.tally.surfaced[fault.name] += self.error is not None
 
     @contextmanager
-    def doing(self, actor: Actor, *expected: Expected, refused: type[HardwonError] | None = None) -> Iterator[None]:
-        """What an action asks of the memory. An error must be one of ours, and one that can be: the one that the model says, or
-        one of the storage where the disk failed."""
+    def doing(
+        self, actor: Actor, *expected: Expected, refused: type[HardwonError] | None = None
+    ) -> Iterator[None]:
+        """What an action asks of the memory. An error must be one of ours, and one that can be: the
+        one that the model says, or one of the storage where the disk failed.
+        """
         self._settling.append((actor.place, list(expected)))
         try:
             yield
         except HardwonError as error:
             self._take_refusal(error, actor, refused)
-            self.tally.counts["unacknowledged writes"] += any(not each.is_nothing for each in expected)
+            self.tally.counts["unacknowledged writes"] += any(
+                not each.is_nothing for each in expected
+            )
         except Misquoted:
             raise
         except Finding:
@@ -347,15 +384,21 @@ class Life:
                 self.error = error
                 self.tally.counts["errors that only a VFS in Python can cause"] += 1
                 return
-            raise Finding(f"an error of no sort that a caller is told of: {_told(error)}") from error
+            raise Finding(
+                f"an error of no sort that a caller is told of: {_told(error)}"
+            ) from error
         else:
             if refused:
                 raise Finding(f"it was to be refused with {refused.__name__}, and was done")
             for each in expected:
                 each.acknowledged = True
-            self.tally.counts["acknowledged writes"] += any(not each.is_nothing for each in expected)
+            self.tally.counts["acknowledged writes"] += any(
+                not each.is_nothing for each in expected
+            )
 
-    def _take_refusal(self, error: HardwonError, actor: Actor, refused: type[HardwonError] | None) -> None:
+    def _take_refusal(
+        self, error: HardwonError, actor: Actor, refused: type[HardwonError] | None
+    ) -> None:
         self.error = error
         self.tally.errors[type(error).__name__] += 1
         fault = actor.process.fault
@@ -390,7 +433,9 @@ class Life:
     # --- processes end and begin ---
 
     def bury(self, actor: Actor) -> None:
-        """Its process ended in the middle of something: nothing of it reaches the disk any more, and its locks are gone."""
+        """Its process ended in the middle of something: nothing of it reaches the disk any more,
+        and its locks are gone.
+        """
         actor.process.dead = True
         memory, actor.memory = actor.memory, None
         if memory is not None:
@@ -421,7 +466,9 @@ class Life:
         place.picture = picture
 
     def faults_told(self) -> str:
-        armed = [f"{actor.name}: {actor.process.fault}" for actor in self.actors if actor.process.fault]
+        armed = [
+            f"{actor.name}: {actor.process.fault}" for actor in self.actors if actor.process.fault
+        ]
         return ", ".join(armed) or "no fault"
 
     # --- what words are there ---
@@ -433,14 +480,22 @@ class Life:
 
 
 def _was_read_short(fault: Fault | None) -> bool:
-    """The second half of a page was zeros: columns and counts may seem empty, and nobody can tell. A record's body must not
-    be another one even then: it has a digest."""
+    """The second half of a page was zeros: columns and counts may seem empty, and nobody can tell.
+    A record's body must not be another one even then: it has a digest.
+    """
     return fault is not None and fault.name == "short read" and fault.fired > 0
 
 
 def _is_of_apsw(error: Exception, fault: Fault | None) -> bool:
-    """Where a VFS raises while a backup of SQLite's is ended, apsw returns a result and an exception at once."""
-    return fault is not None and fault.fired > 0 and isinstance(error, SystemError) and "exception set" in str(error)
+    """Where a VFS raises while a backup of SQLite's is ended, apsw returns a result and an
+    exception at once.
+    """
+    return (
+        fault is not None
+        and fault.fired > 0
+        and isinstance(error, SystemError)
+        and "exception set" in str(error)
+    )
 
 
 def _told(error: BaseException) -> str:

@@ -1,4 +1,6 @@
-"""Those of the crowd who write, decide and forget. Each action asks one thing of a memory and says what it is to change."""
+"""Those of the crowd who write, decide and forget. Each action asks one thing of a memory and says
+what it is to change.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ from hardwon.records.kinds import INTERNAL_KINDS, LOCAL_ACTIONS, VERIFIERS, AnyR
 from model import NEXT, Event, Expected, Finding, Kept, New
 
 _PAGE_BYTES: Final = 4096
-_HEADER_BYTES: Final = {2: 12, 5: 12, 10: 8, 13: 8}  # of an inner page and of a leaf, of an index and of a table
+# of an inner page and of a leaf, of an index and of a table
+_HEADER_BYTES: Final = {2: 12, 5: 12, 10: 8, 13: 8}
 
 
 @action(WRITES, 14)
@@ -48,22 +51,29 @@ def remember(life: Life, actor: Actor) -> None:
     new = New("experience", marker, {"content": content, "outcome": outcome, **own})
     helped = recalled(life, actor.place)
     with life.doing(actor, Expected(new=[new], publishes=bool(helped))):
-        new.record_id = actor.at_work.remember(content, outcome, tool, **own, **envelope(life), **helped).id
+        new.record_id = actor.at_work.remember(
+            content, outcome, tool, **own, **envelope(life), **helped
+        ).id
 
 
 @action(WRITES, 8)
 def record_a_fact(life: Life, actor: Actor) -> None:
-    """Now and then one that was said before: then the first one is strengthened, and no other kept."""
+    """Now and then one that was said before: then the first one is strengthened, and no other
+    kept.
+    """
     marker = life.marker()
     content = f"The {life.rng.choice(TOPICS)} needs {marker} before the {life.rng.choice(DEEDS)} {life.rng.choice(TOPICS)}."
     facts = [row for row in actor.place.picture.records.values() if row.kind == "fact"]
     if facts and life.rng.random() < 0.3:
         content = model.said(life.rng.choice(facts).body)["content"]
-        marker = json.dumps(content, ensure_ascii=False)[1:-1]  # where the first one does not count, it is kept as another
+        # where the first one does not count, it is kept as another
+        marker = json.dumps(content, ensure_ascii=False)[1:-1]
     new = New("fact", marker, {"content": content, "fact_type": "observation"})
     expected = Expected(new=[new], repeats=True, maybe=True)
     with life.doing(actor, expected):
-        kept = actor.at_work.record_fact(content, "observation", life.rng.random(), **envelope(life))
+        kept = actor.at_work.record_fact(
+            content, "observation", life.rng.random(), **envelope(life)
+        )
         new.record_id = kept.id
         expected.maybe = kept.id in actor.place.picture.records
         if expected.maybe and actor.place.picture.records[kept.id].kind != "fact":
@@ -92,12 +102,28 @@ def record_an_episode(life: Life, actor: Actor) -> None:
     marker, rng = life.marker(), life.rng
     task, score, summary = rng.choice(TASKS), round(rng.random(), 3), sentence(life, marker)
     mistakes, successes = (rng.sample(LESSONS, rng.randrange(3)) for _ in range(2))
-    new = New("episode", marker, {"task_id": task, "score": score, "trajectory_summary": summary, "mistakes": mistakes})
+    new = New(
+        "episode",
+        marker,
+        {"task_id": task, "score": score, "trajectory_summary": summary, "mistakes": mistakes},
+    )
     helped = recalled(life, actor.place)
-    cards = [{"mistake_type": rng.choice(DEEDS), "lesson": rng.choice(LESSONS)}] if rng.random() < 0.3 else []
+    cards = (
+        [{"mistake_type": rng.choice(DEEDS), "lesson": rng.choice(LESSONS)}]
+        if rng.random() < 0.3
+        else []
+    )
     with life.doing(actor, Expected(new=[new], publishes=bool(helped)), Expected(decides=True)):
         kept = actor.at_work.record_episode(
-            task, score, rng.randrange(9), summary, mistakes, successes, cards, **envelope(life), **helped
+            task,
+            score,
+            rng.randrange(9),
+            summary,
+            mistakes,
+            successes,
+            cards,
+            **envelope(life),
+            **helped,
         )
         new.record_id = kept.id
 
@@ -105,7 +131,11 @@ def record_an_episode(life: Life, actor: Actor) -> None:
 @action(WRITES, 14)
 def record_a_fix(life: Life, actor: Actor) -> None:
     marker, rng = life.marker(), life.rng
-    issue = {"model": rng.choice(MODELS), "issue_type": rng.choice(ISSUES), "description": rng.choice(TOPICS)}
+    issue = {
+        "model": rng.choice(MODELS),
+        "issue_type": rng.choice(ISSUES),
+        "description": rng.choice(TOPICS),
+    }
     applied, verified, analysis = rng.random() < 0.7, rng.random() < 0.5, sentence(life, marker)
     told = {"fix_success": applied, "verification_success": verified, "analysis": analysis}
     new = New("fix", marker, told)
@@ -113,7 +143,9 @@ def record_a_fix(life: Life, actor: Actor) -> None:
     helped = recalled(life, actor.place)
     with life.doing(actor, Expected(new=[new], publishes=bool(helped))):
         commands = [f"{rng.choice(DEEDS)} {rng.choice(TOPICS)}"]
-        kept = actor.at_work.record_fix(issue, applied, verified, analysis, commands, notes=notes, **envelope(life), **helped)
+        kept = actor.at_work.record_fix(
+            issue, applied, verified, analysis, commands, notes=notes, **envelope(life), **helped
+        )
         new.record_id = kept.id
 
 
@@ -121,9 +153,15 @@ def record_a_fix(life: Life, actor: Actor) -> None:
 def add_several(life: Life, actor: Actor) -> None:
     """All of them or none."""
     markers = [life.marker() for _ in range(life.rng.randrange(2, 7))]
-    made: list[AnyRecord] = [experience(life, marker, new_id(life.time())) for marker in markers[:-1]]
+    made: list[AnyRecord] = [
+        experience(life, marker, new_id(life.time())) for marker in markers[:-1]
+    ]
     sentence = f"The last of several is {markers[-1]}."
-    made.append(Fact(id=new_id(life.time()), content=sentence, fact_type="decision", metadata=metadata(life)))
+    made.append(
+        Fact(
+            id=new_id(life.time()), content=sentence, fact_type="decision", metadata=metadata(life)
+        )
+    )
     new = [
         New(record.kind, marker, {"content": getattr(record, "content", "")}, record.id)
         for marker, record in zip(markers, made, strict=True)
@@ -136,7 +174,9 @@ def add_several(life: Life, actor: Actor) -> None:
 
 @action(WRITES, 2)
 def add_again(life: Life, actor: Actor) -> None:
-    """The same record changes nothing; another one under its id is refused, and so is one that was forgotten."""
+    """The same record changes nothing; another one under its id is refused, and so is one that was
+    forgotten.
+    """
     picture = actor.place.picture
     forgotten = sorted(picture.forgotten)
     if forgotten and life.rng.random() < 0.4:
@@ -153,7 +193,8 @@ def add_again(life: Life, actor: Actor) -> None:
         return
     record = model.parsed(picture.records[known])
     assert record is not None
-    with life.doing(actor, Expected(decides=True)):  # a consolidation may be due, also where an episode is not new
+    # a consolidation may be due, also where an episode is not new
+    with life.doing(actor, Expected(decides=True)):
         actor.at_work.add(record)
 
 
@@ -166,7 +207,9 @@ def ask_once(life: Life, actor: Actor) -> None:
         with life.doing(actor, refused=RepeatedError), actor.at_work.once(key, b"said"):
             actor.at_work.remember("sent again", "success", "conversation")
         if isinstance(life.error, RepeatedError) and life.error.ids != [requests[key]]:
-            raise Finding(f"request {key!r} concerned {requests[key]}, and {life.error.ids} is told")
+            raise Finding(
+                f"request {key!r} concerned {requests[key]}, and {life.error.ids} is told"
+            )
         return
     key, marker = life.rng.randbytes(8), life.marker()
     new = New("experience", marker, {"content": marker})
@@ -190,7 +233,7 @@ def break_a_rule(life: Life, actor: Actor) -> None:
         life.rng.choice(wrong)()
 
 
-# --- who decides --------------------------------------------------------------------------------------------------------
+# --- who decides ---
 
 
 @action(WRITES, 5)
@@ -199,7 +242,9 @@ def credit(life: Life, actor: Actor) -> None:
     ids = life.rng.sample(known, min(len(known), life.rng.randrange(1, 4)))
     expected = Expected(events=[Event(each, "credited") for each in ids], publishes=True)
     with life.doing(actor, expected):
-        told = actor.at_work.credit([*ids, new_id(life.time())], life.rng.random() < 0.8, by=life.rng.choice(AUTHORS))
+        told = actor.at_work.credit(
+            [*ids, new_id(life.time())], life.rng.random() < 0.8, by=life.rng.choice(AUTHORS)
+        )
         if told != ids:
             raise Finding(f"{ids} were credited and {told} came back")
 
@@ -214,7 +259,11 @@ def judge(life: Life, actor: Actor) -> None:
     allowed = to in NEXT[actor.place.picture.records[record_id].status]
     refused = None if allowed else InvalidInputError
     memory = actor.at_work
-    with life.doing(actor, *([Expected(events=[Event(record_id, "status", to)])] if allowed else []), refused=refused):
+    with life.doing(
+        actor,
+        *([Expected(events=[Event(record_id, "status", to)])] if allowed else []),
+        refused=refused,
+    ):
         if to == "verified":
             told = memory.verify(record_id, life.rng.choice(VERIFIERS))
         elif to == "published":
@@ -222,7 +271,9 @@ def judge(life: Life, actor: Actor) -> None:
         else:
             told = memory.archive(record_id, "no longer true")
         if told.metadata.validation.status != to:
-            raise Finding(f"{record_id} was to be {to}, and {told.metadata.validation.status} came back")
+            raise Finding(
+                f"{record_id} was to be {to}, and {told.metadata.validation.status} came back"
+            )
 
 
 @action(WRITES, 2)
@@ -243,12 +294,15 @@ def take_back(life: Life, actor: Actor) -> None:
     done = [
         (key, event)
         for key, event in picture.events.items()
-        if event.kind in ("status", "superseded") and picture.records[event.record_id].kind not in INTERNAL_KINDS
+        if event.kind in ("status", "superseded")
+        and picture.records[event.record_id].kind not in INTERNAL_KINDS
     ]
     if not done:
         return
     event_id, event = life.rng.choice(done)
-    taken_back = {model.said(each.body)["undoes"] for each in picture.events.values() if each.kind == "undone"}
+    taken_back = {
+        model.said(each.body)["undoes"] for each in picture.events.values() if each.kind == "undone"
+    }
     wrong = event_id in taken_back
     expected = [] if wrong else [Expected(events=[Event(event.record_id, "undone")])]
     with life.doing(actor, *expected, refused=InvalidInputError if wrong else None):
@@ -272,15 +326,25 @@ def undo_a_decision(life: Life, actor: Actor) -> None:
     decision_id, row = life.rng.choice(decisions)
     refused = _cannot_undo(actor.place, decision_id, row)
     fixes = _packed_by(actor.place, decision_id) if row.outcome in LOCAL_ACTIONS else set()
-    expected = [] if refused else [Expected(events=[Event(decision_id, "status", "archived")], packs=fixes)]
+    expected = (
+        []
+        if refused
+        else [Expected(events=[Event(decision_id, "status", "archived")], packs=fixes)]
+    )
     with life.doing(actor, *expected, refused=refused):
         actor.at_work.undo(decision_id)
 
 
-def _cannot_undo(place: Place, decision_id: str, row: Kept) -> type[InvalidInputError | ConflictError] | None:
+def _cannot_undo(
+    place: Place, decision_id: str, row: Kept
+) -> type[InvalidInputError | ConflictError] | None:
     if "archived" not in NEXT[row.status]:
         return InvalidInputError
-    gone = [each for each in _packed_by(place, decision_id) if model.whole(place.picture.records[each]) is None]
+    gone = [
+        each
+        for each in _packed_by(place, decision_id)
+        if model.whole(place.picture.records[each]) is None
+    ]
     return ConflictError if gone else None
 
 
@@ -298,20 +362,30 @@ def consolidate(life: Life, actor: Actor) -> None:
         life.tally.counts["decisions of consolidations"] += len(made)
 
 
-# --- who forgets --------------------------------------------------------------------------------------------------------
+# --- who forgets ---
 
 
 @action(WRITES, 4)
 def forget(life: Life, actor: Actor) -> None:
     place = actor.place
-    known = [key for key, row in place.picture.records.items() if row.kind != "decision" or life.rng.random() < 0.1]
+    known = [
+        key
+        for key, row in place.picture.records.items()
+        if row.kind != "decision" or life.rng.random() < 0.1
+    ]
     if not known:
         return
     ids = life.rng.sample(known, min(len(known), life.rng.randrange(1, 4)))
     gone = sorted(place.picture.forgotten)
     again = life.rng.sample(gone, min(len(gone), 1))
-    packed = {each: _packed_by(place, each) for each in ids if place.picture.records[each].kind == "decision"}
-    lost = any(model.whole(place.picture.records[each]) is None for each in set().union(*packed.values()))
+    packed = {
+        each: _packed_by(place, each)
+        for each in ids
+        if place.picture.records[each].kind == "decision"
+    }
+    lost = any(
+        model.whole(place.picture.records[each]) is None for each in set().union(*packed.values())
+    )
     expected = Expected(forgets=set(ids), packs=set().union(*packed.values()) - set(ids))
     _forget(life, actor, expected, [*ids, *again], ConflictError if lost else None)
 
@@ -322,32 +396,44 @@ def forget_an_author(life: Life, actor: Actor) -> None:
         return
     author = life.rng.choice(AUTHORS)
     rows = actor.place.picture.records.items()
-    ids = {key for key, row in rows if row.author == author and row.kind not in ("decision", "cleaned")}
+    ids = {
+        key for key, row in rows if row.author == author and row.kind not in ("decision", "cleaned")
+    }
     _forget(life, actor, Expected(forgets=ids), {"author": author}, None)
 
 
 def _forget(
-    life: Life, actor: Actor, expected: Expected, asked: list[str] | dict[str, str], refused: type[ConflictError] | None
+    life: Life,
+    actor: Actor,
+    expected: Expected,
+    asked: list[str] | dict[str, str],
+    refused: type[ConflictError] | None,
 ) -> None:
     records = actor.place.picture.records
     said = {each: records[each].body for each in expected.forgets}
     with life.doing(actor, *([] if refused else [expected]), refused=refused):
         told = actor.at_work.forget(asked)
         if set(told.ids) != expected.forgets:
-            raise Finding(f"{sorted(expected.forgets)} were to be forgotten and {sorted(told.ids)} were")
+            raise Finding(
+                f"{sorted(expected.forgets)} were to be forgotten and {sorted(told.ids)} were"
+            )
         if told.erased:
             _look_for_bytes(life, actor.place, said)
 
 
 def _look_for_bytes(life: Life, place: Place, said: dict[str, str]) -> None:
-    """No file holds a word of them any more, but for copies in the unused part of a page: SQLite leaves them there when it
-    moves a row to another page, and only a compaction is sure to take them away."""
+    """No file holds a word of them any more, but for copies in the unused part of a page: SQLite
+    leaves them there when it moves a row to another page, and only a compaction is sure to take
+    them away.
+    """
     kept = place.bytes_kept()
     for record_id, body in said.items():
         for marker in {word for word in markers(body) if not is_elsewhere(place, record_id, word)}:
             if not all(is_unused(kept, at) for at in places_of(marker.encode(), kept)):
                 raise Finding(f"{record_id} was erased, and its word {marker} is in the file still")
-            life.tally.counts["erased words in the unused part of a page"] += marker.encode() in kept
+            life.tally.counts["erased words in the unused part of a page"] += (
+                marker.encode() in kept
+            )
             life.forgotten_words[record_id] = marker
     life.tally.counts["searches for erased bytes"] += 1
 
@@ -360,8 +446,13 @@ def places_of(word: bytes, kept: bytes) -> Iterator[int]:
 
 
 def is_unused(kept: bytes, at: int) -> bool:
-    """Whether a byte of a database lies between the list of a page's cells and the first of them."""
+    """Whether a byte of a database lies between the list of a page's cells and the first of
+    them.
+    """
     page = at - at % _PAGE_BYTES
-    kind, cells, first = kept[page], *(int.from_bytes(kept[page + each : page + each + 2], "big") for each in (3, 5))
+    kind, cells, first = (
+        kept[page],
+        *(int.from_bytes(kept[page + each : page + each + 2], "big") for each in (3, 5)),
+    )
     header = _HEADER_BYTES.get(kind)
     return header is not None and header + 2 * cells <= at - page < first

@@ -1,11 +1,13 @@
-"""A disk that fails when it is told to: the files of SQLite behind a VFS of our own, and the processes that have them open.
+"""A disk that fails when it is told to: the files of SQLite behind a VFS of our own, and the
+processes that have them open.
 
-All processes of the crowd live in one. What tells them apart is who was acting when a file was opened: a fault of one process
-is met by its files alone, and one that was killed meets an error with every call from then on, so that not a byte of it
-reaches the disk any more.
+All processes of the crowd live in one. What tells them apart is who was acting when a file was
+opened: a fault of one process is met by its files alone, and one that was killed meets an error
+with every call from then on, so that not a byte of it reaches the disk any more.
 
-apsw hands on every error that a VFS raises, also one that SQLite would pass over (a checkpoint that fails after the commit):
-the crowd is told of more failures than a real disk would cause. What is on the disk is the same.
+apsw hands on every error that a VFS raises, also one that SQLite would pass over (a checkpoint that
+fails after the commit): the crowd is told of more failures than a real disk would cause. What is on
+the disk is the same.
 """
 
 from __future__ import annotations
@@ -23,14 +25,18 @@ _SYSTEM: Final = "unix"
 
 @dataclass(frozen=True)
 class Sort:
-    """A sort of fault: the calls that meet it, what SQLite is told, and whether it stays for the whole step."""
+    """A sort of fault: the calls that meet it, what SQLite is told, and whether it stays for the
+    whole step.
+    """
 
     calls: frozenset[str]
     code: int = 0
     lasting: bool = False
 
 
-_ALL: Final = frozenset({"read", "write", "sync", "truncate", "size", "lock", "open", "delete", "access"})
+_ALL: Final = frozenset(
+    {"read", "write", "sync", "truncate", "size", "lock", "open", "delete", "access"}
+)
 SORTS: Final = {
     "full disk": Sort(frozenset({"write"}), apsw.SQLITE_FULL, lasting=True),
     "write error": Sort(frozenset({"write"}), apsw.SQLITE_IOERR_WRITE),
@@ -102,7 +108,9 @@ class Process:
 
 
 def _refusal(call: str, code: int) -> Exception:
-    """That a file cannot be had for itself alone when it is closed, SQLite takes as an answer; apsw does for one error only."""
+    """That a file cannot be had for itself alone when it is closed, SQLite takes as an answer; apsw
+    does for one error only.
+    """
     return apsw.exception_for(apsw.SQLITE_BUSY if call == "lock alone" else code)
 
 
@@ -148,9 +156,13 @@ class Disk(apsw.VFS):
 
 
 class DiskFile(apsw.VFSFile):
-    """A file that is open. A process that is dead lets go of its locks and descriptors, as the kernel does for it."""
+    """A file that is open. A process that is dead lets go of its locks and descriptors, as the
+    kernel does for it.
+    """
 
-    def __init__(self, name: str | apsw.URIFilename | None, flags: list[int], owner: Process) -> None:
+    def __init__(
+        self, name: str | apsw.URIFilename | None, flags: list[int], owner: Process
+    ) -> None:
         super().__init__(_SYSTEM, name, flags)
         self._owner = owner
 
@@ -183,4 +195,5 @@ class DiskFile(apsw.VFSFile):
         except apsw.IOError:
             if not alone:
                 raise
-            raise apsw.exception_for(apsw.SQLITE_BUSY) from None  # it was opened to be read, and cannot be had alone
+            # it was opened to be read, and cannot be had alone
+            raise apsw.exception_for(apsw.SQLITE_BUSY) from None

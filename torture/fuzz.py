@@ -1,11 +1,13 @@
-"""Feeds every parser inputs that are nearly right, and looks that nothing but a refusal of ours comes of them.
+"""Feeds every parser inputs that are nearly right, and looks that nothing but a refusal of ours
+comes of them.
 
     python torture/fuzz.py --runs 2000 --seed 1
     python torture/fuzz.py --runs 50000 --seed 1 --of redaction
 
-Each input is a valid one with a few changes (`fuzz_mutations`). Now and then the lines that an input reaches are looked at: one
-that reaches new lines is changed further. A parser must return, or raise an error of ours, within a few seconds of the
-processor's time; what it reads back must be what it wrote; and a memory must be as it was where an input was refused.
+Each input is a valid one with a few changes (`fuzz_mutations`). Now and then the lines that an
+input reaches are looked at: one that reaches new lines is changed further. A parser must return, or
+raise an error of ours, within a few seconds of the processor's time; what it reads back must be
+what it wrote; and a memory must be as it was where an input was refused.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ from fuzz_targets import Run, Target
 
 TARGETS: Final = (*PURE_TARGETS, *MEMORY_TARGETS)
 CPU_S_MAX: Final = 5.0
-"""Of the processor's time, for one input: what takes so long with so little to read would take for ever with more."""
+"""Of the processor's time, for one input: what takes so long with so little to read would take for
+ever with more.
+"""
 _TRACED_SHARE: Final = 0.1
 _CORPUS_MAX: Final = 2_000
 _SHOWN_CHARS: Final = 300
@@ -47,8 +51,9 @@ class TookTooLongError(BaseException):
 
 @dataclass
 class Found:
-    """What came of the inputs for one parser. `findings`: one for each place in the code where something else than a refusal
-    came up, with the run in which it did first."""
+    """What came of the inputs for one parser. `findings`: one for each place in the code where
+    something else than a refusal came up, with the run in which it did first.
+    """
 
     target: str
     runs: int = 0
@@ -102,7 +107,9 @@ def _try(target: Target, run: Run, given: Any, number: int, found: Found) -> Non
     except (Exception, TookTooLongError) as error:  # noqa: BLE001  # that is what is looked for
         where = _where(error)
         found.findings.setdefault(
-            where, f"run {number + 1}: {type(error).__name__}: {str(error)[:200]} at {where}; input {_shown(given)}"
+            where,
+            f"run {number + 1}: {type(error).__name__}: {str(error)[:200]} at {where}; "
+            f"input {_shown(given)}",
         )
     found.slowest_s = max(found.slowest_s, time.process_time() - started)
 
@@ -110,16 +117,26 @@ def _try(target: Target, run: Run, given: Any, number: int, found: Found) -> Non
 def _where(error: BaseException) -> str:
     """The innermost line of ours, and what came up there."""
     frames = [
-        each for each in traceback.extract_tb(error.__traceback__) if "/hardwon/" in each.filename or "torture" in each.filename
+        each
+        for each in traceback.extract_tb(error.__traceback__)
+        if "/hardwon/" in each.filename or "torture" in each.filename
     ]
     frames = [each for each in frames if each.name not in ("fuzz", "_try", "_stop")]
     last = frames[-1] if frames else None
-    return f"{Path(last.filename).name}:{last.lineno} ({last.name}) {type(error).__name__}" if last else type(error).__name__
+    return (
+        f"{Path(last.filename).name}:{last.lineno} ({last.name}) {type(error).__name__}"
+        if last
+        else type(error).__name__
+    )
 
 
 def _shown(given: Any) -> str:
     shown = ascii(given)
-    return shown if len(shown) <= _SHOWN_CHARS else f"{shown[:_SHOWN_CHARS]}… ({len(shown)} characters)"
+    return (
+        shown
+        if len(shown) <= _SHOWN_CHARS
+        else f"{shown[:_SHOWN_CHARS]}… ({len(shown)} characters)"
+    )
 
 
 @contextmanager
@@ -190,19 +207,33 @@ def run_all(targets: Sequence[Target], runs: int, seed: int, tell: bool = False)
 
 def _line_of(found: Found, took_s: float) -> str:
     return (
-        f"{found.target:24} {found.runs:>9,} runs, {found.accepted:>9,} accepted, {found.refused:>9,} refused, "
-        f"{found.reached:>5,} lines reached, slowest {found.slowest_s * 1000:.0f} ms, {took_s:.0f} s, "
+        f"{found.target:24} {found.runs:>9,} runs, {found.accepted:>9,} accepted, "
+        f"{found.refused:>9,} refused, "
+        f"{found.reached:>5,} lines reached, slowest {found.slowest_s * 1000:.0f} ms, {took_s:.0f} "
+        f"s, "
         f"findings: {len(found.findings)}"
     )
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=one_or_more, default=1000, help="how many inputs each parser gets")
-    parser.add_argument(
-        "--seed", type=int, default=None, help="the same again for the same seed; one is chosen where none is given"
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--of", choices=[target.name for target in TARGETS], action="append", help="only these parsers")
+    parser.add_argument(
+        "--runs", type=one_or_more, default=1000, help="how many inputs each parser gets"
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=None,
+        help="the same again for the same seed; one is chosen where none is given",
+    )
+    parser.add_argument(
+        "--of",
+        choices=[target.name for target in TARGETS],
+        action="append",
+        help="only these parsers",
+    )
     given = parser.parse_args()
     seed = random.SystemRandom().getrandbits(32) if given.seed is None else given.seed
     print(f"seed {seed}", flush=True)
@@ -210,7 +241,10 @@ def main() -> int:
     started = time.monotonic()
     done = run_all(chosen, given.runs, seed, tell=True)
     runs, findings = sum(each.runs for each in done), sum(len(each.findings) for each in done)
-    print(f"{runs:,} inputs for {len(done)} parsers in {time.monotonic() - started:.0f} s; findings: {findings}")
+    print(
+        f"{runs:,} inputs for {len(done)} parsers in {time.monotonic() - started:.0f} s; findings: "
+        f"{findings}"
+    )
     if findings:
         print(f'one of them again: python torture/fuzz.py --seed {seed} --of "NAME" --runs RUN')
     return 1 if findings else 0

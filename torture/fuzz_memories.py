@@ -23,7 +23,18 @@ sys.path.append(str(Path(__file__).parents[1] / "tests"))
 import legacy_fixes
 import plausible
 from command_line import BUILT, at_once
-from fuzz_targets import Run, Target, by, data_sets, examples, hook_events, issues, records, texts, training_memories
+from fuzz_targets import (
+    Run,
+    Target,
+    by,
+    data_sets,
+    examples,
+    hook_events,
+    issues,
+    records,
+    texts,
+    training_memories,
+)
 from hardwon import Memory, limits
 from hardwon.capture import agents as claude_code
 from hardwon.capture.tests import RanTest
@@ -39,7 +50,14 @@ from hardwon.surfaces.cli.base import Chosen
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.tools import TOOLS
-from hardwon.surfaces.mcp.views import PROMPTS, RESOURCES, Visitor, address_of, prompt_text, read_resource
+from hardwon.surfaces.mcp.views import (
+    PROMPTS,
+    RESOURCES,
+    Visitor,
+    address_of,
+    prompt_text,
+    read_resource,
+)
 from hardwon.surfaces.operations import parsed
 from hardwon.training import adopt as episode_adoption
 from hardwon.tree.datasets import load_dataset
@@ -74,7 +92,9 @@ def _unchanged_where_refused(memory: Memory, run: Run) -> Run:
             run(given)
         except HardwonError:
             if _state_of(memory) != before:
-                raise ChangedError("an input was refused, and the memory is not as it was") from None
+                raise ChangedError(
+                    "an input was refused, and the memory is not as it was"
+                ) from None
             raise
 
     return checked
@@ -87,7 +107,9 @@ def _with_file(folder: Path, name: str, use: Any) -> Iterator[Run]:
         file = folder / name
 
         def run(given: Any) -> None:
-            file.write_bytes(given if isinstance(given, bytes) else given.encode("utf-8", "surrogatepass"))
+            file.write_bytes(
+                given if isinstance(given, bytes) else given.encode("utf-8", "surrogatepass")
+            )
             use(file, memory)
 
         yield _unchanged_where_refused(memory, run)
@@ -102,7 +124,9 @@ def _taken_in(name: str, use: Any) -> Any:
 def _tree(folder: Path) -> Iterator[Run]:
     with _filled(folder) as memory:
         memory.make_tree()
-        place = folder / "brain" / "outcome=failure" / "tool=code_interpreter" / "error_type=runtime"
+        place = (
+            folder / "brain" / "outcome=failure" / "tool=code_interpreter" / "error_type=runtime"
+        )
         place.mkdir(parents=True, exist_ok=True)
 
         def run(data: bytes) -> None:
@@ -135,7 +159,11 @@ def _filtered(folder: Path) -> Iterator[Run]:
         def run(given: Any) -> None:
             told = dict(given) if isinstance(given, Mapping) else {"kind": given}
             Filters.of("default", dict(told))
-            list(memory.browse(5, **{key: value for key, value in told.items() if key not in ("limit", "self")}))
+            list(
+                memory.browse(
+                    5, **{key: value for key, value in told.items() if key not in ("limit", "self")}
+                )
+            )
 
         yield run
 
@@ -164,7 +192,11 @@ def _old_rows(folder: Path) -> Iterator[Run]:
             file = folder / "old.db"
             file.unlink(missing_ok=True)
             told = row if isinstance(row, dict) else {"notes": row}
-            values = {name: _storable(value) for name, value in told.items() if name in legacy_fixes.ORDINARY}
+            values = {
+                name: _storable(value)
+                for name, value in told.items()
+                if name in legacy_fixes.ORDINARY
+            }
             legacy_fixes.create(file, loose=True)
             legacy_fixes.add(file, [values])
             adopt_fix_history(file, memory)
@@ -210,7 +242,9 @@ def _old_file(folder: Path) -> Iterator[Run]:
 
 @contextmanager
 def _memory_file(folder: Path) -> Iterator[Run]:
-    """A database that is broken anywhere is refused, or read and found to be broken, and always with words of ours."""
+    """A database that is broken anywhere is refused, or read and found to be broken, and always
+    with words of ours.
+    """
 
     def run(data: bytes) -> None:
         place = folder / "broken"
@@ -250,7 +284,9 @@ def _databases() -> list[bytes]:
 @contextmanager
 def _vectors(folder: Path) -> Iterator[Run]:
     """Vectors that are not what was kept, in a database that is otherwise sound."""
-    embedder = CallableEmbedder(lambda given: [[float(len(text)), 1.0, 0.5] for text in given], "lengths", 3)
+    embedder = CallableEmbedder(
+        lambda given: [[float(len(text)), 1.0, 0.5] for text in given], "lengths", 3
+    )
     with Memory(folder / "brain", "default", checkout=False, embedder=embedder) as memory:
         memory.add_many(list(plausible.records(5, seed=5)))
 
@@ -273,7 +309,9 @@ def _events(folder: Path) -> Iterator[Run]:
 
         def run(data: bytes) -> None:
             with closing(apsw.Connection(memory.location)) as connection:
-                connection.execute("UPDATE event SET body = ?", (data.decode(errors="replace"),)).fetchall()
+                connection.execute(
+                    "UPDATE event SET body = ?", (data.decode(errors="replace"),)
+                ).fetchall()
             memory.doctor()
             memory.audit(kept.id)
 
@@ -281,7 +319,13 @@ def _events(folder: Path) -> Iterator[Run]:
 
 
 def _event_bodies() -> list[bytes]:
-    event = Event(record_id=str(UUID(int=5)), kind="status", at=datetime(2026, 1, 1, tzinfo=UTC), by="x", status="verified")
+    event = Event(
+        record_id=str(UUID(int=5)),
+        kind="status",
+        at=datetime(2026, 1, 1, tzinfo=UTC),
+        by="x",
+        status="verified",
+    )
     return [event.model_dump_json(exclude_none=True).encode()]
 
 
@@ -293,8 +337,15 @@ def _engine(folder: Path) -> Iterator[Run]:
         def run(given: Any) -> None:
             told = given if isinstance(given, dict) else {"pattern": given}
             pattern, intent = told.get("pattern"), told.get("intent")
-            keys = {key: value for key, value in intent.items() if key.isidentifier()} if isinstance(intent, dict) else {}
-            engine.recall(pattern, **{key: value for key, value in keys.items() if key not in ("pattern", "self")})
+            keys = (
+                {key: value for key, value in intent.items() if key.isidentifier()}
+                if isinstance(intent, dict)
+                else {}
+            )
+            engine.recall(
+                pattern,
+                **{key: value for key, value in keys.items() if key not in ("pattern", "self")},
+            )
             engine.forget("nothing/*.json", before=told.get("before"))
 
         yield _unchanged_where_refused(engine.memory, run)
@@ -330,7 +381,9 @@ def _tested(folder: Path) -> Iterator[Run]:
             told = given if isinstance(given, dict) else {"node_id": str(given)}
             node, report = told.get("node_id"), told.get("report")
             ran = RanTest(
-                node if isinstance(node, str) else "t", bool(told.get("failed")), report if isinstance(report, str) else ""
+                node if isinstance(node, str) else "t",
+                bool(told.get("failed")),
+                report if isinstance(report, str) else "",
             )
             memory.record_tests([ran], str(told.get("run_id")))
 
@@ -353,7 +406,13 @@ def _visited(folder: Path) -> Iterator[Run]:
             elif tool.startswith("hardwon://"):
                 read_resource(visitor, tool)
             elif tool in PROMPTS:
-                prompt_text(visitor, tool, {key: str(value) for key, value in said.items()} if isinstance(said, dict) else {})
+                prompt_text(
+                    visitor,
+                    tool,
+                    {key: str(value) for key, value in said.items()}
+                    if isinstance(said, dict)
+                    else {},
+                )
             elif tool in TOOLS:
                 visitor.ask(tool, said if isinstance(said, dict) else None)
 
@@ -365,24 +424,33 @@ def _visited(folder: Path) -> Iterator[Run]:
 
 
 def _visits() -> list[Any]:
-    asked = [{"tool": name, "arguments": said} for name, said in examples().items() if name in TOOLS]
+    asked = [
+        {"tool": name, "arguments": said} for name, said in examples().items() if name in TOOLS
+    ]
     asked += [{"tool": address_of(name).replace("{", "").replace("}", "")} for name in RESOURCES]
-    return [*asked, *({"tool": name, "arguments": {"task": "log in"}} for name in (*PROMPTS, *BTB_TOOLS))]
+    return [
+        *asked,
+        *({"tool": name, "arguments": {"task": "log in"}} for name in (*PROMPTS, *BTB_TOOLS)),
+    ]
 
 
 @contextmanager
 def _requested(folder: Path) -> Iterator[Run]:
-    """Whole requests to a server, as bytes: whatever they are, it never has a problem of its own."""
+    """Whole requests to a server, as bytes: whatever they are, it never has a problem of its
+    own.
+    """
     with served(folder, open_to=Caller("tester", "write"), btb=True) as running:
         host, port = running.url.removeprefix("http://").split(":")
 
         def run(data: bytes) -> list[bytes]:
             with socket.create_connection((host, int(port)), timeout=_ANSWER_S) as sock:
-                with suppress(OSError):  # the server may answer, and close, before it has heard all of it
+                # the server may answer, and close, before it has heard all of it
+                with suppress(OSError):
                     sock.sendall(data.replace(b"{host}", f"{host}:{port}".encode()))
                 sock.settimeout(_PATIENCE_S)
                 answer = b""
-                with suppress(ConnectionResetError, TimeoutError):  # it waits for the rest of what was announced
+                # it waits for the rest of what was announced
+                with suppress(ConnectionResetError, TimeoutError):
                     while chunk := sock.recv(65536):
                         answer += chunk
             status = answer.split(b" ", 2)[1:2]
@@ -401,7 +469,9 @@ def _requests() -> list[bytes]:
     made = []
     for name, said in examples().items():
         operation = OPERATIONS[name]
-        path = f"/api/v1/projects/default{operation.path}".replace("{record_id}", str(said.get("record_id", "x")))
+        path = f"/api/v1/projects/default{operation.path}".replace(
+            "{record_id}", str(said.get("record_id", "x"))
+        )
         body = json.dumps(said).encode() if operation.method == "POST" else b""
         query = "" if body else f"?{urlencode(said)}"
         made.append(_request(operation.method, path + query, body))
@@ -415,18 +485,36 @@ def _requests() -> list[bytes]:
         "review",
         "lab?query=a",
     )
-    pages = ["/", "/ui/", *(f"/ui/default/{name}" for name in (*names, f"record/{UUID(int=5)}", "changes"))]
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "recall", "arguments": {"query": "login"}}}
-    return [*made, *(_request("GET", page) for page in pages), _request("POST", "/mcp", json.dumps(call).encode())]
+    pages = [
+        "/",
+        "/ui/",
+        *(f"/ui/default/{name}" for name in (*names, f"record/{UUID(int=5)}", "changes")),
+    ]
+    call = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "recall", "arguments": {"query": "login"}},
+    }
+    return [
+        *made,
+        *(_request("GET", page) for page in pages),
+        _request("POST", "/mcp", json.dumps(call).encode()),
+    ]
 
 
 def _request(method: str, path: str, body: bytes = b"") -> bytes:
-    head = [f"{method} {path} HTTP/1.1", "Host: {host}", "Accept: application/json, text/event-stream", "Connection: close"]
+    head = [
+        f"{method} {path} HTTP/1.1",
+        "Host: {host}",
+        "Accept: application/json, text/event-stream",
+        "Connection: close",
+    ]
     head += ["Content-Type: application/json", f"Content-Length: {len(body)}"] if body else []
     return "\r\n".join([*head, "", ""]).encode() + body
 
 
-# --- answers of others ------------------------------------------------------------------------------------------
+# --- answers of others ---
 
 
 @contextmanager
@@ -477,7 +565,9 @@ def _served(data: bytes) -> Iterator[str]:
 
 def _model_answers(data: bytes) -> None:
     with _served(data) as address:
-        ChatModel(address, "model", "key-of-somebody-0123456789", timeout_s=_ANSWER_S).complete("system", "user")
+        ChatModel(address, "model", "key-of-somebody-0123456789", timeout_s=_ANSWER_S).complete(
+            "system", "user"
+        )
 
 
 def _embedder_answers(data: bytes) -> None:
@@ -501,13 +591,21 @@ def _server_answers(data: bytes) -> None:
 
 def _http(value: Any, status: str = "200 OK") -> bytes:
     body = json.dumps(value).encode()
-    return f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+    return (
+        f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        + body
+    )
 
 
 def _model_replies() -> list[bytes]:
     said = {"choices": [{"message": {"role": "assistant", "content": "An answer."}}]}
-    chunked = b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"a":\r\n2\r\n1}\r\n0\r\n\r\n'
-    refusals = [_http({"error": {"message": "no"}}, status) for status in ("401 No", "429 Wait", "500 Oh", "302 Found")]
+    chunked = (
+        b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"a":\r\n2\r\n1}\r\n0\r\n\r\n'
+    )
+    refusals = [
+        _http({"error": {"message": "no"}}, status)
+        for status in ("401 No", "429 Wait", "500 Oh", "302 Found")
+    ]
     return [_http(said), chunked, *refusals]
 
 
@@ -517,11 +615,17 @@ def _vector_replies() -> list[bytes]:
 
 
 def _server_replies() -> list[bytes]:
-    hits = [{"record": json.loads(each), "score": 1.0, "why": {"words": 1.0}} for each in records()[:2]]
-    return [_http(hits), _http([]), _http({"type": "x", "title": "t", "status": 422, "problems": []}, "422 No")]
+    hits = [
+        {"record": json.loads(each), "score": 1.0, "why": {"words": 1.0}} for each in records()[:2]
+    ]
+    return [
+        _http(hits),
+        _http([]),
+        _http({"type": "x", "title": "t", "status": 422, "problems": []}, "422 No"),
+    ]
 
 
-# --- the command line -------------------------------------------------------------------------------------------
+# --- the command line ---
 
 _ASKING: Final = tuple(
     name
@@ -529,7 +633,9 @@ _ASKING: Final = tuple(
     if name.split()[0]
     in "recall context advise browse show map hotspots reflect patterns recent stats config record remember".split()
 )
-"""Commands that only ask, or keep a record: the others start servers, run programs or write wherever they are told."""
+"""Commands that only ask, or keep a record: the others start servers, run programs or write
+wherever they are told.
+"""
 
 
 @contextmanager
@@ -538,11 +644,20 @@ def _commanded(folder: Path) -> Iterator[Run]:
         pass
 
     def run(given: Any) -> None:
-        words = [str(word).replace("\0", "") for word in given] if isinstance(given, list) else [str(given)]
-        name = next((command for command in _ASKING if words[: len(command.split())] == command.split()), None)
+        words = (
+            [str(word).replace("\0", "") for word in given]
+            if isinstance(given, list)
+            else [str(given)]
+        )
+        name = next(
+            (command for command in _ASKING if words[: len(command.split())] == command.split()),
+            None,
+        )
         words = words if name else ["recall", *words]
         words = [word.encode("utf-8", "replace").decode() for word in words]
-        with mock.patch.dict("os.environ", {"HARDWON_MEMORY": str(folder / "brain"), "HARDWON_PROJECT": "default"}):
+        with mock.patch.dict(
+            "os.environ", {"HARDWON_MEMORY": str(folder / "brain"), "HARDWON_PROJECT": "default"}
+        ):
             done = at_once(*words, stdin="")
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
@@ -554,7 +669,18 @@ def _commanded(folder: Path) -> Iterator[Run]:
 def _command_lines() -> list[Any]:
     return [
         ["recall", "login fails", "--json", "-k", "3"],
-        ["remember", "it broke", "--outcome", "failure", "--tool", "code_interpreter", "--error-type", "runtime", "--tag", "x"],
+        [
+            "remember",
+            "it broke",
+            "--outcome",
+            "failure",
+            "--tool",
+            "code_interpreter",
+            "--error-type",
+            "runtime",
+            "--tag",
+            "x",
+        ],
         ["context", "fix login", "--budget", "200"],
         ["advise", "restart it", "--json"],
         ["browse", "--limit", "3", "--since", "2026-01-01"],
@@ -612,20 +738,38 @@ MEMORY_TARGETS: Final = (
         data_sets,
         _taken_in("in.txt", lambda file, memory: load_dataset(memory, file, dry_run=True)),
     ),
-    Target("tree", ("hardwon.tree.mirror", "hardwon.tree.tables", "hardwon.tree.files"), "json", records, _tree),
-    Target("question", ("hardwon.memory.context", "hardwon.memory.tokens", "hardwon.brief.compose"), "text", texts, _asked),
+    Target(
+        "tree",
+        ("hardwon.tree.mirror", "hardwon.tree.tables", "hardwon.tree.files"),
+        "json",
+        records,
+        _tree,
+    ),
+    Target(
+        "question",
+        ("hardwon.memory.context", "hardwon.memory.tokens", "hardwon.brief.compose"),
+        "text",
+        texts,
+        _asked,
+    ),
     Target(
         "filters",
         ("hardwon.search.terms",),
         "value",
-        lambda: [{"kind": "fix", "since": "2026-01-01", "tag": "x"}, {"key": "a=b", "path": "src/*"}],
+        lambda: [
+            {"kind": "fix", "since": "2026-01-01", "tag": "x"},
+            {"key": "a=b", "path": "src/*"},
+        ],
         _filtered,
     ),
     Target(
         "fix attempt",
         ("hardwon.fixes.input", "hardwon.fixes.ai_memory"),
         "value",
-        lambda: [{"issue": issue, "reply": {"analysis": "a", "fix_commands": ["b"], "confidence": 0.5}} for issue in issues()],
+        lambda: [
+            {"issue": issue, "reply": {"analysis": "a", "fix_commands": ["b"], "confidence": 0.5}}
+            for issue in issues()
+        ],
         _attempted,
     ),
     Target(
@@ -642,7 +786,13 @@ MEMORY_TARGETS: Final = (
         lambda: [dict(legacy_fixes.ORDINARY)],
         _old_rows,
     ),
-    Target("fix history file", ("hardwon.fixes.legacy",), "bytes", lambda: _made_in_passing(_old_database), _old_file),
+    Target(
+        "fix history file",
+        ("hardwon.fixes.legacy",),
+        "bytes",
+        lambda: _made_in_passing(_old_database),
+        _old_file,
+    ),
     Target(
         "knowledge base",
         ("hardwon.fixes.knowledge_base", "hardwon.fixes.knowledge_file"),
@@ -650,25 +800,44 @@ MEMORY_TARGETS: Final = (
         _knowledge,
         _taken_in("knowledge_base.json", lambda file, memory: adopt_knowledge_base(file, memory)),
     ),
-    Target("memory file", ("hardwon.store.sqlite.file", "hardwon.store.query"), "bytes", _databases, _memory_file),
+    Target(
+        "memory file",
+        ("hardwon.store.sqlite.file", "hardwon.store.query"),
+        "bytes",
+        _databases,
+        _memory_file,
+    ),
     Target("backup", (), "bytes", _databases, _backup),
     Target("Claude Code hook", ("hardwon.capture.agents",), "json", hook_events, _hooked),
     Target(
-        "packed vectors", ("hardwon.store.sqlite.search",), "bytes", lambda: [struct.pack("<3f", 0.1, 0.2, 0.3), b""], _vectors
+        "packed vectors",
+        ("hardwon.store.sqlite.search",),
+        "bytes",
+        lambda: [struct.pack("<3f", 0.1, 0.2, 0.3), b""],
+        _vectors,
     ),
     Target("events", _EVENTS, "json", _event_bodies, _events),
     Target(
         "BTB question",
         ("hardwon.tree.engine",),
         "value",
-        lambda: [{"pattern": "outcome=*/**/*.json", "intent": {"ticket": 7}, "before": "2026-01-01"}],
+        lambda: [
+            {"pattern": "outcome=*/**/*.json", "intent": {"ticket": 7}, "before": "2026-01-01"}
+        ],
         _engine,
     ),
     Target(
         "test results",
         ("hardwon.capture.tests",),
         "value",
-        lambda: [{"node_id": "tests/a.py::t", "failed": True, "report": "E  assert 1 == 2", "run_id": "r"}],
+        lambda: [
+            {
+                "node_id": "tests/a.py::t",
+                "failed": True,
+                "report": "E  assert 1 == 2",
+                "run_id": "r",
+            }
+        ],
         _tested,
     ),
     Target(
@@ -693,9 +862,27 @@ MEMORY_TARGETS: Final = (
         _requests,
         _requested,
     ),
-    Target("LLM answer", ("hardwon.outside.llm", "hardwon.outside.http"), "bytes", _model_replies, by(_model_answers)),
-    Target("embedding answer", ("hardwon.outside.embedders",), "bytes", _vector_replies, by(_embedder_answers)),
-    Target("server's answer", ("hardwon.surfaces.client",), "bytes", _server_replies, by(_server_answers)),
+    Target(
+        "LLM answer",
+        ("hardwon.outside.llm", "hardwon.outside.http"),
+        "bytes",
+        _model_replies,
+        by(_model_answers),
+    ),
+    Target(
+        "embedding answer",
+        ("hardwon.outside.embedders",),
+        "bytes",
+        _vector_replies,
+        by(_embedder_answers),
+    ),
+    Target(
+        "server's answer",
+        ("hardwon.surfaces.client",),
+        "bytes",
+        _server_replies,
+        by(_server_answers),
+    ),
     Target(
         "command line",
         ("hardwon.surfaces.cli.main", "hardwon.surfaces.cli.base", "hardwon.surfaces.cli.input"),

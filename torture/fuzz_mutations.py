@@ -11,8 +11,10 @@ TEXT_CHARS_MAX: Final = 200_000
 """Far beyond what anybody writes, and small enough that what takes seconds is a finding."""
 
 _CHARS: Final = (
-    "\0 \t \r \n \x0b \x1b \x7f \x85 \u00a0 \u0130 \u0301 \u0660 \u200b \u200d \u202e \u2028 \u2066 \ud800 \udfff \ufeff "
-    "\ufffd \uff11 \uff1d \U0001f600 \U0010ffff / \\ . .. * ? [ ] { } ( ) < > | & ; ' \" ` $ # % = : , @ ~ ^ ! + - _ 0 9 a Z"
+    "\0 \t \r \n \x0b \x1b \x7f \x85 \u00a0 \u0130 \u0301 \u0660 \u200b \u200d \u202e \u2028 "
+    "\u2066 \ud800 \udfff \ufeff "
+    "\ufffd \uff11 \uff1d \U0001f600 \U0010ffff / \\ . .. * ? [ ] { } ( ) < > | & ; ' \" ` $ # % = "
+    ": , @ ~ ^ ! + - _ 0 9 a Z"
 ).split(" ")
 _PIECES: Final = (
     "null",
@@ -76,7 +78,22 @@ _PIECES: Final = (
     "\n" * 3,
     " " * 300,
 )
-_NUMBERS: Final = (0, -0.0, 1, -1, 0.5, 2**31, 2**53 + 1, -(2**63), 2**63, 2**64, 10**30, 1e308, 5e-324, -1e308)
+_NUMBERS: Final = (
+    0,
+    -0.0,
+    1,
+    -1,
+    0.5,
+    2**31,
+    2**53 + 1,
+    -(2**63),
+    2**63,
+    2**64,
+    10**30,
+    1e308,
+    5e-324,
+    -1e308,
+)
 _RAW: Final = (
     "NaN",
     "-Infinity",
@@ -146,7 +163,9 @@ def mutated_value(value: Any, others: Sequence[Any], rng: random.Random) -> Any:
     elif how == 3 and isinstance(holder, list):
         holder[key : key + 1] = [holder[key]] * rng.choice((2, 3, 300))
     elif how == 4 and isinstance(holder[key], str):
-        holder[key] = mutated_text(holder[key], [text for text in others if isinstance(text, str)], rng)
+        holder[key] = mutated_text(
+            holder[key], [text for text in others if isinstance(text, str)], rng
+        )
     elif how == 5:
         other = rng.choice(places)
         holder[key] = _copied(other[0][other[1]])
@@ -180,7 +199,13 @@ def _places(value: Any) -> list[tuple[Any, Any]]:
     waiting = [value]
     while waiting and len(found) < 2000:
         holder = waiting.pop()
-        items = holder.items() if isinstance(holder, dict) else enumerate(holder) if isinstance(holder, list) else ()
+        items = (
+            holder.items()
+            if isinstance(holder, dict)
+            else enumerate(holder)
+            if isinstance(holder, list)
+            else ()
+        )
         for key, inner in items:
             found.append((holder, key))
             if isinstance(inner, dict | list):
@@ -222,7 +247,12 @@ def _with_raw(text: str, rng: random.Random) -> str:
         return rng.choice(_RAW)
     at = rng.choice(places) + 1
     depth = rng.choice(_DEPTHS)
-    return text[:at] + rng.choice((*_RAW, "[" * depth, "[" * depth + "]" * depth)) + rng.choice((",", "", " ")) + text[at:]
+    return (
+        text[:at]
+        + rng.choice((*_RAW, "[" * depth, "[" * depth + "]" * depth))
+        + rng.choice((",", "", " "))
+        + text[at:]
+    )
 
 
 def _span(length: int, rng: random.Random) -> tuple[int, int]:
@@ -242,7 +272,11 @@ def _end_early(data: Any, _: Sequence[Any], rng: random.Random) -> Any:
 def _say_again(data: Any, _: Sequence[Any], rng: random.Random) -> Any:
     first, last = _span(len(data), rng)
     times = rng.choice((2, 3, 20, 400))
-    return data[:first] + data[first:last] * min(times, 1 + TEXT_CHARS_MAX // max(1, last - first)) + data[last:]
+    return (
+        data[:first]
+        + data[first:last] * min(times, 1 + TEXT_CHARS_MAX // max(1, last - first))
+        + data[last:]
+    )
 
 
 def _move(data: Any, _: Sequence[Any], rng: random.Random) -> Any:
@@ -258,7 +292,11 @@ def _splice(data: Any, others: Sequence[Any], rng: random.Random) -> Any:
 
 def _put_char(text: str, _: Sequence[str], rng: random.Random) -> str:
     at = rng.randint(0, len(text))
-    return text[:at] + rng.choice(_CHARS) * rng.choice((1, 1, 1, 2, 30, 5000)) + text[at + rng.randint(0, 1) :]
+    return (
+        text[:at]
+        + rng.choice(_CHARS) * rng.choice((1, 1, 1, 2, 30, 5000))
+        + text[at + rng.randint(0, 1) :]
+    )
 
 
 def _put_piece(text: str, _: Sequence[str], rng: random.Random) -> str:
@@ -280,11 +318,24 @@ def _flip_bits(data: bytes, _: Sequence[bytes], rng: random.Random) -> bytes:
 
 def _put_bytes(data: bytes, _: Sequence[bytes], rng: random.Random) -> bytes:
     at = rng.randint(0, len(data))
-    piece = rng.choice((bytes(1), bytes(600), b"\xff\xfe", b"\xef\xbb\xbf", b"\xc0\xaf", rng.randbytes(9)))
-    return data[:at] + (rng.choice(_PIECES).encode("utf-8", "surrogatepass") if rng.random() < 0.5 else piece) + data[at:]
+    piece = rng.choice(
+        (bytes(1), bytes(600), b"\xff\xfe", b"\xef\xbb\xbf", b"\xc0\xaf", rng.randbytes(9))
+    )
+    return (
+        data[:at]
+        + (rng.choice(_PIECES).encode("utf-8", "surrogatepass") if rng.random() < 0.5 else piece)
+        + data[at:]
+    )
 
 
 _Change = Callable[[Any, Sequence[Any], random.Random], Any]
 _BOTH: Final[tuple[_Change, ...]] = (_cut_out, _end_early, _say_again, _move, _splice)
-_OF_TEXT: Final[tuple[_Change, ...]] = (*_BOTH, _put_char, _put_char, _put_piece, _put_piece, _change_case)
+_OF_TEXT: Final[tuple[_Change, ...]] = (
+    *_BOTH,
+    _put_char,
+    _put_char,
+    _put_piece,
+    _put_piece,
+    _change_case,
+)
 _OF_BYTES: Final[tuple[_Change, ...]] = (*_BOTH, _flip_bits, _flip_bits, _put_bytes)

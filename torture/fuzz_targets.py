@@ -1,4 +1,6 @@
-"""Every parser of Hardwon, with valid inputs to begin from and what must hold whatever becomes of them."""
+"""Every parser of Hardwon, with valid inputs to begin from and what must hold whatever becomes of
+them.
+"""
 
 from __future__ import annotations
 
@@ -71,8 +73,10 @@ Run = Callable[[Any], object]
 
 @dataclass(frozen=True)
 class Target:
-    """A parser. `covers` are the modules whose parsing it goes through. `begun` makes what it needs in a folder, and gives what
-    takes an input: whatever that raises must be one of `refusals`, whatever it returns is of no matter."""
+    """A parser. `covers` are the modules whose parsing it goes through. `begun` makes what it needs
+    in a folder, and gives what takes an input: whatever that raises must be one of `refusals`,
+    whatever it returns is of no matter.
+    """
 
     name: str
     covers: tuple[str, ...]
@@ -92,7 +96,7 @@ def by(run: Run) -> Callable[[Path], AbstractContextManager[Run]]:
     return begun
 
 
-# --- what is valid ----------------------------------------------------------------------------------------------
+# --- what is valid ---
 
 
 def reports() -> list[str]:
@@ -105,8 +109,10 @@ def texts() -> list[str]:
     told = [plausible.text(rng, 3, 60) for _ in range(40)]
     return [
         *told,
-        "We changed it yesterday because it broke; I think the cache (see docs/cache.md) was stale. It doesn't, e.g., expire.",
-        "Deploys of shop-api v2.3.1 to eu-west-1 fail with HTTP 503 since 2026-03-01, says https://status.example.org/x?y=1#z",
+        "We changed it yesterday because it broke; I think the cache (see docs/cache.md) was "
+        "stale. It doesn't, e.g., expire.",
+        "Deploys of shop-api v2.3.1 to eu-west-1 fail with HTTP 503 since 2026-03-01, says "
+        "https://status.example.org/x?y=1#z",
         "`rm -rf build/` then \"npm ci\" in 'web/app'; see src/auth/login.py:42 and KeyError: 'id'",
         "إصلاح الخطأ في ملف login.py, 修复登录错误, исправлено в версии 1.2.3 🎉",
     ]
@@ -146,10 +152,18 @@ def data_sets() -> list[str]:
 def issues() -> list[Any]:
     rng = random.Random(2)
     told = [plausible.issue(rng).model_dump(mode="json") for _ in range(6)]
-    return [*told, {"model": "qwen2.5:7b-instruct-q4", "type": "TIMEOUT", "description": "x", "environment": {"a": [1, None]}}]
+    return [
+        *told,
+        {
+            "model": "qwen2.5:7b-instruct-q4",
+            "type": "TIMEOUT",
+            "description": "x",
+            "environment": {"a": [1, None]},
+        },
+    ]
 
 
-# --- what must hold ---------------------------------------------------------------------------------------------
+# --- what must hold ---
 
 
 def _record(data: bytes) -> None:
@@ -172,14 +186,18 @@ def _data_set(folder: Path) -> Iterator[Run]:
 
 
 def _tree_file(data: bytes) -> None:
-    tree_format.read_back(data, "20260302_090001_cache_2681629a0b68.json", 1_700_000_000_000_000_000)
+    tree_format.read_back(
+        data, "20260302_090001_cache_2681629a0b68.json", 1_700_000_000_000_000_000
+    )
 
 
 def _training_memory(data: bytes) -> None:
     memory, _ = episode_file.decoded(data)
     again, dropped = episode_file.decoded(episode_file.encoded(memory))
     assert dropped == 0, "what was brought up to date stays so"
-    assert episode_file.encoded(again) == episode_file.encoded(memory), "a training memory is read back as what it is"
+    assert episode_file.encoded(again) == episode_file.encoded(memory), (
+        "a training memory is read back as what it is"
+    )
 
 
 def _training_episode(given: Any) -> None:
@@ -196,7 +214,9 @@ def _failure(text: str) -> None:
 
 
 def _signature(given: Any) -> None:
-    assert len(signatures.generate_issue_signature(given)) == len(signatures.fix_history_signature(given))
+    assert len(signatures.generate_issue_signature(given)) == len(
+        signatures.fix_history_signature(given)
+    )
     signatures.model_family(str(given.get("model")))
 
 
@@ -261,7 +281,12 @@ def _fenced(text: str) -> None:
 
 def _glob(pattern: str) -> None:
     found = Glob(pattern)
-    for path in ("outcome=failure/tool=bash/a.json", "a" * 300, "a/" * 60 + "b.json", pattern[:300]):
+    for path in (
+        "outcome=failure/tool=bash/a.json",
+        "a" * 300,
+        "a/" * 60 + "b.json",
+        pattern[:300],
+    ):
         found.matches(path)
 
 
@@ -300,7 +325,9 @@ def _time(given: Any) -> None:
 
 def _cursor(text: str) -> None:
     place_ = intake.cursor(text)
-    assert intake.cursor(intake.written_cursor(place_)) == place_, "a cursor is read back as what it is"
+    assert intake.cursor(intake.written_cursor(place_)) == place_, (
+        "a cursor is read back as what it is"
+    )
 
 
 def _place(text: str) -> None:
@@ -327,7 +354,11 @@ def _body(data: bytes) -> None:
 def examples() -> dict[str, dict[str, Any]]:
     """For every operation, arguments that it takes."""
     return {
-        name: {key: field.examples[0] for key, field in operation.takes.model_fields.items() if field.examples}
+        name: {
+            key: field.examples[0]
+            for key, field in operation.takes.model_fields.items()
+            if field.examples
+        }
         for name, operation in OPERATIONS.items()
     }
 
@@ -352,9 +383,9 @@ def _settings_of_others(folder: Path) -> Iterator[Run]:
         file.parent.mkdir(exist_ok=True)  # goes with the file where nothing is left in it
         file.write_bytes(data)
         settings, text = json_settings.read(file, 1_000_000)
-        assert json.loads(json_settings.rendered(settings, text).removeprefix("\ufeff")) == settings, (
-            "settings stay what they are"
-        )
+        assert (
+            json.loads(json_settings.rendered(settings, text).removeprefix("\ufeff")) == settings
+        ), "settings stay what they are"
         claude_code.install(file, "hardwon hooks run claude-code")
         claude_code.status(file, folder)
         claude_code.remove(file)
@@ -446,7 +477,9 @@ def _store_kind(folder: Path) -> Iterator[Run]:
 def _schemas() -> list[Any]:
     schema = {
         "outcome": {
-            "success|failure": {"altitude": {">100": None, "10-100": "site={site=unknown}", "<10": "{day}/{hour=0}"}},
+            "success|failure": {
+                "altitude": {">100": None, "10-100": "site={site=unknown}", "<10": "{day}/{hour=0}"}
+            },
             "learning": {"insight_type": {"r/[a-z]+/": None, "r/(a|b)*c/": "x={y}"}},
         }
     }
@@ -455,7 +488,9 @@ def _schemas() -> list[Any]:
         {"outcome": "learning", "insight_type": "abc", "y": 1},
         {"outcome": 3.5},
     ]
-    return [{"schema": schema, "packet": packet} for packet in packets] + [{"schema": None, "packet": {"outcome": "failure"}}]
+    return [{"schema": schema, "packet": packet} for packet in packets] + [
+        {"schema": None, "packet": {"outcome": "failure"}}
+    ]
 
 
 def _bodies() -> list[bytes]:
@@ -463,7 +498,9 @@ def _bodies() -> list[bytes]:
 
 
 TARGETS: Final = (
-    Target("record", ("hardwon.records.kinds", "hardwon.records.fields"), "json", records, by(_record)),
+    Target(
+        "record", ("hardwon.records.kinds", "hardwon.records.fields"), "json", records, by(_record)
+    ),
     Target("Python data set", ("hardwon.tree.datasets.read",), "text", data_sets, by(_literal)),
     Target(
         "data set",
@@ -487,7 +524,13 @@ TARGETS: Final = (
         lambda: training_memories(),
         by(_training_memory),
     ),
-    Target("training episode", ("hardwon.training.shape",), "value", lambda: training_episodes(), by(_training_episode)),
+    Target(
+        "training episode",
+        ("hardwon.training.shape",),
+        "value",
+        lambda: training_episodes(),
+        by(_training_episode),
+    ),
     Target(
         "failure report",
         ("hardwon.text.failures", "hardwon.text.failure_reports", "hardwon.capture.run"),
@@ -496,19 +539,38 @@ TARGETS: Final = (
         by(_failure),
     ),
     Target("issue signature", ("hardwon.learn.tallies",), "value", issues, by(_signature)),
-    Target("shell line", ("hardwon.text.shell", "hardwon.text.entities"), "text", lines_of_shell, by(_shell_line)),
+    Target(
+        "shell line",
+        ("hardwon.text.shell", "hardwon.text.entities"),
+        "text",
+        lines_of_shell,
+        by(_shell_line),
+    ),
     Target(
         "sentence",
-        ("hardwon.text.sentences", "hardwon.text.entities", "hardwon.text.words", "hardwon.text.words"),
+        (
+            "hardwon.text.sentences",
+            "hardwon.text.entities",
+            "hardwon.text.words",
+            "hardwon.text.words",
+        ),
         "text",
         texts,
         by(_sentence),
     ),
     Target("LLM rules", ("hardwon.learn.prompts",), "text", lambda: llm_replies(), by(_rules)),
-    Target("LLM restatement", ("hardwon.learn.prompts",), "text", lambda: llm_replies(), by(_restated)),
+    Target(
+        "LLM restatement", ("hardwon.learn.prompts",), "text", lambda: llm_replies(), by(_restated)
+    ),
     Target("LLM address", (), "text", lambda: addresses(), by(_llm_address)),
     Target("redaction", ("hardwon.trust.redact",), "text", secrets_told, by(_redacted)),
-    Target("redaction of JSON", (), "value", lambda: [json.loads(each) for each in records()], by(redact_json)),
+    Target(
+        "redaction of JSON",
+        (),
+        "value",
+        lambda: [json.loads(each) for each in records()],
+        by(redact_json),
+    ),
     Target("search terms", ("hardwon.text.terms",), "text", texts, by(_searched)),
     Target("tokens", ("hardwon.text.tokens",), "text", texts, by(_counted)),
     Target("fence", ("hardwon.brief.fence", "hardwon.brief.lines"), "text", texts, by(_fenced)),
@@ -525,16 +587,46 @@ TARGETS: Final = (
         ("hardwon.adapters.items",),
         "value",
         lambda: [
-            {"value": {"score": 3, "by": {"name": "a"}, "tags": ["x", 1.5]}, "filter": {"score": {"$gte": 2}}},
-            {"value": {"score": "12", "done": True}, "filter": {"by": {"name": {"$ne": "b"}}, "tags": ["x", {"$lt": "2"}]}},
+            {
+                "value": {"score": 3, "by": {"name": "a"}, "tags": ["x", 1.5]},
+                "filter": {"score": {"$gte": 2}},
+            },
+            {
+                "value": {"score": "12", "done": True},
+                "filter": {"by": {"name": {"$ne": "b"}}, "tags": ["x", {"$lt": "2"}]},
+            },
         ],
         by(_item),
     ),
-    Target("routing by paths", (), "value", lambda: [["a/outcome=x/b=2/c.json", "a/outcome=y/d.json"], ["x=1"]], by(_derived)),
-    Target("time", (), "value", lambda: ["2026-03-02T09:00:00Z", 1_772_441_600, 1.5e9, "2026-03-02", "20260302T09"], by(_time)),
+    Target(
+        "routing by paths",
+        (),
+        "value",
+        lambda: [["a/outcome=x/b=2/c.json", "a/outcome=y/d.json"], ["x=1"]],
+        by(_derived),
+    ),
+    Target(
+        "time",
+        (),
+        "value",
+        lambda: ["2026-03-02T09:00:00Z", 1_772_441_600, 1.5e9, "2026-03-02", "20260302T09"],
+        by(_time),
+    ),
     Target("cursor", ("hardwon.memory.intake",), "text", lambda: cursors(), by(_cursor)),
-    Target("place", ("hardwon.outside.locations", "hardwon.store.places"), "text", lambda: addresses(), by(_place)),
-    Target("REST query", ("hardwon.surfaces.rest.app", "hardwon.surfaces.arguments"), "text", lambda: queries(), by(_query)),
+    Target(
+        "place",
+        ("hardwon.outside.locations", "hardwon.store.places"),
+        "text",
+        lambda: addresses(),
+        by(_place),
+    ),
+    Target(
+        "REST query",
+        ("hardwon.surfaces.rest.app", "hardwon.surfaces.arguments"),
+        "text",
+        lambda: queries(),
+        by(_query),
+    ),
     Target("REST body", ("hardwon.surfaces.operations",), "bytes", _bodies, by(_body)),
     Target(
         "settings file",
@@ -619,15 +711,36 @@ def training_memories() -> list[bytes]:
 def training_episodes() -> list[Any]:
     card = {"error_type": "logic", "description": "forgot time zones", "fix": "use UTC"}
     return [
-        {"task_id": "triage", "score": 0.5, "steps": 3, "mistakes": ["guessed"], "successes": ["read the log"]},
-        {"task_id": "deploy", "score": 1.0, "trajectory_summary": "all went well", "mistake_cards": [card]},
+        {
+            "task_id": "triage",
+            "score": 0.5,
+            "steps": 3,
+            "mistakes": ["guessed"],
+            "successes": ["read the log"],
+        },
+        {
+            "task_id": "deploy",
+            "score": 1.0,
+            "trajectory_summary": "all went well",
+            "mistake_cards": [card],
+        },
     ]
 
 
 def llm_replies() -> list[str]:
-    rules = {"rules": ["[WORKS] Read the log before restarting anything.", "[AVOID] Do not guess, e.g. at time zones."]}
+    rules = {
+        "rules": [
+            "[WORKS] Read the log before restarting anything.",
+            "[AVOID] Do not guess, e.g. at time zones.",
+        ]
+    }
     sentence = {"sentence": "Uploads over 2 GB fail with HTTP 413 in shop-api."}
-    return [json.dumps(rules), f"```json\n{json.dumps(rules, indent=1)}\n```", json.dumps(rules["rules"]), json.dumps(sentence)]
+    return [
+        json.dumps(rules),
+        f"```json\n{json.dumps(rules, indent=1)}\n```",
+        json.dumps(rules["rules"]),
+        json.dumps(sentence),
+    ]
 
 
 def addresses() -> list[str]:
@@ -646,7 +759,8 @@ def cursors() -> list[str]:
     from hardwon.store.types import Cursor
 
     return [
-        intake.written_cursor(Cursor(at_us, "0190a5c8-7e2b-7000-8000-000000000001")) for at_us in (0, 1_772_441_600_000_000)
+        intake.written_cursor(Cursor(at_us, "0190a5c8-7e2b-7000-8000-000000000001"))
+        for at_us in (0, 1_772_441_600_000_000)
     ]
 
 
@@ -655,7 +769,14 @@ def queries() -> list[str]:
 
 
 def settings_of_others() -> list[bytes]:
-    hooks = {"PostToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "hardwon hooks run claude-code"}]}]}
+    hooks = {
+        "PostToolUse": [
+            {
+                "matcher": "Bash",
+                "hooks": [{"type": "command", "command": "hardwon hooks run claude-code"}],
+            }
+        ]
+    }
     return [
         b"{}",
         json.dumps({"model": "opus", "hooks": hooks}, indent=2).encode(),
@@ -667,7 +788,10 @@ def git_folders() -> list[bytes]:
     commit = b"0123456789abcdef0123456789abcdef01234567"
     return [
         commit,
-        b"ref: refs/heads/main\n\n# pack-refs with: peeled\n" + commit + b" refs/heads/main\n^" + commit,
+        b"ref: refs/heads/main\n\n# pack-refs with: peeled\n"
+        + commit
+        + b" refs/heads/main\n^"
+        + commit,
         b"ref: refs/heads/a/b",
     ]
 
@@ -690,5 +814,6 @@ def hook_events() -> list[bytes]:
 
 def mounts() -> list[str]:
     return [
-        "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n36 35 98:0 /m /a\\040b rw,noatime master:1 - nfs4 h:/x rw\n"
+        "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n36 35 98:0 /m /a\\040b rw,noatime "
+        "master:1 - nfs4 h:/x rw\n"
     ]

@@ -1,8 +1,9 @@
 """What the crowd was told is kept, as plain dictionaries, and whether a memory is still just that.
 
-A `Picture` is everything that is true in a memory: its records and its events. After a step a new picture is taken, past the
-program under test, and every difference to the last one must be explained by what the step was `Expected` to do: all of it
-where the step was acknowledged; where it failed, all or nothing, or, of what takes several transactions, any part.
+A `Picture` is everything that is true in a memory: its records and its events. After a step a new
+picture is taken, past the program under test, and every difference to the last one must be
+explained by what the step was `Expected` to do: all of it where the step was acknowledged; where it
+failed, all or nothing, or, of what takes several transactions, any part.
 """
 
 from __future__ import annotations
@@ -82,8 +83,14 @@ class Picture:
     @property
     def distrusted(self) -> set[str]:
         """The authors that somebody rolled back."""
-        rollbacks = [row for row in self.records.values() if row.kind == "decision" and row.outcome == "rollback"]
-        return {said(row.body)["target"] for row in rollbacks if row.status in ("verified", "published")}
+        rollbacks = [
+            row
+            for row in self.records.values()
+            if row.kind == "decision" and row.outcome == "rollback"
+        ]
+        return {
+            said(row.body)["target"] for row in rollbacks if row.status in ("verified", "published")
+        }
 
 
 EMPTY: Final = Picture({}, {})
@@ -129,11 +136,15 @@ def _unjudged(row: Kept) -> AnyRecord:
 
 
 def status_of(row: Kept, events: Mapping[str, Happened]) -> str:
-    """By our own reading of the rules: what was undone did not happen, `imported` comes first, the last word stands."""
+    """By our own reading of the rules: what was undone did not happen, `imported` comes first, the
+    last word stands.
+    """
     told = {event_id: said(event.body) for event_id, event in events.items()}
     taken_back = {each["undoes"] for each in told.values() if each["kind"] == "undone"}
     status: str = said(row.body)["metadata"]["validation"]["status"]
-    left = [(event.at_us, event_id) for event_id, event in events.items() if event_id not in taken_back]
+    left = [
+        (event.at_us, event_id) for event_id, event in events.items() if event_id not in taken_back
+    ]
     if any(events[event_id].kind == "imported" for _, event_id in left):
         status = "hypothesis"
     for _, event_id in sorted(left):
@@ -145,13 +156,14 @@ def status_of(row: Kept, events: Mapping[str, Happened]) -> str:
     return status
 
 
-# --- what a step is expected to do --------------------------------------------------------------------------------------
+# --- what a step is expected to do ---
 
 
 @dataclass
 class New:
-    """A record that is to be added. `record_id` is empty until the memory has told it; `tells` are fields as they were given,
-    and `marker` is a word that no other record has."""
+    """A record that is to be added. `record_id` is empty until the memory has told it; `tells` are
+    fields as they were given, and `marker` is a word that no other record has.
+    """
 
     kind: str
     marker: str
@@ -167,14 +179,23 @@ class New:
 
     def check(self, record_id: str, row: Kept) -> None:
         if self.row is not None:
-            arrived = says_the_same(self.row, row) and row.author == self.row.author and row.at_us == self.row.at_us
+            arrived = (
+                says_the_same(self.row, row)
+                and row.author == self.row.author
+                and row.at_us == self.row.at_us
+            )
             if not arrived:
-                raise Finding(f"record {record_id} arrived as something else than it was: {row.body} for {self.row.body}")
+                raise Finding(
+                    f"record {record_id} arrived as something else than it was: {row.body} for "
+                    f"{self.row.body}"
+                )
             return
         told = said(row.body)
         for name, value in self.tells.items():
             if told.get(name) != value:
-                raise Finding(f"record {record_id} was told {name}={value!r} and says {told.get(name)!r}")
+                raise Finding(
+                    f"record {record_id} was told {name}={value!r} and says {told.get(name)!r}"
+                )
 
 
 class Event(NamedTuple):
@@ -187,7 +208,11 @@ class Event(NamedTuple):
 
     def is_it(self, event_id: str, event: Happened) -> bool:
         same = event.record_id == self.record_id and event.kind == self.kind
-        return same and self.event_id in ("", event_id) and self.status in ("", said(event.body).get("status"))
+        return (
+            same
+            and self.event_id in ("", event_id)
+            and self.status in ("", said(event.body).get("status"))
+        )
 
 
 @dataclass
@@ -220,7 +245,15 @@ class Expected:
 
     @property
     def is_nothing(self) -> bool:
-        return not (self.new or self.events or self.forgets or self.packs or self.decides or self.publishes or self.repeats)
+        return not (
+            self.new
+            or self.events
+            or self.forgets
+            or self.packs
+            or self.decides
+            or self.publishes
+            or self.repeats
+        )
 
 
 @dataclass
@@ -238,24 +271,44 @@ class _Difference:
     @classmethod
     def between(cls, before: Picture, after: Picture) -> _Difference:
         added = {key: row for key, row in after.records.items() if key not in before.records}
-        common = [(key, row, after.records[key]) for key, row in before.records.items() if key in after.records]
-        rewritten = {key for key, row, now in common if row != now and row._replace(status=now.status) != now}
+        common = [
+            (key, row, after.records[key])
+            for key, row in before.records.items()
+            if key in after.records
+        ]
+        rewritten = {
+            key for key, row, now in common if row != now and row._replace(status=now.status) != now
+        }
         events = {key: event for key, event in after.events.items() if key not in before.events}
         for key, event in before.events.items():
             if after.events.get(key, event) != event:
                 raise Finding(f"event {key} was {event} and is {after.events[key]}")
         lost = before.events.keys() - after.events.keys()
-        return cls(before, after, added, before.records.keys() - after.records.keys(), rewritten, events, lost)
+        return cls(
+            before,
+            after,
+            added,
+            before.records.keys() - after.records.keys(),
+            rewritten,
+            events,
+            lost,
+        )
 
 
 def explain(before: Picture, after: Picture, steps: Sequence[Expected]) -> None:
-    """Raises a Finding where the memory is not what it was, changed as the steps were expected to change it."""
-    if (before is after or before == after) and all(step.is_nothing or not step.acknowledged or step.maybe for step in steps):
+    """Raises a Finding where the memory is not what it was, changed as the steps were expected to
+    change it.
+    """
+    if (before is after or before == after) and all(
+        step.is_nothing or not step.acknowledged or step.maybe for step in steps
+    ):
         return
     left = _Difference.between(before, after)
     touched = {*left.added, *(event.record_id for event in left.events.values())}
     moved = {
-        key for key in before.records.keys() & after.records.keys() if before.records[key].status != after.records[key].status
+        key
+        for key in before.records.keys() & after.records.keys()
+        if before.records[key].status != after.records[key].status
     }
     for step in steps:
         _explain_records(left, step)
@@ -284,9 +337,13 @@ def _explain_records(left: _Difference, step: Expected) -> None:
             if comes_along:
                 _take_event(left, event, "a record is there without the event that came with it")
     if not step.piecemeal and 0 < found < len(step.new):
-        raise Finding(f"{found} of {len(step.new)} records of one transaction are there: {step.new}")
+        raise Finding(
+            f"{found} of {len(step.new)} records of one transaction are there: {step.new}"
+        )
     if step.tidies and bool(found) != bool(step.packs & left.rewritten):
-        raise Finding(f"{found} decisions were made, and {len(step.packs & left.rewritten)} fixes packed away")
+        raise Finding(
+            f"{found} decisions were made, and {len(step.packs & left.rewritten)} fixes packed away"
+        )
     if step.decides:
         _explain_decisions(left)
 
@@ -297,7 +354,11 @@ def _explain_decisions(left: _Difference) -> None:
         if row.kind == "decision" and row.author == BY_CONSOLIDATION:
             del left.added[key]
             if row.outcome != "rule":
-                _take_event(left, Event(key, "status", "verified"), "a decision was made and is not in effect")
+                _take_event(
+                    left,
+                    Event(key, "status", "verified"),
+                    "a decision was made and is not in effect",
+                )
 
 
 def _take_event(left: _Difference, wanted: Event, problem: str) -> None:
@@ -331,7 +392,10 @@ def _explain_packed(left: _Difference, step: Expected) -> None:
         if was != now and not (step.lets_go and now is None):
             raise Finding(f"fix {key} said {was} and says {now} after it was packed or unpacked")
         if (before.author, before.at_us) != (after.author, after.at_us):
-            raise Finding(f"fix {key} is of another author or time after it was packed or unpacked: {before} {after}")
+            raise Finding(
+                f"fix {key} is of another author or time after it was packed or unpacked: {before} "
+                f"{after}"
+            )
         left.rewritten.discard(key)
 
 
@@ -346,14 +410,18 @@ def _explain_events(left: _Difference, step: Expected) -> None:
         found += 1
         del left.events[match]
     if not step.piecemeal and not step.maybe and 0 < found < len(step.events):
-        raise Finding(f"{found} of {len(step.events)} events of one transaction are there: {step.events}")
+        raise Finding(
+            f"{found} of {len(step.events)} events of one transaction are there: {step.events}"
+        )
     for key, event in list(left.events.items()):
         told = said(event.body)
         if step.repeats and event.kind == "repeated":
             del left.events[key]
         elif step.publishes and told["by"] == BY_MEMORY and told.get("status") == "published":
             if left.before.records[event.record_id].status != "verified":
-                raise Finding(f"record {event.record_id} was published without having been verified")
+                raise Finding(
+                    f"record {event.record_id} was published without having been verified"
+                )
             del left.events[key]
 
 
@@ -371,7 +439,9 @@ def _refuse_unexplained(left: _Difference) -> None:
     if back:
         raise Finding(f"forgotten, and back again: {sorted(back)[:5]}")
     if left.before.forgotten - left.after.forgotten:
-        raise Finding(f"tombstones are lost: {sorted(left.before.forgotten - left.after.forgotten)[:5]}")
+        raise Finding(
+            f"tombstones are lost: {sorted(left.before.forgotten - left.after.forgotten)[:5]}"
+        )
 
 
 def _check_statuses(picture: Picture, record_ids: Iterable[str]) -> None:
@@ -381,23 +451,36 @@ def _check_statuses(picture: Picture, record_ids: Iterable[str]) -> None:
         row = picture.records[key]
         expected = status_of(row, events[key])
         if row.status != expected:
-            raise Finding(f"record {key} is {row.status}, and its events add up to {expected}: {list(events[key].values())}")
+            raise Finding(
+                f"record {key} is {row.status}, and its events add up to {expected}: "
+                f"{list(events[key].values())}"
+            )
 
 
 def check_all_statuses(picture: Picture) -> None:
     _check_statuses(picture, picture.records)
 
 
-# --- moving ------------------------------------------------------------------------------------------------------------
+# --- moving ---
 
 
 def merged(source: Picture, target: Picture) -> Expected:
     """What a merge of one into the other brings."""
-    local = {key for key, row in source.records.items() if row.kind == "decision" and row.outcome in LOCAL_ACTIONS}
-    tombs = {key: event for key, event in source.events.items() if event.kind == "forgotten" and event.record_id not in local}
+    local = {
+        key
+        for key, row in source.records.items()
+        if row.kind == "decision" and row.outcome in LOCAL_ACTIONS
+    }
+    tombs = {
+        key: event
+        for key, event in source.events.items()
+        if event.kind == "forgotten" and event.record_id not in local
+    }
     gone = {event.record_id for event in tombs.values()} | target.forgotten
     strangers = {
-        key for key, row in source.records.items() if key in target.records and not says_the_same(row, target.records[key])
+        key
+        for key, row in source.records.items()
+        if key in target.records and not says_the_same(row, target.records[key])
     }
     new = [
         New(row.kind, "", {}, key, row)
@@ -408,7 +491,9 @@ def merged(source: Picture, target: Picture) -> Expected:
     others = [
         Event(event.record_id, event.kind, "", key)
         for key, event in source.events.items()
-        if event.kind not in OF_ONE_PLACE and event.record_id not in strangers | local | gone and key not in target.events
+        if event.kind not in OF_ONE_PLACE
+        and event.record_id not in strangers | local | gone
+        and key not in target.events
     ]
     tombstones = [
         Event(event.record_id, event.kind, "", key)
@@ -421,16 +506,23 @@ def merged(source: Picture, target: Picture) -> Expected:
 def loaded(source: Picture, target: Picture) -> Expected:
     """What loading an export of one into the other brings."""
     gone = target.forgotten
-    local = [key for key, row in source.records.items() if row.kind == "decision" and row.outcome in LOCAL_ACTIONS]
+    local = [
+        key
+        for key, row in source.records.items()
+        if row.kind == "decision" and row.outcome in LOCAL_ACTIONS
+    ]
     new = [
         New(row.kind, "", {}, key, row)
         for key, row in source.records.items()
-        if key not in target.records and key not in gone and key not in local and whole(row) is not None
+        if key not in target.records
+        and key not in gone
+        and key not in local
+        and whole(row) is not None
     ]
     return Expected(new=new, imports=True, piecemeal=True)
 
 
-# --- what follows from a picture -----------------------------------------------------------------------------------------
+# --- what follows from a picture ---
 
 
 @dataclass(frozen=True)
@@ -476,11 +568,17 @@ def counted(picture: Picture) -> Counted:
 def believed(picture: Picture) -> dict[str, Kept]:
     """The records that knowledge is drawn from."""
     distrusted = picture.distrusted
-    return {key: row for key, row in picture.records.items() if row.status != "archived" and row.author not in distrusted}
+    return {
+        key: row
+        for key, row in picture.records.items()
+        if row.status != "archived" and row.author not in distrusted
+    }
 
 
 def fixes_counted(picture: Picture) -> tuple[int, int, int]:
-    """Attempts, those that were applied, and those that were verified; also of fixes that left the history."""
+    """Attempts, those that were applied, and those that were verified; also of fixes that left the
+    history.
+    """
     levels = [_level(row) for row in believed(picture).values() if row.kind in ("fix", "cleaned")]
     return len(levels), sum(level > 0 for level in levels), levels.count(2)
 
@@ -499,5 +597,7 @@ def scored(picture: Picture, task_id: str) -> list[float]:
 
 
 def is_left_out(row: Kept) -> bool:
-    """Of what is recalled by its words: what is no record of what was tried, or has its words packed away."""
+    """Of what is recalled by its words: what is no record of what was tried, or has its words
+    packed away.
+    """
     return row.kind in INTERNAL_KINDS or is_packed(row)

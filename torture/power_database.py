@@ -1,4 +1,6 @@
-"""A memory's database when the power goes: records of every kind, decided about, cleaned up, erased, backed up."""
+"""A memory's database when the power goes: records of every kind, decided about, cleaned up,
+erased, backed up.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,19 @@ import apsw
 
 from hardwon import Memory
 from hardwon.errors import InvalidInputError
-from power_workloads import MEMORY, PLACES, WORDS, Seen, Step, Ticking, Workload, files_in, health_of, records_in, writes
+from power_workloads import (
+    MEMORY,
+    PLACES,
+    WORDS,
+    Seen,
+    Step,
+    Ticking,
+    Workload,
+    files_in,
+    health_of,
+    records_in,
+    writes,
+)
 
 Do = tuple[Callable[[], object], bool]
 """What a step does, and whether that is one transaction."""
@@ -70,17 +84,25 @@ class OfRecords(Workload):
 
     def _episode(self) -> None:
         self.memory.record_episode(
-            self.rng.choice(WORDS), score=self.rng.random(), successes=[self.text()], mistakes=[self.text()]
+            self.rng.choice(WORDS),
+            score=self.rng.random(),
+            successes=[self.text()],
+            mistakes=[self.text()],
         )
 
     def _fix(self) -> None:
         issue = {"model": "m", "issue_type": "TIMEOUT", "description": self.text()}
         worked = self.rng.random() < 0.5
-        self.memory.record_fix(issue, worked, worked, self.text(), [f"restart {self.rng.choice(WORDS)}"])
+        self.memory.record_fix(
+            issue, worked, worked, self.text(), [f"restart {self.rng.choice(WORDS)}"]
+        )
 
     def _many(self) -> None:
         count = self.rng.randint(2, 6)
-        self.memory.record_many("trajectory", [{"task": self.text(), "steps": [], "final_reward": 1.0} for _ in range(count)])
+        self.memory.record_many(
+            "trajectory",
+            [{"task": self.text(), "steps": [], "final_reward": 1.0} for _ in range(count)],
+        )
 
     def _some_id(self) -> str | None:
         ids = sorted(records_in(self.memory, self.outside))
@@ -104,7 +126,9 @@ class OfRecords(Workload):
         if chosen:
             text = records_in(self.memory, self.outside)[f"record {chosen}"]
             if self.memory.forget(chosen).erased:
-                self.erased += [word for word in _marks(text) if word not in self._elsewhere(chosen)]
+                self.erased += [
+                    word for word in _marks(text) if word not in self._elsewhere(chosen)
+                ]
 
     def _elsewhere(self, gone: str) -> set[str]:
         """Marks that other records, backups and files may have."""
@@ -126,7 +150,11 @@ class OfRecords(Workload):
         self.memory.backup(self.root / "backups" / f"{self.rng.getrandbits(24):06x}.bak")
 
     def _restore(self) -> None:
-        backups = sorted((self.root / "backups").glob("*.bak")) if (self.root / "backups").exists() else []
+        backups = (
+            sorted((self.root / "backups").glob("*.bak"))
+            if (self.root / "backups").exists()
+            else []
+        )
         if backups:
             self.erased.clear()  # what was forgotten since the backup is back
             Memory.restore(self.rng.choice(backups), self.root / MEMORY)
@@ -139,4 +167,8 @@ class OfRecords(Workload):
 
 
 def _marks(text: str) -> list[str]:
-    return [word for word in text.replace('"', " ").split() if word.startswith("mark") and len(word) == 20]
+    return [
+        word
+        for word in text.replace('"', " ").split()
+        if word.startswith("mark") and len(word) == 20
+    ]

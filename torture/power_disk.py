@@ -1,9 +1,10 @@
 """A disk that remembers what it was told, in order, and what it may hold after the power was cut.
 
-Nothing is promised but what a sync promises: the bytes of a file that was synced are there, and the names in a folder that was
-synced. Of everything after that, each piece may be there or not, whatever came before or after it: a write may have reached the
-disk in part, sector by sector; a file may have grown without its bytes; a name may be missing, or one that was removed may be
-back. Only a rename is one step.
+Nothing is promised but what a sync promises: the bytes of a file that was synced are there, and the
+names in a folder that was synced. Of everything after that, each piece may be there or not,
+whatever came before or after it: a write may have reached the disk in part, sector by sector; a
+file may have grown without its bytes; a name may be missing, or one that was removed may be back.
+Only a rename is one step.
 """
 
 from __future__ import annotations
@@ -69,8 +70,10 @@ OfNames = Named | Removed | Renamed
 
 Damage = Literal["none", "dropped", "in order", "reordered", "torn", "grown"]
 DAMAGES: Final[tuple[Damage, ...]] = ("none", "dropped", "in order", "reordered", "torn", "grown")
-"""What becomes of what was not synced: all of it is there; nothing; as much as was written first; any part of it; any part of
-it, with writes that are there in part; or files that have their lengths without their bytes."""
+"""What becomes of what was not synced: all of it is there; nothing; as much as was written first;
+any part of it; any part of it, with writes that are there in part; or files that have their lengths
+without their bytes.
+"""
 
 
 @dataclass
@@ -105,7 +108,9 @@ class State:
                     waiting.append((inner, file))
 
     def put(self, root: Path, history: History) -> None:
-        """Makes the files and folders, in a folder that is empty. What has two names is two files: nobody writes to either."""
+        """Makes the files and folders, in a folder that is empty. What has two names is two files:
+        nobody writes to either.
+        """
         import os
 
         for path, file in self.tree(history.folders):
@@ -152,15 +157,24 @@ class State:
         elif isinstance(operation, Removed):
             names.pop(operation.name, None)
         elif operation.name in names:  # else what it renames never got that name, or lost it
-            self.names.setdefault(operation.to_folder, {})[operation.to_name] = names.pop(operation.name)
+            self.names.setdefault(operation.to_folder, {})[operation.to_name] = names.pop(
+                operation.name
+            )
 
     def apply_sectors(self, write: Write, chosen: Callable[[], bool]) -> None:
-        """Those sectors of a write that are chosen. The file is as long as the last of them needs."""
+        """Those sectors of a write that are chosen. The file is as long as the last of them
+        needs.
+        """
         at, end = write.offset, write.offset + len(write.data)
         while at < end:
             upto = min(end, (at // SECTOR_BYTES + 1) * SECTOR_BYTES)
             if chosen():
-                self._write(write.file, at, write.data[at - write.offset : upto - write.offset], write.mtime_ns)
+                self._write(
+                    write.file,
+                    at,
+                    write.data[at - write.offset : upto - write.offset],
+                    write.mtime_ns,
+                )
             at = upto
 
     def grow(self, write: Write) -> None:
@@ -172,11 +186,15 @@ class State:
 
 
 def _owner(operation: OfBytes | OfNames) -> int:
-    """Whose sync makes it durable. A rename is looked for in the folder that it ends in: ours are all within one."""
+    """Whose sync makes it durable. A rename is looked for in the folder that it ends in: ours are
+    all within one.
+    """
     return operation.file if isinstance(operation, Write | Cut) else operation.folder
 
 
-def divided(operations: Sequence[Operation]) -> tuple[list[OfBytes | OfNames], list[OfBytes | OfNames]]:
+def divided(
+    operations: Sequence[Operation],
+) -> tuple[list[OfBytes | OfNames], list[OfBytes | OfNames]]:
     """What is certainly on disk when the power goes after these operations, and what may be."""
     last: dict[int, int] = {}
     everything = -1
@@ -203,7 +221,9 @@ def whole(operations: Sequence[Operation]) -> State:
     return state
 
 
-def after_power_loss(operations: Sequence[Operation], of_bytes: Damage, of_names: Damage, rng: random.Random) -> State:
+def after_power_loss(
+    operations: Sequence[Operation], of_bytes: Damage, of_names: Damage, rng: random.Random
+) -> State:
     """One of the states that the disk may be in when the power goes after these operations."""
     certain, open_ = divided(operations)
     state = State()
@@ -239,9 +259,13 @@ def _chooser(damage: Damage, count: int, rng: random.Random) -> Callable[[], boo
 
 
 def _tear(state: State, write: Write, rng: random.Random) -> None:
-    """There, not there, the beginning of it, the end of it, half of it to the byte, or any of its sectors."""
+    """There, not there, the beginning of it, the end of it, half of it to the byte, or any of its
+    sectors.
+    """
     manner = rng.randrange(6)
-    sectors = (write.offset + len(write.data) - 1) // SECTOR_BYTES - write.offset // SECTOR_BYTES + 1
+    sectors = (
+        (write.offset + len(write.data) - 1) // SECTOR_BYTES - write.offset // SECTOR_BYTES + 1
+    )
     if manner == 0:
         state.apply(write)
     elif manner == 1:

@@ -17,7 +17,19 @@ from hardwon.fixes.ai_memory import AIMemory
 from hardwon.surfaces.mcp.clients import CLIENTS, take_out, write
 from hardwon.training import functions as episodes
 from hardwon.training.adopt import export_agent_memory
-from power_workloads import MEMORY, PLACES, WORDS, Seen, Step, Ticking, Workload, files_in, health_of, records_in, writes
+from power_workloads import (
+    MEMORY,
+    PLACES,
+    WORDS,
+    Seen,
+    Step,
+    Ticking,
+    Workload,
+    files_in,
+    health_of,
+    records_in,
+    writes,
+)
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
@@ -37,7 +49,11 @@ class OfTrainingMemory(Workload):
         self.memory = episodes.load_agent_memory(self.root / _TRAINING_FILE)
         for _ in range(self.rng.randint(2, 8)):
             for _ in range(self.rng.randint(1, 20)):
-                given = {"task_id": self.rng.choice(WORDS), "score": self.rng.random(), "mistakes": [self.text()]}
+                given = {
+                    "task_id": self.rng.choice(WORDS),
+                    "score": self.rng.random(),
+                    "mistakes": [self.text()],
+                }
                 episodes.record_episode(self.memory, given, clock=self.clock)
             yield Step("save a training memory", self._save)
 
@@ -55,18 +71,23 @@ class OfTrainingMemory(Workload):
         episodes.record_episode(memory, {"task_id": "after", "score": 1.0}, clock=Ticking())
         episodes.save_agent_memory(memory, root / _TRAINING_FILE)
         kept = json.loads((root / _TRAINING_FILE).read_text())["episode_log"]
-        return seen, aside + ([] if kept and kept[-1]["task_id"] == "after" else ["a new episode was not saved"])
+        return seen, aside + (
+            [] if kept and kept[-1]["task_id"] == "after" else ["a new episode was not saved"]
+        )
 
 
 class OfTokens(Workload):
-    """Tokens that let somebody in from when they were made until they were revoked, and never again."""
+    """Tokens that let somebody in from when they were made until they were revoked, and never
+    again.
+    """
 
     target = "files"
 
     def begin(self) -> None:
         self.memory = Memory(self.root / MEMORY, "default", clock=self.clock, checkout=False)
         self.secrets: list[str] = []
-        self.known = self.outside.parent / "secrets.json"  # what people were told is on no disk of the machine
+        # what people were told is on no disk of the machine
+        self.known = self.outside.parent / "secrets.json"
         self.known.write_text("[]")
 
     def steps(self) -> Iterator[Step]:
@@ -123,23 +144,40 @@ class OfCopies(Workload):
         self.memory.remember(self.text(), **PLACES[0])
         choices: dict[str, Callable[[], object]] = {
             "export": lambda: self.memory.export(self._out("records.jsonl")),
-            "export as a list": lambda: self.memory.export(self._out("records.json"), format="json"),
-            "export a training memory": lambda: export_agent_memory(self.memory, self._out("agent.json"), overwrite=True),
+            "export as a list": lambda: self.memory.export(
+                self._out("records.json"), format="json"
+            ),
+            "export a training memory": lambda: export_agent_memory(
+                self.memory, self._out("agent.json"), overwrite=True
+            ),
             "back up": lambda: self.memory.backup(self._out(f"{self.rng.getrandbits(24):06x}.bak")),
             "restore elsewhere": self._restore,
-            "add a hook": lambda: claude_code.install(self._settings, f"hardwon {self.rng.choice(WORDS)}"),
+            "add a hook": lambda: claude_code.install(
+                self._settings, f"hardwon {self.rng.choice(WORDS)}"
+            ),
             "take hooks out": lambda: claude_code.remove(self._settings),
             "add to a client": lambda: write(
-                CLIENTS["cursor"], self.root / ".cursor/mcp.json", self.rng.choice(WORDS), ["hardwon"]
+                CLIENTS["cursor"],
+                self.root / ".cursor/mcp.json",
+                self.rng.choice(WORDS),
+                ["hardwon"],
             ),
-            "take out of a client": lambda: take_out(CLIENTS["cursor"], self.root / ".cursor/mcp.json", self.rng.choice(WORDS)),
-            "install git hooks": lambda: git_hooks.install(self.root / "hooks", [self.rng.choice(WORDS)]),
+            "take out of a client": lambda: take_out(
+                CLIENTS["cursor"], self.root / ".cursor/mcp.json", self.rng.choice(WORDS)
+            ),
+            "install git hooks": lambda: git_hooks.install(
+                self.root / "hooks", [self.rng.choice(WORDS)]
+            ),
             "remove git hooks": lambda: git_hooks.remove(self.root / "hooks"),
             "remember": lambda: self.memory.remember(self.text(200), **PLACES[0]),
         }
         for _ in range(self.rng.randint(5, 12)):
             name = self.rng.choice(sorted(choices))
-            yield Step(name, choices[name], at_once=name not in ("back up", "restore elsewhere", "install git hooks"))
+            yield Step(
+                name,
+                choices[name],
+                at_once=name not in ("back up", "restore elsewhere", "install git hooks"),
+            )
 
     @property
     def _settings(self) -> Path:
@@ -151,7 +189,9 @@ class OfCopies(Workload):
     def _restore(self) -> None:
         made = sorted(self.root.glob("out/**/*.bak"))
         if made:
-            Memory.restore(self.rng.choice(made), self.root / "restored" / f"{self.rng.getrandbits(24):06x}")
+            Memory.restore(
+                self.rng.choice(made), self.root / "restored" / f"{self.rng.getrandbits(24):06x}"
+            )
 
     def seen(self) -> Seen:
         return files_in(self.root, *_COPIES) | _restored(self.root, self.outside)
@@ -173,12 +213,17 @@ def _restored(root: Path, outside: Path) -> Seen:
     found: Seen = {}
     for file in sorted(root.glob("restored/*/memory.db")):
         with Memory(file, "default", clock=Ticking(), checkout=False) as memory:
-            found |= {f"{file.parent.name} {name}": value for name, value in records_in(memory, outside).items()}
+            found |= {
+                f"{file.parent.name} {name}": value
+                for name, value in records_in(memory, outside).items()
+            }
     return found
 
 
 class OfFixHistory(Workload):
-    """A folder of fix history: an older database is adopted in its place, attempts are recorded, a knowledge base is saved."""
+    """A folder of fix history: an older database is adopted in its place, attempts are recorded, a
+    knowledge base is saved.
+    """
 
     target = "files"
 
@@ -236,4 +281,8 @@ class OfFixHistory(Workload):
 def _history_in(history: AIMemory, root: Path, outside: Path) -> Seen:
     told: dict[str, Any] = dict(history.knowledge_base.get("general_patterns", {}))
     known = {f"pattern {name}": json.dumps(value) for name, value in told.items()}
-    return records_in(history.memory, outside) | files_in(root, ".before-hardwon.db", ".csv", "insights.json") | known
+    return (
+        records_in(history.memory, outside)
+        | files_in(root, ".before-hardwon.db", ".csv", "insights.json")
+        | known
+    )

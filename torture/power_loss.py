@@ -1,11 +1,13 @@
-"""Cuts the power of a machine that uses Hardwon, at any instant and in tens of thousands of ways, and looks what is left.
+"""Cuts the power of a machine that uses Hardwon, at any instant and in tens of thousands of ways,
+and looks what is left.
 
     python torture/power_loss.py --states 50000 --seed 1
     python torture/power_loss.py --states 2000 --seed 1 --of tree
     python torture/power_loss.py --seed 1 --only 1234       one state again
 
-A workload is carried out once for real, and every file operation is recorded. For each state an instant is chosen, and what
-became of everything that was not synced by then (`power_disk`). The state is put into a folder and opened as a user would.
+A workload is carried out once for real, and every file operation is recorded. For each state an
+instant is chosen, and what became of everything that was not synced by then (`power_disk`). The
+state is put into a folder and opened as a user would.
 """
 
 from __future__ import annotations
@@ -56,7 +58,9 @@ TARGETS: Final = tuple(dict.fromkeys(workload.target for workload in WORKLOADS))
 
 
 class Played(NamedTuple):
-    """A step that was carried out: between which operations, what was seen before and after, and what was erased by then."""
+    """A step that was carried out: between which operations, what was seen before and after, and
+    what was erased by then.
+    """
 
     step: Step
     start: int
@@ -96,7 +100,7 @@ class Tally:
     findings: list[str] = field(default_factory=list)
 
 
-# --- carrying out -----------------------------------------------------------------------------------------------
+# --- carrying out ---
 
 
 def play(kind: type[Workload], seed: str, root: Path, outside: Path) -> Tape:
@@ -114,14 +118,25 @@ def play(kind: type[Workload], seed: str, root: Path, outside: Path) -> Tape:
             step.do()
             end = len(record.history)
             seen = workload.seen()
-            played.append(Played(step, start, end, seen if before is None else before, seen, tuple(workload.erased)))
+            played.append(
+                Played(
+                    step,
+                    start,
+                    end,
+                    seen if before is None else before,
+                    seen,
+                    tuple(workload.erased),
+                )
+            )
         workload.end()
         unseen = record.differences()
     return Tape(workload, record.history, played, unseen)
 
 
 class Looked(NamedTuple):
-    """What came of one state: what is wrong with it, how many pieces had been acknowledged, and which state it was."""
+    """What came of one state: what is wrong with it, how many pieces had been acknowledged, and
+    which state it was.
+    """
 
     problems: list[str]
     when: str
@@ -156,11 +171,19 @@ def _chosen(tape: Tape, rng: random.Random) -> tuple[int, Damage, Damage]:
 
 
 def _told(done: Played | None, now: Played | None) -> str:
-    return f"during {now.step.name!r}" if now else f"after {done.step.name!r}" if done else "before anything was done"
+    return (
+        f"during {now.step.name!r}"
+        if now
+        else f"after {done.step.name!r}"
+        if done
+        else "before anything was done"
+    )
 
 
 def _missing(tape: Tape, seen: Seen, done: Played | None, now: Played | None) -> list[str]:
-    """Where what is seen is neither what was there before the step under way nor what comes after it."""
+    """Where what is seen is neither what was there before the step under way nor what comes after
+    it.
+    """
     before = done.after if done else tape.played[0].before
     after = now.after if now else before
     if seen in (before, after):
@@ -173,7 +196,9 @@ def _missing(tape: Tape, seen: Seen, done: Played | None, now: Played | None) ->
         if value is not None and name not in before and tape.workload.excused(name, value, after):
             excused = True
             continue
-        wrong.append(f"{name} {'is gone' if value is None else 'is not what was kept' if known else 'was never kept'}")
+        wrong.append(
+            f"{name} {'is gone' if value is None else 'is not what was kept' if known else 'was never kept'}"
+        )
     if not wrong and now and now.step.at_once and not excused:
         wrong.append(f"only a part of {now.step.name!r} was done")
     return wrong
@@ -181,12 +206,20 @@ def _missing(tape: Tape, seen: Seen, done: Played | None, now: Played | None) ->
 
 def _erased_again(tape: Tape, state: State, done: Played | None, now: Played | None) -> list[str]:
     """What was acknowledged as erased, and is on the disk again."""
-    kept = set(done.erased if done else ()) & set(now.erased if now else done.erased if done else ())
+    kept = set(done.erased if done else ()) & set(
+        now.erased if now else done.erased if done else ()
+    )
     if not kept:
         return []
-    own = [state.contents.get(file, b"") for path, file in state.tree(tape.history.folders) if tape.workload.is_own(path)]
+    own = [
+        state.contents.get(file, b"")
+        for path, file in state.tree(tape.history.folders)
+        if tape.workload.is_own(path)
+    ]
     return [
-        f"{mark} was erased and is there again" for mark in sorted(kept) if any(mark.encode() in content for content in own)
+        f"{mark} was erased and is there again"
+        for mark in sorted(kept)
+        if any(mark.encode() in content for content in own)
     ]
 
 
@@ -201,7 +234,7 @@ def digest(state: State) -> bytes:
     return told.digest()
 
 
-# --- a run ------------------------------------------------------------------------------------------------------
+# --- a run ---
 
 
 @contextmanager
@@ -220,11 +253,15 @@ def quiet() -> Iterator[None]:
 def room() -> Iterator[Path]:
     """A folder in memory where the machine has one: a disk would be worn out by this."""
     in_memory = Path("/dev/shm")  # noqa: S108
-    with tempfile.TemporaryDirectory(prefix="power-loss-", dir=in_memory if in_memory.is_dir() else None) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="power-loss-", dir=in_memory if in_memory.is_dir() else None
+    ) as folder:
         yield Path(folder)
 
 
-def run(seed: int, states: Sequence[int], targets: Sequence[str] = TARGETS, tell: bool = False) -> Tally:
+def run(
+    seed: int, states: Sequence[int], targets: Sequence[str] = TARGETS, tell: bool = False
+) -> Tally:
     """Looks at these states of a seed, one workload after the other."""
     tally = Tally()
     chosen = [workload for workload in WORKLOADS if workload.target in targets]
@@ -234,10 +271,15 @@ def run(seed: int, states: Sequence[int], targets: Sequence[str] = TARGETS, tell
         for state in states:
             if state // STATES_OF_ONE_WORKLOAD != number or tape is None:
                 number = state // STATES_OF_ONE_WORKLOAD
-                tape, met = _carried_out(chosen[number % len(chosen)], f"{seed}/{number}", folder, tally), set[bytes]()
+                tape, met = (
+                    _carried_out(chosen[number % len(chosen)], f"{seed}/{number}", folder, tally),
+                    set[bytes](),
+                )
                 if tell and number % 10 == 9:
                     print(
-                        f"{tally.states} states, {len(tally.findings)} findings, {time.monotonic() - started:.0f} s", flush=True
+                        f"{tally.states} states, {len(tally.findings)} findings, "
+                        f"{time.monotonic() - started:.0f} s",
+                        flush=True,
                     )
             _look_at(tape, seed, state, folder, tally, met)
     return tally
@@ -252,7 +294,9 @@ def _carried_out(kind: type[Workload], seed: str, folder: Path, tally: Tally) ->
     return tape
 
 
-def _look_at(tape: Tape, seed: int, state: int, folder: Path, tally: Tally, met: set[bytes]) -> None:
+def _look_at(
+    tape: Tape, seed: int, state: int, folder: Path, tally: Tally, met: set[bytes]
+) -> None:
     rng = random.Random(f"{seed}/{state}")
     looked = cut_and_look(tape, rng, _emptied(folder / "after"), _emptied(folder / "looked"))
     tally.states += 1
@@ -261,12 +305,17 @@ def _look_at(tape: Tape, seed: int, state: int, folder: Path, tally: Tally, met:
     tally.by_target[tape.workload.target] += 1
     tally.by_damage[looked.damage] += 1
     tally.acknowledged += looked.acknowledged
-    refused = [f"its own log was taken for another's: {log.name}" for log in (folder / "after").rglob(f"*{ASIDE}*")]
+    refused = [
+        f"its own log was taken for another's: {log.name}"
+        for log in (folder / "after").rglob(f"*{ASIDE}*")
+    ]
     problems = [*refused, *looked.problems]
     if problems:
         more = len(problems) - _SHOWN
         shown = "; ".join(problems[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-        tally.findings.append(f"--seed {seed} --only {state}: {type(tape.workload).__name__}: {looked.when}: {shown}")
+        tally.findings.append(
+            f"--seed {seed} --only {state}: {type(tape.workload).__name__}: {looked.when}: {shown}"
+        )
 
 
 def _emptied(folder: Path) -> Path:
@@ -277,12 +326,21 @@ def _emptied(folder: Path) -> Path:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--states", type=one_or_more, default=2000, help="how many states of the disk are looked at")
-    parser.add_argument(
-        "--seed", type=int, default=None, help="the same again for the same seed; one is chosen where none is given"
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--of", choices=TARGETS, action="append", help="only these; all of them where none is named")
+    parser.add_argument(
+        "--states", type=one_or_more, default=2000, help="how many states of the disk are looked at"
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=None,
+        help="the same again for the same seed; one is chosen where none is given",
+    )
+    parser.add_argument(
+        "--of", choices=TARGETS, action="append", help="only these; all of them where none is named"
+    )
     parser.add_argument("--only", type=int, help="the one state of this number")
     given = parser.parse_args()
     seed = random.SystemRandom().getrandbits(32) if given.seed is None else given.seed
@@ -299,7 +357,8 @@ def _summary(tally: Tally, seed: int, targets: Sequence[str], took_s: float) -> 
         return ", ".join(f"{name} {count:,}" for name, count in counts.most_common())
 
     lines = [
-        f"{tally.states:,} states ({tally.distinct:,} distinct) of {sum(tally.workloads.values()):,} workloads, {took_s:.0f} s",
+        f"{tally.states:,} states ({tally.distinct:,} distinct) of "
+        f"{sum(tally.workloads.values()):,} workloads, {took_s:.0f} s",
         f"by target: {counted(tally.by_target)}",
         f"by what became of unsynced bytes: {counted(tally.by_damage)}",
         f"workloads: {counted(tally.workloads)}",
@@ -310,7 +369,9 @@ def _summary(tally: Tally, seed: int, targets: Sequence[str], took_s: float) -> 
     ]
     if tally.findings:
         of = "" if targets == TARGETS else "".join(f" --of {target}" for target in targets)
-        lines.append(f"one of them again: python torture/power_loss.py{of} --seed {seed} --only NUMBER")
+        lines.append(
+            f"one of them again: python torture/power_loss.py{of} --seed {seed} --only NUMBER"
+        )
     return "\n".join(lines)
 
 

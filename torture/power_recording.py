@@ -1,8 +1,9 @@
 """Everything that this process does to the files of one folder, recorded in its order.
 
-The database's operations are seen where SQLite hands them to the system, by a VFS. All others are seen at the functions of `os`
-and `io` that change files. Whoever changes a file in another way is found out: the recorded operations, carried out again, must
-give the folder as it is, byte by byte (`Recording.differences`).
+The database's operations are seen where SQLite hands them to the system, by a VFS. All others are
+seen at the functions of `os` and `io` that change files. Whoever changes a file in another way is
+found out: the recorded operations, carried out again, must give the folder as it is, byte by byte
+(`Recording.differences`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,19 @@ from unittest import mock
 import apsw
 
 from hardwon.tree import files as tree_files
-from power_disk import ROOT, Cut, History, Named, Operation, Removed, Renamed, Synced, SyncedAll, Write, whole
+from power_disk import (
+    ROOT,
+    Cut,
+    History,
+    Named,
+    Operation,
+    Removed,
+    Renamed,
+    Synced,
+    SyncedAll,
+    Write,
+    whole,
+)
 
 _VFS_NAME: Final = "recorded"
 _REAL_VFS: Final = "unix"
@@ -48,9 +61,15 @@ class Recording:
         self.history.operations.append(operation)
 
     def differences(self) -> list[str]:
-        """Where the recorded operations do not give what is in the folder: somebody changed a file unseen."""
+        """Where the recorded operations do not give what is in the folder: somebody changed a file
+        unseen.
+        """
         state = whole(self.history.operations)
-        told = {path: file for path, file in state.tree(self.history.folders) if not path.endswith(_VOLATILE)}
+        told = {
+            path: file
+            for path, file in state.tree(self.history.folders)
+            if not path.endswith(_VOLATILE)
+        }
         found = [path for path in _paths_in(Path(self.root)) if not path.endswith(_VOLATILE)]
         wrong = [f"{path} is not recorded" for path in found if path not in told]
         wrong += [f"{path} is recorded and not there" for path in told.keys() - set(found)]
@@ -99,7 +118,9 @@ class Recording:
         found = self.place(path, folder)
         return self._names.get(found[0], {}).get(found[1]) if found else None
 
-    def made(self, path: Any, folder: int | None, mode: int, *, is_folder: bool = False) -> int | None:
+    def made(
+        self, path: Any, folder: int | None, mode: int, *, is_folder: bool = False
+    ) -> int | None:
         found = self.place(path, folder)
         if found is None:
             return None
@@ -127,7 +148,9 @@ class Recording:
         if not at or at[1] not in self._names.get(at[0], {}):
             return
         assert to is not None
-        assert to[0] == at[0], "no rename of ours leads from one folder to another: the disk model knows none"
+        assert to[0] == at[0], (
+            "no rename of ours leads from one folder to another: the disk model knows none"
+        )
         self._names[to[0]][to[1]] = self._names[at[0]].pop(at[1])
         self._note(Renamed(*at, *to))
 
@@ -178,7 +201,7 @@ def recording(root: Path, seed: int) -> Iterator[Recording]:
         apsw.randomness(0)
 
 
-# --- SQLite -----------------------------------------------------------------------------------------------------
+# --- SQLite ---
 
 
 class _RecordingVfs(apsw.VFS):
@@ -225,8 +248,9 @@ class _RecordingFile(apsw.VFSFile):
             self._record.cut(self._file, newsize)
 
     def xLock(self, level: int) -> None:  # noqa: N802
-        """A connection that only reads cannot have the file for itself when it is closed. SQLite passes that over; an error of
-        any other sort than this would reach the caller."""
+        """A connection that only reads cannot have the file for itself when it is closed. SQLite
+        passes that over; an error of any other sort than this would reach the caller.
+        """
         try:
             super().xLock(level)
         except apsw.IOError as error:
@@ -236,12 +260,13 @@ class _RecordingFile(apsw.VFSFile):
         super().xSync(flags)
         if self._file is not None:
             self._record.synced(self._file)
-        if self._folder_unsynced is not None:  # with the first sync of a journal or log that it opened, SQLite syncs its folder
+        # with the first sync of a journal or log that it opened, SQLite syncs its folder
+        if self._folder_unsynced is not None:
             self._record.synced(self._folder_unsynced)
             self._folder_unsynced = None
 
 
-# --- everything else --------------------------------------------------------------------------------------------
+# --- everything else ---
 
 
 class _RecordedRaw(io.FileIO):
@@ -294,7 +319,9 @@ class _Calls:
 
     def __init__(self, record: Recording) -> None:
         self._record = record
-        self._real: dict[str, Callable[..., Any]] = {name: getattr(os, name) for name in dir(os) if callable(getattr(os, name))}
+        self._real: dict[str, Callable[..., Any]] = {
+            name: getattr(os, name) for name in dir(os) if callable(getattr(os, name))
+        }
 
     def open(self, path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
         before = self._record.known(path, dir_fd)
@@ -353,7 +380,9 @@ class _Calls:
         self._real["mkdir"](path, mode, dir_fd=dir_fd)
         self._record.made(path, dir_fd, mode, is_folder=True)
 
-    def rename(self, old: Any, new: Any, *, src_dir_fd: int | None = None, dst_dir_fd: int | None = None) -> None:
+    def rename(
+        self, old: Any, new: Any, *, src_dir_fd: int | None = None, dst_dir_fd: int | None = None
+    ) -> None:
         at, to = self._record.place(old, src_dir_fd), self._record.place(new, dst_dir_fd)
         self._real["replace"](old, new, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
         self._record.renamed(at, to)
@@ -375,13 +404,28 @@ class _Calls:
         if file is not None:
             self._record.history.modes[file] = mode
 
-    def file(self, name: Any, mode: str = "r", buffering: int = -1, *text: Any, **options: Any) -> Any:
-        """`open`. To be written to, a file of the root is opened in a manner in which its writes are seen."""
-        inside = self._record.file_of(name) is not None if isinstance(name, int) else self._record._parts(name) is not None
+    def file(
+        self, name: Any, mode: str = "r", buffering: int = -1, *text: Any, **options: Any
+    ) -> Any:
+        """`open`. To be written to, a file of the root is opened in a manner in which its writes
+        are seen.
+        """
+        inside = (
+            self._record.file_of(name) is not None
+            if isinstance(name, int)
+            else self._record._parts(name) is not None
+        )
         if not inside or not set(mode) & set("wax+"):
             return _REAL_OPEN(name, mode, buffering, *text, **options)
-        opener = None if isinstance(name, int) else lambda path, flags: self.open(path, flags, 0o666)
-        raw = _RecordedRaw(name, mode.replace("b", "").replace("t", ""), closefd=options.get("closefd", True), opener=opener)
+        opener = (
+            None if isinstance(name, int) else lambda path, flags: self.open(path, flags, 0o666)
+        )
+        raw = _RecordedRaw(
+            name,
+            mode.replace("b", "").replace("t", ""),
+            closefd=options.get("closefd", True),
+            opener=opener,
+        )
         if buffering == 0:
             return raw
         buffered = io.BufferedRandom(raw) if "+" in mode else io.BufferedWriter(raw)

@@ -30,7 +30,16 @@ class OfTree(OfRecords):
 
     def _choices(self) -> dict[str, Do]:
         choices = super()._choices()
-        for name in ("record a fact", "record a fix", "clean up", "compress", "rebuild", "back up", "restore", "record many"):
+        for name in (
+            "record a fact",
+            "record a fix",
+            "clean up",
+            "compress",
+            "rebuild",
+            "back up",
+            "restore",
+            "record many",
+        ):
             del choices[name]
         return choices | {
             "remember many": (self._remember_many, False),
@@ -39,14 +48,24 @@ class OfTree(OfRecords):
         }
 
     def _some_id(self) -> str | None:
-        """None that is archived: whoever vouches for such a one has it back, with a file when the memory is next opened."""
-        told = {name: json.loads(line) for name, line in records_in(self.memory, self.outside).items()}
-        live = [name for name, record in told.items() if record["metadata"]["validation"]["status"] != "archived"]
+        """None that is archived: whoever vouches for such a one has it back, with a file when the
+        memory is next opened.
+        """
+        told = {
+            name: json.loads(line) for name, line in records_in(self.memory, self.outside).items()
+        }
+        live = [
+            name
+            for name, record in told.items()
+            if record["metadata"]["validation"]["status"] != "archived"
+        ]
         return self.rng.choice(sorted(live)).removeprefix("record ") if live else None
 
     def _remember_many(self) -> None:
         words = self.rng.choices((8, 400), k=self.rng.randint(2, 6))
-        self.memory.keep_many([Experience(content=self.text(count), **self.rng.choice(PLACES)) for count in words])
+        self.memory.keep_many(
+            [Experience(content=self.text(count), **self.rng.choice(PLACES)) for count in words]
+        )
 
     def _edit(self) -> None:
         """As an editor does that saves durably; then the memory takes it in."""
@@ -76,14 +95,19 @@ class OfTree(OfRecords):
             return seen, [*health_of(memory), *writes(memory)]
 
     def excused(self, name: str, value: str, after: Seen) -> bool:
-        """A file that was written before its record was kept is taken in as if somebody had put it there, where it is whole;
-        else it is left alone, and told."""
+        """A file that was written before its record was kept is taken in as if somebody had put it
+        there, where it is whole; else it is left alone, and told.
+        """
         kind, _, record_id = name.partition(" ")
         if kind == "file":
             return name in after and not _is_json(value)
         if not is_derived(record_id):
             return False
-        contents = {json.loads(each).get("content") for key, each in after.items() if key.startswith("record ")}
+        contents = {
+            json.loads(each).get("content")
+            for key, each in after.items()
+            if key.startswith("record ")
+        }
         return json.loads(value).get("content") in contents
 
 

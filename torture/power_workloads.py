@@ -1,7 +1,9 @@
-"""What a machine was doing when its power went: small workloads, made from a seed, and how each looks from outside.
+"""What a machine was doing when its power went: small workloads, made from a seed, and how each
+looks from outside.
 
-A workload is a row of steps. What a user sees is taken down before and after each of them. After a power cut the same must be
-seen as after the last step that was acknowledged, or, of the step under way, what was before it or what comes after it.
+A workload is a row of steps. What a user sees is taken down before and after each of them. After a
+power cut the same must be seen as after the last step that was acknowledged, or, of the step under
+way, what was before it or what comes after it.
 """
 
 from __future__ import annotations
@@ -39,8 +41,9 @@ class Ticking:
 
 
 class Step(NamedTuple):
-    """`at_once`: after a power cut it happened or did not. Others consist of several writes, each of which does. `opens`: it
-    only shows what was there."""
+    """`at_once`: after a power cut it happened or did not. Others consist of several writes, each
+    of which does. `opens`: it only shows what was there.
+    """
 
     name: str
     do: Callable[[], object]
@@ -74,15 +77,21 @@ class Workload:
 
     @classmethod
     def look(cls, root: Path, outside: Path) -> tuple[Seen, list[str]]:
-        """What a user sees who comes back after the power cut, and what is wrong with it whatever was acknowledged."""
+        """What a user sees who comes back after the power cut, and what is wrong with it whatever
+        was acknowledged.
+        """
         raise NotImplementedError
 
     def is_own(self, path: str) -> bool:
-        """Whether a file is the memory's own, in which nothing may be left of what was erased. Copies are the user's."""
+        """Whether a file is the memory's own, in which nothing may be left of what was erased.
+        Copies are the user's.
+        """
         return path in (f"{MEMORY}/memory.db", f"{MEMORY}/memory.db-wal") or path.endswith(".json")
 
     def excused(self, name: str, value: str, after: Seen) -> bool:  # noqa: ARG002
-        """Whether something that was never kept is nevertheless as promised. `after`: what the step under way would give."""
+        """Whether something that was never kept is nevertheless as promised. `after`: what the step
+        under way would give.
+        """
         return False
 
     def text(self, words: int = 8) -> str:
@@ -91,7 +100,7 @@ class Workload:
         return " ".join([*self.rng.choices(WORDS, k=words), unique])
 
 
-# --- looking ----------------------------------------------------------------------------------------------------
+# --- looking ---
 
 
 def records_in(memory: Memory, outside: Path) -> Seen:
@@ -103,12 +112,24 @@ def records_in(memory: Memory, outside: Path) -> Seen:
 
 def files_in(root: Path, *suffixes: str) -> Seen:
     """The files with these endings, byte by byte. What is on its way (`.part`) does not count."""
-    found = (path for path in sorted(root.rglob("*")) if path.name.endswith(suffixes) and not path.name.startswith("."))
-    return {f"file {path.relative_to(root)}": path.read_bytes().decode("latin-1") for path in found if path.is_file()}
+    found = (
+        path
+        for path in sorted(root.rglob("*"))
+        if path.name.endswith(suffixes) and not path.name.startswith(".")
+    )
+    return {
+        f"file {path.relative_to(root)}": path.read_bytes().decode("latin-1")
+        for path in found
+        if path.is_file()
+    }
 
 
 def health_of(memory: Memory) -> list[str]:
-    return [f"doctor: {finding.check}: {finding.detail}" for finding in memory.doctor().findings if not finding.ok]
+    return [
+        f"doctor: {finding.check}: {finding.detail}"
+        for finding in memory.doctor().findings
+        if not finding.ok
+    ]
 
 
 def writes(memory: Memory) -> list[str]:
@@ -116,4 +137,8 @@ def writes(memory: Memory) -> list[str]:
     text = "written after the power came back"
     kept = memory.remember(text, **PLACES[0])
     found = memory.get(kept.id)
-    return [] if found and getattr(found, "content", "") == text else ["a new record is not found again"]
+    return (
+        []
+        if found and getattr(found, "content", "") == text
+        else ["a new record is not found again"]
+    )

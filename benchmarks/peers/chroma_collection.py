@@ -1,4 +1,6 @@
-"""Chroma as its guide for one machine has it: a persistent client, a collection, documents with their vectors."""
+"""Chroma as its guide for one machine has it: a persistent client, a collection, documents with
+their vectors.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ class ChromaCollection(Peer):
     def about(self) -> dict[str, Any]:
         return {
             "versions": {name: version(name) for name in ("chromadb", "wordllama")},
-            "durability": f"synced (SQLite, journal {self.journal}); the vector index follows from a log in it",
+            "durability": f"synced (SQLite, journal {self.journal}); the vector index follows from "
+            f"a log in it",
         }
 
     def write_one(self, record: Record) -> None:
@@ -42,7 +45,10 @@ class ChromaCollection(Peer):
         for start in range(0, len(records), self.batch):
             some = records[start : start + self.batch]
             texts = [record["text"] for record in some]
-            abouts = [{name: value for name, value in record.items() if name not in ("key", "text")} for record in some]
+            abouts = [
+                {name: value for name, value in record.items() if name not in ("key", "text")}
+                for record in some
+            ]
             self.collection.add(
                 ids=[record["key"] for record in some],
                 documents=texts,
@@ -51,7 +57,9 @@ class ChromaCollection(Peer):
             )
 
     def recall(self, query: str, k: int) -> list[str]:
-        found = self.collection.query(query_embeddings=self.wordings.embed([query]), n_results=k, include=["documents"])
+        found = self.collection.query(
+            query_embeddings=self.wordings.embed([query]), n_results=k, include=["documents"]
+        )
         return list(found["documents"][0])
 
     def keys(self) -> list[str]:

@@ -33,7 +33,11 @@ class Kind:
         return "-".join([self.module.partition("_")[0], *self.options])
 
     def python(self, environments: Path) -> Path:
-        return environments / self.requirements / "bin" / "python" if self.requirements else Path(sys.executable)
+        return (
+            environments / self.requirements / "bin" / "python"
+            if self.requirements
+            else Path(sys.executable)
+        )
 
 
 KINDS: Final = (
@@ -42,7 +46,13 @@ KINDS: Final = (
     Kind("SQLite FTS5", "sqlite_fts"),
     Kind("JSON files", "json_tree"),
     Kind("LangGraph store", "langgraph_store", requirements="langgraph"),
-    Kind("LangGraph store, vectors", "langgraph_store", ("vectors",), requirements="langgraph", by_meaning=True),
+    Kind(
+        "LangGraph store, vectors",
+        "langgraph_store",
+        ("vectors",),
+        requirements="langgraph",
+        by_meaning=True,
+    ),
     Kind("Chroma", "chroma_collection", requirements="chroma", by_meaning=True),
     Kind("mem0", "mem0_memory", requirements="mem0", by_meaning=True),
 )
@@ -59,8 +69,19 @@ def make_environment(kind: Kind, environments: Path) -> None:
     if installed.exists() and installed.read_text() == wanted.read_text():
         return
     uv = [sys.executable, "-m", "uv"]
-    subprocess.run([*uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)], check=True)
-    install = [*uv, "pip", "install", "--quiet", "--python", str(kind.python(environments)), "--requirement", str(wanted)]
+    subprocess.run(
+        [*uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)], check=True
+    )
+    install = [
+        *uv,
+        "pip",
+        "install",
+        "--quiet",
+        "--python",
+        str(kind.python(environments)),
+        "--requirement",
+        str(wanted),
+    ]
     subprocess.run(install, check=True)
     installed.write_text(wanted.read_text())
 
@@ -70,15 +91,25 @@ class WorkerGoneError(Exception):
 
 
 class Worker:
-    """A process that has a store open. `opened` is what it said about opening: an error or the seconds."""
+    """A process that has a store open. `opened` is what it said about opening: an error or the
+    seconds.
+    """
 
     def __init__(self, kind: Kind, environments: Path, folder: Path) -> None:
         self.kind = kind
         self.started = time.perf_counter()
         self._log = folder.with_name(f"{folder.name}.log").open("a+")
         self._private = str(folder.parent)
-        command = [str(kind.python(environments)), "-P", str(HERE / "worker.py"), kind.module, str(folder), *kind.options]
-        # Its own folder is where it runs: what Hardwon finds in a git checkout is measured elsewhere.
+        command = [
+            str(kind.python(environments)),
+            "-P",
+            str(HERE / "worker.py"),
+            kind.module,
+            str(folder),
+            *kind.options,
+        ]
+        # Its own folder is where it runs: what Hardwon finds in a git checkout is measured
+        # elsewhere.
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -92,14 +123,19 @@ class Worker:
 
     def _environment(self) -> dict[str, str]:
         """Others must not find our packages in place of their own."""
-        return {name: value for name, value in os.environ.items() if name != "PYTHONPATH" or not self.kind.requirements}
+        return {
+            name: value
+            for name, value in os.environ.items()
+            if name != "PYTHONPATH" or not self.kind.requirements
+        }
 
     def _next(self) -> Answer:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line.endswith("\n"):
             raise WorkerGoneError(f"{self.kind.name} ended without an answer: {self._last_words()}")
-        answer: Answer = json.loads(line.replace(self._private, "…"))  # where it stood in this run tells a reader nothing
+        # where it stood in this run tells a reader nothing
+        answer: Answer = json.loads(line.replace(self._private, "…"))
         return answer
 
     def _last_words(self) -> str:

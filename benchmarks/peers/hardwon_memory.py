@@ -12,7 +12,9 @@ from peers.contract import Peer, Record
 
 
 def experience(record: Record) -> Experience:
-    return Experience(content=record["text"], **{name: value for name, value in record.items() if name != "text"})
+    return Experience(
+        content=record["text"], **{name: value for name, value in record.items() if name != "text"}
+    )
 
 
 class HardwonMemory(Peer):
@@ -40,7 +42,9 @@ class HardwonMemory(Peer):
         return [str(getattr(hit.record, "content", "")) for hit in self.memory.recall(query, k)]
 
     def keys(self) -> list[str]:
-        return [record.extra["key"] for record in self.memory.browse() if isinstance(record, Experience)]
+        return [
+            record.extra["key"] for record in self.memory.browse() if isinstance(record, Experience)
+        ]
 
     def close(self) -> None:
         self.memory.close()
@@ -49,9 +53,12 @@ class HardwonMemory(Peer):
         self.memory.record_trajectory(**episode)
 
     def hand_out(self, query: str, budget_tokens: int) -> str:
-        from replay import words_tokens  # only here: a process that only recalls must not pay for it
+        # only here: a process that only recalls must not pay for it
+        from replay import words_tokens
 
-        return str(self.memory.context(query, budget_tokens=budget_tokens, count_tokens=words_tokens))
+        return str(
+            self.memory.context(query, budget_tokens=budget_tokens, count_tokens=words_tokens)
+        )
 
 
 def open_peer(folder: Path, options: list[str]) -> Peer:

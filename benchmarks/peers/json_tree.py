@@ -1,4 +1,6 @@
-"""What one writes in an afternoon: a JSON file for each record, and a search that reads them all."""
+"""What one writes in an afternoon: a JSON file for each record, and a search that reads them
+all.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ class JsonTree(Peer):
     def about(self) -> dict[str, Any]:
         return {
             "versions": {},
-            "durability": "one by one: synced, then renamed into place; in bulk: neither, as most scripts do it",
+            "durability": "one by one: synced, then renamed into place; in bulk: neither, as most "
+            "scripts do it",
         }
 
     def _path(self, record: Record) -> Path:

@@ -1,7 +1,8 @@
-"""LangGraph's SQLite store, as `from_conn_string` opens it; with the option `vectors`, with its index for search by meaning.
+"""LangGraph's SQLite store, as `from_conn_string` opens it; with the option `vectors`, with its
+index for search by meaning.
 
-The index is an extension of SQLite. Many builds of Python refuse to load any; there the sqlite3 of the package pysqlite3 stands
-in, for both variants.
+The index is an extension of SQLite. Many builds of Python refuse to load any; there the sqlite3 of
+the package pysqlite3 stands in, for both variants.
 """
 
 from __future__ import annotations
@@ -35,20 +36,28 @@ class LangGraphStore(Peer):
     def __init__(self, folder: Path, *, vectors: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.vectors = vectors
-        # Its base class calls them fields; this store looks for text_fields, and else embeds the whole record as JSON.
+        # Its base class calls them fields; this store looks for text_fields, and else embeds the
+        # whole record as JSON.
         fields = {"fields": ["text"], "text_fields": ["text"]}
         index = {"dims": DIMENSION, "embed": Wordings().embed, **fields} if vectors else None
         self.open = ExitStack()
-        self.store: Any = self.open.enter_context(SqliteStore.from_conn_string(str(folder / "store.db"), index=index))
+        self.store: Any = self.open.enter_context(
+            SqliteStore.from_conn_string(str(folder / "store.db"), index=index)
+        )
         self.store.setup()
 
     def about(self) -> dict[str, Any]:
         (journal,) = self.store.conn.execute("PRAGMA journal_mode").fetchone()
         (synchronous,) = self.store.conn.execute("PRAGMA synchronous").fetchone()
-        names = ["langgraph-checkpoint-sqlite", "langgraph-checkpoint"] + ["sqlite-vec", "wordllama"] * self.vectors
+        names = ["langgraph-checkpoint-sqlite", "langgraph-checkpoint"] + [
+            "sqlite-vec",
+            "wordllama",
+        ] * self.vectors
         return {
-            "versions": {name: version(name) for name in names} | {"SQLite": sys.modules["sqlite3"].sqlite_version},
-            "durability": f"synced (SQLite, journal {journal}, synchronous {('OFF', 'NORMAL', 'FULL', 'EXTRA')[synchronous]})",
+            "versions": {name: version(name) for name in names}
+            | {"SQLite": sys.modules["sqlite3"].sqlite_version},
+            "durability": f"synced (SQLite, journal {journal}, synchronous "
+            f"{('OFF', 'NORMAL', 'FULL', 'EXTRA')[synchronous]})",
         }
 
     def write_one(self, record: Record) -> None:
@@ -56,7 +65,12 @@ class LangGraphStore(Peer):
 
     def write_bulk(self, records: Sequence[Record]) -> None:
         for start in range(0, len(records), BATCH):
-            self.store.batch([PutOp(NAMESPACE, record["key"], record) for record in records[start : start + BATCH]])
+            self.store.batch(
+                [
+                    PutOp(NAMESPACE, record["key"], record)
+                    for record in records[start : start + BATCH]
+                ]
+            )
 
     def recall(self, query: str, k: int) -> list[str]:
         if not self.vectors:

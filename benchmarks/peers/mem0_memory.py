@@ -1,7 +1,8 @@
-"""mem0 without an LLM (`infer=False`), with the vector store that it takes when told nothing, kept in a folder.
+"""mem0 without an LLM (`infer=False`), with the vector store that it takes when told nothing, kept
+in a folder.
 
-Its embedder is the class for LangChain's embeddings, so that the same model in this process can serve. Its keyword search wants
-a model that it would download, and is off.
+Its embedder is the class for LangChain's embeddings, so that the same model in this process can
+serve. Its keyword search wants a model that it would download, and is off.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ class Mem0Memory(Peer):
         places = {"collection_name": "memory", "path": str(folder / "qdrant"), "on_disk": True}
         self.memory: Any = Memory.from_config(
             {
-                "vector_store": {"provider": "qdrant", "config": places | {"embedding_model_dims": DIMENSION}},
+                "vector_store": {
+                    "provider": "qdrant",
+                    "config": places | {"embedding_model_dims": DIMENSION},
+                },
                 "embedder": {"provider": "langchain", "config": {"model": LangChainWordings()}},
                 "llm": {"provider": "openai", "config": {"api_key": "never asked"}},
                 "history_db_path": str(folder / "history.db"),
@@ -52,21 +56,32 @@ class Mem0Memory(Peer):
 
     def about(self) -> dict[str, Any]:
         return {
-            "versions": {name: version(name) for name in ("mem0ai", "qdrant-client", "langchain", "wordllama")},
-            "durability": "synced (SQLite with its defaults: the vector store's file, then the history)",
+            "versions": {
+                name: version(name)
+                for name in ("mem0ai", "qdrant-client", "langchain", "wordllama")
+            },
+            "durability": "synced (SQLite with its defaults: the vector store's file, then the "
+            "history)",
         }
 
     def write_one(self, record: Record) -> None:
         about = {name: value for name, value in record.items() if name != "text"}
-        self.memory.add([{"role": "user", "content": record["text"]}], user_id=USER, metadata=about, infer=False)
+        self.memory.add(
+            [{"role": "user", "content": record["text"]}], user_id=USER, metadata=about, infer=False
+        )
 
     def write_bulk(self, records: Sequence[Record]) -> None:
-        """There is no call that takes many with metadata of their own; of a list of messages it makes single writes too."""
+        """There is no call that takes many with metadata of their own; of a list of messages it
+        makes single writes too.
+        """
         for record in records:
             self.write_one(record)
 
     def recall(self, query: str, k: int) -> list[str]:
-        return [found["memory"] for found in self.memory.search(query, filters={"user_id": USER}, top_k=k)["results"]]
+        return [
+            found["memory"]
+            for found in self.memory.search(query, filters={"user_id": USER}, top_k=k)["results"]
+        ]
 
     def keys(self) -> list[str]:
         kept = self.memory.get_all(filters={"user_id": USER}, top_k=EVERYTHING)["results"]

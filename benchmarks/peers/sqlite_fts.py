@@ -1,4 +1,6 @@
-"""Python's own sqlite3 with an FTS5 table, as one finds it in tutorials: WAL, bm25, the words of the question joined by OR."""
+"""Python's own sqlite3 with an FTS5 table, as one finds it in tutorials: WAL, bm25, the words of
+the question joined by OR.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ class SqliteFts(Peer):
         (synchronous,) = self.connection.execute("PRAGMA synchronous").fetchone()
         return {
             "versions": {"SQLite of Python": sqlite3.sqlite_version},
-            "durability": f"synced (SQLite, WAL, synchronous {('OFF', 'NORMAL', 'FULL', 'EXTRA')[synchronous]})",
+            "durability": f"synced (SQLite, WAL, synchronous "
+            f"{('OFF', 'NORMAL', 'FULL', 'EXTRA')[synchronous]})",
         }
 
     def write_one(self, record: Record) -> None:
@@ -45,10 +48,14 @@ class SqliteFts(Peer):
 
     def write_bulk(self, records: Sequence[Record]) -> None:
         with self.connection:
-            self.connection.executemany("INSERT INTO record (key, text, about) VALUES (?, ?, ?)", map(row, records))
+            self.connection.executemany(
+                "INSERT INTO record (key, text, about) VALUES (?, ?, ?)", map(row, records)
+            )
 
     def recall(self, query: str, k: int) -> list[str]:
-        match = " OR ".join(f'"{word}"' for word in dict.fromkeys(re.findall(r"\w+", query.lower())))
+        match = " OR ".join(
+            f'"{word}"' for word in dict.fromkeys(re.findall(r"\w+", query.lower()))
+        )
         sql = (
             "SELECT record.text FROM record_text JOIN record ON record.number = record_text.rowid "
             "WHERE record_text MATCH ? ORDER BY rank LIMIT ?"

@@ -1,4 +1,6 @@
-"""The one model that every store with vectors gets: the small one inside the wordllama package, which downloads nothing."""
+"""The one model that every store with vectors gets: the small one inside the wordllama package,
+which downloads nothing.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ class Wordings:
 
         # Told its own folder, or it looks for its tokenizer elsewhere and wants to download it.
         folder = Path(wordllama.__file__).parent
-        self._model: Any = wordllama.WordLlama.load(cache_dir=folder, dim=DIMENSION, disable_download=True)
+        self._model: Any = wordllama.WordLlama.load(
+            cache_dir=folder, dim=DIMENSION, disable_download=True
+        )
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         vectors: list[list[float]] = self._model.embed(list(texts), norm=True).tolist()

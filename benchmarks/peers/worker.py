@@ -1,9 +1,10 @@
-"""One store in a process of its own, asked by JSON lines: `python -P worker.py MODULE FOLDER [OPTION …]`.
+"""One store in a process of its own, asked by JSON lines: `python -P worker.py MODULE FOLDER
+[OPTION …]`.
 
-It runs in the store's own environment, where nothing of Hardwon is installed: the standard library and `contract` must do.
-Each line that comes in is `{"do": …, …}`. The answer is one line, with the seconds that the store itself took, except that
-`stream` answers with a line for each record as soon as it is acknowledged, so that whoever kills this process knows what it
-had promised.
+It runs in the store's own environment, where nothing of Hardwon is installed: the standard library
+and `contract` must do. Each line that comes in is `{"do": …, …}`. The answer is one line, with the
+seconds that the store itself took, except that `stream` answers with a line for each record as soon
+as it is acknowledged, so that whoever kills this process knows what it had promised.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ Answer = dict[str, Any]
 
 
 def peak_memory_mb() -> float:
-    """Of this process alone: getrusage would also count what its parent held when it was started."""
+    """Of this process alone: getrusage would also count what its parent held when it was
+    started.
+    """
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
@@ -82,7 +85,9 @@ def main() -> None:
     # What a library prints must not stand between the answers.
     lines = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    opened = attempt(lambda: importlib.import_module(f"peers.{module}").open_peer(Path(folder), options))
+    opened = attempt(
+        lambda: importlib.import_module(f"peers.{module}").open_peer(Path(folder), options)
+    )
     peer = opened.pop("value", None)
     print(json.dumps(opened), file=lines)
     if peer is None:

@@ -1,4 +1,6 @@
-"""The classes that the page on Python tells of: records with what is inside of them, and what methods answer."""
+"""The classes that the page on Python tells of: records with what is inside of them, and what
+methods answer.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +18,41 @@ from hardwon.records import kinds as model
 from hardwon.records.fields import Model
 from hardwon.records.kinds import Record
 
-# --- records ----------------------------------------------------------------------------------------------------------
+# --- records ---
 
 
 @cache
 def records() -> dict[str, type[Model]]:
     """The public models and those inside of them, in the order of the source."""
     public = [
-        found for name in hardwon.__all__ if inspect.isclass(found := getattr(hardwon, name)) and issubclass(found, Model)
+        found
+        for name in hardwon.__all__
+        if inspect.isclass(found := getattr(hardwon, name)) and issubclass(found, Model)
     ]
-    wanted = {name for each in public for name in (each.__name__, *each.model_json_schema().get("$defs", {}))}
-    return {name: found for name, found in vars(model).items() if name in wanted and found.__name__ == name}
+    wanted = {
+        name
+        for each in public
+        for name in (each.__name__, *each.model_json_schema().get("$defs", {}))
+    }
+    return {
+        name: found
+        for name, found in vars(model).items()
+        if name in wanted and found.__name__ == name
+    }
 
 
 def records_section() -> Iterator[str]:
     yield "## Records\n\n[records.md](../records.md) tells what they are for; `AnyRecord` is any of them. Every record has:\n"
     schema = Record.model_json_schema()
     yield fields_table(schema["properties"], schema["required"], link)
-    also = [name for name, found in vars(Record).items() if _told(found)] + ["to_json", "to_json_bytes"]
-    yield "and\n\n" + table(("also", ""), ((code(call(Record, name)), prose(_told(getattr(Record, name)))) for name in also))
+    also = [name for name, found in vars(Record).items() if _told(found)] + [
+        "to_json",
+        "to_json_bytes",
+    ]
+    yield "and\n\n" + table(
+        ("also", ""),
+        ((code(call(Record, name)), prose(_told(getattr(Record, name)))) for name in also),
+    )
     inner = [name for name in records() if name not in hardwon.__all__]
     yield f"{listed(map(link, inner), 'and')} are parts of others, and are imported from `hardwon.records.kinds`.\n"
     for name, kind in records().items():
@@ -51,12 +69,16 @@ def _record(name: str, kind: type[Model]) -> Iterator[str]:
     own = {each: inner for each, inner in schema["properties"].items() if each not in of_all}
     yield f"### {name}\n\n{prose(kind.__doc__)}\n"
     yield fields_table(own, schema.get("required", ()), link)
-    more = [each for each, found in vars(kind).items() if isinstance(found, property) and found.__doc__]
+    more = [
+        each for each, found in vars(kind).items() if isinstance(found, property) and found.__doc__
+    ]
     if more:
-        yield table(("property", ""), ((code(each), prose(vars(kind)[each].__doc__)) for each in more))
+        yield table(
+            ("property", ""), ((code(each), prose(vars(kind)[each].__doc__)) for each in more)
+        )
 
 
-# --- answers ----------------------------------------------------------------------------------------------------------
+# --- answers ---
 
 
 @cache
@@ -82,7 +104,11 @@ def _functions_of(owner: type) -> Iterator[Any]:
 
 def _is_answer(found: Any) -> bool:
     """Whether it holds values, or is made for a `with` block."""
-    if not inspect.isclass(found) or not found.__module__.startswith("hardwon.") or issubclass(found, Memory):
+    if (
+        not inspect.isclass(found)
+        or not found.__module__.startswith("hardwon.")
+        or issubclass(found, Memory)
+    ):
         return False
     return bool(_fields_of(found)) or hasattr(found, "__exit__")
 
@@ -97,11 +123,19 @@ def answers_section() -> Iterator[str]:
     yield "## Answers\n\nWhat methods give that is no record. Over HTTP it is an object with the same fields.\n"
     for name, kind in answers().items():
         yield f"### {name}\n\n{prose(kind.__doc__)}\n"
-        if rows := [(code(field), _typed(written(kind_), kind.__module__)) for field, kind_ in _fields_of(kind)]:
+        if rows := [
+            (code(field), _typed(written(kind_), kind.__module__))
+            for field, kind_ in _fields_of(kind)
+        ]:
             yield table(("field", ""), rows)
-        more = [each for each, found in vars(kind).items() if not each.startswith("_") and _told(found)]
+        more = [
+            each for each, found in vars(kind).items() if not each.startswith("_") and _told(found)
+        ]
         if more:
-            yield table(("also", ""), ((code(call(kind, each)), prose(_told(vars(kind)[each]))) for each in more))
+            yield table(
+                ("also", ""),
+                ((code(call(kind, each)), prose(_told(vars(kind)[each]))) for each in more),
+            )
 
 
 def _typed(annotation: str, module: str) -> str:
@@ -112,11 +146,13 @@ def _typed(annotation: str, module: str) -> str:
 
 def _told(found: Any) -> str:
     """The docstring of what can be called or read."""
-    readable = inspect.isfunction(found) or isinstance(found, property) or hasattr(found, "attrname")
+    readable = (
+        inspect.isfunction(found) or isinstance(found, property) or hasattr(found, "attrname")
+    )
     return (inspect.getdoc(found) or "") if readable else ""
 
 
-# --- both -------------------------------------------------------------------------------------------------------------
+# --- both ---
 
 
 def is_told(name: str) -> bool:

@@ -1,5 +1,6 @@
-"""docs/cli.md: the command line. What it says of a command is the command's own help, options and examples, and the `answers`
-or `operation`, and the `more`, beside its declaration."""
+"""docs/cli.md: the command line. What it says of a command is the command's own help, options and
+examples, and the `answers` or `operation`, and the `more`, beside its declaration.
+"""
 
 from __future__ import annotations
 
@@ -101,8 +102,16 @@ def answers_of(command: Any) -> str:
 
 def _options(command: Any, context: Any) -> str:
     """A table of what can be given, with defaults, bounds and variables as the help tells them."""
-    shown = [(param, record) for param in command.params if (record := param.get_help_record(context))]
-    return table(("option", ""), ((code(_spelled(param, name)), told) for param, (name, told) in shown)) if shown else ""
+    shown = [
+        (param, record) for param in command.params if (record := param.get_help_record(context))
+    ]
+    return (
+        table(
+            ("option", ""), ((code(_spelled(param, name)), told) for param, (name, told) in shown)
+        )
+        if shown
+        else ""
+    )
 
 
 def _usage(command: Any) -> Iterator[str]:

@@ -23,12 +23,19 @@ def page() -> str:
     parts = [BEGINS]
     for title, bounds in _by_section():
         parts.append(f"## {title[0].upper()}{title[1:]}\n")
-        parts.append(table(("limit", "", "why"), ((code(name), value, reason) for name, value, reason in bounds)))
+        parts.append(
+            table(
+                ("limit", "", "why"),
+                ((code(name), value, reason) for name, value, reason in bounds),
+            )
+        )
     return "\n".join(parts)
 
 
 def _by_section() -> list[tuple[str, list[tuple[str, str, str]]]]:
-    """The sections of limits.py in their order, each with its bounds, their values in words, and the comments above them."""
+    """The sections of limits.py in their order, each with its bounds, their values in words, and
+    the comments above them.
+    """
     sections: list[tuple[str, list[tuple[str, str, str]]]] = []
     comment: list[str] = []
     for line in Path(limits.__file__).read_text(encoding="utf-8").splitlines():
@@ -39,7 +46,9 @@ def _by_section() -> list[tuple[str, list[tuple[str, str, str]]]]:
         else:
             if comment and (bound := re.match(r"(\w+): Final = ", line)):
                 name = bound[1]
-                sections[-1][1].append((name, _amount(name, getattr(limits, name)), " ".join(comment)))
+                sections[-1][1].append(
+                    (name, _amount(name, getattr(limits, name)), " ".join(comment))
+                )
             comment = []
     return [(title, bounds) for title, bounds in sections if bounds]
 

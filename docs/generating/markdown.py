@@ -1,4 +1,6 @@
-"""What all pages are written with: tables, lists in words, docstrings as prose, and JSON Schemas as sentences."""
+"""What all pages are written with: tables, lists in words, docstrings as prose, and JSON Schemas as
+sentences.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def number(value: float) -> str:
 
 
 def prose(text: str | None) -> str:
-    """A docstring as paragraphs; lines that are a word and its meaning, in columns, become a list."""
+    """A docstring as paragraphs; lines that are a word and its meaning, in columns, become a
+    list.
+    """
     parts = []
     for paragraph in inspect.cleandoc(text or "").split("\n\n"):
         columns = [re.fullmatch(r"(\w+) {2,}(.+)", line) for line in paragraph.splitlines()]
@@ -53,13 +57,20 @@ def prose(text: str | None) -> str:
     return "\n\n".join(parts)
 
 
-# --- JSON Schemas -----------------------------------------------------------------------------------------------------
+# --- JSON Schemas ---
 
 
-def fields_table(properties: Mapping[str, Schema], required: Iterable[str], link: Link = code) -> str:
+def fields_table(
+    properties: Mapping[str, Schema], required: Iterable[str], link: Link = code
+) -> str:
     """What each field takes and means. `link` says how a definition is shown that a field names."""
     rows = [
-        (code(name), allowed(schema, link), _default(schema, name in required), schema.get("description") or "")
+        (
+            code(name),
+            allowed(schema, link),
+            _default(schema, name in required),
+            schema.get("description") or "",
+        )
         for name, schema in properties.items()
     ]
     return table(("field", "what it takes", "default", ""), rows)
@@ -76,7 +87,11 @@ def allowed(schema: Schema, link: Link = code) -> str:
     choices = [choice for choice in schema.get("anyOf", ()) if choice.get("type") != "null"]
     if any(choice.get("format") == "date-time" for choice in choices):
         return "a time with a zone (ISO 8601), or milliseconds since 1970"
-    return listed(dict.fromkeys(allowed(choice, link) for choice in choices)) if choices else _plainly(schema, link)
+    return (
+        listed(dict.fromkeys(allowed(choice, link) for choice in choices))
+        if choices
+        else _plainly(schema, link)
+    )
 
 
 def _plainly(schema: Schema, link: Link) -> str:
@@ -87,7 +102,11 @@ def _plainly(schema: Schema, link: Link) -> str:
         known = schema.get("examples", ())
         if len(known) > 1:
             return f"text, such as {listed(map(code, known))}"
-        return f"text, at most {number(schema['maxLength'])} characters" if "maxLength" in schema else "text"
+        return (
+            f"text, at most {number(schema['maxLength'])} characters"
+            if "maxLength" in schema
+            else "text"
+        )
     if kind in ("integer", "number"):
         return f"{'whole number' if kind == 'integer' else 'number'}{_range(schema)}"
     if kind == "boolean":
@@ -96,7 +115,13 @@ def _plainly(schema: Schema, link: Link) -> str:
         most = f" (at most {number(schema['maxItems'])})" if "maxItems" in schema else ""
         return f"list{most} of {allowed(schema.get('items', {}), link)}"
     inner = schema.get("additionalProperties")
-    return f"object of {allowed(inner, link)}" if isinstance(inner, dict) else "object" if kind else "any JSON value"
+    return (
+        f"object of {allowed(inner, link)}"
+        if isinstance(inner, dict)
+        else "object"
+        if kind
+        else "any JSON value"
+    )
 
 
 def _range(schema: Schema) -> str:

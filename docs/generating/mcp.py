@@ -1,4 +1,6 @@
-"""docs/reference/mcp.md: tools, resources and prompts, as a client of the MCP server hears of them."""
+"""docs/reference/mcp.md: tools, resources and prompts, as a client of the MCP server hears of
+them.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,10 @@ The server introduces itself with these words:
 
 > {INSTRUCTIONS}
 """
-SHARED_BY: Final = {"envelope": "Tools that record also take these.", "filters": "Tools that search also take these."}
+SHARED_BY: Final = {
+    "envelope": "Tools that record also take these.",
+    "filters": "Tools that search also take these.",
+}
 HINTS: Final = {
     "read_only_hint": "reads only",
     "destructive_hint": "takes away",
@@ -48,7 +53,9 @@ def page() -> str:
 
 async def _page() -> str:
     """Of a server that is asked everything and has no memory."""
-    visitor = Visitor(Gate(lambda _: typing.cast("Memory", None), None), Caller("reader", "admin"), "default")
+    visitor = Visitor(
+        Gate(lambda _: typing.cast("Memory", None), None), Caller("reader", "admin"), "default"
+    )
     async with Client(make_server(lambda _: visitor, btb=True)) as client:
         tools = (await client.list_tools()).tools
         resources = (await client.list_resources()).resources
@@ -57,19 +64,32 @@ async def _page() -> str:
     addresses = [(str(each.uri), each.description or "") for each in resources]
     addresses += [(each.uri_template, each.description or "") for each in templates]
     parts = [BEGINS, "## Tools\n", *shared_fields(SHARED_BY, _to_object)]
-    parts += [line for tool in tools if tool.name in TOOLS for line in _tool(tool, TOOLS[tool.name].operation.scope)]
+    parts += [
+        line
+        for tool in tools
+        if tool.name in TOOLS
+        for line in _tool(tool, TOOLS[tool.name].operation.scope)
+    ]
     parts += ["## Resources\n", _addresses("hardwon", addresses)]
     parts += ["## Prompts\n", table(("prompt", "takes", ""), map(_prompt, prompts))]
     parts.append(
-        "## The names of the BTB server\n\nWith `hardwon mcp --btb`, or `hardwon serve --btb`, these are there as well.\n"
+        "## The names of the BTB server\n\nWith `hardwon mcp --btb`, or `hardwon serve --btb`, "
+        "these are there as well.\n"
     )
-    parts += [line for tool in tools if tool.name in BTB_TOOLS for line in _tool(tool, BTB_TOOLS[tool.name].scope)]
+    parts += [
+        line
+        for tool in tools
+        if tool.name in BTB_TOOLS
+        for line in _tool(tool, BTB_TOOLS[tool.name].scope)
+    ]
     parts.append(_addresses("btb", addresses))
     return "\n".join(parts)
 
 
 def _addresses(scheme: str, addresses: Iterable[tuple[str, str]]) -> str:
-    return table(("address", ""), ((code(uri), about) for uri, about in addresses if uri.startswith(scheme)))
+    return table(
+        ("address", ""), ((code(uri), about) for uri, about in addresses if uri.startswith(scheme))
+    )
 
 
 def _to_object(name: str) -> str:
@@ -80,7 +100,9 @@ def _tool(tool: Any, scope: str) -> Iterator[str]:
     yield f"### {tool.name}\n\n{tool.title} (scope `{scope}`). {tool.description}\n"
     schema = tool.input_schema
     takes = next((each.takes for each in OPERATIONS.values() if each.tool == tool.name), Nothing)
-    yield from own_fields(takes, schema.get("properties", {}), list(schema.get("required", ())), _to_object)
+    yield from own_fields(
+        takes, schema.get("properties", {}), list(schema.get("required", ())), _to_object
+    )
     hints = [said for hint, said in HINTS.items() if getattr(tool.annotations, hint)]
     gives = [name for name in tool.output_schema.get("properties", {}) if name != "left_out"]
     answer = f"Comes back with {listed(map(code, gives), 'and')}. " if gives else ""
@@ -88,5 +110,7 @@ def _tool(tool: Any, scope: str) -> Iterator[str]:
 
 
 def _prompt(prompt: Any) -> tuple[str, str, str]:
-    takes = ", ".join(f"{code(each.name)} ({each.description.rstrip('.')})" for each in prompt.arguments or ())
+    takes = ", ".join(
+        f"{code(each.name)} ({each.description.rstrip('.')})" for each in prompt.arguments or ()
+    )
     return code(prompt.name), takes or "nothing", prompt.description

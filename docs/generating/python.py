@@ -24,16 +24,33 @@ from hardwon.surfaces.arguments import Filtered
 from hardwon.surfaces.operations import HERE_ALONE
 
 GROUPS: Final[Mapping[str, tuple[type, str]]] = {
-    "Recording": (Recording, "What was tried and found goes in. Each call is one transaction, and is on disk when it returns."),
-    "Asking": (Asking, "Before the next attempt: records, hits, contexts, advice, and what there is."),
-    "What was learned": (Learned, "Knowledge with its evidence, worked out from counts when it is asked for."),
-    "Deciding": (Deciding, "What may be believed. Every decision is an event or a record of its own, with who made it."),
+    "Recording": (
+        Recording,
+        "What was tried and found goes in. Each call is one transaction, and is on disk when it "
+        "returns.",
+    ),
+    "Asking": (
+        Asking,
+        "Before the next attempt: records, hits, contexts, advice, and what there is.",
+    ),
+    "What was learned": (
+        Learned,
+        "Knowledge with its evidence, worked out from counts when it is asked for.",
+    ),
+    "Deciding": (
+        Deciding,
+        "What may be believed. Every decision is an event or a record of its own, with who made it.",
+    ),
     "Entries": (
         Entries,
-        "Things under names, as frameworks put and get them. What is put again replaces what stood there.",
+        "Things under names, as frameworks put and get them. What is put again replaces what stood "
+        "there.",
     ),
     "Keeping": (Keeping, "Looking after a memory: room, copies, health, files beside it."),
-    "The memory itself": (Core, "Where it is, and closing it. The attribute `project` is the project that it works in."),
+    "The memory itself": (
+        Core,
+        "Where it is, and closing it. The attribute `project` is the project that it works in.",
+    ),
 }
 _IN_ANOTHER_GROUP: Final = {"trajectory": "Recording", "episode": "Recording", "merge": "Keeping"}
 """What is written in `Memory` itself, because it needs one."""
@@ -84,7 +101,7 @@ def page() -> str:
     )
 
 
-# --- Memory -----------------------------------------------------------------------------------------------------------
+# --- Memory ---
 
 
 def _memory_section() -> Iterator[str]:
@@ -92,10 +109,15 @@ def _memory_section() -> Iterator[str]:
     yield f"### Keywords that many methods take\n\n{prose(Envelope.__doc__)}\n"
     yield "What asks for records takes `**filters`. All that are given must hold:\n"
     schema = Filters.model_json_schema()["properties"]
-    rows = ((code(name), allowed(schema[name]), field.description or "") for name, field in Filtered.model_fields.items())
+    rows = (
+        (code(name), allowed(schema[name]), field.description or "")
+        for name, field in Filtered.model_fields.items()
+    )
     yield table(("filter", "what it takes", ""), rows)
     yield "And several of them:\n"
-    yield table(("argument", ""), ((code(name), meaning) for name, meaning in ARGUMENTS_OF_MANY.items()))
+    yield table(
+        ("argument", ""), ((code(name), meaning) for name, meaning in ARGUMENTS_OF_MANY.items())
+    )
     for group, (_, about) in GROUPS.items():
         yield f"## {group}\n\n{about}\n"
         yield from map(_member, _methods_of(group))
@@ -126,11 +148,15 @@ def _gives(function: Any) -> str:
 
 def _choices(function: Any) -> str:
     """What the names of sets of words stand for that its arguments take."""
-    annotations = " ".join(str(each.annotation) for each in inspect.signature(function).parameters.values())
-    return " ".join(f"{code(name)} is {words}." for name, words in words_in(annotations, function.__module__))
+    annotations = " ".join(
+        str(each.annotation) for each in inspect.signature(function).parameters.values()
+    )
+    return " ".join(
+        f"{code(name)} is {words}." for name, words in words_in(annotations, function.__module__)
+    )
 
 
-# --- what else there is -----------------------------------------------------------------------------------------------
+# --- what else there is ---
 
 
 def _public(wanted: Any) -> Iterator[tuple[str, Any]]:
@@ -147,9 +173,16 @@ def _functions_section() -> Iterator[str]:
 def _outside_section() -> Iterator[str]:
     yield "## Models and embedders\n\nBoth are optional: everything works without.\n"
     for name, kind in _public(lambda found: found.__module__.startswith("hardwon.outside.")):
-        own = [each for each in vars(kind) if not each.startswith("_") and callable(getattr(kind, each))]
+        own = [
+            each
+            for each in vars(kind)
+            if not each.startswith("_") and callable(getattr(kind, each))
+        ]
         yield f"### {name}\n\n{signature(name, kind.__init__)}\n{prose(kind.__doc__)}\n"
-        yield table(("method", ""), ((code(call(kind, each)), prose(inspect.getdoc(getattr(kind, each)))) for each in own))
+        yield table(
+            ("method", ""),
+            ((code(call(kind, each)), prose(inspect.getdoc(getattr(kind, each)))) for each in own),
+        )
 
 
 def _client_section() -> Iterator[str]:
@@ -157,15 +190,25 @@ def _client_section() -> Iterator[str]:
     yield f"## Client\n\n{signature('Client', kind.__init__)}\n{prose(kind.__doc__)}\n\n{prose(kind.__init__.__doc__)}\n"
     yield "It has the methods of `Memory`, with the same arguments and answers, but for what is of one machine:\n"
     missing = [name for name in HERE_ALONE if not hasattr(kind, name)]
-    yield table(("not there", "what it is, or does"), ((code(name), HERE_ALONE[name]) for name in missing))
+    yield table(
+        ("not there", "what it is, or does"), ((code(name), HERE_ALONE[name]) for name in missing)
+    )
 
 
 def _errors_section() -> Iterator[str]:
     yield "## Errors\n\nFrom `hardwon.errors`. `except hardwon.HardwonError` catches all of them.\n"
     yield "### HardwonError\n\n" + prose(hardwon.HardwonError.__doc__) + "\n"
-    classes = [found for found in vars(errors).values() if inspect.isclass(found) and issubclass(found, Exception)]
+    classes = [
+        found
+        for found in vars(errors).values()
+        if inspect.isclass(found) and issubclass(found, Exception)
+    ]
     rows = (
-        (code(each.__name__), ", ".join(code(base.__name__) for base in each.__bases__), prose(each.__doc__))
+        (
+            code(each.__name__),
+            ", ".join(code(base.__name__) for base in each.__bases__),
+            prose(each.__doc__),
+        )
         for each in classes
         if each is not hardwon.HardwonError
     )

@@ -30,7 +30,12 @@ its name is written `%2F`. A GET takes its fields in the query, a POST as one JS
 address. A field that is not listed is refused. The name before a description is that of the same method in
 [Python](python.md).
 """
-SCOPES: Final = {"write": "Recording", "read": "Asking", "govern": "Deciding", "admin": "Looking after it"}
+SCOPES: Final = {
+    "write": "Recording",
+    "read": "Asking",
+    "govern": "Deciding",
+    "admin": "Looking after it",
+}
 
 
 def page() -> str:
@@ -42,7 +47,9 @@ def page() -> str:
             if operation["tags"] == ["server"]:
                 parts.append(f"- `{method.upper()} {path}`: {operation['summary']}")
     parts += ["", "## Fields that many take\n"]
-    parts += shared_fields({name: prose(takes.__doc__) for name, takes in SHARED.items()}, _to_definition)
+    parts += shared_fields(
+        {name: prose(takes.__doc__) for name, takes in SHARED.items()}, _to_definition
+    )
     parts += _problems(told, everywhere)
     for scope, title in SCOPES.items():
         parts.append(f"## {title}\n\nA token with the scope `{scope}`.\n")
@@ -56,7 +63,12 @@ def page() -> str:
 
 def _failing_everywhere(told: Schema) -> set[str]:
     """The statuses that every address of a project can answer with."""
-    answers = [set(each["responses"]) for methods in told["paths"].values() for each in methods.values() if "x-scope" in each]
+    answers = [
+        set(each["responses"])
+        for methods in told["paths"].values()
+        for each in methods.values()
+        if "x-scope" in each
+    ]
     return set.intersection(*answers) - {"200"}
 
 
@@ -68,7 +80,14 @@ def _problems(told: Schema, everywhere: set[str]) -> Iterator[str]:
     rows = []
     for name, response in told["components"]["responses"].items():
         status = response["content"]["application/problem+json"]["example"]["status"]
-        rows.append((str(status), code(name), response["description"], "yes" if str(status) in everywhere else ""))
+        rows.append(
+            (
+                str(status),
+                code(name),
+                response["description"],
+                "yes" if str(status) in everywhere else "",
+            )
+        )
     yield table(("status", "name", "", "everywhere"), sorted(rows))
 
 
@@ -84,7 +103,10 @@ def _address(method: str, path: str, operation: Schema, everywhere: set[str]) ->
     required = list(schema.get("required", ()))
     for parameter in operation["parameters"]:
         if parameter["name"] not in ("project", "Idempotency-Key"):
-            properties[parameter["name"]] = {**parameter["schema"], "description": parameter.get("description", "")}
+            properties[parameter["name"]] = {
+                **parameter["schema"],
+                "description": parameter.get("description", ""),
+            }
             required += [parameter["name"]] if parameter["required"] else []
     yield from own_fields(OPERATIONS[name].takes, properties, required, _to_definition)
     if "application/x-ndjson" in body:
@@ -117,6 +139,13 @@ def _definitions(told: Schema) -> Iterator[str]:
     for name, schema in sorted(told["components"]["schemas"].items()):
         if "properties" in schema:
             yield f"### {name}\n\n{prose(schema.get('description'))}\n"
-            of_all = {"kind": Record.model_fields["kind"].description} if "metadata" in schema["properties"] else {}
-            properties = {field: {"description": of_all.get(field), **said} for field, said in schema["properties"].items()}
+            of_all = (
+                {"kind": Record.model_fields["kind"].description}
+                if "metadata" in schema["properties"]
+                else {}
+            )
+            properties = {
+                field: {"description": of_all.get(field), **said}
+                for field, said in schema["properties"].items()
+            }
             yield fields_table(properties, schema.get("required", ()), _to_definition)

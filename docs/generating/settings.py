@@ -53,8 +53,10 @@ elsewhere or a database.
 VARIABLES: Final = {
     "HARDWON_AIMEMORY": "the folder of `hardwon fix-history` and `memory.sh`",
     "HARDWON_PYTEST": "`1`: the pytest plugin records ([feedback.md](../feedback.md))",
-    "HARDWON_RUN": "set by `hardwon run` for what it runs, so that one run inside another is known; not yours to set",
-    "GROQ_API_KEY": "the key of the language model, where one is asked for ([learning.md](../learning.md))",
+    "HARDWON_RUN": "set by `hardwon run` for what it runs, so that one run inside another is "
+    "known; not yours to set",
+    "GROQ_API_KEY": "the key of the language model, where one is asked for "
+    "([learning.md](../learning.md))",
     "API_BASE_URL": "its endpoint; Groq's where nobody says",
     "LLM_MODEL": "its name",
     "EMBEDDING_API_KEY": "the key of an embedding endpoint that `hardwon reembed` names",
@@ -69,7 +71,9 @@ def page() -> str:
         default, about = SETTING_IS[name]
         most = limits.PATH_CHARS_MAX if name == "memory" else limits.NAME_CHARS_MAX
         takes = f"text, one line, at most {most:,} characters"
-        rows.append((code(name), code(f"--{name}"), code(settings.VARIABLES[name]), default, takes, about))
+        rows.append(
+            (code(name), code(f"--{name}"), code(settings.VARIABLES[name]), default, takes, about)
+        )
     head = ("setting and file key", "option", "variable", "default", "what it takes", "")
     others = table(("variable", ""), ((code(name), about) for name, about in VARIABLES.items()))
     return "\n".join([BEGINS, table(head, rows), FILES, others])

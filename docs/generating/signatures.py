@@ -64,7 +64,7 @@ def written(annotation: Any) -> str:
     return plain if isinstance(plain, str) else inspect.formatannotation(plain)
 
 
-# --- names ------------------------------------------------------------------------------------------------------------
+# --- names ---
 
 
 def named_in(annotation: str, module: str) -> Iterator[tuple[str, Any]]:

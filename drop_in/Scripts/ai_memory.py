@@ -1,6 +1,8 @@
-"""Put the folder above on the path (PYTHONPATH=drop_in) and `from Scripts.ai_memory import AIMemory` is Hardwon's.
+"""Put the folder above on the path (PYTHONPATH=drop_in) and `from Scripts.ai_memory import
+AIMemory` is Hardwon's.
 
-The functions work on the folder AIMemory, as the class does where nothing else is said."""
+The functions work on the folder AIMemory, as the class does where nothing else is said.
+"""
 
 from __future__ import annotations
 

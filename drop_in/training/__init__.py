@@ -1,4 +1,6 @@
-"""A training package of your own is found behind this one: all of its modules but `memory` are still yours."""
+"""A training package of your own is found behind this one: all of its modules but `memory` are
+still yours.
+"""
 
 from pkgutil import extend_path
 

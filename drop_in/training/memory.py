@@ -1,6 +1,9 @@
-"""Put the folder above on the path (PYTHONPATH=drop_in) and `from training.memory import …` is Hardwon's.
+"""Put the folder above on the path (PYTHONPATH=drop_in) and `from training.memory import …` is
+Hardwon's.
 
-Lenient: what is wrong with an episode is a warning and left out, because a training run must not die of it."""
+Lenient: what is wrong with an episode is a warning and left out, because a training run must not
+die of it.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +22,27 @@ from hardwon.training.functions import new_agent_memory as new_agent_memory
 from hardwon.training.functions import save_agent_memory as save_agent_memory
 
 
-def load_agent_memory(path: episodes.Where = DEFAULT_PATH, *, lenient: bool = True) -> dict[str, Any]:
+def load_agent_memory(
+    path: episodes.Where = DEFAULT_PATH, *, lenient: bool = True
+) -> dict[str, Any]:
     """See `hardwon.training.functions.load_agent_memory`."""
     return episodes.load_agent_memory(path, lenient=lenient)
 
 
 def record_episode(
-    memory: dict[str, Any], episode_data: dict[str, Any], *, lenient: bool = True, clock: episodes.Clock | None = None
+    memory: dict[str, Any],
+    episode_data: dict[str, Any],
+    *,
+    lenient: bool = True,
+    clock: episodes.Clock | None = None,
 ) -> dict[str, Any]:
     """See `hardwon.training.functions.record_episode`."""
     return episodes.record_episode(memory, episode_data, lenient=lenient, clock=clock)
 
 
-def build_memory_context(memory: dict[str, Any], task_id: Any = None, max_rules: int = 5, max_recent: int = 3) -> str:
+def build_memory_context(
+    memory: dict[str, Any], task_id: Any = None, max_rules: int = 5, max_recent: int = 3
+) -> str:
     """See `hardwon.training.functions.build_memory_context`. A task may be a number;
     any number of items may be asked for."""
     task = None if task_id is None else str(task_id)

@@ -82,7 +82,8 @@ __all__ = [
     "step_credit",
 ]
 
-# Imported when somebody asks for them: a memory opens without, and Client's HTTP and TLS take longer than all the rest.
+# Imported when somebody asks for them: a memory opens without, and Client's HTTP and TLS take
+# longer than all the rest.
 _LATER: _typing.Final = {
     "Advice": "hardwon.brief.advice",
     "CallableEmbedder": "hardwon.outside.embedders",

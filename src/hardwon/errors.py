@@ -13,7 +13,9 @@ _short.maxlevel = 3
 
 
 class HardwonError(Exception):
-    """The base of all of them: `except HardwonError` catches whatever this package raises on purpose."""
+    """The base of all of them: `except HardwonError` catches whatever this package raises on
+    purpose.
+    """
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,9 @@ class Problem:
 
 
 class InvalidInputError(HardwonError, ValueError):
-    """The input breaks a rule; nothing was changed. `field`, `value` and `allowed` tell the first problem,
-    `problems` all of them, `where` the file and line they came from (empty for a call)."""
+    """The input breaks a rule; nothing was changed. `field`, `value` and `allowed` tell the first
+    problem, `problems` all of them, `where` the file and line they came from (empty for a call).
+    """
 
     def __init__(self, problems: Sequence[Problem], where: str = "") -> None:
         self.problems = list(problems)
@@ -88,7 +91,9 @@ class PlaceError(StorageError):
 
 
 class FileOnlyError(PlaceError):
-    """Only a memory in a local file can do that, and this one is a database. The message says what to do instead."""
+    """Only a memory in a local file can do that, and this one is a database. The message says what
+    to do instead.
+    """
 
 
 class ClosedError(StorageError):
@@ -96,17 +101,22 @@ class ClosedError(StorageError):
 
 
 class UnreachableError(StorageError):
-    """The database server cannot be reached, or went away. Nothing was changed; the message says what to check."""
+    """The database server cannot be reached, or went away. Nothing was changed; the message says
+    what to check.
+    """
 
 
 class InterruptedWriteError(UnreachableError):
-    """The connection to the database server was lost during a write, of which nothing was kept for certain: a memory does it
-    again by itself, and raises this where that fails too."""
+    """The connection to the database server was lost during a write, of which nothing was kept for
+    certain: a memory does it again by itself, and raises this where that fails too.
+    """
 
 
 class UnknownOutcomeError(StorageError):
-    """The connection to the database server was lost just while a write was being kept, and nobody can tell whether it was.
-    Look whether it is there; recording the same record again, under its id, is safe."""
+    """The connection to the database server was lost just while a write was being kept, and nobody
+    can tell whether it was. Look whether it is there; recording the same record again, under its
+    id, is safe.
+    """
 
 
 class NearlyFullWarning(UserWarning):
@@ -114,18 +124,22 @@ class NearlyFullWarning(UserWarning):
 
 
 class ForeignLogWarning(UserWarning):
-    """Beside the memory lay a log that is another database's, as after a copy over a memory that was not closed. It was not
-    replayed, and is kept under the name that the message says."""
+    """Beside the memory lay a log that is another database's, as after a copy over a memory that
+    was not closed. It was not replayed, and is kept under the name that the message says.
+    """
 
 
 class LlmError(HardwonError):
-    """An LLM endpoint was not asked, or gave no answer that can be used. The message says which: correct the base URL, the
-    model or the key where it names one of them; otherwise try again later, or go on without an LLM. Nothing was changed,
-    and the key is in no part of this error."""
+    """An LLM endpoint was not asked, or gave no answer that can be used. The message says which:
+    correct the base URL, the model or the key where it names one of them; otherwise try again
+    later, or go on without an LLM. Nothing was changed, and the key is in no part of this error.
+    """
 
 
 class NotAdmittedError(HardwonError):
-    """Nobody was let in: no token was sent, or one that is unknown, expired or revoked. `hardwon tokens create` makes one."""
+    """Nobody was let in: no token was sent, or one that is unknown, expired or revoked. `hardwon
+    tokens create` makes one.
+    """
 
 
 class ForbiddenError(HardwonError):
@@ -137,8 +151,9 @@ class UnknownTokenError(HardwonError, LookupError):
 
 
 class ServerError(HardwonError):
-    """A server cannot be reached, or has a problem of its own. What was sent may or may not have been carried out; sending it
-    again through the same client method is safe."""
+    """A server cannot be reached, or has a problem of its own. What was sent may or may not have
+    been carried out; sending it again through the same client method is safe.
+    """
 
 
 class TooManyRequestsError(HardwonError):
@@ -150,19 +165,26 @@ class TooManyRequestsError(HardwonError):
 
 
 class RepeatedError(HardwonError):
-    """A request with this idempotency key was carried out before; nothing was done again. `said` is the fingerprint of what it
-    asked for, `ids` are the records that it concerned."""
+    """A request with this idempotency key was carried out before; nothing was done again. `said` is
+    the fingerprint of what it asked for, `ids` are the records that it concerned.
+    """
 
     def __init__(self, said: bytes, ids: Sequence[str]) -> None:
-        super().__init__("a request with this idempotency key was carried out before: nothing was done again")
+        super().__init__(
+            "a request with this idempotency key was carried out before: nothing was done again"
+        )
         self.said = said
         self.ids = list(ids)
 
 
 class MissingExtraError(HardwonError):
-    """A package that Hardwon does without until it is asked for is not installed. The message holds the command."""
+    """A package that Hardwon does without until it is asked for is not installed. The message holds
+    the command.
+    """
 
 
 class EmbeddingError(HardwonError):
-    """An embedder gave no vectors that can be used. The message names it, what it did and what is wanted. Correct it where
-    it is your own; otherwise try again later, or go on without one: text search needs none. Nothing was changed."""
+    """An embedder gave no vectors that can be used. The message names it, what it did and what is
+    wanted. Correct it where it is your own; otherwise try again later, or go on without one: text
+    search needs none. Nothing was changed.
+    """

@@ -9,7 +9,7 @@ MIB: Final = 1024 * KIB
 GIB: Final = 1024 * MIB
 DAY_US: Final = 86_400_000_000
 
-# --- one record -------------------------------------------------------------------------------------------------
+# --- one record ---
 
 # One text field. A long build log fits; a core dump pasted by accident does not.
 TEXT_CHARS_MAX: Final = 200_000
@@ -75,7 +75,7 @@ FILE_HASH_BYTES_MAX: Final = 256 * MIB
 # each memory that was merged in.
 ENTRIES_REPLACED_MAX: Final = 100
 
-# --- text search ------------------------------------------------------------------------------------------------
+# --- text search ---
 
 # How much of a record's text is searchable. What a record is about shows in its first pages, and an
 # index entry per word of a log would make the index larger than the records.
@@ -109,7 +109,7 @@ FREQUENT_SHARE: Final = 0.1
 # Hits of one recall. An agent reads a handful; a program that wants everything uses `browse`.
 RECALL_K_MAX: Final = 1_000
 
-# --- the store --------------------------------------------------------------------------------------------------
+# --- the store ---
 
 # Pages that a connection keeps in memory. A day's tallies fit: each write touches as many of their
 # pages as it has lessons.
@@ -166,14 +166,15 @@ LOG_KEPT_BYTES: Final = 64 * MIB
 # How long a fork waits for other threads of the process to finish their statements.
 FORK_WAIT_S: Final = 10.0
 
-# How long a process that ends waits for its daemon threads to finish their statements, so that no log stays beside a
-# memory. A write takes milliseconds; nobody notices a quarter of a second.
+# How long a process that ends waits for its daemon threads to finish their statements, so that no
+# log stays beside a memory. A write takes milliseconds; nobody notices a quarter of a second.
 EXIT_WAIT_S: Final = 0.25
 
-# How long a daemon thread waits before it begins anew while the process ends: by then the process is gone.
+# How long a daemon thread waits before it begins anew while the process ends: by then the process
+# is gone.
 EXIT_PAUSE_S: Final = 2.0
 
-# --- a PostgreSQL server ------------------------------------------------------------------------------------------
+# --- a PostgreSQL server ---
 
 # Open connections per memory and process. A server allows a hundred in all unless told otherwise,
 # and some processes share them; threads beyond this wait for one another.
@@ -226,7 +227,7 @@ PROJECT_BYTES_MAX: Final = 200
 # Rows that are fetched at a time where all of a large memory is read.
 POSTGRES_STREAM_ROWS: Final = 500
 
-# --- the tree of files --------------------------------------------------------------------------------------------
+# --- the tree of files ---
 
 # Folders below one another in a tree of files. The standard tree has three; a mistake must not lead
 # us on forever.
@@ -256,7 +257,7 @@ TREE_REMEMBERED_MAX: Final = 20_000
 # Files that a report on the tree names, of each sort. It counts all of them.
 TREE_REPORTED_MAX: Final = 1_000
 
-# --- learning ---------------------------------------------------------------------------------------------------
+# --- learning ---
 
 # A rule, a mistake, an action as knowledge shows it. Longer ones are told apart, and shown, by
 # their beginning.
@@ -398,7 +399,7 @@ FAILURE_CORE_CHARS_MAX: Final = 300
 # placeholders.
 FAILURE_LINE_CHARS_MAX: Final = 1_000
 
-# --- an LLM endpoint --------------------------------------------------------------------------------------------
+# --- an LLM endpoint ---
 
 # One question and its whole answer: name lookup, connection, reply. Hosted models need a few
 # seconds for a short reply; who waits longer has given up.
@@ -442,7 +443,7 @@ LLM_RULE_CHARS_MIN: Final = 10
 # One rule: a long sentence. Rules are pasted into prompts again and again.
 LLM_RULE_CHARS_MAX: Final = 300
 
-# --- a context --------------------------------------------------------------------------------------------------
+# --- a context ---
 
 # The budget of a context where the caller names none: a screen of text, a hundredth of a prompt.
 CONTEXT_TOKENS: Final = 400
@@ -489,7 +490,7 @@ DIGEST_CHARS_MAX: Final = 400
 # Short actions that a context chooses from: all of them are weighed anew for every line.
 DIGESTS_CONSIDERED_MAX: Final = 200
 
-# --- embeddings -------------------------------------------------------------------------------------------------
+# --- embeddings ---
 
 # How much of a text becomes its vector. Most models read 512 tokens, which is about this much, and
 # pass over the rest; an average over more words is about nothing in particular.
@@ -509,7 +510,7 @@ EMBED_DIMENSION_MAX: Final = 8_192
 # this, as many texts are sent at once as have replies that stay below LLM_REPLY_BYTES_MAX.
 EMBED_NUMBER_BYTES: Final = 40
 
-# --- topology ---------------------------------------------------------------------------------------------------
+# --- topology ---
 
 # Levels of folders that are told apart; what lies deeper counts in the last of them. A schema has
 # three or four, and a folder made by hand must not run into Python's own limit.
@@ -531,7 +532,7 @@ ATTEMPTS_TO_JUDGE_MIN: Final = 10
 # Failures (or successes) before one says where most of them lie.
 AREA_TO_JUDGE_MIN: Final = 5
 
-# --- data sets --------------------------------------------------------------------------------------------------
+# --- data sets ---
 
 # Memories of one data set that is read. Twenty times the largest in use; all of them are held at
 # once.
@@ -567,7 +568,7 @@ DATASET_PROBLEMS_SHOWN: Final = 20
 # minutes.
 DATASET_DAY_MEMORIES: Final = 90
 
-# --- routing ----------------------------------------------------------------------------------------------------
+# --- routing ---
 
 # A value that names a folder as it is. Longer ones are cut and told apart by a hash: a path has to
 # stay readable.
@@ -617,7 +618,7 @@ REGEX_WAYS_MAX: Final = REGEX_VALUE_CHARS_MAX**4
 # A glob pattern: a dozen folders of full length and a name.
 GLOB_CHARS_MAX: Final = 2_000
 
-# --- episodes ---------------------------------------------------------------------------------------------------
+# --- episodes ---
 
 # Adopted stores that are read for one answer, the newest. A team has one for each agent that it
 # trained before.
@@ -646,7 +647,7 @@ COMPARED_EPISODES_MAX: Final = 20_000
 # has pixels.
 CURVE_SCORES_MAX: Final = 1_000
 
-# --- the command line ---------------------------------------------------------------------------------------------------
+# --- the command line ---
 
 # Attempts that `hardwon recent` lists where nobody says how many: what a person reads.
 FIXES_LISTED: Final = 50
@@ -654,7 +655,7 @@ FIXES_LISTED: Final = 50
 # Newest attempts that `hardwon model` shows beside what is known of the model.
 FIXES_OF_MODEL_LISTED: Final = 5
 
-# --- training memory ----------------------------------------------------------------------------------------------
+# --- training memory ---
 
 # Episodes in the log of a training memory's file, as many as training memory always kept.
 TRAINING_EPISODES_STORED: Final = 100
@@ -707,7 +708,7 @@ TRAINING_FILE_BYTES_MAX: Final = 256 * MIB
 # Longest pause between two looks at a training memory's lock. A save takes a few milliseconds.
 TRAINING_LOCK_WAIT_MAX_S: Final = 0.005
 
-# --- fix history --------------------------------------------------------------------------------------------------
+# --- fix history ---
 
 # What stays of each text of a fix whose details were packed away: its first sentence or two, which
 # it is found by.
@@ -742,13 +743,13 @@ COMPRESS_DAYS: Final = 90
 # An age in days that can be asked for: a century.
 DAYS_MAX: Final = 36_500
 
-# --- governance ---------------------------------------------------------------------------------------------------
+# --- governance ---
 
 # How often a verified record has to help before it is published by itself: once may be chance,
 # twice too.
 PUBLISH_AFTER_CREDITS: Final = 3
 
-# --- figures about fixes, and the context for a fixer ---------------------------------------------------------------
+# --- figures about fixes, and the context for a fixer ---
 
 # Days of a chart or trend of fixes where the caller names none: a month, as fix history always
 # showed.
@@ -790,7 +791,7 @@ NOTES_IN_CONTEXT_MAX: Final = 1
 # figures are told.
 HISTORY_SHARE_MAX: Final = 0.2
 
-# --- older fix histories ------------------------------------------------------------------------------------------
+# --- older fix histories ---
 
 # Columns of an older fix history's table. The documents have 14; each one more may hold a text that
 # its record must hold.
@@ -813,7 +814,7 @@ KNOWLEDGE_BASE_BYTES_MAX: Final = 2 * RECORD_BYTES_MAX
 # Rows, of each sort, that the report on an adoption lists as text; it counts all of them. A screen.
 ADOPTION_SHOWN_MAX: Final = 20
 
-# --- fix history: the door ------------------------------------------------------------------------------------------
+# --- fix history: the door ---
 
 # How long `ollama --version` may take, once in a process: it answers in milliseconds unless its
 # server hangs.
@@ -855,7 +856,7 @@ FILE_TIME_UNSURE_NS: Final = 20_000_000
 # issue, and counted generously these are some five hundred tokens of a model's own.
 FIX_CONTEXT_TOKENS: Final = 1_000
 
-# --- commands that are run ----------------------------------------------------------------------------------------
+# --- commands that are run ---
 
 # What is kept of a command's output from its beginning until it ended: FAILURE_HEAD_CHARS of text,
 # in any script and with the colours that a terminal gets, several times over.
@@ -888,7 +889,7 @@ RUN_RECORD_S: Final = 20.0
 # How much of a command line is recorded: as much as an action is judged by.
 RUN_COMMAND_CHARS_MAX: Final = 4_000
 
-# --- an agent's hooks ---------------------------------------------------------------------------------------------
+# --- an agent's hooks ---
 
 # A hook of an agent gives up after so long, whatever holds it up: the agent waits for it before and
 # after every command.
@@ -920,7 +921,7 @@ AGENT_PURPOSE_CHARS_MAX: Final = 300
 # An agent's settings file. Those that people write have some kilobytes.
 AGENT_SETTINGS_BYTES_MAX: Final = MIB
 
-# --- facts --------------------------------------------------------------------------------------------------------
+# --- facts ---
 
 # How much of a fact is looked through for names, pronouns and dates. A fact is a sentence; what is
 # this long is a log.
@@ -947,7 +948,7 @@ RESTATED_FROM_CHARS_MAX: Final = 2_000
 # needs no more.
 RESTATED_NEW_WORDS_MAX: Final = 4
 
-# --- provenance and staleness -------------------------------------------------------------------------------------
+# --- provenance and staleness ---
 
 # Of a record's texts, so much is looked at for paths: what it is about stands at the beginning, a
 # log's tail does not.
@@ -1011,7 +1012,7 @@ STALE_LISTED_MAX: Final = 1_000
 # Files that the reason of a stale record names; the rest are counted.
 STALE_REASON_FILES_MAX: Final = 10
 
-# --- feedback from tests and commits ------------------------------------------------------------------------------
+# --- feedback from tests and commits ---
 
 # The name of a test. With the commit that it ran at it fits NAME_CHARS_MAX; longer ones (long
 # parameters) end in a hash.
@@ -1061,7 +1062,7 @@ HOOK_S_MAX: Final = 5.0
 # left unanswered.
 GIT_S_MAX: Final = 2.0
 
-# --- looking at files that anybody may have named ------------------------------------------------------------------
+# --- looking at files that anybody may have named ---
 
 # Read at a time to hash a file, and the most that is read beyond a bound: larger ones are no
 # faster.
@@ -1082,7 +1083,7 @@ CHECKOUTS_REMEMBERED_MAX: Final = 8
 # Related files that are made once for all records that name them: some hundred kilobytes.
 FOUND_FILES_REMEMBERED_MAX: Final = 1_024
 
-# --- what test runs and commands are told by ----------------------------------------------------------------------
+# --- what test runs and commands are told by ---
 
 # What a sentence about a failing test says of its error: two lines on a screen. The report follows.
 TEST_ERROR_SHOWN_CHARS: Final = 200
@@ -1103,7 +1104,7 @@ RUN_TARGETS_LOOKED_AT: Final = 3
 # which has little room.
 RUNS_UNDER_WAY_MAX: Final = 64
 
-# --- counted by the store -------------------------------------------------------------------------------------------
+# --- counted by the store ---
 
 # Attempts of one author that count for, or against, what they recalled: more would let one agent
 # lift what it likes.
@@ -1121,7 +1122,7 @@ SHARED_OUT_OF_MAX: Final = 300
 # thousands may be of one.
 SOURCES_FROM_FIXES_MAX: Final = 50
 
-# --- whoever asks from outside --------------------------------------------------------------------------------------
+# --- whoever asks from outside ---
 
 # Tokens of one memory. A team has tens; thousands would be one for every run, which nobody could
 # look through.
@@ -1183,7 +1184,7 @@ CLIENT_WAIT_S_MAX: Final = 10.0
 # not fill the memory.
 CLIENT_ANSWER_BYTES_MAX: Final = 256 * MIB
 
-# --- the server -------------------------------------------------------------------------------------------------------
+# --- the server ---
 
 # Where `hardwon serve` listens where nobody says: a number that no known service has.
 SERVE_PORT: Final = 7433
@@ -1269,7 +1270,7 @@ PROBLEMS_SHOWN_MAX: Final = 20
 # and metrics are asked for often.
 METRICS_COUNTED_S: Final = 60.0
 
-# --- the dashboard ----------------------------------------------------------------------------------------------------
+# --- the dashboard ---
 
 # Browsers that are signed in at once; with more, the one that was idle longest signs in again. Some
 # kilobytes each.
@@ -1336,13 +1337,13 @@ REPORT_BYTES_MAX: Final = 32 * MIB
 # How often a page that is looked at asks whether anything changed.
 WEB_POLL_S: Final = 4
 
-# --- settings ---------------------------------------------------------------------------------------------------------
+# --- settings ---
 
 # A file of settings: three keys and as many comments as anybody writes. One may come with a
 # checkout.
 SETTINGS_BYTES_MAX: Final = 16 * KIB
 
-# --- what a model is told through MCP -------------------------------------------------------------------------------
+# --- what a model is told through MCP ---
 
 # The structured result of one tool call as JSON, some 13,000 tokens: clients warn about, or cut,
 # what is longer than some 25,000. A context is as long as its caller asked for.
@@ -1363,7 +1364,15 @@ RESOURCE_CHARS_MAX: Final = 200_000
 # items of each list, and levels below which lists of objects are empty. Whoever reads the beginning
 # of all is better off than with all of a few. Ids and times, which have up to 40 characters, and
 # pairs stay whole.
-RESULT_CUTS: Final = ((4_000, 200, 8), (1_000, 50, 6), (400, 20, 5), (200, 10, 4), (100, 5, 4), (60, 2, 3), (60, 2, 1))
+RESULT_CUTS: Final = (
+    (4_000, 200, 8),
+    (1_000, 50, 6),
+    (400, 20, 5),
+    (200, 10, 4),
+    (100, 5, 4),
+    (60, 2, 3),
+    (60, 2, 1),
+)
 
 # Entries of an object that are never cut: the fields that a record or an answer has of itself are
 # fewer, and stay whole.
@@ -1389,7 +1398,7 @@ CLIENT_CONFIG_BYTES_MAX: Final = 16 * MIB
 # How long a server that is told to end waits for what it has begun. A write takes milliseconds.
 STDIO_SHUTDOWN_S_MAX: Final = 5.0
 
-# --- PostgreSQL: what is counted and compared there ----------------------------------------------------------------
+# --- PostgreSQL: what is counted and compared there ---
 
 # How many records have each term is counted again when there are a twentieth more of them. A term's
 # worth is a logarithm, which moves by 0.05 at most, and whoever counts goes through each record

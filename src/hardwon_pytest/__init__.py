@@ -1,9 +1,11 @@
-"""`pytest -p hardwon`: failing tests become records, and a test that passes again vouches for what was tried in between.
+"""`pytest -p hardwon`: failing tests become records, and a test that passes again vouches for what
+was tried in between.
 
-Every run of pytest loads the plugins of all installed packages, so this is a package of its own that imports nothing: Hardwon
-itself is loaded at the end of a run, and only for those who asked for it, with `-p hardwon`, `--hardwon`, `hardwon = true` in
-the configuration or HARDWON_PYTEST=1. Whatever goes wrong here is one line in the summary and changes nothing else.
-docs/feedback.md says what is recorded.
+Every run of pytest loads the plugins of all installed packages, so this is a package of its own
+that imports nothing: Hardwon itself is loaded at the end of a run, and only for those who asked for
+it, with `-p hardwon`, `--hardwon`, `hardwon = true` in the configuration or HARDWON_PYTEST=1.
+Whatever goes wrong here is one line in the summary and changes nothing else. docs/feedback.md says
+what is recorded.
 """
 
 from __future__ import annotations
@@ -26,17 +28,33 @@ _CACHED: Final = "hardwon/all-pass"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup(_NAME, "hardwon: what tests say about what was recorded")
-    group.addoption("--hardwon", action="store_true", default=False, help="Record failing tests, as -p hardwon does.")
-    group.addoption("--hardwon-memory", metavar="PATH", help="The memory. Default: HARDWON_MEMORY, else as hardwon finds it.")
     group.addoption(
-        "--hardwon-project", metavar="NAME", help="The project. Default: HARDWON_PROJECT, else the checkout's name."
+        "--hardwon",
+        action="store_true",
+        default=False,
+        help="Record failing tests, as -p hardwon does.",
     )
-    group.addoption("--hardwon-task", metavar="TASK", help="What is being worked on: the records are tagged with it.")
+    group.addoption(
+        "--hardwon-memory",
+        metavar="PATH",
+        help="The memory. Default: HARDWON_MEMORY, else as hardwon finds it.",
+    )
+    group.addoption(
+        "--hardwon-project",
+        metavar="NAME",
+        help="The project. Default: HARDWON_PROJECT, else the checkout's name.",
+    )
+    group.addoption(
+        "--hardwon-task",
+        metavar="TASK",
+        help="What is being worked on: the records are tagged with it.",
+    )
     parser.addini(_NAME, "Record failing tests in a Hardwon memory.", type="bool", default=False)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # A worker of pytest-xdist hands its reports to the process that started it, and only that one writes.
+    # A worker of pytest-xdist hands its reports to the process that started it, and only that one
+    # writes.
     if not hasattr(config, "workerinput") and _is_asked_for(config):
         config.pluginmanager.register(Watcher(config), "hardwon-watcher")
 
@@ -59,7 +77,8 @@ class Watcher:
         self._started = time.time()
         self._passed: dict[str, bool] = {}  # by node id; False until the test is through
         self._failed: dict[str, tuple[str, Any]] = {}  # by node id: where, and the report
-        self._has: dict[str, set[str]] = {}  # by node id of a file: those of what was collected in it
+        # by node id of a file: those of what was collected in it
+        self._has: dict[str, set[str]] = {}
         self._cut: set[str] = set()  # files of which not everything was collected
         self._line: tuple[str, bool] | None = None
 
@@ -68,7 +87,9 @@ class Watcher:
             return
         file = _file_of(report.nodeid)
         if report.passed:
-            self._has.setdefault(file, set()).update(node.nodeid for node in getattr(report, "result", None) or ())
+            self._has.setdefault(file, set()).update(
+                node.nodeid for node in getattr(report, "result", None) or ()
+            )
         else:
             self._cut.add(file)
         if report.failed:
@@ -93,20 +114,27 @@ class Watcher:
         self._cut.update(_file_of(item.nodeid) for item in items)
 
     def _whole(self, passed: Iterable[str]) -> dict[str, set[str]]:
-        """The files of which every test was collected, with what they have: a test that is not among it is gone. Where the run
-        asked for some tests only, nobody knows."""
+        """The files of which every test was collected, with what they have: a test that is not
+        among it is gone. Where the run asked for some tests only, nobody knows.
+        """
         option = self._config.option
         asked = ("keyword", "markexpr", "lf", "stepwise", "deselect", "override_ini", "collectonly")
-        if any(getattr(option, name, None) for name in asked) or any("::" in str(each) for each in self._config.args):
+        if any(getattr(option, name, None) for name in asked) or any(
+            "::" in str(each) for each in self._config.args
+        ):
             return {}
         return {
             file: self._has[file]
             for file in passed
-            if file in self._has and file not in self._cut and (self._config.rootpath / file).is_file()
+            if file in self._has
+            and file not in self._cut
+            and (self._config.rootpath / file).is_file()
         }
 
     def pytest_sessionfinish(self) -> None:
-        passed = [name for name, through in self._passed.items() if through and name not in self._failed]
+        passed = [
+            name for name, through in self._passed.items() if through and name not in self._failed
+        ]
         try:
             if self._failed or (passed and not self._is_nothing_new()):
                 self._record(passed)
@@ -122,29 +150,50 @@ class Watcher:
             warnings.simplefilter("ignore")  # a run may turn them into errors
             task = self._config.getoption("--hardwon-task")
             done = record(
-                memory, project, task, folder, self._config.rootpath, self._started, passed, self._failed, self._whole(passed)
+                memory,
+                project,
+                task,
+                folder,
+                self._config.rootpath,
+                self._started,
+                passed,
+                self._failed,
+                self._whole(passed),
             )
             self._line = (done.line, False) if done.line else None
             cache = getattr(self._config, "cache", None)
             if cache is not None:
-                # A database has no stamps that would tell a change, and what was asked for may hold its password.
+                # A database has no stamps that would tell a change, and what was asked for may hold
+                # its password.
                 is_file = "://" not in done.location
-                cache.set(_CACHED, self._state(done.location) if done.all_pass and is_file else None)
+                cache.set(
+                    _CACHED, self._state(done.location) if done.all_pass and is_file else None
+                )
 
     def _asked(self) -> list[Any]:
         """The memory, the project and the folder that pytest was started in."""
-        memory = self._config.getoption("--hardwon-memory") or os.environ.get("HARDWON_MEMORY") or None
-        project = self._config.getoption("--hardwon-project") or os.environ.get("HARDWON_PROJECT") or None
+        memory = (
+            self._config.getoption("--hardwon-memory") or os.environ.get("HARDWON_MEMORY") or None
+        )
+        project = (
+            self._config.getoption("--hardwon-project") or os.environ.get("HARDWON_PROJECT") or None
+        )
         return [memory, project, str(self._config.invocation_params.dir)]
 
     def _is_nothing_new(self) -> bool:
-        """Whether the memory knew of no failing test and has not changed since: then a pass says nothing new."""
+        """Whether the memory knew of no failing test and has not changed since: then a pass says
+        nothing new.
+        """
         cache = getattr(self._config, "cache", None)
         cached = cache.get(_CACHED, None) if cache is not None else None
         return isinstance(cached, dict) and cached == self._state(str(cached.get("location")))
 
     def _state(self, location: str) -> dict[str, Any]:
-        return {"asked": self._asked(), "location": location, "stamps": [_stamp(location), _stamp(f"{location}-wal")]}
+        return {
+            "asked": self._asked(),
+            "location": location,
+            "stamps": [_stamp(location), _stamp(f"{location}-wal")],
+        }
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self._line:

@@ -1,4 +1,6 @@
-"""What adapters share that keep JSON objects for somebody: their names, what they may be, and conditions on them."""
+"""What adapters share that keep JSON objects for somebody: their names, what they may be, and
+conditions on them.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,9 @@ _LETTERS: Final = str.maketrans("0123456789abcdef", "ghijklmnopqrstuv", "-")
 
 
 def name_of(*parts: str) -> str:
-    """The tag by which something is found that these parts name. Of letters alone, which are one search term; letters and
-    digits would be a dozen."""
+    """The tag by which something is found that these parts name. Of letters alone, which are one
+    search term; letters and digits would be a dozen.
+    """
     return derived_id(*parts).translate(_LETTERS)
 
 
@@ -32,14 +35,17 @@ def json_object(field: str, value: Any) -> dict[str, Any]:
     try:
         read = json.loads(json.dumps(intake.mapping(field, value), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInputError.one(field, value, f"an object that JSON can hold ({error})") from None
+        raise InvalidInputError.one(
+            field, value, f"an object that JSON can hold ({error})"
+        ) from None
     return dict(read)
 
 
 def check_filter(given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The conditions, empty where there are none: equal values, objects that have the given keys, and operators
-    (`{"score": {"$gte": 3}}`). Raises where one has an operator that nobody knows, or other
-    keys beside operators."""
+    """The conditions, empty where there are none: equal values, objects that have the given keys,
+    and operators (`{"score": {"$gte": 3}}`). Raises where one has an operator that nobody knows, or
+    other keys beside operators.
+    """
     conditions = {} if given is None else intake.mapping("filter", given)
     below = list(conditions.values())
     while below:
@@ -48,7 +54,9 @@ def check_filter(given: Mapping[str, Any] | None) -> dict[str, Any]:
             operators = [name for name in condition if _is_operator(name)]
             for name in operators:
                 if name not in OPERATORS:
-                    raise InvalidInputError.one("filter", name, f"the operators {', '.join(OPERATORS)}")
+                    raise InvalidInputError.one(
+                        "filter", name, f"the operators {', '.join(OPERATORS)}"
+                    )
             if operators and len(operators) < len(condition):
                 raise InvalidInputError.one("filter", condition, "operators alone, or keys alone")
             below += condition.values()

@@ -1,9 +1,10 @@
-"""LangGraph: `HardwonStore`, a memory as the store of a graph, and `with_memory`, what the memory has to say before a model is
-asked.
+"""LangGraph: `HardwonStore`, a memory as the store of a graph, and `with_memory`, what the memory
+has to say before a model is asked.
 
-An item is an experience (a learning) with the namespace, the key and the value as keys of its own. Its names are tags: one for
-the item, one for each namespace that it lies in, and one that says its own namespace. What is put again replaces what stood
-there, which stays in the log; what is deleted is erased, with everything that ever stood there.
+An item is an experience (a learning) with the namespace, the key and the value as keys of its own.
+Its names are tags: one for the item, one for each namespace that it lies in, and one that says its
+own namespace. What is put again replaces what stood there, which stays in the log; what is deleted
+is erased, with everything that ever stood there.
 """
 
 from __future__ import annotations
@@ -54,34 +55,46 @@ Namespace = tuple[str, ...]
 
 _AUTHOR: Final = "langgraph"
 _SAYS_NAMESPACE: Final = "namespace "
-_FILTERED_MORE: Final = 10  # hits beyond those that are asked for: some are of items that were put again meanwhile
+# hits beyond those that are asked for: some are of items that were put again meanwhile
+_FILTERED_MORE: Final = 10
 
 
 class HardwonStore(BaseStore):
-    """The store of a graph (`compile(store=…)`), kept in a memory. Safe to use from several threads and processes at once.
+    """The store of a graph (`compile(store=…)`), kept in a memory. Safe to use from several threads
+    and processes at once.
 
-    `author` is who puts things: what it put can be undone with `memory.rollback(author)`. `fields` are the paths of values that
-    a `query` looks at where `put` names none; without them it looks at everything. Values are JSON objects. Items do not
-    expire: a `ttl` is refused. Closing the memory is up to whoever opened it.
+    `author` is who puts things: what it put can be undone with `memory.rollback(author)`. `fields`
+    are the paths of values that a `query` looks at where `put` names none; without them it looks at
+    everything. Values are JSON objects. Items do not expire: a `ttl` is refused. Closing the memory
+    is up to whoever opened it.
     """
 
     __slots__ = ("_author", "_fields", "memory")
 
-    def __init__(self, memory: Memory, *, author: str = _AUTHOR, fields: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, memory: Memory, *, author: str = _AUTHOR, fields: Sequence[str] | None = None
+    ) -> None:
         if not isinstance(memory, Memory):
             raise InvalidInputError.one("memory", memory, "a Memory")
         self.memory = memory
         self._author = Source(author=author).author
-        self._fields = None if fields is None else [intake.text("fields", each) for each in intake.items("fields", fields)]
+        self._fields = (
+            None
+            if fields is None
+            else [intake.text("fields", each) for each in intake.items("fields", fields)]
+        )
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """All questions are answered as of before the batch; then everything is put and deleted, in one transaction. Of several
-        puts of one item the last counts."""
+        """All questions are answered as of before the batch; then everything is put and deleted, in
+        one transaction. Of several puts of one item the last counts.
+        """
         asked = list(ops)
         puts = {(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
         for op in puts.values():
             if op.ttl is not None:
-                raise InvalidInputError.one("ttl", op.ttl, "none: what is kept here stays until it is deleted")
+                raise InvalidInputError.one(
+                    "ttl", op.ttl, "none: what is kept here stays until it is deleted"
+                )
             if not _checked_namespace(op.namespace):
                 raise InvalidNamespaceError("a namespace has at least one label")
             _check_shown("namespace", _namespace_tag(op.namespace))
@@ -122,7 +135,8 @@ class HardwonStore(BaseStore):
             tags=[
                 name,
                 _namespace_tag(op.namespace),
-                *(_prefix_name(op.namespace[:depth]) for depth in range(len(op.namespace) + 1)),  # and of each above it
+                # and of each above it
+                *(_prefix_name(op.namespace[:depth]) for depth in range(len(op.namespace) + 1)),
             ],
         )
         experience = {
@@ -146,10 +160,18 @@ class HardwonStore(BaseStore):
         if found is None:
             return None
         _, item = found
-        return Item(value=item.value, key=key, namespace=namespace, created_at=item.created_at, updated_at=item.updated_at)
+        return Item(
+            value=item.value,
+            key=key,
+            namespace=namespace,
+            created_at=item.created_at,
+            updated_at=item.updated_at,
+        )
 
     def _standing(self, namespace: Namespace, key: str) -> tuple[str, SearchItem] | None:
-        """The item, and the id of the record that it is. Anybody may have used its name as a tag for something else."""
+        """The item, and the id of the record that it is. Anybody may have used its name as a tag
+        for something else.
+        """
         name = _item_name(namespace, intake.text("key", key))
         for most in (1, None):
             for record in self.memory.entries(name, most):
@@ -160,15 +182,27 @@ class HardwonStore(BaseStore):
     def _search(self, op: SearchOp) -> list[SearchItem]:
         prefix = _checked_namespace(op.namespace_prefix)
         offset = intake.whole_number("offset", op.offset, 0, limits.JSON_INT_ABS_MAX)
-        wanted = offset + intake.whole_number("limit", op.limit, 0, limits.JSON_INT_ABS_MAX - offset)
+        wanted = offset + intake.whole_number(
+            "limit", op.limit, 0, limits.JSON_INT_ABS_MAX - offset
+        )
         conditions = check_filter(op.filter)
-        found = self._ranked(_prefix_name(prefix), intake.text("query", op.query), conditions, wanted) if op.query else []
+        found = (
+            self._ranked(_prefix_name(prefix), intake.text("query", op.query), conditions, wanted)
+            if op.query
+            else []
+        )
         if len(found) < wanted:
-            found += self._newest(_prefix_name(prefix), conditions, wanted - len(found), besides=found)
+            found += self._newest(
+                _prefix_name(prefix), conditions, wanted - len(found), besides=found
+            )
         return found[offset:wanted]
 
     def _newest(
-        self, name: str, conditions: Mapping[str, Any], wanted: int, besides: Iterable[SearchItem] = ()
+        self,
+        name: str,
+        conditions: Mapping[str, Any],
+        wanted: int,
+        besides: Iterable[SearchItem] = (),
     ) -> list[SearchItem]:
         seen = {(item.namespace, item.key) for item in besides}
         found: list[SearchItem] = []
@@ -183,10 +217,16 @@ class HardwonStore(BaseStore):
                     break
         return found
 
-    def _ranked(self, name: str, query: str, conditions: Mapping[str, Any], wanted: int) -> list[SearchItem]:
-        """The items that answer, the best first. Only as many hits are looked at as one recall may have."""
+    def _ranked(
+        self, name: str, query: str, conditions: Mapping[str, Any], wanted: int
+    ) -> list[SearchItem]:
+        """The items that answer, the best first. Only as many hits are looked at as one recall may
+        have.
+        """
         if wanted > limits.RECALL_K_MAX:
-            raise InvalidInputError.one("limit", wanted, f"with a query, at most {limits.RECALL_K_MAX} with the offset")
+            raise InvalidInputError.one(
+                "limit", wanted, f"with a query, at most {limits.RECALL_K_MAX} with the offset"
+            )
         k = min(wanted + _FILTERED_MORE, limits.RECALL_K_MAX)
         while True:
             hits = self.memory.recall(query, k, kind="experience", tag=name)
@@ -197,7 +237,8 @@ class HardwonStore(BaseStore):
                 and passes(item.value, conditions)
                 and isinstance(hit.record, Experience)
                 and hit.record.extra.get("searched") is True
-                # Nothing was put in its place: two memories that were merged may both have had the item.
+                # Nothing was put in its place: two memories that were merged may both have had the
+                # item.
                 and (standing := self._standing(item.namespace, item.key))
                 and standing[0] == hit.record.id
             ]
@@ -213,7 +254,8 @@ class HardwonStore(BaseStore):
         matching = [
             namespace[: op.max_depth]
             for namespace in map(_namespace_in, self.memory.entry_names(_SAYS_NAMESPACE))
-            if namespace and all(_matches(namespace, condition) for condition in op.match_conditions or ())
+            if namespace
+            and all(_matches(namespace, condition) for condition in op.match_conditions or ())
         ]
         return sorted(set(matching))[offset : offset + limit]
 
@@ -225,11 +267,20 @@ def with_memory(
     task_id: str | None = None,
     budget_tokens: int = limits.CONTEXT_TOKENS,
 ) -> list[BaseMessage]:
-    """The messages for a model, with what the memory knows about the last thing that was asked right before it. It is said in
-    the user's place, fenced and marked as data: recalled text is nobody's order. Where there is nothing to say, the messages as
-    they are. For a node: `model.invoke(with_memory(memory, state["messages"]))`."""
+    """The messages for a model, with what the memory knows about the last thing that was asked
+    right before it. It is said in the user's place, fenced and marked as data: recalled text is
+    nobody's order. Where there is nothing to say, the messages as they are. For a node:
+    `model.invoke(with_memory(memory, state["messages"]))`.
+    """
     given = convert_to_messages(messages)
-    last = next((number for number in reversed(range(len(given))) if isinstance(given[number], HumanMessage)), None)
+    last = next(
+        (
+            number
+            for number in reversed(range(len(given)))
+            if isinstance(given[number], HumanMessage)
+        ),
+        None,
+    )
     query = None
     if last is not None:
         content = given[last].content
@@ -264,14 +315,20 @@ def _namespace_in(tag: str) -> Namespace | None:
         labels = json.loads(tag.removeprefix(_SAYS_NAMESPACE))
     except (ValueError, RecursionError):
         return None
-    return tuple(labels) if isinstance(labels, list) and all(isinstance(label, str) for label in labels) else None
+    return (
+        tuple(labels)
+        if isinstance(labels, list) and all(isinstance(label, str) for label in labels)
+        else None
+    )
 
 
 def _checked_namespace(namespace: Namespace) -> Namespace:
     """As LangGraph has it, also where a batch goes past the methods that check it."""
     for label in namespace:
         if not isinstance(label, str) or not label or "." in label or "\0" in label:
-            raise InvalidNamespaceError(f"a label of a namespace is text that is not empty and has no period, not {label!r}")
+            raise InvalidNamespaceError(
+                f"a label of a namespace is text that is not empty and has no period, not {label!r}"
+            )
         intake.text("namespace", label)
     return tuple(namespace)
 
@@ -294,7 +351,11 @@ def _matches(namespace: Namespace, condition: MatchCondition) -> bool:
         raise InvalidInputError.one("match_type", condition.match_type, "prefix or suffix")
     if len(path) > len(namespace):
         return False
-    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path) :]
+    part = (
+        namespace[: len(path)]
+        if condition.match_type == "prefix"
+        else namespace[len(namespace) - len(path) :]
+    )
     return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
 
 
@@ -331,7 +392,10 @@ def _item_of(record: AnyRecord, score: float | None = None) -> SearchItem | None
     namespace, key, value = own.get("namespace"), own.get("key"), own.get("value")
     if not isinstance(namespace, list) or not isinstance(key, str) or not isinstance(value, dict):
         return None
-    if not all(isinstance(label, str) for label in namespace) or _item_name(tuple(namespace), key) not in record.metadata.tags:
+    if (
+        not all(isinstance(label, str) for label in namespace)
+        or _item_name(tuple(namespace), key) not in record.metadata.tags
+    ):
         return None
     created = updated = record.metadata.context.timestamp
     with suppress(ValueError, TypeError):

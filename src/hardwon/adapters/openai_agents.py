@@ -1,9 +1,11 @@
-"""The OpenAI Agents SDK: `HardwonSession`, conversations kept in a memory; `memory_tools`, what an agent asks the memory and
-tells it; `TrajectoryHooks`, what an agent did as the steps of a trajectory.
+"""The OpenAI Agents SDK: `HardwonSession`, conversations kept in a memory; `memory_tools`, what an
+agent asks the memory and tells it; `TrajectoryHooks`, what an agent did as the steps of a
+trajectory.
 
-An item of a conversation is an experience (an interaction) with the item as a key of its own, in a project of its own: what was
-said is not what was learned, and recall should not find the one among the other. Items come back in the order in which they
-were added; what is popped or cleared is erased.
+An item of a conversation is an experience (an interaction) with the item as a key of its own, in a
+project of its own: what was said is not what was learned, and recall should not find the one among
+the other. Items come back in the order in which they were added; what is popped or cleared is
+erased.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ try:
     from agents.tool_context import ToolContext
 except ImportError as missing:
     raise MissingExtraError(
-        f"sessions and tools for the OpenAI Agents SDK need openai-agents, which cannot be imported ({missing}): "
+        f"sessions and tools for the OpenAI Agents SDK need openai-agents, which cannot be "
+        f"imported ({missing}): "
         "pip install 'hardwon[openai-agents]'"
     ) from missing
 
@@ -49,11 +52,13 @@ ToolKind = Literal["code_interpreter", "web_search", "file_operation", "conversa
 
 
 class HardwonSession:
-    """A conversation that is kept in a memory: `Runner.run(agent, "…", session=HardwonSession("an-id", memory))`.
+    """A conversation that is kept in a memory: `Runner.run(agent, "…",
+    session=HardwonSession("an-id", memory))`.
 
-    It lies in the project `project`, which is `<the memory's project>.conversations` where nobody says: opened once more for
-    it, so close the session, or use it as a context manager. `author` is the agent; what a user says is recorded as the user's.
-    Several processes may add to one conversation: each keeps its items together and in order.
+    It lies in the project `project`, which is `<the memory's project>.conversations` where nobody
+    says: opened once more for it, so close the session, or use it as a context manager. `author` is
+    the agent; what a user says is recorded as the user's. Several processes may add to one
+    conversation: each keeps its items together and in order.
     """
 
     session_settings: SessionSettings | None
@@ -100,10 +105,14 @@ class HardwonSession:
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Keeps all of the items or, when one is refused, none."""
         given = intake.items("items", items)
-        await asyncio.to_thread(lambda: self.memory.append_entries(self._name, [self._record(item) for item in given]))
+        await asyncio.to_thread(
+            lambda: self.memory.append_entries(self._name, [self._record(item) for item in given])
+        )
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Takes the last item out of the conversation and gives it back; None where there is none."""
+        """Takes the last item out of the conversation and gives it back; None where there is
+        none.
+        """
         return await asyncio.to_thread(self._pop)
 
     async def clear_session(self) -> None:
@@ -120,7 +129,9 @@ class HardwonSession:
             author="user" if by_user else self._author,
         )
         content = kept.get("content") or kept.get("output") or ""
-        parts = [content] if isinstance(content, str) else content if isinstance(content, list) else []
+        parts = (
+            [content] if isinstance(content, str) else content if isinstance(content, list) else []
+        )
         texts = (part.get("text", "") if isinstance(part, dict) else part for part in parts)
         text = "\n".join(text for text in texts if isinstance(text, str) and text.strip())
         text = text or str(kept.get("name") or kept.get("type") or kept.get("role") or "item")
@@ -131,7 +142,9 @@ class HardwonSession:
                 "outcome": "interaction",
                 "sentiment": "neutral",
                 "item": kept,
-                "metadata": Metadata(source=source, context=Moment(timestamp=at), tags=[self._name]),
+                "metadata": Metadata(
+                    source=source, context=Moment(timestamp=at), tags=[self._name]
+                ),
             }
         )
 
@@ -143,25 +156,39 @@ class HardwonSession:
 
 
 def memory_tools(
-    memory: Memory, *, author: str = "agent", task_id: str | None = None, budget_tokens: int = limits.CONTEXT_TOKENS
+    memory: Memory,
+    *,
+    author: str = "agent",
+    task_id: str | None = None,
+    budget_tokens: int = limits.CONTEXT_TOKENS,
 ) -> list[Tool]:
-    """Tools for an agent (`Agent(tools=memory_tools(memory))`): what to know before it begins, a search, advice before an
-    action, and keeping how something turned out. `author` is who records, `task_id` the task whose rules it is told. What comes
-    back is fenced and marked as data; what the agent says stays a hypothesis until somebody confirms it."""
+    """Tools for an agent (`Agent(tools=memory_tools(memory))`): what to know before it begins, a
+    search, advice before an action, and keeping how something turned out. `author` is who records,
+    `task_id` the task whose rules it is told. What comes back is fenced and marked as data; what
+    the agent says stays a hypothesis until somebody confirms it.
+    """
     signed = Source(author=author).author
 
     def memory_context(query: str) -> str:
-        """Call this first, before you work on a task or an error, with the task or the error as the query. Tells what worked,
-        what failed and which rules were learned."""
-        return str(memory.context(query, task_id=task_id, budget_tokens=budget_tokens)) or _SAYS_NOTHING
+        """Call this first, before you work on a task or an error, with the task or the error as the
+        query. Tells what worked, what failed and which rules were learned.
+        """
+        return (
+            str(memory.context(query, task_id=task_id, budget_tokens=budget_tokens))
+            or _SAYS_NOTHING
+        )
 
     def memory_recall(query: str, k: int = 5) -> str:
-        """Search the memory for records that answer a question: an error message, a task, a few words. At most k of them."""
+        """Search the memory for records that answer a question: an error message, a task, a few
+        words. At most k of them.
+        """
         return _data(map(_line, memory.recall(query, k))) or _SAYS_NOTHING
 
     def memory_advise(action: str, error: str | None = None) -> str:
-        """Call this right before a risky or repeated action, with the very command or change as the action and the error that
-        it is to get rid of. Where the answer is blocked, do something else."""
+        """Call this right before a risky or repeated action, with the very command or change as the
+        action and the error that it is to get rid of. Where the answer is blocked, do something
+        else.
+        """
         found = memory.advise(action, error=error)
         return _data([f"{found.verdict} (p = {found.p_success:.2f}): {found.message}"])
 
@@ -176,10 +203,12 @@ def memory_tools(
         insight_type: Literal["pattern", "correction", "preference", "fact"] | None = None,
         sentiment: Literal["positive", "neutral", "negative"] | None = None,
     ) -> str:
-        """Record how one action turned out, as soon as you know; failures are worth as much as successes. A success needs a
-        tool (with code_interpreter also task_type, with web_search also domain), and so does a failure (with code_interpreter
-        also error_type, with web_search also reason); a learning needs insight_type and no tool, an interaction sentiment and
-        no tool."""
+        """Record how one action turned out, as soon as you know; failures are worth as much as
+        successes. A success needs a tool (with code_interpreter also task_type, with web_search
+        also domain), and so does a failure (with code_interpreter also error_type, with web_search
+        also reason); a learning needs insight_type and no tool, an interaction sentiment and no
+        tool.
+        """
         keys: dict[str, str | None] = {
             "task_type": task_type,
             "error_type": error_type,
@@ -196,9 +225,10 @@ def memory_tools(
 
 
 class TrajectoryHooks(RunHooks[Any]):
-    """Every tool call of a run as a step of a trajectory, its result as the observation. How the run ended is for the caller to
-    say, who knows: `with memory.trajectory(task) as t: await Runner.run(agent, task, hooks=TrajectoryHooks(t))`, and
-    `t.final_reward = 0.0` where it failed."""
+    """Every tool call of a run as a step of a trajectory, its result as the observation. How the
+    run ended is for the caller to say, who knows: `with memory.trajectory(task) as t: await
+    Runner.run(agent, task, hooks=TrajectoryHooks(t))`, and `t.final_reward = 0.0` where it failed.
+    """
 
     def __init__(self, trajectory: TrajectoryRecorder) -> None:
         self._trajectory = trajectory
@@ -225,8 +255,14 @@ def _fitting(text: str) -> str:
 
 
 def _refused(context: RunContextWrapper[Any], error: Exception) -> str:
-    """What a memory refuses it explains, so that the model can do better; of other errors the SDK says what it always does."""
-    return str(error) if isinstance(error, HardwonError) else default_tool_error_function(context, error)
+    """What a memory refuses it explains, so that the model can do better; of other errors the SDK
+    says what it always does.
+    """
+    return (
+        str(error)
+        if isinstance(error, HardwonError)
+        else default_tool_error_function(context, error)
+    )
 
 
 def _line(hit: Hit) -> str:

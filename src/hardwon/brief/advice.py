@@ -1,4 +1,6 @@
-"""What to say before an action: that it failed here before, how likely it is to work, what worked instead."""
+"""What to say before an action: that it failed here before, how likely it is to work, what worked
+instead.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,11 @@ UNLIKELY_BELOW: Final = 0.35
 
 
 class PastAttempt(NamedTuple):
-    """An earlier attempt at the same action. `failure` is the hash of how it failed, empty where it worked or where nobody
-    knows; `source` who says so, None where somebody vouches for it, or where it is the current attempt's own; `counted`
-    whether it is among what the probability was made from already."""
+    """An earlier attempt at the same action. `failure` is the hash of how it failed, empty where it
+    worked or where nobody knows; `source` who says so, None where somebody vouches for it, or where
+    it is the current attempt's own; `counted` whether it is among what the probability was made
+    from already.
+    """
 
     at_us: int
     id: str
@@ -36,9 +40,11 @@ class PastAttempt(NamedTuple):
 
 @dataclass(frozen=True)
 class Advice:
-    """`verdict` ok, caution or blocked; `p_success` the probability that the action works; `evidence` the ids of earlier
-    attempts, the newest first; `failures` how often it failed in the same way since it last worked; `worked_instead` what
-    helped in similar cases; `message` says it all to the agent."""
+    """`verdict` ok, caution or blocked; `p_success` the probability that the action works;
+    `evidence` the ids of earlier attempts, the newest first; `failures` how often it failed in the
+    same way since it last worked; `worked_instead` what helped in similar cases; `message` says it
+    all to the agent.
+    """
 
     verdict: Verdict
     p_success: float
@@ -52,7 +58,9 @@ class Advice:
 
 
 def identical_failures(attempts: Iterable[PastAttempt], failure: str | None) -> list[PastAttempt]:
-    """The attempts that failed in the same way (None: in whichever way most did) since the last one that worked."""
+    """The attempts that failed in the same way (None: in whichever way most did) since the last one
+    that worked.
+    """
     since: dict[str, list[PastAttempt]] = {}
     for attempt in sorted(attempts, key=lambda attempt: (attempt.at_us, attempt.id)):
         if attempt.worked:
@@ -65,7 +73,11 @@ def identical_failures(attempts: Iterable[PastAttempt], failure: str | None) -> 
 
 
 def advice_on(
-    attempts: Sequence[PastAttempt], failure: str | None, p_success: float, worst: str | None, worked_instead: Sequence[str]
+    attempts: Sequence[PastAttempt],
+    failure: str | None,
+    p_success: float,
+    worst: str | None,
+    worked_instead: Sequence[str],
 ) -> Advice:
     """The verdict on an action, and why."""
     failures = identical_failures(attempts, failure)
@@ -77,14 +89,17 @@ def advice_on(
     verdict: Verdict = "ok"
     if len(failures) >= IDENTICAL_FAILURES_MAX and not disputed:
         verdict = "blocked"
-        # As likely as after so many failures in a row, whatever became of it before: the number and the word agree.
+        # As likely as after so many failures in a row, whatever became of it before: the number and
+        # the word agree.
         p_success = min(p_success, 1 / (len(failures) + 2))
     elif failures or p_success < UNLIKELY_BELOW:
         verdict = "caution"
     return Advice(
         verdict=verdict,
         p_success=p_success,
-        evidence=tuple(dict.fromkeys(attempt.id for attempt in (*reversed(failures), *newest) if attempt.id)),
+        evidence=tuple(
+            dict.fromkeys(attempt.id for attempt in (*reversed(failures), *newest) if attempt.id)
+        ),
         failures=len(failures),
         worked_instead=tuple(worked_instead),
         message=_message(verdict, failures, p_success, worst, worked_instead),
@@ -92,17 +107,25 @@ def advice_on(
 
 
 def _message(
-    verdict: Verdict, failures: Sequence[PastAttempt], p_success: float, worst: str | None, worked_instead: Sequence[str]
+    verdict: Verdict,
+    failures: Sequence[PastAttempt],
+    p_success: float,
+    worst: str | None,
+    worked_instead: Sequence[str],
 ) -> str:
     parts = []
     if verdict == "blocked":
         tried = clean_line(failures[-1].action, _ACTION_CHARS)
         parts.append(
-            f"Stop. This was tried {len(failures)} times and failed the same way: {failures[-1].said}. "
+            f"Stop. This was tried {len(failures)} times and failed the same way: "
+            f"{failures[-1].said}. "
             f"What was tried: {tried}. Do not try it again; try something else, or ask a human."
         )
     elif failures:
-        parts.append(f"This failed here before: {failures[-1].said}. If it fails the same way again, do something else.")
+        parts.append(
+            f"This failed here before: {failures[-1].said}. If it fails the same way again, do "
+            f"something else."
+        )
     elif verdict == "caution":
         parts.append(f"This is not likely to work (p = {p_success:.2f}).")
     else:
@@ -110,5 +133,7 @@ def _message(
     if worst and verdict != "ok":
         parts.append(f"What speaks against it most: {worst}.")
     if worked_instead and verdict != "ok":
-        parts.append("What worked in similar cases, as it was recorded: " + "; ".join(worked_instead) + ".")
+        parts.append(
+            "What worked in similar cases, as it was recorded: " + "; ".join(worked_instead) + "."
+        )
     return " ".join(parts)

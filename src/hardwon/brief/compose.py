@@ -1,9 +1,11 @@
-"""What is said before an attempt: the lines that fit, sources taking turns, and what similar cases show.
+"""What is said before an attempt: the lines that fit, sources taking turns, and what similar cases
+show.
 
-Finding the right records is not the hard part; one of them, written out, would take all the room. So of each case one line
-is said: its task and the action that earned most, word for word. What is left goes to short actions that worked, with the
-names they showed; every case votes, by how well it matches, for the names it knows to be right. Nothing is said twice, and
-nothing here knows what the names are names of.
+Finding the right records is not the hard part; one of them, written out, would take all the room.
+So of each case one line is said: its task and the action that earned most, word for word. What is
+left goes to short actions that worked, with the names they showed; every case votes, by how well it
+matches, for the names it knows to be right. Nothing is said twice, and nothing here knows what the
+names are names of.
 """
 
 from __future__ import annotations
@@ -41,8 +43,10 @@ class ExampleStep(NamedTuple):
 
 @dataclass(frozen=True)
 class Example:
-    """A record as it is compared: its task, what was done, how well it matches, who says so (None: somebody that others vouch
-    for), and the mark under which that is shown. `strategy` is what a fix did."""
+    """A record as it is compared: its task, what was done, how well it matches, who says so (None:
+    somebody that others vouch for), and the mark under which that is shown. `strategy` is what a
+    fix did.
+    """
 
     id: str
     task: str
@@ -55,8 +59,10 @@ class Example:
 
 @dataclass
 class Budget:
-    """The tokens that are left, and what they were spent on: lines, sentences and strategies, names, and how often each source
-    spoke. `alone`: there is one source, which keeps no other waiting."""
+    """The tokens that are left, and what they were spent on: lines, sentences and strategies,
+    names, and how often each source spoke. `alone`: there is one source, which keeps no other
+    waiting.
+    """
 
     left: int
     count: Callable[[str], int]
@@ -71,7 +77,9 @@ class Budget:
         return self.cost_of(f"- {line}\n")
 
     def cost_of(self, text: str) -> int:
-        """Remembered: lines and names are weighed again and again, and a caller's counter may be slow."""
+        """Remembered: lines and names are weighed again and again, and a caller's counter may be
+        slow.
+        """
         if text not in self._costs:
             self._costs[text] = self.count(text)
         return self._costs[text]
@@ -81,7 +89,9 @@ class Budget:
         return 0 if source is None or self.alone else self.turns.get(source, 0)
 
     def fits(self, line: Line, allowed: int) -> str:
-        """The text of the line, or a shorter one, of at most so many tokens; empty where there is none."""
+        """The text of the line, or a shorter one, of at most so many tokens; empty where there is
+        none.
+        """
         most = allowed if line.tokens_max is None else min(allowed, line.tokens_max)
         if self.cost(line.text) <= most:
             return line.text
@@ -100,11 +110,17 @@ class Budget:
 
 
 def add_by_turns(
-    lines: Sequence[Line], first: Collection[Line], places: Mapping[str, int], pools: Mapping[str, int], budget: Budget
+    lines: Sequence[Line],
+    first: Collection[Line],
+    places: Mapping[str, int],
+    pools: Mapping[str, int],
+    budget: Budget,
 ) -> None:
-    """As many of the lines as there is room for, each source's first before any one's second. `first` are looked at before
-    the others; what was only claimed comes after everything that was recorded. `places` is how many of a sort are said,
-    `pools` how many tokens those of a pool may have together."""
+    """As many of the lines as there is room for, each source's first before any one's second.
+    `first` are looked at before the others; what was only claimed comes after everything that was
+    recorded. `places` is how many of a sort are said, `pools` how many tokens those of a pool may
+    have together.
+    """
     free, left = dict(places), dict(pools)
     ordered = sorted(enumerate(lines), key=lambda pair: pair[1] not in first)
     claimed = [pair for pair in ordered if pair[1].only_claimed]
@@ -146,42 +162,66 @@ def _name_weights(query: str, examples: Sequence[Example]) -> dict[str, float]:
             weights[name] = weights.get(name, 0.0) + say * worth
     asked = {_singular(term) for term in query_terms(query)}
     for name in weights:
-        if any(_singular(term) in asked for term in index_text(f"{name} {name.replace('_', ' ')}").split()):
+        if any(
+            _singular(term) in asked
+            for term in index_text(f"{name} {name.replace('_', ' ')}").split()
+        ):
             weights[name] *= ASKED_FOR
     return {name: weight for name, weight in weights.items() if name not in STOP_WORDS}
 
 
 def _names_of(steps: Iterable[ExampleStep]) -> dict[str, float]:
-    """How much a case speaks for each name. One that an error names beside the action that used it was wrong."""
+    """How much a case speaks for each name. One that an error names beside the action that used it
+    was wrong.
+    """
     worth: dict[str, float] = {}
     blamed: set[str] = set()
-    for action, observation, worked in dict.fromkeys((step.action, step.observation, step.worked) for step in steps):
+    for action, observation, worked in dict.fromkeys(
+        (step.action, step.observation, step.worked) for step in steps
+    ):
         did, saw = _names_in(action), _names_in(observation)
         if worked:
             worth |= dict.fromkeys(did, IN_ACTION)
             worth |= {name: max(worth.get(name, 0.0), IN_OBSERVATION) for name in saw}
         else:
             blamed |= did.keys() & saw.keys()
-            worth |= {name: max(worth.get(name, 0.0), IN_FAILED) for name in did.keys() - saw.keys()}
-    return {name: weight for name, weight in worth.items() if weight > IN_FAILED or name not in blamed}
+            worth |= {
+                name: max(worth.get(name, 0.0), IN_FAILED) for name in did.keys() - saw.keys()
+            }
+    return {
+        name: weight for name, weight in worth.items() if weight > IN_FAILED or name not in blamed
+    }
 
 
 def _singular(word: str) -> str:
     if word.endswith("ies") and len(word) > len("ties"):
         return word[:-3] + "y"
-    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > len("gas") else word
+    return (
+        word[:-1]
+        if word.endswith("s") and not word.endswith("ss") and len(word) > len("gas")
+        else word
+    )
 
 
 def lines_of(examples: Sequence[Example]) -> Iterator[Line]:
-    """The likest tasks with the action that earned most; first those that earned everything there was. What earned less is
-    nothing to follow, and says so. A program keeps its lines."""
-    like = [each for each in examples if each.steps and each.relevance >= EXAMPLE_RELEVANCE_MIN * examples[0].relevance]
+    """The likest tasks with the action that earned most; first those that earned everything there
+    was. What earned less is nothing to follow, and says so. A program keeps its lines.
+    """
+    like = [
+        each
+        for each in examples
+        if each.steps and each.relevance >= EXAMPLE_RELEVANCE_MIN * examples[0].relevance
+    ]
     best = [(each, max(reversed(each.steps), key=lambda step: step.earned)) for each in like]
     for example, step in sorted(best, key=lambda pair: pair[1].earned < FULL_REWARD_FROM):
         one_line = " ".join(step.action.split())
         if not one_line or step.earned <= 0:
             continue
-        earned = "" if step.earned >= FULL_REWARD_FROM else f" did not earn the full reward ({step.earned:.2f} of 1):"
+        earned = (
+            ""
+            if step.earned >= FULL_REWARD_FROM
+            else f" did not earn the full reward ({step.earned:.2f} of 1):"
+        )
         text = f"{clean_line(example.task, limits.EXAMPLE_TASK_CHARS_MAX)} ->{earned}"
         code = clean_code(step.action, limits.EXAMPLE_CHARS_MAX)
         if len(code) > 1:
@@ -224,7 +264,9 @@ def _short_steps(examples: Sequence[Example], budget: Budget) -> list[_ShortStep
                 and len(steps) < limits.DIGESTS_CONSIDERED_MAX
             )
             if short and budget.count(action) <= DIGEST_ACTION_TOKENS_MAX:
-                steps[action] = _ShortStep(action, _names_in(action), _names_in(step.observation), trust, example)
+                steps[action] = _ShortStep(
+                    action, _names_in(action), _names_in(step.observation), trust, example
+                )
     return list(steps.values())
 
 
@@ -240,7 +282,9 @@ def _wanted(weights: Mapping[str, float], budget: Budget) -> set[str]:
 
 
 def add_digests(query: str, examples: Sequence[Example], budget: Budget) -> None:
-    """Short actions that worked, with the names they showed that are wanted; the most for its length first."""
+    """Short actions that worked, with the names they showed that are wanted; the most for its
+    length first.
+    """
     if not examples:
         return
     weights = _name_weights(query, examples)
@@ -250,12 +294,24 @@ def add_digests(query: str, examples: Sequence[Example], budget: Budget) -> None
     turn = 0
     while steps:
         unsaid = wanted - budget.known
-        steps = [step for step in steps if len(unsaid & (step.did.keys() | step.saw.keys())) >= DIGEST_NAMES_MIN]
+        steps = [
+            step
+            for step in steps
+            if len(unsaid & (step.did.keys() | step.saw.keys())) >= DIGEST_NAMES_MIN
+        ]
         best: tuple[float, _ShortStep, str] | None = None
         waits = False
         for step in steps:
-            new = [step.saw[name] for name in reversed(step.saw) if name in unsaid and name not in step.did]
-            line = f"{step.action}: {' '.join(new)} {step.example.mark}" if new else f"{step.action} {step.example.mark}"
+            new = [
+                step.saw[name]
+                for name in reversed(step.saw)
+                if name in unsaid and name not in step.did
+            ]
+            line = (
+                f"{step.action}: {' '.join(new)} {step.example.mark}"
+                if new
+                else f"{step.action} {step.example.mark}"
+            )
             cost = budget.cost(line)
             gain = [name for name in step.did if name in unsaid] + [name.lower() for name in new]
             value = step.trust * sum(weights[name] for name in gain) / cost

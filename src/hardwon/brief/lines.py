@@ -1,4 +1,6 @@
-"""A line of a context, with who stands behind it. The end of every line is our own mark, and nobody else's."""
+"""A line of a context, with who stands behind it. The end of every line is our own mark, and nobody
+else's.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,15 @@ from hardwon.text.clean import clean_line
 
 
 class Line(NamedTuple):
-    """A line with the code that belongs to it, who taught it, how often somebody vouched for that, the records behind it, and
-    the sentence it makes needless. `place` is where it stands among the others.
+    """A line with the code that belongs to it, who taught it, how often somebody vouched for that,
+    the records behind it, and the sentence it makes needless. `place` is where it stands among the
+    others.
 
-    Of each `sort` that has places so many are said; what was `only_claimed` comes after what was recorded. A line of more
-    than `tokens_max` tokens is made `shorter`, where that is possible. `strategy` is the way of fixing something that it is
-    about, and is said once. `pool` names the tokens that it shares with others."""
+    Of each `sort` that has places so many are said; what was `only_claimed` comes after what was
+    recorded. A line of more than `tokens_max` tokens is made `shorter`, where that is possible.
+    `strategy` is the way of fixing something that it is about, and is said once. `pool` names the
+    tokens that it shares with others.
+    """
 
     text: str
     sources: Sequence[str] = ()

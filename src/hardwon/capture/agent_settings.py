@@ -1,12 +1,14 @@
-"""Settings files of agents: our hooks put into Claude Code's and taken away again, and everything else left as it is.
+"""Settings files of agents: our hooks put into Claude Code's and taken away again, and everything
+else left as it is.
 
-Such a file is JSON, and is written back as it was written before. One that is not plain JSON (comments, a key twice, or
-a number that no other program could read again) is refused and left alone: whatever were written in its place would have lost
-something.
+Such a file is JSON, and is written back as it was written before. One that is not plain JSON
+(comments, a key twice, or a number that no other program could read again) is refused and left
+alone: whatever were written in its place would have lost something.
 
-In Claude Code's, `hooks` has a list for each event, each item of it a `matcher` and a list of commands. Ours are known by what
-they call, wherever in the file somebody moved them. The command ends with `|| true`: to Claude Code exit code 2 means that the
-prompt or the command is not allowed, and that is what a shell, or another version of ours, may end with.
+In Claude Code's, `hooks` has a list for each event, each item of it a `matcher` and a list of
+commands. Ours are known by what they call, wherever in the file somebody moved them. The command
+ends with `|| true`: to Claude Code exit code 2 means that the prompt or the command is not allowed,
+and that is what a shell, or another version of ours, may end with.
 """
 
 from __future__ import annotations
@@ -65,7 +67,10 @@ def read(path: Path, bytes_max: int) -> tuple[Settings, str]:
         if not text.removeprefix(_BOM).strip():
             return {}, text
         settings = json.loads(
-            text.removeprefix(_BOM), object_pairs_hook=_without_doubles, parse_constant=_finite, parse_float=_finite
+            text.removeprefix(_BOM),
+            object_pairs_hook=_without_doubles,
+            parse_constant=_finite,
+            parse_float=_finite,
         )
     except (ValueError, RecursionError) as error:
         refuse(path, f"it is not plain JSON ({' '.join(str(error).split())})")
@@ -85,7 +90,8 @@ def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
         large = f"the number {text[:20]} is too large"
-        raise ValueError(large if text[-1].isdigit() else f"{text} is no number of JSON")  # NaN, Infinity
+        # NaN, Infinity
+        raise ValueError(large if text[-1].isdigit() else f"{text} is no number of JSON")
     return number
 
 
@@ -103,7 +109,9 @@ def write(path: Path, settings: Settings, text: str, new_file_mode: int = NEW_FI
 
 
 def rendered(settings: Settings, before: str) -> str:
-    """As the file was written before: its indentation, its line ends, and whether it ends with one."""
+    """As the file was written before: its indentation, its line ends, and whether it ends with
+    one.
+    """
     indented = _INDENTED.search(before)
     on_one_line = "\n" not in before.strip() and before.removeprefix(_BOM).strip() not in ("", "{}")
     indent = indented[1] if indented else None if on_one_line else 2
@@ -124,11 +132,15 @@ def shown(value: object) -> str:
 
 
 def refuse(path: Path, why: str) -> NoReturn:
-    raise PlaceError(f"{path} was left as it is: {why}. Put that right and try again, or edit it yourself")
+    raise PlaceError(
+        f"{path} was left as it is: {why}. Put that right and try again, or edit it yourself"
+    )
 
 
 class Scope(StrEnum):
-    """Whose settings: those of everybody who works on the project, one's own there, or one's own everywhere."""
+    """Whose settings: those of everybody who works on the project, one's own there, or one's own
+    everywhere.
+    """
 
     PROJECT = "project"
     LOCAL = "local"
@@ -137,7 +149,9 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True)
 class AgentHook:
-    """An event, and the command of ours that a settings file has for it (empty: none). `found`: what it calls is there."""
+    """An event, and the command of ours that a settings file has for it (empty: none). `found`:
+    what it calls is there.
+    """
 
     event: str
     path: Path
@@ -159,7 +173,10 @@ def status(path: Path, root: Path) -> list[AgentHook]:
     """One hook for each event."""
     settings, _ = read(path, limits.AGENT_SETTINGS_BYTES_MAX)
     found = {event: entry["command"] for event, entry in reversed(list(_ours(settings, path)))}
-    return [AgentHook(event, path, command := found.get(event, ""), _is_there(command, root)) for event in EVENTS]
+    return [
+        AgentHook(event, path, command := found.get(event, ""), _is_there(command, root))
+        for event in EVENTS
+    ]
 
 
 def install(path: Path, command: str) -> bool:
@@ -178,7 +195,9 @@ def planned(path: Path, command: str) -> str:
 
 
 def remove(path: Path) -> bool:
-    """Takes ours out, and what it leaves empty; False where there was none. A file of which nothing is left goes too."""
+    """Takes ours out, and what it leaves empty; False where there was none. A file of which nothing
+    is left goes too.
+    """
     settings, text = read(path, limits.AGENT_SETTINGS_BYTES_MAX)
     if not any(_ours(settings, path)):
         return False
@@ -206,18 +225,23 @@ def remove(path: Path) -> bool:
     return True
 
 
-# --- the command ------------------------------------------------------------------------------------------------------
+# --- the command ---
 
 
-def command_for(scope: Scope, root: Path, before: Sequence[str] = (), after: Sequence[str] = ()) -> str:
-    """What Claude Code is to run. One's own settings name the program that installs them. Those that others share cannot: they
-    name the one on the PATH, or, of an environment inside the project, its place in there."""
+def command_for(
+    scope: Scope, root: Path, before: Sequence[str] = (), after: Sequence[str] = ()
+) -> str:
+    """What Claude Code is to run. One's own settings name the program that installs them. Those
+    that others share cannot: they name the one on the PATH, or, of an environment inside the
+    project, its place in there.
+    """
     words = [shlex.quote(each) for each in (*before, *CALLED.split(), *after)]
     return " ".join([*_program(scope, root), *words, "||", "true"])
 
 
 def _program(scope: Scope, root: Path) -> list[str]:
-    program = Path(sys.executable).with_name("hardwon")  # a link to Python elsewhere is not followed: this is the environment
+    # a link to Python elsewhere is not followed: this is the environment
+    program = Path(sys.executable).with_name("hardwon")
     if scope is Scope.PROJECT:
         if program.is_relative_to(root) and os.access(program, os.X_OK):
             return [f"{_PROJECT_FOLDER}/{shlex.quote(program.relative_to(root).as_posix())}"]
@@ -232,16 +256,19 @@ def _is_there(command: str, root: Path) -> bool:
         words = shlex.split(command.replace("${CLAUDE_PROJECT_DIR}", "$CLAUDE_PROJECT_DIR"))
     except ValueError:
         return False
-    program = next((word for word in words if not _ASSIGNED.match(word)), "").replace("$CLAUDE_PROJECT_DIR", str(root))
+    program = next((word for word in words if not _ASSIGNED.match(word)), "").replace(
+        "$CLAUDE_PROJECT_DIR", str(root)
+    )
     return bool(program) and "\0" not in program and shutil.which(program) is not None
 
 
-# --- ours in the settings ---------------------------------------------------------------------------------------------
+# --- ours in the settings ---
 
 
 def _groups(settings: Settings, path: Path) -> Iterator[tuple[str, Settings]]:
-    """The event and each of its items that has commands. What has another shape than Claude Code's is not ours to judge, but
-    where we would have to add something to it."""
+    """The event and each of its items that has commands. What has another shape than Claude Code's
+    is not ours to judge, but where we would have to add something to it.
+    """
     hooks = settings.get("hooks", {})
     if not isinstance(hooks, dict):
         refuse(path, f"its hooks are no object but {shown(hooks)}")

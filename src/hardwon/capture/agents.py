@@ -1,5 +1,5 @@
-"""What Claude Code's hooks are answered: a context when work starts, a word before a command that failed here before, and a
-record of commands that were run. docs/hooks.md says what that is.
+"""What Claude Code's hooks are answered: a context when work starts, a word before a command that
+failed here before, and a record of commands that were run. docs/hooks.md says what that is.
 
 Whatever comes in is somebody else's: what has another shape than expected is ignored.
 """
@@ -31,7 +31,8 @@ _EXIT_CODE: Final = re.compile(r"\b(?:exit|status) code (\d{1,3})\b", re.IGNOREC
 _FIRST_LINE_CHARS: Final = 200
 _WORDS: Final = re.compile(r"[^\W_]+")
 _TRUNKS: Final = frozenset({"main", "master", "trunk", "develop", "dev", "HEAD"})
-_TESTS_ASKED_ABOUT: Final = 5  # of those that fail: their names are what is recalled by when a session starts
+# of those that fail: their names are what is recalled by when a session starts
+_TESTS_ASKED_ABOUT: Final = 5
 
 Event = Mapping[str, Any]
 Answer = dict[str, Any]
@@ -39,7 +40,9 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True)
 class Manner:
-    """How the hooks were installed. `blocked`: what becomes of a command that failed in the same way again and again."""
+    """How the hooks were installed. `blocked`: what becomes of a command that failed in the same
+    way again and again.
+    """
 
     blocked: Literal["warn", "ask", "deny"] = "warn"
     make_memory: bool = False
@@ -47,7 +50,9 @@ class Manner:
 
 
 def read_event(stream: BinaryIO) -> Event:
-    """What Claude Code says; empty where it is not what we know. All of it is read: who writes to what nobody reads fails."""
+    """What Claude Code says; empty where it is not what we know. All of it is read: who writes to
+    what nobody reads fails.
+    """
     data = stream.read(limits.AGENT_HOOK_INPUT_BYTES_MAX + 1)
     if len(data) > limits.AGENT_HOOK_INPUT_BYTES_MAX:
         while stream.read(limits.RUN_READ_BYTES):
@@ -65,7 +70,8 @@ def answer(event: Event, chosen: Chosen, manner: Manner) -> Answer | None:
     name = event.get("hook_event_name")
     folder = _text(event, "cwd")
     if os.path.isabs(folder):  # noqa: PTH117
-        with suppress(OSError):  # everything below is about the folder that Claude Code is in: memory, project, commit
+        # everything below is about the folder that Claude Code is in: memory, project, commit
+        with suppress(OSError):
             os.chdir(folder)
     if name in ("SessionStart", "UserPromptSubmit"):
         return _context(event, chosen, manner)
@@ -79,7 +85,9 @@ def answer(event: Event, chosen: Chosen, manner: Manner) -> Answer | None:
 def _text(event: Event, key: str) -> str:
     """A text, without half characters and zero bytes: JSON can express them, and no command can."""
     value = event.get(key)
-    return value.replace("\0", "").encode(errors="replace").decode() if isinstance(value, str) else ""
+    return (
+        value.replace("\0", "").encode(errors="replace").decode() if isinstance(value, str) else ""
+    )
 
 
 def _opened(chosen: Chosen) -> Memory:
@@ -90,19 +98,21 @@ def _answer(event: Event, output: Answer) -> Answer:
     return {"hookSpecificOutput": {"hookEventName": event["hook_event_name"]} | output}
 
 
-# --- when work starts -------------------------------------------------------------------------------------------------
+# --- when work starts ---
 
 
 def _context(event: Event, chosen: Chosen, manner: Manner) -> Answer | None:
     prompt = _text(event, "prompt")[: limits.AGENT_PROMPT_CHARS_MAX]
     starts = event["hook_event_name"] == "SessionStart"
-    if not starts and (not prompt.strip() or prompt.lstrip().startswith("/")):  # "/clear" and the like are no work
+    # "/clear" and the like are no work
+    if not starts and (not prompt.strip() or prompt.lstrip().startswith("/")):
         return None
     if not Memory.exists(chosen.memory):
         return None
     with _opened(chosen) as memory:
         query = prompt
-        if starts:  # nothing tells yet what it will be about, but the branch may, and the tests that fail
+        # nothing tells yet what it will be about, but the branch may, and the tests that fail
+        if starts:
             root = repository_root(Path.cwd())
             branch = Repository(root).head.branch if root else ""
             words = [] if branch in _TRUNKS else _WORDS.findall(branch)
@@ -111,13 +121,14 @@ def _context(event: Event, chosen: Chosen, manner: Manner) -> Answer | None:
     return _answer(event, {"additionalContext": context}) if context else None
 
 
-# --- commands ---------------------------------------------------------------------------------------------------------
+# --- commands ---
 
 
 @dataclass(frozen=True)
 class _Command:
-    """A line of a shell that is worth a word: as typed at the checkout's root, what Claude says that it is for, whether it
-    runs tests, and whether exit code 0 means that it worked."""
+    """A line of a shell that is worth a word: as typed at the checkout's root, what Claude says
+    that it is for, whether it runs tests, and whether exit code 0 means that it worked.
+    """
 
     line: str
     purpose: str
@@ -128,7 +139,11 @@ class _Command:
 def _command(event: Event) -> _Command | None:
     """None where nothing is tried, or where nobody will know how it ends."""
     given = event.get("tool_input")
-    if event.get("tool_name") != "Bash" or not isinstance(given, dict) or given.get("run_in_background") is True:
+    if (
+        event.get("tool_name") != "Bash"
+        or not isinstance(given, dict)
+        or given.get("run_in_background") is True
+    ):
         return None
     typed = _text(given, "command").strip()
     if not typed or len(typed) > limits.AGENT_COMMAND_CHARS_MAX or shell_lines.only_looks(typed):
@@ -140,12 +155,16 @@ def _command(event: Event) -> _Command | None:
     parts = shell_lines.parts_of(line)
     tests = any(map(attempts.runs_tests, parts.commands if parts else [line.split()]))
     purpose = _text(given, "description").strip()[: limits.AGENT_PURPOSE_CHARS_MAX]
-    return _Command(attempts.typed_line(line, folder), purpose, tests, shell_lines.exit_code_tells(line))
+    return _Command(
+        attempts.typed_line(line, folder), purpose, tests, shell_lines.exit_code_tells(line)
+    )
 
 
 def _placed(typed: str, here: Path, *, after: bool) -> tuple[str, Path]:
-    """The line without the change of folder at its beginning, and the folder that it runs in. After it ran Claude Code may be
-    in that folder already, so that the way there no longer leads from here."""
+    """The line without the change of folder at its beginning, and the folder that it runs in. After
+    it ran Claude Code may be in that folder already, so that the way there no longer leads from
+    here.
+    """
     to, line = shell_lines.after_leading_cd(typed)
     if not to:
         return typed, here
@@ -170,7 +189,10 @@ def _warning(event: Event, chosen: Chosen, manner: Manner) -> Answer | None:
         return _answer(event, {"additionalContext": _NOTE + told_of_tests(advice.failures)})
     output = {"additionalContext": _NOTE + advice.message}
     if advice.verdict == "blocked" and manner.blocked != "warn":
-        output |= {"permissionDecision": manner.blocked, "permissionDecisionReason": _NOTE + advice.message}
+        output |= {
+            "permissionDecision": manner.blocked,
+            "permissionDecisionReason": _NOTE + advice.message,
+        }
     return _answer(event, output)
 
 
@@ -184,11 +206,19 @@ def _keep(event: Event, chosen: Chosen, manner: Manner) -> None:
     from hardwon.capture import run as attempts
     from hardwon.text.failures import shows_error
 
-    by_words = not ran.exit_code and not command.exit_code_tells and shows_error(attempts.shown_of(ran.output))
+    by_words = (
+        not ran.exit_code
+        and not command.exit_code_tells
+        and shows_error(attempts.shown_of(ran.output))
+    )
     if by_words and not command.tests:  # who knows: a search that prints errors has worked
         return
     session_id = _text(event, "session_id")
-    session = attempts.RunSession(session_id) if _SESSION.fullmatch(session_id) else attempts.RunSession.of({})
+    session = (
+        attempts.RunSession(session_id)
+        if _SESSION.fullmatch(session_id)
+        else attempts.RunSession.of({})
+    )
     with _opened(chosen) as memory:
         attempts.record(
             memory,
@@ -203,7 +233,9 @@ def _keep(event: Event, chosen: Chosen, manner: Manner) -> None:
 
 
 def _ran(event: Event) -> RunResult | None:
-    """How the command ended; None where it did not, or nobody knows: it was interrupted, refused, or sent to the background."""
+    """How the command ended; None where it did not, or nobody knows: it was interrupted, refused,
+    or sent to the background.
+    """
     if event["hook_event_name"] == "PostToolUseFailure":
         if event.get("is_interrupt") is True:
             return None
@@ -215,16 +247,28 @@ def _ran(event: Event) -> RunResult | None:
         return _ended(event, 0, response)
     if not isinstance(response, dict):
         return None
-    if response.get("interrupted") is True or response.get("backgroundTaskId") or response.get("returnCodeInterpretation"):
+    if (
+        response.get("interrupted") is True
+        or response.get("backgroundTaskId")
+        or response.get("returnCodeInterpretation")
+    ):
         return None
-    return _ended(event, 0, "\n".join(filter(None, (_text(response, "stdout"), _text(response, "stderr")))))
+    return _ended(
+        event, 0, "\n".join(filter(None, (_text(response, "stdout"), _text(response, "stderr"))))
+    )
 
 
 def _ended(event: Event, exit_code: int, printed: str) -> RunResult:
     from hardwon.capture.process import OutputExcerpt, RunResult
 
     took = event.get("duration_ms")
-    known = isinstance(took, int | float) and not isinstance(took, bool) and 0 <= took < limits.JSON_INT_ABS_MAX
+    known = (
+        isinstance(took, int | float)
+        and not isinstance(took, bool)
+        and 0 <= took < limits.JSON_INT_ABS_MAX
+    )
     output = OutputExcerpt()
     output.add(printed.encode())
-    return RunResult(exit_code, seconds=float(took) / 1000 if known and took is not None else 0.0, output=output)
+    return RunResult(
+        exit_code, seconds=float(took) / 1000 if known and took is not None else 0.0, output=output
+    )

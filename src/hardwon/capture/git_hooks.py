@@ -1,9 +1,11 @@
-"""Hooks in a repository: put there, taken away again, and never in the way of those that are there already.
+"""Hooks in a repository: put there, taken away again, and never in the way of those that are there
+already.
 
-A hook of the user's keeps running: it is kept aside under another name, ours calls it first and ends with its exit code, and
-when ours goes it gets its name back. Until ours is there, theirs is: whatever fails on the way, git never finds none. Lines
-that somebody adds to ours are theirs: such a file is neither written over nor deleted. Ours calls `hardwon`, else the Python
-that installed it, and is silent where neither is left.
+A hook of the user's keeps running: it is kept aside under another name, ours calls it first and
+ends with its exit code, and when ours goes it gets its name back. Until ours is there, theirs is:
+whatever fails on the way, git never finds none. Lines that somebody adds to ours are theirs: such a
+file is neither written over nor deleted. Ours calls `hardwon`, else the Python that installed it,
+and is silent where neither is left.
 """
 
 from __future__ import annotations
@@ -36,8 +38,10 @@ State = Literal["installed", "absent", "other"]
 
 @dataclass(frozen=True)
 class Hook:
-    """A hook's file, whether it is ours (`installed`), nobody's (`absent`) or somebody else's (`other`), whether a hook of
-    the user's is called by ours, and whether ours was changed since we wrote it."""
+    """A hook's file, whether it is ours (`installed`), nobody's (`absent`) or somebody else's
+    (`other`), whether a hook of the user's is called by ours, and whether ours was changed since we
+    wrote it.
+    """
 
     name: str
     path: Path
@@ -47,16 +51,21 @@ class Hook:
 
 
 def folder_of_hooks(root: Path, *, shared: bool = False) -> Path:
-    """Where git looks for this checkout's hooks. A folder that the user's or the system's configuration names serves other
-    repositories too, and is refused unless `shared` says that this is meant."""
+    """Where git looks for this checkout's hooks. A folder that the user's or the system's
+    configuration names serves other repositories too, and is refused unless `shared` says that this
+    is meant.
+    """
     found = git(root, "rev-parse", "--git-path", "hooks")
     if not found or not found.strip():
-        raise PlaceError(f"{root} is no checkout of a repository, or git is not there: run this inside one")
+        raise PlaceError(
+            f"{root} is no checkout of a repository, or git is not there: run this inside one"
+        )
     scope = (git(root, "config", "--show-scope", "--get", "core.hooksPath") or "").split("\t")[0]
     folder = (root / found.rstrip("\n")).absolute()
     if scope in _SHARED_SCOPES and not shared:
         raise PlaceError(
-            f"core.hooksPath of the {scope} configuration names {folder}, which serves other repositories too: "
+            f"core.hooksPath of the {scope} configuration names {folder}, which serves other "
+            f"repositories too: "
             "say --shared if that is meant, or set core.hooksPath for this repository"
         )
     return folder
@@ -80,14 +89,19 @@ def status(folder: Path) -> list[Hook]:
 
 
 def install(folder: Path, command: Sequence[str] = ()) -> list[Hook]:
-    """Puts our hooks there; doing it again changes nothing. `command` are options that `hardwon` is called with."""
+    """Puts our hooks there; doing it again changes nothing. `command` are options that `hardwon` is
+    called with.
+    """
     try:
         files.make_folder(folder, _FOLDER_MODE)
         for hook in status(folder):
             _refuse_edited(hook)
             saved = _saved(hook.path)
             if hook.state == "other" and _is_there(saved):
-                raise PlaceError(f"{hook.path} and {saved} are both not ours: put them together or remove one, then try again")
+                raise PlaceError(
+                    f"{hook.path} and {saved} are both not ours: put them together or remove one, "
+                    f"then try again"
+                )
             _put(hook, script(hook.name, command))
     except OSError as error:
         raise PlaceError(f"cannot install a hook in {folder}: {error.strerror or error}") from error
@@ -95,7 +109,9 @@ def install(folder: Path, command: Sequence[str] = ()) -> list[Hook]:
 
 
 def remove(folder: Path) -> list[Hook]:
-    """Takes our hooks away and gives the user's their names back. Hooks that are not ours stay as they are."""
+    """Takes our hooks away and gives the user's their names back. Hooks that are not ours stay as
+    they are.
+    """
     try:
         for hook in status(folder):
             _refuse_edited(hook)
@@ -109,7 +125,9 @@ def remove(folder: Path) -> list[Hook]:
         if folder.is_dir():
             files.sync(folder)
     except OSError as error:
-        raise PlaceError(f"cannot remove a hook from {folder}: {error.strerror or error}") from error
+        raise PlaceError(
+            f"cannot remove a hook from {folder}: {error.strerror or error}"
+        ) from error
     return status(folder)
 
 
@@ -139,7 +157,8 @@ def _seal(rest: str) -> str:
 def _refuse_edited(hook: Hook) -> None:
     if hook.state == "installed" and hook.edited:
         raise PlaceError(
-            f"{hook.path} was changed since hardwon wrote it: put what you added into {_saved(hook.path)} (executable; it is "
+            f"{hook.path} was changed since hardwon wrote it: put what you added into "
+            f"{_saved(hook.path)} (executable; it is "
             f"called first), delete {hook.path}, then try again"
         )
 
@@ -153,8 +172,9 @@ def _is_there(path: Path) -> bool:
 
 
 def _put(hook: Hook, text: str) -> None:
-    """Git must never run half a hook, nor miss the user's: ours is whole before it takes the name, and theirs has its other
-    name by then."""
+    """Git must never run half a hook, nor miss the user's: ours is whole before it takes the name,
+    and theirs has its other name by then.
+    """
     temporary = hook.path.with_name(f".{hook.path.name}.{os.getpid()}.part")
     saved = _saved(hook.path) if hook.state == "other" else None
     try:

@@ -1,10 +1,12 @@
-"""Runs a command as if nobody stood between it and whoever started it, and keeps the beginning and the end of its output.
+"""Runs a command as if nobody stood between it and whoever started it, and keeps the beginning and
+the end of its output.
 
-Where standard input and output are a terminal, the command gets a terminal of its own, with a session of its own, and ours is
-raw while it runs: every key goes to it, and its terminal makes signals of them. Elsewhere it stays in our process group, so
-that it can read from the terminal, is stopped and continued with us, and gets what is sent to the whole group; an output of
-ours that is a terminal is one for the command too. Output that goes to two places comes through two pipes, and through one
-where both are the same place: then its order is kept.
+Where standard input and output are a terminal, the command gets a terminal of its own, with a
+session of its own, and ours is raw while it runs: every key goes to it, and its terminal makes
+signals of them. Elsewhere it stays in our process group, so that it can read from the terminal, is
+stopped and continued with us, and gets what is sent to the whole group; an output of ours that is a
+terminal is one for the command too. Output that goes to two places comes through two pipes, and
+through one where both are the same place: then its order is kept.
 
 Only the main thread can do this, for signals are its business.
 """
@@ -37,7 +39,8 @@ KILLED_BY: Final = 128  # what a shell adds to the number of the signal that kil
 STDIN, STDOUT, STDERR = 0, 1, 2
 _TO_FORWARD: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _TO_NOTICE: Final = (signal.SIGCHLD, signal.SIGWINCH, signal.SIGCONT)
-_BY_KERNEL: Final = 128  # si_code of a signal that a terminal sent: then the whole group has it, and the command with us
+# si_code of a signal that a terminal sent: then the whole group has it, and the command with us
+_BY_KERNEL: Final = 128
 _NO_SIZE: Final = b"\0" * 8
 _SCRIPT_READ_BYTES: Final = 80  # a file with no zero byte in them is a script, as shells have it
 
@@ -78,8 +81,10 @@ class OutputExcerpt:
 
 @dataclass(frozen=True)
 class RunResult:
-    """How a command ended: `exit_code` as a shell reports it; `signal` the number of what killed it, else 0; `stopped` whether
-    it ended because it was interrupted, told to end, or its reader left; `refusal` why it could not be started, else empty."""
+    """How a command ended: `exit_code` as a shell reports it; `signal` the number of what killed
+    it, else 0; `stopped` whether it ended because it was interrupted, told to end, or its reader
+    left; `refusal` why it could not be started, else empty.
+    """
 
     exit_code: int
     signal: int = 0
@@ -90,11 +95,15 @@ class RunResult:
 
 
 def run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> RunResult:
-    """Runs it until it ends. Whatever goes wrong on the way is the command's own, or told by `refusal`."""
+    """Runs it until it ends. Whatever goes wrong on the way is the command's own, or told by
+    `refusal`.
+    """
     for number in (STDIN, STDOUT, STDERR):
         try:
             os.fstat(number)
-        except OSError:  # one that is closed would otherwise be the number of the next file that somebody opens
+        except (
+            OSError
+        ):  # one that is closed would otherwise be the number of the next file that somebody opens
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     began = time.monotonic()
     streams = _Streams.joined()
@@ -112,7 +121,7 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
     return relay.ended(time.monotonic() - began)
 
 
-# --- the command ------------------------------------------------------------------------------------------------------
+# --- the command ---
 
 
 class _RefusalError(Exception):
@@ -121,21 +130,26 @@ class _RefusalError(Exception):
         self.exit_code = exit_code
 
 
-def _started(command: Sequence[str], environment: Mapping[str, str] | None, streams: _Streams) -> subprocess.Popen[bytes]:
+def _started(
+    command: Sequence[str], environment: Mapping[str, str] | None, streams: _Streams
+) -> subprocess.Popen[bytes]:
     try:
         return _spawned(command, environment, streams)
     except OSError as error:
         found = _found(command[0])
         if found and error.errno == errno.ENOEXEC:
             with suppress(OSError), open(found, "rb") as file:  # noqa: PTH123
-                if b"\0" not in file.read(_SCRIPT_READ_BYTES):  # a script without #! line; every shell runs it itself
+                # a script without #! line; every shell runs it itself
+                if b"\0" not in file.read(_SCRIPT_READ_BYTES):
                     return _spawned(["/bin/sh", found, *command[1:]], environment, streams)
         raise _refusal(command[0], found, error) from None
     except ValueError:  # a zero byte, which only a caller in Python can have put there
         raise _RefusalError(NOT_FOUND, f"{command[0]}: command not found") from None
 
 
-def _spawned(command: Sequence[str], environment: Mapping[str, str] | None, streams: _Streams) -> subprocess.Popen[bytes]:
+def _spawned(
+    command: Sequence[str], environment: Mapping[str, str] | None, streams: _Streams
+) -> subprocess.Popen[bytes]:
     own = streams.terminal is not None
     return subprocess.Popen(  # noqa: S603  # nosec B603  # it is what the user asks for, and no shell sees it
         list(command),
@@ -143,7 +157,9 @@ def _spawned(command: Sequence[str], environment: Mapping[str, str] | None, stre
         stdout=streams.child_out,
         stderr=streams.child_err,
         env=environment,
-        close_fds=False,  # a make's job server, or a shell's <(…), has numbers of its own; all of ours close by themselves
+        # a make's job server, or a shell's <(…), has numbers of its own; all of ours close by
+        # themselves
+        close_fds=False,
         start_new_session=own,
         # No other thread of ours runs yet.
         preexec_fn=(lambda: fcntl.ioctl(STDIN, termios.TIOCSCTTY, 0)) if own else None,
@@ -164,19 +180,25 @@ def _found(name: str) -> str | None:
 def _refusal(name: str, found: str | None, error: OSError) -> _RefusalError:
     """In the words of a shell."""
     if found is None:
-        return _RefusalError(NOT_FOUND, f"{name}: No such file or directory" if "/" in name else f"{name}: command not found")
+        return _RefusalError(
+            NOT_FOUND,
+            f"{name}: No such file or directory" if "/" in name else f"{name}: command not found",
+        )
     if os.path.isdir(found):  # noqa: PTH112
         return _RefusalError(NOT_EXECUTABLE, f"{name}: Is a directory")
     if isinstance(error, FileNotFoundError):
         return _RefusalError(NOT_EXECUTABLE, f"{name}: bad interpreter: No such file or directory")
     if error.errno == errno.ENOEXEC:
-        return _RefusalError(NOT_EXECUTABLE, f"{name}: cannot execute binary file: Exec format error")
+        return _RefusalError(
+            NOT_EXECUTABLE, f"{name}: cannot execute binary file: Exec format error"
+        )
     return _RefusalError(NOT_EXECUTABLE, f"{name}: {error.strerror}")
 
 
 class _Child:
-    """The process. Signals are sent from another thread than the one that waits for it, so a lock keeps them apart: once it was
-    waited for, its number may be somebody else's."""
+    """The process. Signals are sent from another thread than the one that waits for it, so a lock
+    keeps them apart: once it was waited for, its number may be somebody else's.
+    """
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.pid = process.pid
@@ -190,7 +212,9 @@ class _Child:
             while self.status is None:
                 try:
                     pid, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED)
-                except ChildProcessError:  # somebody ignores SIGCHLD for us: nobody knows any more how it ended
+                except (
+                    ChildProcessError
+                ):  # somebody ignores SIGCHLD for us: nobody knows any more how it ended
                     pid, status = self.pid, 0
                 if not pid:
                     return False
@@ -210,12 +234,14 @@ class _Child:
         return self.status is not None
 
 
-# --- its streams ------------------------------------------------------------------------------------------------------
+# --- its streams ---
 
 
 @dataclass
 class _Streams:
-    """What the child reads and writes, our ends of it with where their bytes go, and the terminals among them."""
+    """What the child reads and writes, our ends of it with where their bytes go, and the terminals
+    among them.
+    """
 
     child_in: int | None = None
     child_out: int = -1
@@ -229,8 +255,12 @@ class _Streams:
         streams = cls()
         if os.isatty(STDIN) and os.isatty(STDOUT) and in_foreground():
             with suppress(OSError):  # the system has no more terminals
-                streams.terminal, streams.child_in = streams._screen(STDOUT, termios.tcgetattr(STDIN))
-        streams.child_out = streams._output(STDOUT) if streams.child_in is None else streams.child_in
+                streams.terminal, streams.child_in = streams._screen(
+                    STDOUT, termios.tcgetattr(STDIN)
+                )
+        streams.child_out = (
+            streams._output(STDOUT) if streams.child_in is None else streams.child_in
+        )
         out, err = os.fstat(STDOUT), os.fstat(STDERR)
         same_place = (out.st_dev, out.st_ino, out.st_rdev) == (err.st_dev, err.st_ino, err.st_rdev)
         both = same_place or (os.isatty(STDOUT) and os.isatty(STDERR))
@@ -238,7 +268,9 @@ class _Streams:
         return streams
 
     def _screen(self, shown_on: int, attributes: list[Any] | None) -> tuple[int, int]:
-        """A terminal. Without attributes it is one for output alone: ours turns line ends into what they are on a screen."""
+        """A terminal. Without attributes it is one for output alone: ours turns line ends into what
+        they are on a screen.
+        """
         ours, childs = os.openpty()
         if attributes is None:
             attributes = termios.tcgetattr(childs)
@@ -256,7 +288,8 @@ class _Streams:
             with suppress(OSError):
                 return self._screen(number, None)[1]
         ours, childs = os.pipe()
-        with suppress(OSError, AttributeError):  # F_SETPIPE_SZ is Linux's, and the user's share of it may be used up
+        # F_SETPIPE_SZ is Linux's, and the user's share of it may be used up
+        with suppress(OSError, AttributeError):
             fcntl.fcntl(ours, fcntl.F_SETPIPE_SZ, limits.RUN_READ_BYTES)
         self.passed_on[ours] = number
         return childs
@@ -270,8 +303,9 @@ class _Streams:
                     fcntl.ioctl(ours, termios.TIOCSWINSZ, size)
 
     def close_childs(self) -> None:
-        """Its ends of pipes. Those of terminals stay open until it ends: one that nobody has open ends at once, and the child
-        may close all of its own and come back by /dev/tty."""
+        """Its ends of pipes. Those of terminals stay open until it ends: one that nobody has open
+        ends at once, and the child may close all of its own and come back by /dev/tty.
+        """
         for number in {self.child_out, self.child_err} - set(self.screens.values()):
             os.close(number)
         self.child_in, self.child_out, self.child_err = None, -1, -1
@@ -298,12 +332,14 @@ def in_foreground() -> bool:
         return True
 
 
-# --- signals ----------------------------------------------------------------------------------------------------------
+# --- signals ---
 
 
 class _Signals:
-    """Brings signals to where they can be waited for together with everything else. While the command is being started, their
-    handlers do it; then a thread, which also learns where they come from, and sends them on even while we wait to write."""
+    """Brings signals to where they can be waited for together with everything else. While the
+    command is being started, their handlers do it; then a thread, which also learns where they come
+    from, and sends them on even while we wait to write.
+    """
 
     def __init__(self) -> None:
         self.came, self._came = os.pipe()
@@ -320,7 +356,8 @@ class _Signals:
             # Nohup, or a job in the background: the command ignores it too.
             ignored = signal.getsignal(number) is signal.SIG_IGN
             if number in _TO_NOTICE or not ignored:
-                # A handler that does nothing: its being there makes Python write the number to the pipe.
+                # A handler that does nothing: its being there makes Python write the number to the
+                # pipe.
                 self._before[number] = signal.signal(number, lambda _number, _frame: None)
         return self
 
@@ -347,7 +384,8 @@ class _Signals:
         while True:
             if hasattr(signal, "sigwaitinfo"):
                 found = signal.sigwaitinfo(self._before)
-                number, from_terminal = found.si_signo, found.si_code == _BY_KERNEL  # then the command has it as well
+                # then the command has it as well
+                number, from_terminal = found.si_signo, found.si_code == _BY_KERNEL
             else:
                 number = signal.sigwait(self._before)
                 from_terminal = _may_be_typed(number)
@@ -369,7 +407,7 @@ def _may_be_typed(number: int) -> bool:
     return number in (signal.SIGINT, signal.SIGQUIT) and os.isatty(STDIN) and in_foreground()
 
 
-# --- between the two --------------------------------------------------------------------------------------------------
+# --- between the two ---
 
 
 class _Relay:
@@ -399,8 +437,14 @@ class _Relay:
                 self._watch_keys()
                 self._child_changed()
                 while not self._is_over():
-                    due = self._suspend_at if self._ended_at is None else self._ended_at + limits.RUN_LINGER_S
-                    for key, _ in selector.select(None if due is None else max(0.0, due - time.monotonic())):
+                    due = (
+                        self._suspend_at
+                        if self._ended_at is None
+                        else self._ended_at + limits.RUN_LINGER_S
+                    )
+                    for key, _ in selector.select(
+                        None if due is None else max(0.0, due - time.monotonic())
+                    ):
                         key.data()
                     if self._suspend_at is not None and time.monotonic() >= self._suspend_at:
                         self._suspend_at = None
@@ -411,7 +455,9 @@ class _Relay:
         killed = max(0, -code)
         exit_code = KILLED_BY + killed if killed else code
         interrupted = KILLED_BY + signal.SIGINT
-        stopped = exit_code == interrupted or (bool(exit_code) and (self._told_to_stop or self._reader_left))
+        stopped = exit_code == interrupted or (
+            bool(exit_code) and (self._told_to_stop or self._reader_left)
+        )
         return RunResult(exit_code, killed, seconds, stopped, "", self.output)
 
     # --- output ---
@@ -460,7 +506,9 @@ class _Relay:
     # --- input, where the command has a terminal of its own ---
 
     def _watch_keys(self) -> None:
-        """Reads keys while there is a command to take them, the terminal is ours, and it takes them."""
+        """Reads keys while there is a command to take them, the terminal is ours, and it takes
+        them.
+        """
         wanted = bool(
             self._streams.terminal is not None
             and self._ours
@@ -495,8 +543,8 @@ class _Relay:
         keys = attributes[tty.CC]
         self._told_to_stop |= keys[termios.VINTR] in data or keys[termios.VQUIT] in data
         if keys[termios.VSUSP] in data and os.tcgetpgrp(terminal) == self._child.pid:
-            # Nobody in its session could continue it, so the kernel does not stop it: we do. A shell in there has jobs of its
-            # own, which it stops itself.
+            # Nobody in its session could continue it, so the kernel does not stop it: we do. A
+            # shell in there has jobs of its own, which it stops itself.
             self._suspend_at = time.monotonic() + limits.RUN_SUSPEND_S
 
     def _type(self) -> None:
@@ -560,7 +608,9 @@ class _Relay:
 
 
 class _OurTerminal:
-    """Raw while the command has one of its own; as it was whenever we do not have it, and at the end in any case."""
+    """Raw while the command has one of its own; as it was whenever we do not have it, and at the
+    end in any case.
+    """
 
     def __init__(self, wanted: bool) -> None:
         self.raw = False
@@ -573,7 +623,9 @@ class _OurTerminal:
             self.enter()
         return self
 
-    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+    def __exit__(
+        self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
+    ) -> None:
         self.leave()
 
     def enter(self) -> None:

@@ -1,4 +1,6 @@
-"""What a run of pytest hands to the memory. `hardwon_pytest` is what pytest loads; this is loaded at the end of a run."""
+"""What a run of pytest hands to the memory. `hardwon_pytest` is what pytest loads; this is loaded
+at the end of a run.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,16 @@ from hardwon.outside.git import repository_root
 from hardwon.records.fields import new_id
 
 # Where a traceback says it has been, in each of pytest's styles.
-_PLACES: Final = re.compile(r'^(?P<plain>[^\s:][^:\n]*\.pyi?):\d+: |^\s*File "(?P<native>[^"\n]+)", line \d+', re.MULTILINE)
+_PLACES: Final = re.compile(
+    r'^(?P<plain>[^\s:][^:\n]*\.pyi?):\d+: |^\s*File "(?P<native>[^"\n]+)", line \d+', re.MULTILINE
+)
 _NOT_OURS: Final = frozenset({"site-packages", "dist-packages", "node_modules", "__pycache__"})
 
 
 class RunReport(NamedTuple):
-    """What to say in the summary (nothing: ""), the memory's location, and whether it knows of no test that fails."""
+    """What to say in the summary (nothing: ""), the memory's location, and whether it knows of no
+    test that fails.
+    """
 
     line: str
     location: str
@@ -41,9 +47,10 @@ def record(
     failed: Mapping[str, tuple[str, Any]],
     whole: Mapping[str, Collection[str]],
 ) -> RunReport:
-    """`failed` has, by node id, where each test failed and pytest's report; `whole` has, by their node ids, files that were
-    collected whole, with the node ids of all they have. `folder` is where pytest was started, `root` what
-    node ids are named from."""
+    """`failed` has, by node id, where each test failed and pytest's report; `whole` has, by their
+    node ids, files that were collected whole, with the node ids of all they have. `folder` is where
+    pytest was started, `root` what node ids are named from.
+    """
     with _in_folder(folder):
         settings = Settings.read({"memory": memory, "project": project})
         memory, project = settings.memory.value, settings.project.value
@@ -54,21 +61,33 @@ def record(
         with Memory(memory, project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS) as opened:
             chosen = list(failed)
             if len(failed) > limits.TEST_FAILURES_MAX:
-                # Those that are known to fail, then the first ones: to make a report of each takes its time.
+                # Those that are known to fail, then the first ones: to make a report of each takes
+                # its time.
                 known = {*opened.failing_tests()}
-                chosen = sorted(failed, key=lambda each: named(each) not in known)[: limits.TEST_FAILURES_MAX]
+                chosen = sorted(failed, key=lambda each: named(each) not in known)[
+                    : limits.TEST_FAILURES_MAX
+                ]
             ran = [RanTest(named(each), False) for each in passed if each not in whole]
-            ran += [RanTest(named(file), False, tests=[named(each) for each in tests]) for file, tests in whole.items()]
+            ran += [
+                RanTest(named(file), False, tests=[named(each) for each in tests])
+                for file, tests in whole.items()
+            ]
             for each in chosen:
                 where, report = failed[each]
                 name, text = named(each), str(report.longreprtext)
-                ran.append(RanTest(name, True, text, where, _files(name, text, Path(folder), named.checkout)))
+                ran.append(
+                    RanTest(
+                        name, True, text, where, _files(name, text, Path(folder), named.checkout)
+                    )
+                )
             began = datetime.fromtimestamp(started, UTC)
             done = opened.record_tests(ran, f"pytest-{new_id()}", task=task, started=began)
             all_pass = not failed and not opened.failing_tests()
     parts = [
         f"{_counted(len(done.failed), 'failure')} recorded" if done.failed else "",
-        f"{_counted(len(failed) - len(chosen), 'failure')} left out" if len(chosen) < len(failed) else "",
+        f"{_counted(len(failed) - len(chosen), 'failure')} left out"
+        if len(chosen) < len(failed)
+        else "",
         f"{_counted(done.unchanged, 'test')} failing as before" if done.unchanged else "",
         f"{_counted(len(done.passed), 'test')} passing again" if done.passed else "",
         f"{_counted(len(done.gone), 'test')} gone" if done.gone else "",
@@ -80,7 +99,9 @@ def record(
 
 @contextmanager
 def _in_folder(folder: str) -> Iterator[None]:
-    """A test may have gone elsewhere, or deleted where it was; the memory is found from where pytest was started."""
+    """A test may have gone elsewhere, or deleted where it was; the memory is found from where
+    pytest was started.
+    """
     try:
         before: str | None = os.getcwd()  # noqa: PTH109  # to come back to
     except OSError:
@@ -109,16 +130,24 @@ class _Names:
 
 
 def _files(name: str, text: str, folder: Path, inside: Path) -> list[str]:
-    """The test's own file, then those of the traceback that belong to the project, the last frames first."""
+    """The test's own file, then those of the traceback that belong to the project, the last frames
+    first.
+    """
     own = inside / name.partition("::")[0]
     seen = [folder / (found["plain"] or found["native"]) for found in _PLACES.finditer(text)]
     # A traceback may say anything: a Path raises where a name is too long, or has a zero in it.
     exist = [path for path in (own, *reversed(seen)) if os.path.isfile(path)]  # noqa: PTH113
-    inner = [path for path in dict.fromkeys(path.resolve() for path in exist) if path.is_relative_to(inside)]
+    inner = [
+        path
+        for path in dict.fromkeys(path.resolve() for path in exist)
+        if path.is_relative_to(inside)
+    ]
     ours = [
         str(path)
         for path in inner
-        if not any(part in _NOT_OURS or part.startswith(".") for part in path.relative_to(inside).parts)
+        if not any(
+            part in _NOT_OURS or part.startswith(".") for part in path.relative_to(inside).parts
+        )
     ]
     return ours[: limits.TEST_FILES_MAX]
 

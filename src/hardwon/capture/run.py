@@ -1,7 +1,7 @@
 """A command that was run, as a record: what it was about, how it ended, what it printed.
 
-A run that ended by itself, or was killed, is a trajectory of one step. One that somebody stopped says nothing about the
-command: it is a fact, which counts neither for it nor against it.
+A run that ended by itself, or was killed, is a trajectory of one step. One that somebody stopped
+says nothing about the command: it is a fact, which counts neither for it nor against it.
 """
 
 from __future__ import annotations
@@ -34,17 +34,21 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TAG: Final = "run"
-# The environment variable by which a run inside a run knows: the session's id, then a key of each command under way.
+# The environment variable by which a run inside a run knows: the session's id, then a key of each
+# command under way.
 RUNNING: Final = "HARDWON_RUN"
-_RUNNING: Final = re.compile(rf"[0-9a-f-]{{36}}(?: [0-9a-f]{{16,64}}){{0,{limits.RUNS_UNDER_WAY_MAX}}}")
+_RUNNING: Final = re.compile(
+    rf"[0-9a-f-]{{36}}(?: [0-9a-f]{{16,64}}){{0,{limits.RUNS_UNDER_WAY_MAX}}}"
+)
 _BINARY_SHARE: Final = 0.1  # of characters that no text has
 
-# --- the command line -------------------------------------------------------------------------------------------------
+# --- the command line ---
 
 
 def command_line(command: Sequence[str], folder: Path | None = None) -> str:
-    """The command as one would type it, without secrets. In a folder of a git checkout other than its root that is part of it:
-    `npm test` there is another command than here."""
+    """The command as one would type it, without secrets. In a folder of a git checkout other than
+    its root that is part of it: `npm test` there is another command than here.
+    """
     return typed_line(shlex.join(command), folder)
 
 
@@ -53,8 +57,10 @@ def typed_line(line: str, folder: Path | None = None) -> str:
     root = repository_root(folder) if folder else None
     if folder and root and folder != root:
         line = f"cd {shlex.quote(folder.relative_to(root).as_posix())} && {line}"
-    line = line.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "")  # no half characters
-    return redact(line)[0][: limits.RUN_COMMAND_CHARS_MAX]  # in this order: half a secret would not be recognised
+    # no half characters
+    line = line.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "")
+    # in this order: half a secret would not be recognised
+    return redact(line)[0][: limits.RUN_COMMAND_CHARS_MAX]
 
 
 _LAUNCHERS: Final = frozenset(
@@ -62,14 +68,23 @@ _LAUNCHERS: Final = frozenset(
 )
 _RUN_BY: Final = frozenset("uv poetry pipenv pdm hatch rye pixi conda coverage".split())
 _TESTERS: Final = frozenset(
-    "pytest py.test tox nox ctest jest vitest mocha ava rspec phpunit pest nose2 nosetests bats busted trial stestr gotestsum "
+    "pytest py.test tox nox ctest jest vitest mocha ava rspec phpunit pest nose2 nosetests bats "
+    "busted trial stestr gotestsum "
     "green behave karma cypress playwright testem lein-test minitest unittest".split()
 )
 _TESTING: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys("npm yarn pnpm bun deno".split(), frozenset({"test", "t"})),
-    **dict.fromkeys("make gmake just task ninja rake".split(), frozenset("test tests check unittest unit-test".split())),
-    **dict.fromkeys("go dotnet mix swift zig bazel bazelisk dart flutter stack cabal sbt lein".split(), frozenset({"test"})),
-    **dict.fromkeys("mvn mvnw gradle gradlew".split(), frozenset("test check verify integrationTest".split())),
+    **dict.fromkeys(
+        "make gmake just task ninja rake".split(),
+        frozenset("test tests check unittest unit-test".split()),
+    ),
+    **dict.fromkeys(
+        "go dotnet mix swift zig bazel bazelisk dart flutter stack cabal sbt lein".split(),
+        frozenset({"test"}),
+    ),
+    **dict.fromkeys(
+        "mvn mvnw gradle gradlew".split(), frozenset("test check verify integrationTest".split())
+    ),
     "cargo": frozenset({"test", "t", "nextest"}),
 }
 _PYTHON: Final = re.compile(r"(?:python|pypy)[\d.]*")
@@ -108,7 +123,7 @@ def told_of_tests(failures: int) -> str:
     return f"These tests failed here before, {times} since they last passed."
 
 
-# --- one run inside another -------------------------------------------------------------------------------------------
+# --- one run inside another ---
 
 
 @dataclass(frozen=True)
@@ -133,14 +148,17 @@ class RunSession:
 
     def environment(self, line: str) -> dict[str, str]:
         """What the command is given, so that runs inside it know."""
-        under_way = tuple(dict.fromkeys((*self.under_way, same_action(line))))[-limits.RUNS_UNDER_WAY_MAX :]
+        under_way = tuple(dict.fromkeys((*self.under_way, same_action(line))))[
+            -limits.RUNS_UNDER_WAY_MAX :
+        ]
         return {RUNNING: " ".join((self.id, *under_way))}
 
 
-# --- what it printed --------------------------------------------------------------------------------------------------
+# --- what it printed ---
 
 _ESCAPES: Final = re.compile(
-    r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|[\]PX^_][^\x07\x1b\n]*+(?:\x07|\x1b\\)?|[ -/]*+[0-~])?|\x9b[0-?]*+[ -/]*+[@-~]"
+    r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|[\]PX^_][^\x07\x1b\n]*+(?:\x07|\x1b\\)?|[ "
+    r"-/]*+[0-~])?|\x9b[0-?]*+[ -/]*+[@-~]"
 )
 _KEY_END: Final = re.compile(rb"-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----")
 _KEY_BEGIN: Final = b"-----BEGIN "
@@ -148,7 +166,9 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def plain(data: bytes) -> str:
-    """As a person would have read it in the end: no colours, and of a line that was written over and over its last state."""
+    """As a person would have read it in the end: no colours, and of a line that was written over
+    and over its last state.
+    """
     text = _ESCAPES.sub("", data.decode(errors="replace"))
     odd = text.count("\ufffd") + text.count("\0")
     if odd > len(text) * _BINARY_SHARE:
@@ -158,11 +178,14 @@ def plain(data: bytes) -> str:
 
 
 def shown_of(output: OutputExcerpt) -> str:
-    """The beginning and the end of the output, without secrets, as far as failures are told by them."""
+    """The beginning and the end of the output, without secrets, as far as failures are told by
+    them.
+    """
     if not output.left_out:
         return _cut(redact(plain(output.head + output.tail))[0])
-    # What the cut went through is left out: half a secret would not be recognised, nor one whose name went with the other half.
-    # That is a line; of a single line, two words; and the rest of a private key.
+    # What the cut went through is left out: half a secret would not be recognised, nor one whose
+    # name went with the other half. That is a line; of a single line, two words; and the rest of a
+    # private key.
     head, newline, _ = output.head.rpartition(b"\n")
     if not newline:
         head = b" ".join(output.head.rsplit(None, 2)[:-2])
@@ -172,7 +195,9 @@ def shown_of(output: OutputExcerpt) -> str:
     end = _KEY_END.search(tail)
     if end and _KEY_BEGIN not in tail[: end.start()]:
         tail = tail[end.end() :]
-    return _cut(redact(plain(head))[0], redact(plain(tail))[0], output.total - len(head) - len(tail))
+    return _cut(
+        redact(plain(head))[0], redact(plain(tail))[0], output.total - len(head) - len(tail)
+    )
 
 
 def _cut(head: str, tail: str = "", left_out: int = 0) -> str:
@@ -185,7 +210,7 @@ def _cut(head: str, tail: str = "", left_out: int = 0) -> str:
     return f"{head.rpartition(chr(10))[0] or head}\n[{much} left out]\n{tail.partition(chr(10))[2] or tail}"
 
 
-# --- the record -------------------------------------------------------------------------------------------------------
+# --- the record ---
 
 
 def record(
@@ -200,24 +225,31 @@ def record(
     tags: Sequence[str] = (),
     by_words: bool = False,
 ) -> AnyRecord:
-    """Keeps the attempt. `tests`: the command is one that runs tests. `by_words`: its exit code is that of something else, and
-    what it printed decides."""
+    """Keeps the attempt. `tests`: the command is one that runs tests. `by_words`: its exit code is
+    that of something else, and what it printed decides.
+    """
     envelope = _envelope(session, tests, author, tags)
     about = redact(task)[0] if task else line
     if ran.stopped:
         stopped = f"The command `{line}` was stopped from outside after {ran.seconds:.1f} s."
-        return memory.record_fact(f"{stopped} Task: {about}" if task else stopped, "observation", 1.0, **envelope)
+        return memory.record_fact(
+            f"{stopped} Task: {about}" if task else stopped, "observation", 1.0, **envelope
+        )
     printed = ran.refusal or shown_of(ran.output)
     try:
         signal_name = signal.Signals(ran.signal).name if ran.signal else ""
     except ValueError:
         signal_name = f"signal {ran.signal}"
-    observation = printed if by_words else run_observation(ran.exit_code, signal_name, ran.seconds, printed)
+    observation = (
+        printed if by_words else run_observation(ran.exit_code, signal_name, ran.seconds, printed)
+    )
     failure = reported_failure(observation)
     if failure:
         envelope["failure_hash"] = error_in(observation)
     reward = 0.0 if (failure if by_words else ran.exit_code) else 1.0
-    return memory.record_trajectory(about, [Step(action=line, observation=observation, reward=reward)], reward, **envelope)
+    return memory.record_trajectory(
+        about, [Step(action=line, observation=observation, reward=reward)], reward, **envelope
+    )
 
 
 def check(task: str | None, author: str | None, tags: Sequence[str]) -> None:
@@ -226,18 +258,23 @@ def check(task: str | None, author: str | None, tags: Sequence[str]) -> None:
     Trajectory(task=task or "", steps=[], final_reward=0.0)
 
 
-def _envelope(session: RunSession, tests: bool, author: str | None, tags: Sequence[str]) -> dict[str, Any]:
+def _envelope(
+    session: RunSession, tests: bool, author: str | None, tags: Sequence[str]
+) -> dict[str, Any]:
     source_type: SourceType = "test_result" if tests else "agent_execution"
-    source = {"type": source_type, "id": session.id} | ({} if author is None else {"author": author})
+    source = {"type": source_type, "id": session.id} | (
+        {} if author is None else {"author": author}
+    )
     return {"source": source, "tags": list(dict.fromkeys((TAG, *tags)))}
 
 
-# --- patience ---------------------------------------------------------------------------------------------------------
+# --- patience ---
 
 
 def within(seconds: float, ask: Callable[[], T]) -> T:
-    """What `ask` returns or raises; BusyError where it takes longer. A memory that somebody has locked must not hold up a
-    command for as long as a write may wait."""
+    """What `ask` returns or raises; BusyError where it takes longer. A memory that somebody has
+    locked must not hold up a command for as long as a write may wait.
+    """
     answer: list[T] = []
     problem: list[BaseException] = []
 
@@ -253,5 +290,8 @@ def within(seconds: float, ask: Callable[[], T]) -> T:
     if problem:
         raise problem[0]
     if not answer:
-        raise BusyError(f"the memory did not answer within {seconds:g} s; somebody else may be writing to it for long")
+        raise BusyError(
+            f"the memory did not answer within {seconds:g} s; somebody else may be writing to it "
+            f"for long"
+        )
     return answer[0]

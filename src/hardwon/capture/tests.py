@@ -1,16 +1,19 @@
 """What test runs and commits say about what was recorded, without anybody having to report it.
 
-A test that fails becomes a fact with its failure hash; when it passes again, that is a fact too, which takes the other's place,
-and what was tried in between is verified. So of each test that ever failed recall knows how it stands now, once. A commit
-publishes what was verified on the way to it.
+A test that fails becomes a fact with its failure hash; when it passes again, that is a fact too,
+which takes the other's place, and what was tried in between is verified. So of each test that ever
+failed recall knows how it stands now, once. A commit publishes what was verified on the way to it.
 
-A pass proves that a test passes, not that everything written since it failed was right. So it vouches for little: attempts that
-say of themselves that they worked, that were recorded here between the last failing run and the run that passed, on the same
-branch, and that have to do with the failure: they carry its hash, name the test, or are about a file of its traceback. The last
-is the weakest link and counts only while the test's own file is what it was: a test that was rewritten is another test.
+A pass proves that a test passes, not that everything written since it failed was right. So it
+vouches for little: attempts that say of themselves that they worked, that were recorded here
+between the last failing run and the run that passed, on the same branch, and that have to do with
+the failure: they carry its hash, name the test, or are about a file of its traceback. The last is
+the weakest link and counts only while the test's own file is what it was: a test that was rewritten
+is another test.
 
-A test's result is a record that a test run wrote. Anybody can write one that looks like it, so it is recognised by an event on
-it that nothing else writes: the plugin (`PYTEST`) gives it the status it has already (`MARK_STATUS`), when it is recorded.
+A test's result is a record that a test run wrote. Anybody can write one that looks like it, so it
+is recognised by an event on it that nothing else writes: the plugin (`PYTEST`) gives it the status
+it has already (`MARK_STATUS`), when it is recorded.
 """
 
 from __future__ import annotations
@@ -52,8 +55,8 @@ from hardwon.trust.redact import redact
 
 PYTEST: Final = "pytest"  # the author, and the tag, of what the pytest plugin records
 BY_HOOK: Final = "git hook"
-# The status that the event gives which tells a result from what looks like one. No call of the memory sets this status: others
-# verify, publish and archive.
+# The status that the event gives which tells a result from what looks like one. No call of the
+# memory sets this status: others verify, publish and archive.
 MARK_STATUS: Final[Status] = "hypothesis"
 _MARKED: Final = "told by a test run"
 _FAILURE_KEY: Final = "failure:"
@@ -63,8 +66,9 @@ _PARAMETERS: Final = re.compile(r"\[.*$", re.DOTALL)
 
 
 def name_of_test(node_id: str) -> str:
-    """A test's node id as records can hold it: one printable line, short, without secrets, and else still different from that
-    of any other test."""
+    """A test's node id as records can hold it: one printable line, short, without secrets, and else
+    still different from that of any other test.
+    """
     node_id = redact(node_id)[0]  # before it is cut: half a secret would not be recognised
     if len(node_id) <= limits.TEST_NAME_CHARS_MAX and node_id.isprintable():
         return node_id
@@ -76,8 +80,10 @@ def name_of_test(node_id: str) -> str:
 
 
 class Result(NamedTuple):
-    """How a test stood when it last ran: `failure` is the hash of how it failed, empty where it passed or is `gone`: its file
-    no longer has it. `files` are those that it is about, with their SHA-1."""
+    """How a test stood when it last ran: `failure` is the hash of how it failed, empty where it
+    passed or is `gone`: its file no longer has it. `files` are those that it is about, with their
+    SHA-1.
+    """
 
     test: str
     at_us: int
@@ -94,7 +100,10 @@ class Result(NamedTuple):
     @property
     def own_file(self) -> str | None:
         """The file that the test is in, as the record names it; None where it is not known."""
-        return next((path for path in self.files if path == self.file or path.endswith(f"/{self.file}")), None)
+        return next(
+            (path for path in self.files if path == self.file or path.endswith(f"/{self.file}")),
+            None,
+        )
 
     def same_test_as(self, other: Result) -> bool:
         """Whether the test's own file is known and said the same at both times."""
@@ -103,7 +112,9 @@ class Result(NamedTuple):
 
 
 def result_of(record: Record) -> Result | None:
-    """The result that a record of the plugin tells; None for any other record. Whether the plugin wrote it, its events tell."""
+    """The result that a record of the plugin tells; None for any other record. Whether the plugin
+    wrote it, its events tell.
+    """
     source = record.metadata.source
     if not isinstance(record, Fact) or (source.author, source.type) != (PYTEST, "test_result"):
         return None
@@ -111,9 +122,15 @@ def result_of(record: Record) -> Result | None:
         return None
     files = {file.path: file.hash for file in record.metadata.context.related_files}
     failure = record.metadata.validation.failure_hash or ""
-    failed = record.fact_type == "error"  # a pass carries the hash of what it ended; a test that is gone ended nothing
+    # a pass carries the hash of what it ended; a test that is gone ended nothing
+    failed = record.fact_type == "error"
     return Result(
-        record.entities.functions[0], record.at_us, failure if failed else "", files, record.id, gone=not failed and not failure
+        record.entities.functions[0],
+        record.at_us,
+        failure if failed else "",
+        files,
+        record.id,
+        gone=not failed and not failure,
     )
 
 
@@ -126,8 +143,11 @@ class RecordText(NamedTuple):
 
 
 def claims_to_work(record: Record) -> bool:
-    """Whether the record is an attempt, or what was learned from one, that does not itself say it failed."""
-    if record.metadata.source.author == PYTEST:  # a run of tests tells results, whoever says that it tried something
+    """Whether the record is an attempt, or what was learned from one, that does not itself say it
+    failed.
+    """
+    # a run of tests tells results, whoever says that it tried something
+    if record.metadata.source.author == PYTEST:
         return False
     if isinstance(record, Experience):
         return record.outcome in ("success", "learning") and not record.unrouted
@@ -139,20 +159,27 @@ def claims_to_work(record: Record) -> bool:
 
 
 def link(claim: RecordText, result: Result, *, by_file: bool = True) -> int:
-    """How strongly a record has to do with a test's failure: by its hash, by a file of the traceback (`by_file`: that is link
-    enough), by the test's name, which anybody can say of anything; 0 not at all."""
+    """How strongly a record has to do with a test's failure: by its hash, by a file of the
+    traceback (`by_file`: that is link enough), by the test's name, which anybody can say of
+    anything; 0 not at all.
+    """
     if result.failure and result.failure in claim.failures:
         return 3
-    if by_file and any(file.path in result.files for file in claim.record.metadata.context.related_files):
+    if by_file and any(
+        file.path in result.files for file in claim.record.metadata.context.related_files
+    ):
         return 2
     return int(names_test(claim.text, result.test))
 
 
 def foremost(linked: Iterable[tuple[int, RecordText]]) -> Iterator[RecordText]:
-    """Of each author the record that is linked most strongly, of those the oldest; in that order. Who claims much gets in no
-    more often than who claims once, and not before who claimed first."""
+    """Of each author the record that is linked most strongly, of those the oldest; in that order.
+    Who claims much gets in no more often than who claims once, and not before who claimed first.
+    """
     authors: set[str] = set()
-    for _, claim in sorted(linked, key=lambda each: (-each[0], each[1].record.at_us, each[1].record.id)):
+    for _, claim in sorted(
+        linked, key=lambda each: (-each[0], each[1].record.at_us, each[1].record.id)
+    ):
         author = claim.record.metadata.source.author
         if author not in authors:
             authors.add(author)
@@ -171,7 +198,9 @@ def names_test(text: str, test: str) -> bool:
 
 
 def _has_word(text: str, word: str) -> bool:
-    """Many texts are asked for many words: to compile a pattern for each would take longer than to look."""
+    """Many texts are asked for many words: to compile a pattern for each would take longer than to
+    look.
+    """
     at = text.find(word)
     while at >= 0:
         end = at + len(word)
@@ -183,7 +212,9 @@ def _has_word(text: str, word: str) -> bool:
 
 
 def is_attempt_between(record: Record, failed_us: int, ran_us: int, branch: str) -> bool:
-    """Whether it was recorded after the failure and before the run that passed, not too long ago and on the same branch."""
+    """Whether it was recorded after the failure and before the run that passed, not too long ago
+    and on the same branch.
+    """
     first_us = max(failed_us + 1, ran_us - limits.ATTEMPT_DAYS_MAX * limits.DAY_US)
     there = record.metadata.context.git_branch
     return first_us <= record.at_us <= ran_us and (not there or not branch or there == branch)
@@ -195,7 +226,9 @@ def came_from_elsewhere(events: Iterable[Event]) -> bool:
 
 
 def tests_behind(events: Iterable[Event], since_us: int) -> set[str]:
-    """The tests that vouched for a record after a time, in runs that were recorded: whoever calls `verify` names itself."""
+    """The tests that vouched for a record after a time, in runs that were recorded: whoever calls
+    `verify` names itself.
+    """
     return {
         (event.verification_id or "").rpartition("@")[0]
         for event in not_undone(events)
@@ -208,17 +241,23 @@ def tests_behind(events: Iterable[Event], since_us: int) -> set[str]:
 
 
 def may_publish(claim: RecordText, tests: Collection[str], results: Mapping[str, Result]) -> bool:
-    """Whether every test that vouched for the record passed when it last ran, and no test that it has to do with fails."""
-    if not tests or any(test not in results or results[test].failure or results[test].gone for test in tests):
+    """Whether every test that vouched for the record passed when it last ran, and no test that it
+    has to do with fails.
+    """
+    if not tests or any(
+        test not in results or results[test].failure or results[test].gone for test in tests
+    ):
         return False
     return not any(result.failure and link(claim, result) for result in results.values())
 
 
 @dataclass(frozen=True)
 class RanTest:
-    """A test that ran: its node id, whether it failed, what its report says, where it failed (call, setup, teardown or
-    collection), and the files it is about, its own first. Of a file that was collected whole (its name is then the node id),
-    `tests` are the node ids of all it has: those that failed before and are not among them are gone."""
+    """A test that ran: its node id, whether it failed, what its report says, where it failed (call,
+    setup, teardown or collection), and the files it is about, its own first. Of a file that was
+    collected whole (its name is then the node id), `tests` are the node ids of all it has: those
+    that failed before and are not among them are gone.
+    """
 
     node_id: str
     failed: bool
@@ -230,8 +269,10 @@ class RanTest:
 
 @dataclass(frozen=True)
 class TestFeedback:
-    """What a test run changed: ids of new facts on tests that fail, and on tests that pass again, and of records that the
-    latter vouch for. `unchanged`: tests that fail as they did before. `gone`: ids of new facts on tests that no longer are."""
+    """What a test run changed: ids of new facts on tests that fail, and on tests that pass again,
+    and of records that the latter vouch for. `unchanged`: tests that fail as they did before.
+    `gone`: ids of new facts on tests that no longer are.
+    """
 
     __test__ = False  # pytest would take it for a test where it is imported
 
@@ -255,12 +296,14 @@ class Desk:
     append: Callable[[Writer, Sequence[Record]], object]
 
 
-# --- a test run -------------------------------------------------------------------------------------------------------
+# --- a test run ---
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """What there is to do: tests that fail and tests that pass again, each with how it stood before."""
+    """What there is to do: tests that fail and tests that pass again, each with how it stood
+    before.
+    """
 
     failing: list[tuple[RanTest, str, Result | None]]  # with the hash of the failure
     passing: list[tuple[RanTest, Result]]
@@ -277,7 +320,12 @@ class _Run(NamedTuple):
 
 @done_again
 def record_tests(
-    desk: Desk, ran: Sequence[RanTest], run_id: str, task: str | None, started: datetime, at: datetime
+    desk: Desk,
+    ran: Sequence[RanTest],
+    run_id: str,
+    task: str | None,
+    started: datetime,
+    at: datetime,
 ) -> TestFeedback:
     """Nothing is written, and nobody waits, where nothing changed."""
     hashes: dict[str, str] = {}
@@ -286,25 +334,30 @@ def record_tests(
         return TestFeedback([], [], [], len(plan.still))
     run = _Run(run_id, task, started, at)
     with desk.store.write(desk.project) as writer:
-        return _written(desk, writer, _plan(desk, ran, hashes, at), run)  # again: others may have written in between
+        # again: others may have written in between
+        return _written(desk, writer, _plan(desk, ran, hashes, at), run)
 
 
 def _plan(desk: Desk, ran: Sequence[RanTest], hashes: dict[str, str], at: datetime) -> _Plan:
     known = results(desk.store, desk.project, at)
-    newest_us = desk.store.newest_of_others(desk.project, PYTEST, to_us(at))  # what claims to be of the future was not
+    # what claims to be of the future was not
+    newest_us = desk.store.newest_of_others(desk.project, PYTEST, to_us(at))
     failing, passing, still = [], [], []
     for test in _most_telling(ran, known):
         if test.node_id not in hashes:
             hashes[test.node_id] = failure_hash(_sound(test.report))
         failure = hashes[test.node_id]
         before = known.get(name_of_test(test.node_id))
-        # The same failure again is worth a word only if something was tried since: what was tried by then did not help.
+        # The same failure again is worth a word only if something was tried since: what was tried
+        # by then did not help.
         if before is None or before.failure != failure or newest_us > before.at_us:
             failing.append((test, failure, before))
         else:
             still.append(before)
     failed = {name_of_test(test.node_id) for test in ran if test.failed}
-    open_ = {name: result for name, result in known.items() if result.failure and name not in failed}
+    open_ = {
+        name: result for name, result in known.items() if result.failure and name not in failed
+    }
     for test in ran if open_ else ():  # names are made only where one of them may be told of
         stood = None if test.failed else open_.pop(name_of_test(test.node_id), None)
         if stood:
@@ -320,22 +373,33 @@ def _gone(ran: Sequence[RanTest], failing: Iterable[Result]) -> list[Result]:
     for result in failing if whole else ():
         if result.file in whole and result.file not in names:
             names[result.file] = {name_of_test(each) for each in whole[result.file]}
-        if result.test != result.file and result.file in names and result.test not in names[result.file]:
+        if (
+            result.test != result.file
+            and result.file in names
+            and result.test not in names[result.file]
+        ):
             found.append(result)
     return found[: limits.TEST_FAILURES_MAX]
 
 
 def _most_telling(ran: Sequence[RanTest], known: Mapping[str, Result]) -> list[RanTest]:
-    """The tests that failed; where they are very many, those that are known already, then the first ones."""
+    """The tests that failed; where they are very many, those that are known already, then the first
+    ones.
+    """
     # Two whose names differ by a secret alone are one.
-    failed = list({name_of_test(test.node_id): test for test in reversed(ran) if test.failed}.values())[::-1]
+    failed = list(
+        {name_of_test(test.node_id): test for test in reversed(ran) if test.failed}.values()
+    )[::-1]
     if len(failed) > limits.TEST_FAILURES_MAX:
         failed.sort(key=lambda test: name_of_test(test.node_id) not in known)
     return failed[: limits.TEST_FAILURES_MAX]
 
 
 def _written(desk: Desk, writer: Writer, plan: _Plan, run: _Run) -> TestFeedback:
-    written = [(_failure_fact(desk, test, failure, before, run), before) for test, failure, before in plan.failing]
+    written = [
+        (_failure_fact(desk, test, failure, before, run), before)
+        for test, failure, before in plan.failing
+    ]
     failed = [fact.id for fact, _ in written]
     failing = [*plan.still, *(result for fact, _ in written if (result := result_of(fact)))]
     attempts = _attempts(desk, plan.passing, run) if plan.passing else []
@@ -354,7 +418,9 @@ def _written(desk: Desk, writer: Writer, plan: _Plan, run: _Run) -> TestFeedback
                     by=PYTEST,
                     status="verified",
                     verified_by="test_runner",
-                    verification_id=f"{before.test}@{desk.head.commit or run.id}"[: limits.NAME_CHARS_MAX],
+                    verification_id=f"{before.test}@{desk.head.commit or run.id}"[
+                        : limits.NAME_CHARS_MAX
+                    ],
                 )
                 happen(writer, desk.project, event)
     passed = [fact.id for fact, _ in written[len(failed) :]]
@@ -365,14 +431,26 @@ def _written(desk: Desk, writer: Writer, plan: _Plan, run: _Run) -> TestFeedback
         test = RanTest(result.test, False, files=[str(root / path) for path in result.files])
         gone.append((_fact(desk, test, content, "observation", None, result, run), result))
     _keep(desk, writer, [*written, *gone], run.at)
-    return TestFeedback(failed, passed, list(verified), len(plan.still), [fact.id for fact, _ in gone])
+    return TestFeedback(
+        failed, passed, list(verified), len(plan.still), [fact.id for fact, _ in gone]
+    )
 
 
-def _keep(desk: Desk, writer: Writer, facts: Sequence[tuple[Fact, Result | None]], at: datetime) -> None:
+def _keep(
+    desk: Desk, writer: Writer, facts: Sequence[tuple[Fact, Result | None]], at: datetime
+) -> None:
     """The facts, marked as results, each in place of the one before it."""
     desk.append(writer, [fact for fact, _ in facts])
     marks = [
-        Event(id=new_id(at), record_id=fact.id, kind="status", at=at, by=PYTEST, status=MARK_STATUS, reason=_MARKED)
+        Event(
+            id=new_id(at),
+            record_id=fact.id,
+            kind="status",
+            at=at,
+            by=PYTEST,
+            status=MARK_STATUS,
+            reason=_MARKED,
+        )
         for fact, _ in facts
     ]
     writer.add_events(desk.project, marks)
@@ -387,18 +465,25 @@ def _keep(desk: Desk, writer: Writer, facts: Sequence[tuple[Fact, Result | None]
                 at=at,
                 by=PYTEST,
                 replaced_by=fact.id,
-                reason="the test failed again" if fact.fact_type == "error" else f"the test {passes}",
+                reason="the test failed again"
+                if fact.fact_type == "error"
+                else f"the test {passes}",
             )
             happen(writer, desk.project, event)
 
 
 def _attempts(desk: Desk, passing: Sequence[tuple[RanTest, Result]], run: _Run) -> list[RecordText]:
-    """What may have led to any of the passes; never what came from a source that was rolled back. Where the
-    tests are such a source, their passes say nothing."""
+    """What may have led to any of the passes; never what came from a source that was rolled back.
+    Where the tests are such a source, their passes say nothing.
+    """
     if PYTEST in desk.store.rolled_back(desk.project):
         return []
     started_us = to_us(run.started)
-    since = max(0, min(before.at_us for _, before in passing), started_us - limits.ATTEMPT_DAYS_MAX * limits.DAY_US)
+    since = max(
+        0,
+        min(before.at_us for _, before in passing),
+        started_us - limits.ATTEMPT_DAYS_MAX * limits.DAY_US,
+    )
     asked = Filters(status="hypothesis", since=from_us(since), until=from_us(started_us + 1))
     found = desk.store.page(desk.project, asked, None, limits.ATTEMPTS_CONSIDERED_MAX, trusted=True)
     return [_text_of(record) for record in readable(found) if claims_to_work(record)]
@@ -435,12 +520,18 @@ def _is_open(desk: Desk, writer: Writer, record_id: str) -> bool:
     return not came_from_elsewhere(writer.events_of(desk.project, record_id))
 
 
-def _failure_fact(desk: Desk, test: RanTest, failure: str, before: Result | None, run: _Run) -> Fact:
-    report = redact(_sound(test.report))[0]  # before anything is cut off: half a secret would not be recognised
+def _failure_fact(
+    desk: Desk, test: RanTest, failure: str, before: Result | None, run: _Run
+) -> Fact:
+    # before anything is cut off: half a secret would not be recognised
+    report = redact(_sound(test.report))[0]
     during = "" if test.where == "call" else f" in {test.where}"
     lines = [line.strip() for line in report.splitlines() if line.strip()]
-    marked = [line[2:].strip() for line in lines if line.startswith("E ")]  # what went wrong, in pytest's own words
-    headline = ((marked or lines[-1:] or ["no report"])[0] or error_core(report))[: limits.TEST_ERROR_SHOWN_CHARS]
+    # what went wrong, in pytest's own words
+    marked = [line[2:].strip() for line in lines if line.startswith("E ")]
+    headline = ((marked or lines[-1:] or ["no report"])[0] or error_core(report))[
+        : limits.TEST_ERROR_SHOWN_CHARS
+    ]
     content = f"The test {name_of_test(test.node_id)} failed{during}: {headline}"
     half = limits.TEST_REPORT_CHARS_MAX // 2
     if len(report) > limits.TEST_REPORT_CHARS_MAX:
@@ -461,7 +552,13 @@ def _pass_fact(desk: Desk, test: RanTest, before: Result, run: _Run) -> Fact:
 
 
 def _fact(
-    desk: Desk, test: RanTest, content: str, fact_type: FactType, failure: str | None, before: Result | None, run: _Run
+    desk: Desk,
+    test: RanTest,
+    content: str,
+    fact_type: FactType,
+    failure: str | None,
+    before: Result | None,
+    run: _Run,
 ) -> Fact:
     # A clock that was set back must not make what a test did now count as done before.
     at = max(run.at, from_us(before.at_us + 1)) if before else run.at
@@ -471,12 +568,23 @@ def _fact(
         "source": {"type": "test_result", "id": run.id, "author": PYTEST},
         "timestamp": at,
         "tags": [PYTEST, *([f"task:{run.task}"] if run.task else [])],
-        "related_files": [file for file in dict.fromkeys(hashable) if file.isprintable()][: limits.TEST_FILES_MAX],
+        "related_files": [file for file in dict.fromkeys(hashable) if file.isprintable()][
+            : limits.TEST_FILES_MAX
+        ],
     } | ({"failure_hash": failure} if failure else {})
     metadata = metadata_of(envelope, at, desk.root, desk.memory_file)
     name = name_of_test(test.node_id)
-    entities = Entities(files=[file.path for file in metadata.context.related_files], functions=[name])
-    fact = Fact(id=new_id(at), metadata=metadata, content=content, fact_type=fact_type, confidence=1.0, entities=entities)
+    entities = Entities(
+        files=[file.path for file in metadata.context.related_files], functions=[name]
+    )
+    fact = Fact(
+        id=new_id(at),
+        metadata=metadata,
+        content=content,
+        fact_type=fact_type,
+        confidence=1.0,
+        entities=entities,
+    )
     return desk.prepare(fact)
 
 
@@ -485,13 +593,15 @@ def _sound(report: str) -> str:
     return report.replace("\0", "\\0").encode(errors="backslashreplace").decode()
 
 
-# --- a commit ---------------------------------------------------------------------------------------------------------
+# --- a commit ---
 
 
 @done_again
 def publish_tested(store: Store, project: str, commit: Commit, at: datetime, by: str) -> list[str]:
-    """Publishes what was verified by tests since the commit before, recorded on that commit or this, where its tests still pass
-    and the commit holds what it is about. Doing it again publishes nothing more."""
+    """Publishes what was verified by tests since the commit before, recorded on that commit or
+    this, where its tests still pass and the commit holds what it is about. Doing it again publishes
+    nothing more.
+    """
     since_us = 0 if commit.parent_at is None else to_us(commit.parent_at)
     oldest = from_us(max(0, to_us(at) - 2 * limits.ATTEMPT_DAYS_MAX * limits.DAY_US))
     asked = Filters(status="verified", since=oldest)
@@ -507,20 +617,37 @@ def publish_tested(store: Store, project: str, commit: Commit, at: datetime, by:
     published: list[str] = []
     with store.write(project) as writer:
         known = results(store, project, at)
-        for name, each in list(known.items()):  # a test that failed and was deleted since, with its file, says nothing
-            if each.failure and each.own_file is not None and not (commit.root / each.own_file).exists():
+        # a test that failed and was deleted since, with its file, says nothing
+        for name, each in list(known.items()):
+            if (
+                each.failure
+                and each.own_file is not None
+                and not (commit.root / each.own_file).exists()
+            ):
                 del known[name]
         for claim in vouched[: limits.PUBLISHED_PER_COMMIT_MAX]:
             record = claim.record
             events = writer.events_of(project, record.id)
             tests = tests_behind(events, since_us)
             stored = writer.get(project, record.id)
-            if stored is None or record_of(stored).metadata.validation.status != "verified" or came_from_elsewhere(events):
+            if (
+                stored is None
+                or record_of(stored).metadata.validation.status != "verified"
+                or came_from_elsewhere(events)
+            ):
                 continue
-            if may_publish(claim, tests, known) and _holds(commit, record, [known[test] for test in tests]):
+            if may_publish(claim, tests, known) and _holds(
+                commit, record, [known[test] for test in tests]
+            ):
                 reason = f"commit {commit.id}: {', '.join(sorted(tests))}"[: limits.TEXT_CHARS_MAX]
                 event = Event(
-                    id=new_id(at), record_id=record.id, kind="status", at=at, by=by, status="published", reason=reason
+                    id=new_id(at),
+                    record_id=record.id,
+                    kind="status",
+                    at=at,
+                    by=by,
+                    status="published",
+                    reason=reason,
                 )
                 happen(writer, project, event)
                 published.append(record.id)
@@ -528,18 +655,24 @@ def publish_tested(store: Store, project: str, commit: Commit, at: datetime, by:
 
 
 def _holds(commit: Commit, record: Record, tests: Sequence[Result]) -> bool:
-    """Whether the commit has what the tests passed with: everything, or something of what they and the record are about."""
-    about = {file.path for file in record.metadata.context.related_files}.union(*(test.files for test in tests))
+    """Whether the commit has what the tests passed with: everything, or something of what they and
+    the record are about.
+    """
+    about = {file.path for file in record.metadata.context.related_files}.union(
+        *(test.files for test in tests)
+    )
     return commit.is_everything or not about.isdisjoint(commit.changed)
 
 
-# --- reading ----------------------------------------------------------------------------------------------------------
+# --- reading ---
 
 
 def results(store: Store, project: str, at: datetime) -> dict[str, Result]:
-    """How each test that ever failed stands: from what is believed now, and from the newest whatever became of it, because a
-    record may have been archived for other reasons than that its test ran again. Only what a test run wrote here counts, and
-    nothing that a clock which went wrong dated long after `at`."""
+    """How each test that ever failed stands: from what is believed now, and from the newest
+    whatever became of it, because a record may have been archived for other reasons than that its
+    test ran again. Only what a test run wrote here counts, and nothing that a clock which went
+    wrong dated long after `at`.
+    """
     until = from_us(min(to_us(at) + limits.RESULT_AHEAD_US_MAX, TIME_US_MAX))
     asked = Filters(kind="fact", author=PYTEST, tag=PYTEST, until=until)
     live = asked.altered(status=MARK_STATUS)
@@ -548,7 +681,9 @@ def results(store: Store, project: str, at: datetime) -> dict[str, Result]:
     newest = store.marked(project, asked, PYTEST, MARK_STATUS, limits.TEST_FAILURES_MAX)
     newest = [each for each in newest if each.id not in known]
     standing: dict[str, Result] = {}
-    for record in readable(sorted([*found, *newest], key=lambda each: (each.at_us, each.id), reverse=True)):
+    for record in readable(
+        sorted([*found, *newest], key=lambda each: (each.at_us, each.id), reverse=True)
+    ):
         result = result_of(record)
         if result:
             standing.setdefault(result.test, result)
@@ -556,5 +691,7 @@ def results(store: Store, project: str, at: datetime) -> dict[str, Result]:
 
 
 def _text_of(record: AnyRecord) -> RecordText:
-    failures = {key.removeprefix(_FAILURE_KEY) for key in keys_of(record) if key.startswith(_FAILURE_KEY)}
+    failures = {
+        key.removeprefix(_FAILURE_KEY) for key in keys_of(record) if key.startswith(_FAILURE_KEY)
+    }
     return RecordText(record, searchable_text(record), failures)

@@ -1,7 +1,8 @@
-"""Older fix histories into a memory: their database (row by row, see `adopt_rows`), and the knowledge base beside it.
+"""Older fix histories into a memory: their database (row by row, see `adopt_rows`), and the
+knowledge base beside it.
 
-An adoption is one transaction. Ids are derived from what is adopted and whose it is, so that the same history adds nothing the
-second time, wherever its file lies.
+An adoption is one transaction. Ids are derived from what is adopted and whose it is, so that the
+same history adds nothing the second time, wherever its file lies.
 """
 
 from __future__ import annotations
@@ -34,13 +35,15 @@ FILE_NAME: Final = "ai_memory.db"
 KNOWLEDGE_BASE_NAME: Final = "knowledge_base.json"
 
 
-# --- the report -------------------------------------------------------------------------------------------------
+# --- the report ---
 
 
 @dataclass(frozen=True)
 class FixAdoption:
-    """What an older fix history brought. Every row that was read was added, or was present already, or forgotten here, or is
-    among the rejected, each with its id and the reason. `mended`: rows of which something had to be changed, and what."""
+    """What an older fix history brought. Every row that was read was added, or was present already,
+    or forgotten here, or is among the rejected, each with its id and the reason. `mended`: rows of
+    which something had to be changed, and what.
+    """
 
     read: int
     added: int
@@ -65,7 +68,7 @@ class FixAdoption:
         return "\n".join(lines)
 
 
-# --- adopting into a memory -------------------------------------------------------------------------------------
+# --- adopting into a memory ---
 
 
 def adopt_fix_history(
@@ -76,8 +79,10 @@ def adopt_fix_history(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> FixAdoption:
-    """Brings an older database into a memory, all of it or, when something goes wrong, nothing. `author` is the source that it
-    counts as. The file is only read. Other writers of the memory wait meanwhile."""
+    """Brings an older database into a memory, all of it or, when something goes wrong, nothing.
+    `author` is the source that it counts as. The file is only read. Other writers of the memory
+    wait meanwhile.
+    """
     source = checked_path("path", path)
     _check_memory(memory)
     with legacy.opened(source) as history:
@@ -85,23 +90,39 @@ def adopt_fix_history(
 
 
 def _adopt(
-    history: LegacyDatabase, memory: Memory, author: str, dry_run: bool = False, progress: Progress | None = None
+    history: LegacyDatabase,
+    memory: Memory,
+    author: str,
+    dry_run: bool = False,
+    progress: Progress | None = None,
 ) -> FixAdoption:
     reading = HistoryReader(history, Source(type="agent_execution", author=author), progress)
     aggregates = list(reading.aggregates())
     here = sum(memory.get(record.id) is not None for record in aggregates)
-    records: Iterator[AnyRecord] = (record for part in (reading.fixes(), aggregates) for record in part)
+    records: Iterator[AnyRecord] = (
+        record for part in (reading.fixes(), aggregates) for record in part
+    )
     loaded = memory.take_in(records, dry_run, author, at_once=True)
-    new = len(aggregates) if dry_run else sum(memory.get(record.id) is not None for record in aggregates)
+    new = (
+        len(aggregates)
+        if dry_run
+        else sum(memory.get(record.id) is not None for record in aggregates)
+    )
     new -= here
-    kept_rows = {name: sum(len(record.data.get(name, ())) for record in aggregates) for name in legacy.AGGREGATE_TABLES}
+    kept_rows = {
+        name: sum(len(record.data.get(name, ())) for record in aggregates)
+        for name in legacy.AGGREGATE_TABLES
+    }
     about_aggregates = [
-        f"{name}: {rows} rows kept as they are" + ("" if new else ", as before") for name, rows in kept_rows.items() if rows
+        f"{name}: {rows} rows kept as they are" + ("" if new else ", as before")
+        for name, rows in kept_rows.items()
+        if rows
     ]
     return FixAdoption(
         read=reading.read,
         added=max(0, loaded.added - new),
-        # What is kept under the id of a row is that row, though another machine may have read its local time differently.
+        # What is kept under the id of a row is that row, though another machine may have read its
+        # local time differently.
         present=loaded.present + len(loaded.conflicting) - here,
         rejected=reading.rejected,
         mended=reading.mended,
@@ -119,8 +140,9 @@ def adopt_knowledge_base(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> FixAdoption:
-    """Brings a knowledge base's file into a memory, as one record that keeps all of it. The file is only read. What is wrong
-    with it is named by its place."""
+    """Brings a knowledge base's file into a memory, as one record that keeps all of it. The file is
+    only read. What is wrong with it is named by its place.
+    """
     source = checked_path("path", path)
     _check_memory(memory)
     record = _knowledge_record(source, Source(type="agent_execution", author=author))
@@ -136,7 +158,7 @@ def _check_memory(memory: object) -> None:
         raise InvalidInputError.one("memory", memory, "a Memory, as Memory(path) opens it")
 
 
-# --- the knowledge base -----------------------------------------------------------------------------------------
+# --- the knowledge base ---
 
 
 def _knowledge_record(path: Path, source: Source) -> Adopted | None:
@@ -148,7 +170,9 @@ def _knowledge_record(path: Path, source: Source) -> Adopted | None:
         raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error
     try:
         knowledge = _knowledge(text)
-        if not any(value for name, value in knowledge.items() if name not in ("version", "last_updated")):
+        if not any(
+            value for name, value in knowledge.items() if name not in ("version", "last_updated")
+        ):
             return None
         return added_up({"knowledge_base": knowledge}, source, written_at)
     except InvalidInputError as error:
@@ -162,9 +186,13 @@ def _knowledge(text: bytes) -> dict[str, Any]:
     try:
         knowledge = from_json(text, allow_inf_nan=False)
     except ValueError as error:
-        raise InvalidInputError.one("file", text[:40], f"a knowledge base as JSON ({error})") from None
+        raise InvalidInputError.one(
+            "file", text[:40], f"a knowledge base as JSON ({error})"
+        ) from None
     if not isinstance(knowledge, dict):
-        raise InvalidInputError.one("file", knowledge, "an object with the keys of a knowledge base")
+        raise InvalidInputError.one(
+            "file", knowledge, "an object with the keys of a knowledge base"
+        )
     _check_shape(knowledge)
     _check_values(knowledge, "")
     size = len(json.dumps(knowledge, ensure_ascii=False).encode())
@@ -194,9 +222,17 @@ def _check_shape(knowledge: dict[str, Any]) -> None:
 
 def _check_values(value: Any, place: str, depth: int = 1) -> None:
     """Says where the value is that cannot be kept."""
-    parts = list(value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ())
+    parts = list(
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     if depth >= limits.JSON_DEPTH_MAX and parts:
-        raise InvalidInputError.one(place, value, f"values nested at most {limits.JSON_DEPTH_MAX} deep")
+        raise InvalidInputError.one(
+            place, value, f"values nested at most {limits.JSON_DEPTH_MAX} deep"
+        )
     for key, part in parts:
         inner = f"{place}.{key}" if place else str(key)
         _check_value(key, inner)
@@ -209,20 +245,25 @@ def _check_value(value: Any, place: str) -> None:
     try:
         check_json([value])
     except PydanticCustomError as error:
-        raise InvalidInputError.one(place[: limits.NAME_CHARS_MAX], value, error.message()) from None
+        raise InvalidInputError.one(
+            place[: limits.NAME_CHARS_MAX], value, error.message()
+        ) from None
 
 
-# --- taking the place of an older database ------------------------------------------------------------------------
+# --- taking the place of an older database ---
 
 
 def adopt_in_place(folder: str | Path, *, clock: Clock | None = None) -> FixAdoption | None:
-    """Before a folder's memory is opened: where its file is an older database, a memory that has adopted all of it, and the
-    knowledge base beside it, takes its place. The old database is kept aside as `….before-hardwon.db`; the knowledge base is
-    left where it is. None where there is nothing to adopt; a file of 0 bytes, which SQLite makes of a name that it only opens,
-    is nothing, and goes.
+    """Before a folder's memory is opened: where its file is an older database, a memory that has
+    adopted all of it, and the knowledge base beside it, takes its place. The old database is kept
+    aside as `….before-hardwon.db`; the knowledge base is left where it is. None where there is
+    nothing to adopt; a file of 0 bytes, which SQLite makes of a name that it only opens, is
+    nothing, and goes.
 
-    Whatever happens meanwhile, the file is the old database or the finished memory. Other programs cannot write to it in
-    between; those that have it open see what it became. Of several processes that come at once, one does it."""
+    Whatever happens meanwhile, the file is the old database or the finished memory. Other programs
+    cannot write to it in between; those that have it open see what it became. Of several processes
+    that come at once, one does it.
+    """
     home = checked_path("folder", folder)
     target = (home / FILE_NAME).resolve()
     knowledge = home / KNOWLEDGE_BASE_NAME
@@ -247,8 +288,10 @@ def adopt_in_place(folder: str | Path, *, clock: Clock | None = None) -> FixAdop
 
 
 def _has_something(target: Path, knowledge: Path) -> bool:
-    """Looked at without a lock: nearly always there is nothing to do. Where a journal lies beside the file somebody was
-    interrupted, and what the file says cannot be believed before it is played back; or it was we, after all was done."""
+    """Looked at without a lock: nearly always there is nothing to do. Where a journal lies beside
+    the file somebody was interrupted, and what the file says cannot be believed before it is played
+    back; or it was we, after all was done.
+    """
     if not files.exists(target):
         return knowledge.is_file()
     if not target.is_file():
@@ -271,7 +314,13 @@ def _clear_away(target: Path) -> None:
         files.remove(left, *legacy.companions(left))
     unborn = f".{_staged(target).name}."  # the beginnings of a memory that was to be staged
     with suppress(FileNotFoundError):
-        files.remove(*(left for left in target.parent.iterdir() if left.name.startswith(unborn) and ".part" in left.name))
+        files.remove(
+            *(
+                left
+                for left in target.parent.iterdir()
+                if left.name.startswith(unborn) and ".part" in left.name
+            )
+        )
 
 
 def _take_place(history: ClaimedDatabase, knowledge: Path, clock: Clock | None) -> FixAdoption:
@@ -289,15 +338,25 @@ def _take_place(history: ClaimedDatabase, knowledge: Path, clock: Clock | None) 
         if is_new:
             files.remove(aside)
         raise
-    return replace(adopted, notes=[*adopted.notes, *notes, f"the old database is kept as {aside.name}"])
+    return replace(
+        adopted, notes=[*adopted.notes, *notes, f"the old database is kept as {aside.name}"]
+    )
 
 
 def _set_aside(copied: Path, target: Path) -> tuple[Path, bool]:
-    """Gives the copy a name that is free. Where an interrupted run made the same copy already, that one stays."""
+    """Gives the copy a name that is free. Where an interrupted run made the same copy already, that
+    one stays.
+    """
     checksum, number = files.sha256_of(copied), 1
     while True:
-        aside = target.with_name(f"{target.stem}.before-hardwon{'' if number == 1 else f'-{number}'}.db")
-        if aside.is_file() and aside.stat().st_size == copied.stat().st_size and files.sha256_of(aside) == checksum:
+        aside = target.with_name(
+            f"{target.stem}.before-hardwon{'' if number == 1 else f'-{number}'}.db"
+        )
+        if (
+            aside.is_file()
+            and aside.stat().st_size == copied.stat().st_size
+            and files.sha256_of(aside) == checksum
+        ):
             return aside, False
         try:
             files.publish(copied, aside)
@@ -307,7 +366,9 @@ def _set_aside(copied: Path, target: Path) -> tuple[Path, bool]:
 
 
 def _with_knowledge(knowledge: Path, memory: Memory) -> list[str]:
-    """A knowledge base that cannot be read must not keep anybody from the memory: it stays where it is."""
+    """A knowledge base that cannot be read must not keep anybody from the memory: it stays where it
+    is.
+    """
     if not files.exists(knowledge):
         return []
     try:

@@ -3,17 +3,19 @@
 What has no field of its own, and what had to be changed to fit one, is kept in the fix's `other`:
 
 row_id           the row's id
-issue_signature  the row's signature, where it is not the one that the fix has now (it was made with a prompt and a response,
+issue_signature  the row's signature, where it is not the one that the fix has now (it was made with
+a prompt and a response,
                  which the row does not have)
 claude_analysis, ai_analysis   both, where the row had two that differ
 columns          columns that the documents do not know
 as_it_was        values that could not be read as what their column is for
 
-A row that cannot become a fix is rejected with the reason; none is passed over. Ids are derived from what a row says and whose
-it is.
+A row that cannot become a fix is rejected with the reason; none is passed over. Ids are derived
+from what a row says and whose it is.
 
-Times without a zone are local time of this machine, as `datetime.now().isoformat()` wrote them, but for those that SQLite's own
-`datetime()` wrote (a blank between day and time, no microseconds): they are UTC.
+Times without a zone are local time of this machine, as `datetime.now().isoformat()` wrote them, but
+for those that SQLite's own `datetime()` wrote (a blank between day and time, no microseconds): they
+are UTC.
 """
 
 from __future__ import annotations
@@ -44,11 +46,13 @@ _COLUMNS: Final = frozenset(
     """id timestamp model_name issue_type issue_signature description fixer_type claude_analysis ai_analysis fix_commands
     fix_success verification_success execution_time_seconds system_info notes""".split()
 )
-_ENVELOPE_BYTES: Final = 64 * limits.KIB  # what a record's project, labels and the like may add to its size
+# what a record's project, labels and the like may add to its size
+_ENVELOPE_BYTES: Final = 64 * limits.KIB
 _FLAGS: Final = {"1": True, "true": True, "1.0": True, "0": False, "false": False, "0.0": False}
 _BY_SQLITE: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d(\.\d{1,3})?)?")
 _SINCE_1970: Final = re.compile(r"\d{9,13}(\.\d+)?")
-_SECONDS: Final = (1e8, 1e11)  # since 1970: from 1973 on, and what is more is no second but a millisecond
+# since 1970: from 1973 on, and what is more is no second but a millisecond
+_SECONDS: Final = (1e8, 1e11)
 _MILLISECONDS: Final = (1e11, 1e14)
 _BREAKS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _ROWS_BETWEEN_PROGRESS: Final = 500
@@ -85,7 +89,9 @@ class HistoryReader:
             fix = self._fix_of(row)
             if fix:
                 yield fix
-            if self._progress and (self.read % _ROWS_BETWEEN_PROGRESS == 0 or self.read >= self._total):
+            if self._progress and (
+                self.read % _ROWS_BETWEEN_PROGRESS == 0 or self.read >= self._total
+            ):
                 self._progress(self.read, self._total)
 
     def _fix_of(self, row: LegacyRow) -> Fix | None:
@@ -111,22 +117,34 @@ class HistoryReader:
         return fix
 
     def _id_of(self, row: LegacyRow) -> str:
-        """Rows that say the same under the same id, in a table without a key, are told apart by their number."""
+        """Rows that say the same under the same id, in a table without a key, are told apart by
+        their number.
+        """
         values: dict[str, Any] = {
-            name: _tagged(value) for name, value in row.items() if value is not None and name not in _ANALYSES
+            name: _tagged(value)
+            for name, value in row.items()
+            if value is not None and name not in _ANALYSES
         }
-        values["analysis"] = sorted({_tagged(row[name]) for name in _ANALYSES if row.get(name) not in (None, "")})
+        values["analysis"] = sorted(
+            {_tagged(row[name]) for name in _ANALYSES if row.get(name) not in (None, "")}
+        )
         content = json.dumps(values, sort_keys=True)
         if row.get("id") != self._same_id:
             self._same, self._same_id = Counter(), row.get("id")
         self._same[content] += 1
-        return derived_id(FIX_HISTORY, "row", self._source.author, content, str(self._same[content]))
+        return derived_id(
+            FIX_HISTORY, "row", self._source.author, content, str(self._same[content])
+        )
 
     def notes(self) -> Iterator[str]:
         if self._local:
             zone = datetime.now().astimezone().tzname()
             yield f"{self._local} times without a zone were taken as local time of this machine ({zone})"
-        yield from (f"{table}: the texts of {number} rows were cut" for table, number in self._cut.items() if number)
+        yield from (
+            f"{table}: the texts of {number} rows were cut"
+            for table, number in self._cut.items()
+            if number
+        )
         if others := self._history.other_tables():
             yield f"tables that are no part of a fix history were left out: {', '.join(others)}"
 
@@ -136,9 +154,16 @@ class HistoryReader:
         size, at = 0, from_us(max(0, self._history.written_us))
         for name, rows in self._history.aggregates().items():
             for row in rows:
-                chars = min(limits.FIX_HISTORY_AGGREGATE_TEXT_CHARS, limits.FIX_HISTORY_AGGREGATES_CHARS // len(row))
-                self._cut[name] += any(isinstance(value, str | bytes) and len(value) > chars for value in row.values())
-                plain = {_without_nul(column): _plain(value, chars) for column, value in row.items()}
+                chars = min(
+                    limits.FIX_HISTORY_AGGREGATE_TEXT_CHARS,
+                    limits.FIX_HISTORY_AGGREGATES_CHARS // len(row),
+                )
+                self._cut[name] += any(
+                    isinstance(value, str | bytes) and len(value) > chars for value in row.values()
+                )
+                plain = {
+                    _without_nul(column): _plain(value, chars) for column, value in row.items()
+                }
                 length = len(json.dumps(plain))
                 if part and size + length > limits.FIX_HISTORY_AGGREGATES_CHARS:
                     yield added_up(part, self._source, at)
@@ -165,7 +190,9 @@ class _RowReader:
         self._row, self._chars_max, self._last_at = row, chars_max, last_at
         self._as_it_was: dict[str, Any] = {}
         self.is_local = False
-        self.mended = [f"{column}: some characters could not be decoded" for column in row.undecoded]
+        self.mended = [
+            f"{column}: some characters could not be decoded" for column in row.undecoded
+        ]
 
     def fix(self, record_id: str, source: Source) -> Fix:
         issue = Issue(
@@ -193,7 +220,9 @@ class _RowReader:
     def _other(self, issue: Issue, analyses: Mapping[str, str]) -> dict[str, Any]:
         signature = self._text("issue_signature")
         columns = {
-            name: self._plain(name, value) for name, value in self._row.items() if name not in _COLUMNS and value is not None
+            name: self._plain(name, value)
+            for name, value in self._row.items()
+            if name not in _COLUMNS and value is not None
         }
         found: dict[str, Any] = {"row_id": _plain(self._row.get("id"), self._chars_max), **analyses}
         if signature and signature != fix_history_signature(issue):
@@ -250,7 +279,11 @@ class _RowReader:
                 self._mend(column, "was blank")
             return default
         # Its secrets, if any, become placeholders that may be longer than they were.
-        most = limits.NAME_CHARS_MAX if self._chars_max == limits.TEXT_CHARS_MAX else limits.NAME_CHARS_MAX // 4
+        most = (
+            limits.NAME_CHARS_MAX
+            if self._chars_max == limits.TEXT_CHARS_MAX
+            else limits.NAME_CHARS_MAX // 4
+        )
         if name[:most] != text:
             self._mend(column, f"made one line of at most {most} characters")
         return name[:most]
@@ -267,7 +300,9 @@ class _RowReader:
             return [self._cut("fix_commands", text)]
         if not all(isinstance(command, str) for command in parsed):
             self._mend("fix_commands", "had values that are no text; kept as their JSON")
-        texts = [_without_nul(each if isinstance(each, str) else json.dumps(each)) for each in parsed]
+        texts = [
+            _without_nul(each if isinstance(each, str) else json.dumps(each)) for each in parsed
+        ]
         commands = [self._cut("fix_commands", text) for text in texts]
         left, kept = 2 * self._chars_max, 0
         for command in commands[: limits.ITEMS_MAX]:
@@ -281,13 +316,22 @@ class _RowReader:
 
     def _flag(self, column: str) -> bool:
         value = self._row.get(column)
-        if isinstance(value, bytes) and len(value) <= 8:  # numbers of other libraries are kept as their bytes
+        # numbers of other libraries are kept as their bytes
+        if isinstance(value, bytes) and len(value) <= 8:
             number = int.from_bytes(value, "little")
-            flag = _FLAGS.get(str(number)) if number < 2 and value else _FLAGS.get(value.decode(errors="replace").lower())
+            flag = (
+                _FLAGS.get(str(number))
+                if number < 2 and value
+                else _FLAGS.get(value.decode(errors="replace").lower())
+            )
         else:
             flag = None if value is None else _FLAGS.get(str(value).strip().lower())
         if flag is None:
-            self._mend(column, f"{'absent' if value is None else 'neither true nor false'}, taken as not successful")
+            self._mend(
+                column,
+                f"{'absent' if value is None else 'neither true nor false'}, taken as not "
+                f"successful",
+            )
         return bool(flag)
 
     def _seconds(self) -> float | None:
@@ -316,7 +360,9 @@ class _RowReader:
             with suppress(PydanticCustomError):
                 check_json(parsed)
                 return parsed
-        self.mended.append("system_info: no JSON object that can be kept as it is; its text is under raw")
+        self.mended.append(
+            "system_info: no JSON object that can be kept as it is; its text is under raw"
+        )
         return {"raw": self._cut("system_info", text)}
 
     def _time(self) -> datetime:
@@ -337,7 +383,10 @@ class _RowReader:
             return parse_time(at)
         except (ValueError, OverflowError, OSError, PydanticCustomError):
             self.is_local = False
-            self._mend("timestamp", f"not readable, taken as {self._last_at.isoformat()} from what was written before")
+            self._mend(
+                "timestamp",
+                f"not readable, taken as {self._last_at.isoformat()} from what was written before",
+            )
             return self._last_at
 
 

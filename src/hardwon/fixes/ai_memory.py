@@ -1,8 +1,9 @@
 """Fix history: `AIMemory`, what was tried against an issue, by whom, and whether it worked.
 
-Scripts that say `from Scripts.ai_memory import AIMemory` keep working (see `drop_in/Scripts/ai_memory.py`). `ai_memory.db` is a
-Hardwon memory, whose tables any SQLite client can query. What callers hand in is `input`, the knowledge base is
-`knowledge_base`, older databases are `adopt`. Answers are plain dicts, lists and numbers that JSON can hold.
+Scripts that say `from Scripts.ai_memory import AIMemory` keep working (see
+`drop_in/Scripts/ai_memory.py`). `ai_memory.db` is a Hardwon memory, whose tables any SQLite client
+can query. What callers hand in is `input`, the knowledge base is `knowledge_base`, older databases
+are `adopt`. Answers are plain dicts, lists and numbers that JSON can hold.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ from hardwon.text.tokens import count_tokens
 _log = logging.getLogger("hardwon")
 
 DEFAULT_DIR: Final = "AIMemory"
-# How the names begin of what a memory keeps in its folder, those that are hidden behind a dot as well.
+# How the names begin of what a memory keeps in its folder, those that are hidden behind a dot as
+# well.
 _OWN: Final = (KNOWLEDGE_BASE_NAME, FILE_NAME.removesuffix(".db") + ".")
 
 _BEGIN: Final = "=== HISTORICAL CONTEXT FROM AI MEMORY ===\n"
@@ -79,11 +81,13 @@ Where = str | os.PathLike[str]
 
 
 class AIMemory:
-    """Attempts to fix issues, kept in `memory_dir/ai_memory.db`. Safe to use from several threads and processes.
+    """Attempts to fix issues, kept in `memory_dir/ai_memory.db`. Safe to use from several threads
+    and processes.
 
-    An older `ai_memory.db` in the folder is kept aside and adopted when it is first opened; `adopted` then tells how it went.
-    `memory` is the same as a `Memory`; `knowledge_base` is a dict that fills itself from every attempt and that you may add to.
-    Close it, or use it as a context manager; what was recorded is on disk either way.
+    An older `ai_memory.db` in the folder is kept aside and adopted when it is first opened;
+    `adopted` then tells how it went. `memory` is the same as a `Memory`; `knowledge_base` is a dict
+    that fills itself from every attempt and that you may add to. Close it, or use it as a context
+    manager; what was recorded is on disk either way.
     """
 
     def __init__(self, memory_dir: Where = DEFAULT_DIR, *, clock: Clock | None = None) -> None:
@@ -95,7 +99,9 @@ class AIMemory:
             adopted = adopt_in_place(place, clock=clock)
             memory = Memory(place / FILE_NAME, clock=clock)
         except OSError as error:  # a name that is too long, say
-            raise PlaceError(f"{place} cannot keep a memory ({error.strerror or error}): choose another folder") from error
+            raise PlaceError(
+                f"{place} cannot keep a memory ({error.strerror or error}): choose another folder"
+            ) from error
         if adopted:
             _log.warning("an older fix history in %s was adopted: %s", place, adopted)
         try:
@@ -117,8 +123,10 @@ class AIMemory:
     def _use(self, memory: Memory, folder: Path, adopted: FixAdoption | None) -> None:
         if memory.project != DEFAULT_PROJECT:
             raise PlaceError(
-                f"fix history is kept in the project {DEFAULT_PROJECT!r}, and this memory is open for {memory.project!r}: "
-                f'open it with project="{DEFAULT_PROJECT}" (on the command line: hardwon --project {DEFAULT_PROJECT} …)'
+                f"fix history is kept in the project {DEFAULT_PROJECT!r}, and this memory is open "
+                f"for {memory.project!r}: "
+                f'open it with project="{DEFAULT_PROJECT}" (on the command line: hardwon --project '
+                f"{DEFAULT_PROJECT} …)"
             )
         history = memory.fix_history  # raises where the memory has none
         self.memory, self.memory_dir, self.adopted = memory, folder, adopted
@@ -139,7 +147,7 @@ class AIMemory:
         """Closes the memory for every thread; closing twice is allowed."""
         self.memory.close()
 
-    # --- recording and asking ---------------------------------------------------------------------------------------------
+    # --- recording and asking ---
 
     def record_fix_attempt(
         self,
@@ -151,8 +159,10 @@ class AIMemory:
         notes: str | None = None,
         fixer_type: str = "claude",
     ) -> int:
-        """Records an attempt and returns its id once it is on disk. `fix_success`: it was applied; `verification_success`: it
-        was verified to work. Whatever a fixer replied is recorded, also where it is not the mapping that was asked for."""
+        """Records an attempt and returns its id once it is on disk. `fix_success`: it was applied;
+        `verification_success`: it was verified to work. Whatever a fixer replied is recorded, also
+        where it is not the mapping that was asked for.
+        """
         attempt = AttemptInput(issue_data, ai_response, notes)
         at = self.memory.now()
         author = fixer("fixer_type", fixer_type)
@@ -168,7 +178,8 @@ class AIMemory:
         )
         kept = self.memory.keep(fix)
         self._recorded += 1
-        fix_id = kept.number  # of the transaction that kept it: a moment later somebody may have cleaned it up
+        # of the transaction that kept it: a moment later somebody may have cleaned it up
+        fix_id = kept.number
         assert fix_id is not None  # noqa: S101  # for type checkers: it was just recorded
         if not attempt.has_reply:
             warnings.warn(NO_REPLY, FixHistoryWarning, stacklevel=2)
@@ -176,13 +187,19 @@ class AIMemory:
             warnings.warn(cut_message(attempt.cut), CutWarning, stacklevel=2)
         return fix_id
 
-    def query_similar_issues(self, issue_data: Mapping[str, Any], limit: int = 5) -> dict[str, list[dict[str, Any]]]:
-        """Earlier attempts at the same issue (`exact_matches`), at the same issue type on the same model (`model_matches`) and
-        on any model (`type_matches`); successes first, then what was applied, then the newest."""
+    def query_similar_issues(
+        self, issue_data: Mapping[str, Any], limit: int = 5
+    ) -> dict[str, list[dict[str, Any]]]:
+        """Earlier attempts at the same issue (`exact_matches`), at the same issue type on the same
+        model (`model_matches`) and on any model (`type_matches`); successes first, then what was
+        applied, then the newest.
+        """
         wanted = intake.whole_number("limit", limit, 1, limits.SHOWN_MAX)
         found = self.memory.fix_history.similar(issue_from(issue_data), wanted)
         names = ("exact_matches", "model_matches", "type_matches")
-        return {name: [_row(each) for each in rows] for name, rows in zip(names, found, strict=True)}
+        return {
+            name: [_row(each) for each in rows] for name, rows in zip(names, found, strict=True)
+        }
 
     def generate_issue_signature(self, issue_data: Mapping[str, Any]) -> str:
         """16 hexadecimal digits by the fix-history formula."""
@@ -201,7 +218,9 @@ class AIMemory:
             "success_rate": round(insights.success_rate, 3),
             "common_issues": [clean_line(name, limits.NAME_CHARS_MAX) for name, _ in common],
             "effective_fixes": [
-                clean_line(" && ".join(each.fix_commands) or each.analysis, limits.KNOWLEDGE_TEXT_CHARS_MAX)
+                clean_line(
+                    " && ".join(each.fix_commands) or each.analysis, limits.KNOWLEDGE_TEXT_CHARS_MAX
+                )
                 for each in effective
             ],
             "recent_history": [_row(each) for each in recent],
@@ -211,27 +230,41 @@ class AIMemory:
             "last_updated": insights.last_updated.isoformat() if insights.last_updated else None,
         }
 
-    def build_context_for_ai(self, issue_data: Mapping[str, Any], *, budget_tokens: int = limits.FIX_CONTEXT_TOKENS) -> str:
-        """What is known that bears on an issue, as text for a fixer's prompt: never more than `budget_tokens`. What was
-        recorded is fenced in it as data."""
-        budget = intake.whole_number("budget_tokens", budget_tokens, _FRAME_TOKENS_MAX, limits.CONTEXT_TOKENS_MAX)
+    def build_context_for_ai(
+        self, issue_data: Mapping[str, Any], *, budget_tokens: int = limits.FIX_CONTEXT_TOKENS
+    ) -> str:
+        """What is known that bears on an issue, as text for a fixer's prompt: never more than
+        `budget_tokens`. What was recorded is fenced in it as data.
+        """
+        budget = intake.whole_number(
+            "budget_tokens", budget_tokens, _FRAME_TOKENS_MAX, limits.CONTEXT_TOKENS_MAX
+        )
         issue = issue_from(issue_data)
         room = budget - count_tokens(_BEGIN + "\n" + _END)
-        context = str(self.memory.context(issue=issue, budget_tokens=room)).strip("\n") if room > 0 else ""
+        context = (
+            str(self.memory.context(issue=issue, budget_tokens=room)).strip("\n")
+            if room > 0
+            else ""
+        )
         context = _FORGED_FRAME.sub(r"[\1]", context)
         text = f"{_BEGIN}{context}\n{_END}" if context else ""
-        if not context or count_tokens(text) > budget:  # tokens of two texts together may be more than those of each
+        # tokens of two texts together may be more than those of each
+        if not context or count_tokens(text) > budget:
             text = _BEGIN + ("" if context else _NOTHING) + _END
         return text.rstrip("\n")
 
-    def build_context_for_claude(self, issue_data: Mapping[str, Any], *, budget_tokens: int = limits.FIX_CONTEXT_TOKENS) -> str:
+    def build_context_for_claude(
+        self, issue_data: Mapping[str, Any], *, budget_tokens: int = limits.FIX_CONTEXT_TOKENS
+    ) -> str:
         """The same, under the name that scripts know."""
         return self.build_context_for_ai(issue_data, budget_tokens=budget_tokens)
 
-    # --- figures ------------------------------------------------------------------------------------------------------------
+    # --- figures ---
 
     def get_memory_stats(self) -> dict[str, Any]:
-        """The memory in eight numbers and a path. A fix is successful that was applied and verified."""
+        """The memory in eight numbers and a path. A fix is successful that was applied and
+        verified.
+        """
         totals = self.memory.fix_totals()
         return {
             "total_fixes_attempted": totals.attempts,
@@ -252,30 +285,45 @@ class AIMemory:
         ]
 
     def get_model_performance_matrix(self) -> dict[str, dict[str, Any]]:
-        """By model and issue type: attempts, what was applied and what succeeded, and `p_success` of the next one."""
+        """By model and issue type: attempts, what was applied and what succeeded, and `p_success`
+        of the next one.
+        """
         matrix: dict[str, dict[str, Any]] = {}
         for cell in self.memory.fix_matrix():
-            figures = {**_counted(cell.attempts, cell.applied, cell.verified), "p_success": round(cell.p_success, 3)}
+            figures = {
+                **_counted(cell.attempts, cell.applied, cell.verified),
+                "p_success": round(cell.p_success, 3),
+            }
             matrix.setdefault(cell.model, {})[cell.issue_type] = figures
         return matrix
 
     def get_issue_trend_analysis(self, days: int = 30) -> dict[str, dict[str, Any]]:
-        """By issue type: whether it comes up more often or less often than it did, and on which days it came up."""
+        """By issue type: whether it comes up more often or less often than it did, and on which
+        days it came up.
+        """
         return {
             trend.issue_type: {
-                **_counted(trend.attempts, sum(each.applied for each in trend.days), sum(each.verified for each in trend.days)),
+                **_counted(
+                    trend.attempts,
+                    sum(each.applied for each in trend.days),
+                    sum(each.verified for each in trend.days),
+                ),
                 "direction": trend.direction,
                 "earlier": trend.earlier,
                 "later": trend.later,
                 "p_value": round(trend.p_value, 6),
                 "test": trend.test,
-                "days": {each.day.isoformat(): each.attempts for each in trend.days if each.attempts},
+                "days": {
+                    each.day.isoformat(): each.attempts for each in trend.days if each.attempts
+                },
             }
             for trend in self.memory.fix_trends(days)
         }
 
     def get_fixer_effectiveness(self) -> dict[str, dict[str, Any]]:
-        """By fixer: attempts, what was applied and what succeeded, and `p_success` of the next one with its 90 % interval."""
+        """By fixer: attempts, what was applied and what succeeded, and `p_success` of the next one
+        with its 90 % interval.
+        """
         return {
             each.fixer: {
                 **_counted(each.attempts, each.applied, each.verified),
@@ -285,14 +333,16 @@ class AIMemory:
             for each in self.memory.fixers()
         }
 
-    # --- out of the memory --------------------------------------------------------------------------------------------------
+    # --- out of the memory ---
 
     def export_insights(self, output_file: Where) -> None:
         """Writes everything that is known as one JSON file, in place of one that is there."""
         attempts: Counter[str] = Counter()
         for cell in self.memory.fix_matrix():
             attempts[cell.model] += cell.attempts
-        frequent = sorted(attempts, key=lambda name: (-attempts[name], name))[: limits.INSIGHTS_MODELS_MAX]
+        frequent = sorted(attempts, key=lambda name: (-attempts[name], name))[
+            : limits.INSIGHTS_MODELS_MAX
+        ]
         _write_json(
             _target_beside(self.memory_dir, self.db_path, output_file),
             {
@@ -305,7 +355,9 @@ class AIMemory:
         )
 
     def export_analytics_data(self, output_file: Where) -> None:
-        """Writes the figures, per day, model, issue type and fixer, as one JSON file, in place of one that is there."""
+        """Writes the figures, per day, model, issue type and fixer, as one JSON file, in place of
+        one that is there.
+        """
         _write_json(
             _target_beside(self.memory_dir, self.db_path, output_file),
             {
@@ -317,10 +369,13 @@ class AIMemory:
         )
 
     def export_csv(self, output_file: Where) -> int:
-        """Writes every attempt, oldest first, with the columns of the table, in place of a file that is there. Returns how
-        many they are."""
+        """Writes every attempt, oldest first, with the columns of the table, in place of a file
+        that is there. Returns how many they are.
+        """
         count = 0
-        with files.writing_atomically(_target_beside(self.memory_dir, self.db_path, output_file)) as file:
+        with files.writing_atomically(
+            _target_beside(self.memory_dir, self.db_path, output_file)
+        ) as file:
             text = io.TextIOWrapper(file, encoding="utf-8", newline="")
             writer = csv.writer(text)
             writer.writerow(FixRow._fields)
@@ -331,11 +386,13 @@ class AIMemory:
             text.detach()
         return count
 
-    # --- into the memory ----------------------------------------------------------------------------------------------------
+    # --- into the memory ---
 
     @property
     def knowledge_base(self) -> KnowledgeBase:
-        """Always the same dict, brought up to date. What you add to it stays; `_save_knowledge_base` keeps it."""
+        """Always the same dict, brought up to date. What you add to it stays;
+        `_save_knowledge_base` keeps it.
+        """
         return self._knowledge.refresh()
 
     @knowledge_base.setter
@@ -347,7 +404,9 @@ class AIMemory:
         self._knowledge.save()
 
     def _version(self) -> object:
-        """Something else whenever the memory was written to. A look at the files: asking the database would take longer."""
+        """Something else whenever the memory was written to. A look at the files: asking the
+        database would take longer.
+        """
         stamps = []
         for suffix in ("", "-wal"):
             with suppress(OSError):
@@ -366,29 +425,41 @@ class AIMemory:
     def migrate_legacy_data(
         self, legacy_db_path: Where, dry_run: bool = False, progress: Progress | None = None
     ) -> dict[str, Any]:
-        """Brings in the attempts of an older database, which is only read. Doing it again adds nothing. Returns what it
-        brought, what was rejected, and why."""
+        """Brings in the attempts of an older database, which is only read. Doing it again adds
+        nothing. Returns what it brought, what was rejected, and why.
+        """
         source = _path("legacy_db_path", legacy_db_path)
-        return _report(adopt_fix_history(source, self.memory, dry_run=_flag(dry_run), progress=progress))
+        return _report(
+            adopt_fix_history(source, self.memory, dry_run=_flag(dry_run), progress=progress)
+        )
 
-    # --- care ---------------------------------------------------------------------------------------------------------------
+    # --- care ---
 
-    def auto_cleanup(self, days: float = limits.CLEANUP_DAYS, dry_run: bool = False) -> dict[str, Any]:
-        """Removes old attempts, failed ones sooner than successful ones. Patterns, figures and what is worth more stay, and
-        `memory.undo(id)` with each of the `event_ids` takes it back until the memory is compacted. Returns what was removed."""
+    def auto_cleanup(
+        self, days: float = limits.CLEANUP_DAYS, dry_run: bool = False
+    ) -> dict[str, Any]:
+        """Removes old attempts, failed ones sooner than successful ones. Patterns, figures and what
+        is worth more stay, and `memory.undo(id)` with each of the `event_ids` takes it back until
+        the memory is compacted. Returns what was removed.
+        """
         dry = _flag(dry_run)
         return _in_turns(lambda: self.memory.cleanup(days, dry), ("failed", "successful"))
 
-    def compress_historical_data(self, days: float = limits.COMPRESS_DAYS, dry_run: bool = False) -> dict[str, Any]:
-        """Packs the details of old attempts away. They count as before, are found by their summaries, and `memory.undo(id)`
-        with each of the `event_ids` unpacks them. Returns what that saved."""
+    def compress_historical_data(
+        self, days: float = limits.COMPRESS_DAYS, dry_run: bool = False
+    ) -> dict[str, Any]:
+        """Packs the details of old attempts away. They count as before, are found by their
+        summaries, and `memory.undo(id)` with each of the `event_ids` unpacks them. Returns what
+        that saved.
+        """
         dry = _flag(dry_run)
         return _in_turns(lambda: self.memory.compress(days, dry), ("records", "saved_bytes"))
 
 
 def generate_issue_signature(issue_data: Mapping[str, Any]) -> str:
-    """16 hexadecimal digits by the fix-history formula: issue type, the model's name before its tag, the first 50 characters of
-    the prompt, and the length of the response."""
+    """16 hexadecimal digits by the fix-history formula: issue type, the model's name before its
+    tag, the first 50 characters of the prompt, and the length of the response.
+    """
     return fix_history_signature(readable("issue_data", issue_data))
 
 
@@ -405,8 +476,9 @@ def _report(found: FixAdoption) -> dict[str, Any]:
 
 
 def _row(found: FixRow) -> dict[str, Any]:
-    """An attempt under the names of the table's columns, with its JSON read; and under two more: `ai_analysis`, as newer
-    databases call it, and `successful`, for what was applied and verified."""
+    """An attempt under the names of the table's columns, with its JSON read; and under two more:
+    `ai_analysis`, as newer databases call it, and `successful`, for what was applied and verified.
+    """
     columns: dict[str, Any] = found._asdict()
     applied, verified = bool(found.fix_success), bool(found.verification_success)
     columns.update(
@@ -464,8 +536,9 @@ def _write_json(target: Path, report: Any) -> None:
 
 
 def _target_beside(memory_dir: Path, database: Path, output_file: str | os.PathLike[str]) -> Path:
-    """Where an export goes: any file but a database and what a memory keeps beside its own, and in its folder: the database may
-    be a link to elsewhere."""
+    """Where an export goes: any file but a database and what a memory keeps beside its own, and in
+    its folder: the database may be a link to elsewhere.
+    """
     field, given, such_as = "output_file", _path("output_file", output_file), "insights.json"
     own_files.refuse(field, given, memory_dir / FILE_NAME, such_as, also=_OWN)
     return own_files.target(field, given, database, such_as, also=_OWN)

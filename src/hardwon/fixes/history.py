@@ -46,18 +46,27 @@ class FixHistory:
             return tables.row(fix_id)
 
     def similar(self, issue: Issue, limit: int) -> tuple[list[FixRow], list[FixRow], list[FixRow]]:
-        """Earlier attempts at the same issue (by either signature), at issues of the same model and type, and of the same type
-        on any model: verified ones first, then applied ones, then the newest."""
+        """Earlier attempts at the same issue (by either signature), at issues of the same model and
+        type, and of the same type on any model: verified ones first, then applied ones, then the
+        newest.
+        """
         limit = whole_number("limit", limit, 1, limits.SHOWN_MAX)
-        found = self._store.by_key(DEFAULT_PROJECT, signature_keys(issue), Filters(), limits.SIMILAR_CONSIDERED_MAX)
+        found = self._store.by_key(
+            DEFAULT_PROJECT, signature_keys(issue), Filters(), limits.SIMILAR_CONSIDERED_MAX
+        )
         with self._tables() as tables:
             numbers = [number for each in found if (number := tables.id_of(each.id)) is not None]
             exact = [row for number in numbers if (row := tables.row(number))]
-            exact.sort(key=lambda row: (row.fix_success, row.verification_success, row.timestamp), reverse=True)
+            exact.sort(
+                key=lambda row: (row.fix_success, row.verification_success, row.timestamp),
+                reverse=True,
+            )
             of_model = tables.best(issue.issue_type, issue.model, limit)
             return exact[:limit], of_model, tables.best(issue.issue_type, None, limit)
 
-    def recent(self, since: datetime | str | None = None, limit: int = 100, model: str | None = None) -> list[FixRow]:
+    def recent(
+        self, since: datetime | str | None = None, limit: int = 100, model: str | None = None
+    ) -> list[FixRow]:
         """The newest attempts, all of them or those of one model."""
         limit = whole_number("limit", limit, 1, limits.SHOWN_MAX)
         first = None if since is None else moment("since", since)

@@ -1,9 +1,10 @@
-"""What callers of fix history hand in, as the fields of a `Fix`; and what machine this is, for the same fix works on one and
-not on another.
+"""What callers of fix history hand in, as the fields of a `Fix`; and what machine this is, for the
+same fix works on one and not on another.
 
-An issue and a fixer's reply come from programs and language models, and nothing that is wrong with them may lose an attempt:
-what has no place, or is not what its place is for, is kept under `other`, bounded, and the rest is recorded. What the caller
-says himself (whether it was applied, whether it was verified, how long it took, who did it) must be right.
+An issue and a fixer's reply come from programs and language models, and nothing that is wrong with
+them may lose an attempt: what has no place, or is not what its place is for, is kept under `other`,
+bounded, and the rest is recorded. What the caller says himself (whether it was applied, whether it
+was verified, how long it took, who did it) must be right.
 """
 
 from __future__ import annotations
@@ -27,22 +28,38 @@ from hardwon.learn.tallies import RECORDED_SIGNATURE
 from hardwon.records.kinds import Fix, Issue
 from hardwon.trust.redact import redact
 
-_GPU_SIGNS: Final = ("/proc/driver/nvidia", "/dev/nvidia0", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
+_GPU_SIGNS: Final = (
+    "/proc/driver/nvidia",
+    "/dev/nvidia0",
+    "/dev/nvidiactl",
+    "/dev/kfd",
+    "/dev/dxg",
+)
 _VERSION: Final = re.compile(r"\d+(?:\.\d+)+[-+.\w]*")
 _ISSUE_NAMES: Final = ("model", "issue_type", "fixer_type")
-_ISSUE_TEXTS: Final = ("description", "error_output", "test_prompt", "expected_pattern", "actual_response", "timestamp")
+_ISSUE_TEXTS: Final = (
+    "description",
+    "error_output",
+    "test_prompt",
+    "expected_pattern",
+    "actual_response",
+    "timestamp",
+)
 _ENVIRONMENT: Final = "test_environment"
 _REPLY: Final = "ai_response"
 _DEEPEST: Final = limits.JSON_DEPTH_MAX - 4  # of a value inside `other`, which is inside a record
 _T = TypeVar("_T")
 
 
-NO_REPLY: Final = "the attempt was recorded, but the fixer's reply is no mapping: it was kept aside, as it was"
+NO_REPLY: Final = (
+    "the attempt was recorded, but the fixer's reply is no mapping: it was kept aside, as it was"
+)
 
 
 def system_info() -> dict[str, Any]:
-    """`os`, `ram_gb`, `gpu_available`, and `ollama_version` where there is one. Found out once per process; what cannot be
-    found out is left out."""
+    """`os`, `ram_gb`, `gpu_available`, and `ollama_version` where there is one. Found out once per
+    process; what cannot be found out is left out.
+    """
     return dict(_collected())
 
 
@@ -91,8 +108,9 @@ class CutWarning(FixHistoryWarning):
 
 
 class AttemptInput:
-    """One attempt as it can be recorded. `cut` names what was longer than its place; `has_reply` is false where the reply was
-    no mapping, and is kept aside as it was; a text, also as the analysis."""
+    """One attempt as it can be recorded. `cut` names what was longer than its place; `has_reply` is
+    false where the reply was no mapping, and is kept aside as it was; a text, also as the analysis.
+    """
 
     def __init__(self, issue_data: Any, ai_response: Any, notes: Any = None) -> None:
         self._room = limits.FIX_CHARS_MAX
@@ -103,7 +121,11 @@ class AttemptInput:
         self.has_reply = reply is not None
         if reply is None:
             self._other[_REPLY] = ai_response
-            reply = {"analysis": ai_response} if isinstance(ai_response, str) and ai_response.strip() else {}
+            reply = (
+                {"analysis": ai_response}
+                if isinstance(ai_response, str) and ai_response.strip()
+                else {}
+            )
         # In the order of what they are worth: whoever comes last finds the room taken.
         names = {
             name: self._room_for(name, as_name(given.pop(name)), limits.NAME_CHARS_MAX).strip()
@@ -116,15 +138,20 @@ class AttemptInput:
             "fix_commands": self._list("fix_commands", reply.pop("fix_commands", None)),
             "fix_type": self._short("fix_type", reply.pop("fix_type", None)),
             "confidence": reply.pop("confidence", None),
-            "verification_steps": self._list("verification_steps", reply.pop("verification_steps", None)) or None,
-            "expected_outcome": self._text("expected_outcome", reply.pop("expected_outcome", "")) or None,
+            "verification_steps": self._list(
+                "verification_steps", reply.pop("verification_steps", None)
+            )
+            or None,
+            "expected_outcome": self._text("expected_outcome", reply.pop("expected_outcome", ""))
+            or None,
             "notes": None if notes is None else self._text("notes", notes),
         }
         confidence = self.fields["confidence"]
         if confidence is not None and not (_is_plain_number(confidence) and 0 <= confidence <= 1):
             self._set_aside("confidence", confidence)
             self.fields["confidence"] = None
-        self.system_info: dict[str, Any] | None = None  # where the issue names none, this machine is to be described
+        # where the issue names none, this machine is to be described
+        self.system_info: dict[str, Any] | None = None
         environment = given.pop(_ENVIRONMENT, None)
         if (found := _pairs(environment)) is not None:
             self.system_info = self._bounded(_ENVIRONMENT, found) or None
@@ -132,7 +159,9 @@ class AttemptInput:
             self._set_aside(_ENVIRONMENT, environment)
         texts |= {name: self._text(name, given.pop(name)) for name in _ISSUE_TEXTS if name in given}
         own = self._bounded("issue_data", self._own_keys(given))
-        self.issue = Issue.model_validate({**own, **texts, **{name: text for name, text in names.items() if text}})
+        self.issue = Issue.model_validate(
+            {**own, **texts, **{name: text for name, text in names.items() if text}}
+        )
         for name, value in reply.items():
             self._set_aside(name, value)
         kept = self._bounded(_REPLY, self._other)
@@ -140,7 +169,7 @@ class AttemptInput:
             kept.setdefault(_REPLY, None)  # nothing at all was replied, which is a reply as well
         self.fields["other"] = kept or None
 
-    # --- one field each ---------------------------------------------------------------------------------------------------
+    # --- one field each ---
 
     def _room_for(self, field: str, text: str, most: int) -> str:
         most = max(0, min(most, self._room))
@@ -161,7 +190,9 @@ class AttemptInput:
         return None
 
     def _list(self, field: str, value: Any) -> list[str]:
-        """A single text is a list of one. Of another list its texts; then the whole of it is kept aside as well."""
+        """A single text is a list of one. Of another list its texts; then the whole of it is kept
+        aside as well.
+        """
         if isinstance(value, str):
             return [self._text(field, value)] if value.strip() else []
         if value is None:
@@ -179,18 +210,24 @@ class AttemptInput:
         """Keys of the caller's own, as far as an issue may have them."""
         own: dict[str, Any] = {}
         for name, value in given.items():
-            if name and len(name) <= limits.KEY_CHARS_MAX and name.isprintable() and len(own) < limits.EXTRA_KEYS_MAX:
+            if (
+                name
+                and len(name) <= limits.KEY_CHARS_MAX
+                and name.isprintable()
+                and len(own) < limits.EXTRA_KEYS_MAX
+            ):
                 own[name] = value
             else:
                 self._set_aside(f"issue.{name}", value)
         return own
 
-    # --- what has no place --------------------------------------------------------------------------------------------------
+    # --- what has no place ---
 
     def _set_aside(self, name: str, value: Any) -> None:
         key = as_text(name)[: limits.KEY_CHARS_MAX]
         if key == RECORDED_SIGNATURE:
-            key = f"reply.{key}"  # under its own name it would be believed: adopted fixes have it there
+            # under its own name it would be believed: adopted fixes have it there
+            key = f"reply.{key}"
         number = 2
         while key in self._other:
             suffix = f" {number}"
@@ -213,7 +250,9 @@ class AttemptInput:
         if depth < _DEEPEST and (pairs := _pairs(value)) is not None:
             kept = {}
             for key, inner in self._while_room(field, pairs.items()):
-                kept[self._room_for(field, key, limits.KEY_CHARS_MAX)] = self._json(field, inner, depth + 1)
+                kept[self._room_for(field, key, limits.KEY_CHARS_MAX)] = self._json(
+                    field, inner, depth + 1
+                )
             return kept
         if depth < _DEEPEST and (items := _some(value)) is not None:
             return [self._json(field, inner, depth + 1) for inner in self._while_room(field, items)]
@@ -250,13 +289,15 @@ def fix_from(
 
 
 def issue_from(issue_data: Any) -> Issue:
-    """An issue that is asked about, as it would be recorded: without its secrets, for so they are kept."""
+    """An issue that is asked about, as it would be recorded: without its secrets, for so they are
+    kept.
+    """
     issue = AttemptInput(issue_data, {}).issue
     texts = {name: getattr(issue, name) for name in ("model", "issue_type", *_ISSUE_TEXTS)}
     return issue.altered(**{name: redact(text)[0] for name, text in texts.items() if text})
 
 
-# --- what the caller says himself ---------------------------------------------------------------------------------------
+# --- what the caller says himself ---
 
 
 def flag(field: str, value: Any) -> bool:
@@ -268,14 +309,20 @@ def flag(field: str, value: Any) -> bool:
 def seconds(field: str, value: Any) -> float | None:
     if value is None:
         return None
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= limits.JSON_INT_ABS_MAX:
+    if (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and 0 <= value <= limits.JSON_INT_ABS_MAX
+    ):
         return float(value)
     raise InvalidInputError.one(field, value, "a finite number of seconds, 0 or more, or nothing")
 
 
 def fixer(field: str, value: Any) -> str:
-    """Whoever tried it, by any name. It is also the source that the attempt counts as: what only looks like another name, for
-    blanks around it or characters that nobody sees, is none of its own."""
+    """Whoever tried it, by any name. It is also the source that the attempt counts as: what only
+    looks like another name, for blanks around it or characters that nobody sees, is none of its
+    own.
+    """
     name = str.__str__(value).strip() if isinstance(value, str) else ""
     if name and name.isprintable() and len(name) <= limits.NAME_CHARS_MAX:
         return name
@@ -283,7 +330,7 @@ def fixer(field: str, value: Any) -> str:
     raise InvalidInputError.one(field, value, allowed)
 
 
-# --- whatever somebody's program gives ------------------------------------------------------------------------------------
+# --- whatever somebody's program gives ---
 
 
 def readable(field: str, value: Any) -> dict[str, Any]:
@@ -324,7 +371,11 @@ def as_text(value: Any) -> str:
 def as_name(value: Any) -> str:
     """A name on one line."""
     text = as_text(value)[: limits.TEXT_CHARS_MAX]
-    return text if text.isprintable() else " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    return (
+        text
+        if text.isprintable()
+        else " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    )
 
 
 def _is_plain_number(value: Any) -> bool:
@@ -334,7 +385,9 @@ def _is_plain_number(value: Any) -> bool:
 
 
 def _some(value: Any) -> list[Any] | None:
-    """The items of a list, as far as anybody wants them; None of what is none, or cannot be read."""
+    """The items of a list, as far as anybody wants them; None of what is none, or cannot be
+    read.
+    """
     if isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Iterable):
         return None
     found: list[Any] = []
@@ -350,4 +403,6 @@ def _some(value: Any) -> list[Any] | None:
 
 def cut_message(cut: Sequence[str]) -> str:
     fields = ", ".join(dict.fromkeys(cut))
-    return f"the attempt was recorded, but some of it was too long and its end was left out: {fields}"
+    return (
+        f"the attempt was recorded, but some of it was too long and its end was left out: {fields}"
+    )

@@ -1,8 +1,9 @@
-"""The knowledge base of fix history: a dict that fills itself from what was learned, and that callers add to. No I/O.
+"""The knowledge base of fix history: a dict that fills itself from what was learned, and that
+callers add to. No I/O.
 
-A knowledge base is looked at as a set of things that it says (`said`), a strategy of an issue type, a figure of a pattern, each
-under a path of its own. So what a caller added is what is said beyond what was learned, and what several wrote comes together
-without loss.
+A knowledge base is looked at as a set of things that it says (`said`), a strategy of an issue type,
+a figure of a pattern, each under a path of its own. So what a caller added is what is said beyond
+what was learned, and what several wrote comes together without loss.
 """
 
 from __future__ import annotations
@@ -23,11 +24,14 @@ from hardwon.records.fields import check_json
 from hardwon.text.clean import clean_line
 
 PATTERNS: Final = "general_patterns"
-LISTS: Final = ("model_specific_tips", "successful_strategies", "failure_patterns")  # sentences by model or issue type
+# sentences by model or issue type
+LISTS: Final = ("model_specific_tips", "successful_strategies", "failure_patterns")
 SECTIONS: Final = (PATTERNS, *LISTS)
 VERSION: Final = "1.0"
 ANY: Final = "any"
-_COUNTED: Final = re.compile(r" (?:\((?:worked|tried) [^()]*\)|came up \d+ times?, \d+ of them fixed)$")
+_COUNTED: Final = re.compile(
+    r" (?:\((?:worked|tried) [^()]*\)|came up \d+ times?, \d+ of them fixed)$"
+)
 
 Path = tuple[str, ...]
 Statements = dict[Path, Any]
@@ -38,27 +42,43 @@ def learned_knowledge(learned: Learned) -> dict[str, Any]:
     """What the attempts teach, in the shape of a knowledge base."""
     tips: dict[str, list[str]] = {}
     for model, found in learned.tips.items():
-        tips[model] = [f"{_line(each.text)} (worked {each.verified} of {_times(each.attempts)})" for each in found]
+        tips[model] = [
+            f"{_line(each.text)} (worked {each.verified} of {_times(each.attempts)})"
+            for each in found
+        ]
     for model, issues in learned.issues.items():
-        seen = [f"{_line(issue)} came up {_times(attempts)}, {verified} of them fixed" for issue, attempts, verified in issues]
+        seen = [
+            f"{_line(issue)} came up {_times(attempts)}, {verified} of them fixed"
+            for issue, attempts, verified in issues
+        ]
         tips[model] = tips.get(model, []) + seen
     return {
         PATTERNS: _named((row.pattern_name, _figures(row)) for row in learned.patterns),
         "model_specific_tips": _named(tips.items()),
         "successful_strategies": _by_type(learned.strategies, lambda each: _line(each.text)),
         "failure_patterns": _by_type(
-            learned.failures, lambda each: f"{_line(each.text)} (tried {_times(each.attempts)}, never verified to work)"
+            learned.failures,
+            lambda each: (
+                f"{_line(each.text)} (tried {_times(each.attempts)}, never verified to work)"
+            ),
         ),
         "version": VERSION,
     }
 
 
-def _by_type(found: Mapping[str, Iterable[CountedStrategy]], say: Callable[[CountedStrategy], str]) -> dict[str, list[str]]:
-    return _named((issue_type, list(dict.fromkeys(map(say, strategies)))) for issue_type, strategies in found.items())
+def _by_type(
+    found: Mapping[str, Iterable[CountedStrategy]], say: Callable[[CountedStrategy], str]
+) -> dict[str, list[str]]:
+    return _named(
+        (issue_type, list(dict.fromkeys(map(say, strategies))))
+        for issue_type, strategies in found.items()
+    )
 
 
 def _named(found: Iterable[tuple[str, T]]) -> dict[str, T]:
-    """By names in which nothing is hidden. Where one only looked like another, the more frequent stays, which comes first."""
+    """By names in which nothing is hidden. Where one only looked like another, the more frequent
+    stays, which comes first.
+    """
     named: dict[str, T] = {}
     for name, value in found:
         named.setdefault(clean_line(name, limits.NAME_CHARS_MAX) or "unknown", value)
@@ -90,7 +110,9 @@ def _cleaned(value: Any) -> Any:
 
 
 def _line(text: str) -> str:
-    """What was recorded is for a fixer's prompt: it stays a line that holds nothing but what is seen."""
+    """What was recorded is for a fixer's prompt: it stays a line that holds nothing but what is
+    seen.
+    """
     return clean_line(text, limits.KNOWLEDGE_TEXT_CHARS_MAX)
 
 
@@ -99,15 +121,22 @@ def _times(count: int) -> str:
 
 
 def shaped(knowledge: Mapping[str, Any]) -> dict[str, Any]:
-    """A knowledge base of others, with a list where a section has lists by issue type or model: of no certain one."""
-    return {name: {ANY: value} if name in SECTIONS and isinstance(value, list) else value for name, value in knowledge.items()}
+    """A knowledge base of others, with a list where a section has lists by issue type or model: of
+    no certain one.
+    """
+    return {
+        name: {ANY: value} if name in SECTIONS and isinstance(value, list) else value
+        for name, value in knowledge.items()
+    }
 
 
-# --- what is said -----------------------------------------------------------------------------------------------------
+# --- what is said ---
 
 
 def statements_of(knowledge: Mapping[Any, Any]) -> Statements:
-    """Everything a knowledge base says, in its order. When it was last updated is nothing that it says."""
+    """Everything a knowledge base says, in its order. When it was last updated is nothing that it
+    says.
+    """
     found: Statements = {}
     for section, value in list(knowledge.items()):
         if section == "last_updated":
@@ -134,7 +163,9 @@ def knowledge_of(found: Statements) -> dict[str, Any]:
 
 
 def wording(found: Statements) -> set[str]:
-    """The texts of it, without the figures that every attempt changes: what somebody may want gone."""
+    """The texts of it, without the figures that every attempt changes: what somebody may want
+    gone.
+    """
     texts: set[str] = set()
     for path, value in found.items():
         texts.update(str(part) for part in path[:2])
@@ -162,7 +193,9 @@ def beyond(found: Statements, given: Statements) -> Statements:
 def merged(base: Statements, mine: Statements, theirs: Statements) -> Statements:
     """Theirs, with what I added to the base and without what I took out of it."""
     taken_out = base.keys() - mine.keys()
-    return {path: value for path, value in theirs.items() if path not in taken_out} | beyond(mine, base)
+    return {path: value for path, value in theirs.items() if path not in taken_out} | beyond(
+        mine, base
+    )
 
 
 def check(found: Statements, field: str = "knowledge_base") -> None:
@@ -179,7 +212,9 @@ def check(found: Statements, field: str = "knowledge_base") -> None:
             raise InvalidInputError.one(where, value, error.message()) from None
     size = len(json.dumps(list(found.values())).encode())
     if size > limits.KNOWLEDGE_ADDED_BYTES_MAX:
-        raise InvalidInputError.one(field, f"{size} bytes", f"at most {limits.KNOWLEDGE_ADDED_BYTES_MAX} bytes of additions")
+        raise InvalidInputError.one(
+            field, f"{size} bytes", f"at most {limits.KNOWLEDGE_ADDED_BYTES_MAX} bytes of additions"
+        )
 
 
 def _mark(item: Any) -> str:
@@ -199,7 +234,7 @@ def _same(one: Any, other: Any) -> bool:
         return one is other
 
 
-# --- in place -----------------------------------------------------------------------------------------------------------
+# --- in place ---
 
 
 def _put(knowledge: dict[str, Any], path: Path, value: Any) -> None:
@@ -256,15 +291,19 @@ def _listed(found: Statements) -> dict[tuple[str, str], list[str]]:
 
 
 class KnowledgeBase(dict[str, Any]):
-    """`general_patterns`, `model_specific_tips`, `successful_strategies`, `failure_patterns`, `version`, `last_updated`. Keys
-    of your own are kept. A plain dict to read and to add to; `AIMemory` brings it up to date and keeps what was added."""
+    """`general_patterns`, `model_specific_tips`, `successful_strategies`, `failure_patterns`,
+    `version`, `last_updated`. Keys of your own are kept. A plain dict to read and to add to;
+    `AIMemory` brings it up to date and keeps what was added.
+    """
 
     def __init__(self) -> None:
         super().__init__({section: {} for section in SECTIONS}, version=VERSION, last_updated="")
         self._given: Statements = {}
 
     def shape(self) -> None:
-        """As knowledge bases of others are read: a section may be a list, of no certain issue type, model or pattern."""
+        """As knowledge bases of others are read: a section may be a list, of no certain issue type,
+        model or pattern.
+        """
         for section in SECTIONS:
             if isinstance(self.get(section), list):
                 self[section] = {ANY: self[section]} if self[section] else {}
@@ -274,11 +313,17 @@ class KnowledgeBase(dict[str, Any]):
         return beyond(snapshot, self._given)
 
     def show(self, snapshot: Statements, given: Statements, added: Statements, at: str) -> None:
-        """Says what was learned (`given`) and what callers `added`, in place of what it said when the snapshot was taken. Parts
-        that somebody holds go on being its parts, and what others add meanwhile stays."""
+        """Says what was learned (`given`) and what callers `added`, in place of what it said when
+        the snapshot was taken. Parts that somebody holds go on being its parts, and what others add
+        meanwhile stays.
+        """
         after = {**given, **added}
         gone = [path for path in snapshot if path not in after and path != ("version",)]
-        changed = [path for path, value in after.items() if path not in snapshot or not _same(snapshot[path], value)]
+        changed = [
+            path
+            for path, value in after.items()
+            if path not in snapshot or not _same(snapshot[path], value)
+        ]
         for path in sorted(gone, key=len):  # what stands where a list is to be goes first
             _take_out(self, path)
         for path in changed:

@@ -1,7 +1,9 @@
-"""Where a knowledge base is kept: what callers added as one record of the memory, the whole of it as `knowledge_base.json`.
+"""Where a knowledge base is kept: what callers added as one record of the memory, the whole of it
+as `knowledge_base.json`.
 
-The record makes it one source's word that nobody verified. The file is for people: what they change in it is taken in when the
-memory is next opened, or saved. What was written last is kept beside it, hidden, so that their changes can be told from ours.
+The record makes it one source's word that nobody verified. The file is for people: what they change
+in it is taken in when the memory is next opened, or saved. What was written last is kept beside it,
+hidden, so that their changes can be told from ours.
 """
 
 from __future__ import annotations
@@ -48,10 +50,18 @@ _KEY: Final = "knowledge_base"
 
 
 class KnowledgeFile:
-    """Brings a knowledge base up to date and saves it. `learned` tells what the attempts teach, `version` something that is
-    different whenever the memory changed; None where that is not certain."""
+    """Brings a knowledge base up to date and saves it. `learned` tells what the attempts teach,
+    `version` something that is different whenever the memory changed; None where that is not
+    certain.
+    """
 
-    def __init__(self, memory: Memory, folder: Path, learned: Callable[[], Learned], version: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        folder: Path,
+        learned: Callable[[], Learned],
+        version: Callable[[], object],
+    ) -> None:
         self.knowledge = KnowledgeBase()
         self._memory = memory
         self._path = (folder / KNOWLEDGE_BASE_NAME).resolve()  # a link to it stays one
@@ -74,7 +84,9 @@ class KnowledgeFile:
             return self.knowledge
 
     def replace(self, knowledge: Mapping[str, Any]) -> None:
-        """As if the caller had taken out what was there and put this in. What was learned comes back with the next refresh."""
+        """As if the caller had taken out what was there and put this in. What was learned comes
+        back with the next refresh.
+        """
         with self._guard:
             self.knowledge.clear()
             self.knowledge.update(knowledge)
@@ -98,10 +110,12 @@ class KnowledgeFile:
     def _show(self, snapshot: Statements, added: Statements) -> None:
         self.knowledge.show(snapshot, self._given, added, self._memory.now().isoformat())
 
-    # --- saving ---------------------------------------------------------------------------------------------------------
+    # --- saving ---
 
     def save(self) -> None:
-        """Keeps what was added, and writes the file. What cannot be kept raises, and everything stays as it is."""
+        """Keeps what was added, and writes the file. What cannot be kept raises, and everything
+        stays as it is.
+        """
         with self._guard, lock_file(self._path) as held:
             self.knowledge.shape()
             check(self.knowledge.added(statements_of(self.knowledge)))
@@ -118,8 +132,9 @@ class KnowledgeFile:
             self._seen = None  # this very save changed the memory
 
     def take_in_edits(self) -> None:
-        """What people changed in the file since it was written. Where nobody did, but the memory may know less than the file
-        says, the file is looked through."""
+        """What people changed in the file since it was written. Where nobody did, but the memory
+        may know less than the file says, the file is looked through.
+        """
         if self._is_edited():
             try:
                 self.save()
@@ -128,51 +143,71 @@ class KnowledgeFile:
             return
         written = _stamp(self._written)
         database = (_stamp(Path(f"{self._memory.location}{suffix}")) for suffix in ("", "-wal"))
-        newest_ns = max((stamp[0] for stamp in database if stamp and stamp[1]), default=0)  # an empty log is our own
-        if written is not None and newest_ns + limits.FILE_TIME_UNSURE_NS > written[0]:  # a file's time is not exact
+        # an empty log is our own
+        newest_ns = max((stamp[0] for stamp in database if stamp and stamp[1]), default=0)
+        # a file's time is not exact
+        if written is not None and newest_ns + limits.FILE_TIME_UNSURE_NS > written[0]:
             self.refresh()
             with suppress(OSError):
                 os.utime(self._written)
 
     def exported(self) -> dict[str, Any]:
-        """A copy to hand on. The dict itself holds what callers put in, and that may be a secret."""
+        """A copy to hand on. The dict itself holds what callers put in, and that may be a
+        secret.
+        """
         return _without_secrets(self.refresh().snapshot())
 
     def _keep(self, added: Statements) -> Statements:
         own, _ = self._kept()
-        data = _without_secrets({name: part for name, part in knowledge_of(added).items() if part != {}})
+        data = _without_secrets(
+            {name: part for name, part in knowledge_of(added).items() if part != {}}
+        )
         if len(own) > 1 or (_knowledge_in(own[0]) if own else {}) != data:
             replaced = sorted(record.id for record in own)
             at = self._memory.now()
             record = Adopted(
                 # Also of what it replaces: who comes back to what was said before says it anew.
-                id=derived_id(FIX_HISTORY, _KEY, AUTHOR, json.dumps(data, sort_keys=True), *replaced),
+                id=derived_id(
+                    FIX_HISTORY, _KEY, AUTHOR, json.dumps(data, sort_keys=True), *replaced
+                ),
                 origin=FIX_HISTORY,
                 data={_KEY: data},
                 metadata=Metadata(source=Source(author=AUTHOR), context=Moment(timestamp=at)),
             )
             self._memory.take_in([record], by=AUTHOR)
             for earlier in replaced:
-                self._memory.supersede(earlier, record.id, "the knowledge base was saved again", AUTHOR)
+                self._memory.supersede(
+                    earlier, record.id, "the knowledge base was saved again", AUTHOR
+                )
         return statements_of(data)
 
     def _kept(self) -> tuple[list[Adopted], list[Adopted]]:
-        """What callers added, and what was adopted from knowledge bases of others; the newest first."""
-        live = [record for record in self._memory.adopted(FIX_HISTORY, limits.SHOWN_MAX) if _knowledge_in(record)]
+        """What callers added, and what was adopted from knowledge bases of others; the newest
+        first.
+        """
+        live = [
+            record
+            for record in self._memory.adopted(FIX_HISTORY, limits.SHOWN_MAX)
+            if _knowledge_in(record)
+        ]
         own = [record for record in live if record.metadata.source.author == AUTHOR]
         others = [record for record in live if record.metadata.source.author != AUTHOR]
         return own, others[: limits.ADOPTED_READ_MAX]
 
-    # --- the file -------------------------------------------------------------------------------------------------------
+    # --- the file ---
 
     def _clear_files(self) -> None:
-        """Where they have a text that the memory has no longer (it was forgotten, say), they are written again, with what was
-        saved. What somebody edited is taken in first, when the memory is next opened or saved."""
+        """Where they have a text that the memory has no longer (it was forgotten, say), they are
+        written again, with what was saved. What somebody edited is taken in first, when the memory
+        is next opened or saved.
+        """
         everything = {**self._given, **self._saved}
         if self._texts_in_files() <= wording(everything):
             return
         # Some of what was learned may stand in the files without its secrets.
-        if self._texts_in_files() <= wording(statements_of(_without_secrets(knowledge_of(everything)))):
+        if self._texts_in_files() <= wording(
+            statements_of(_without_secrets(knowledge_of(everything)))
+        ):
             return
         try:
             with lock_file(self._path) as held:
@@ -195,13 +230,19 @@ class KnowledgeFile:
     def _is_edited(self) -> bool:
         """Whether the file is there and not as we wrote it."""
         if files.exists(self._path) and not self._path.is_file():
-            _warn(f"{self._path} is no regular file and was left as it is: move it away, or the knowledge base cannot be saved")
+            _warn(
+                f"{self._path} is no regular file and was left as it is: move it away, or the "
+                f"knowledge base cannot be saved"
+            )
             return False
         content = _content(self._path)
         if content is None or _digest(content) in self._last_written()[0]:
             return False
         if _parsed(content) is None:
-            _warn(f"{self._path} is not a knowledge base as JSON and was left as it is: correct it, and open the memory again")
+            _warn(
+                f"{self._path} is not a knowledge base as JSON and was left as it is: correct it, "
+                f"and open the memory again"
+            )
             return False
         return True
 
@@ -213,7 +254,10 @@ class KnowledgeFile:
             return None
         now = _parsed(content)
         if now is None:
-            _warn(f"{self._path} is not a knowledge base as JSON: it was kept as {held.set_aside().name} in the same folder")
+            _warn(
+                f"{self._path} is not a knowledge base as JSON: it was kept as "
+                f"{held.set_aside().name} in the same folder"
+            )
             return None
         return statements_of(before), statements_of(now)
 
@@ -221,15 +265,20 @@ class KnowledgeFile:
         """The digests of what the file may hold, and what was written last."""
         found = _parsed(_content(self._written) or b"") or {}
         digests, before = found.get("digests"), found.get(_KEY)
-        return digests if isinstance(digests, list) else [], before if isinstance(before, dict) else {}
+        return digests if isinstance(digests, list) else [], before if isinstance(
+            before, dict
+        ) else {}
 
     def _write(self, held: LockedFile, everything: Statements) -> None:
-        whole = _without_secrets({**knowledge_of(everything), "last_updated": self.knowledge["last_updated"]})
+        whole = _without_secrets(
+            {**knowledge_of(everything), "last_updated": self.knowledge["last_updated"]}
+        )
         content = json.dumps(whole, indent=2, ensure_ascii=False).encode() + b"\n"
         before = held.read()
         # Before the file itself: between the two it is what it was, which is no edit either.
         digests = [_digest(content), *([] if before is None else [_digest(before)])]
-        files.remove(*self._written.parent.glob(f".{self._written.name}.*.part"))  # of somebody who was killed
+        # of somebody who was killed
+        files.remove(*self._written.parent.glob(f".{self._written.name}.*.part"))
         with files.writing_atomically(self._written) as file:
             file.write(json.dumps({"digests": digests, _KEY: whole}, ensure_ascii=False).encode())
         held.write(content)

@@ -1,8 +1,10 @@
-"""Older fix-history databases: plain SQLite files with a table `fix_history`, written by other programs.
+"""Older fix-history databases: plain SQLite files with a table `fix_history`, written by other
+programs.
 
-Reading never changes a byte of the file. `claim` is for the one case where a memory takes the file's place: the new content is
-copied over the old in one transaction of SQLite's own. A file that is renamed into place would not do: whoever still has the
-old one open finds the new one's log under the name that it knows, and writes its own pages into it.
+Reading never changes a byte of the file. `claim` is for the one case where a memory takes the
+file's place: the new content is copied over the old in one transaction of SQLite's own. A file that
+is renamed into place would not do: whoever still has the old one open finds the new one's log under
+the name that it knows, and writes its own pages into it.
 """
 
 from __future__ import annotations
@@ -33,20 +35,30 @@ _NEEDED_COLUMNS: Final = frozenset(
 _MAGIC: Final = b"SQLite format 3\0"
 _HEADER_BYTES: Final = 100
 _WAL_FORMAT: Final = 2
-# What SQLite's check says of values that break a rule of their table: such rows are odd, not damaged.
-_HARMLESS: Final = ("NULL value in", "CHECK constraint failed", "non-", "NUMERIC value in", "TEXT value in")
+# What SQLite's check says of values that break a rule of their table: such rows are odd, not
+# damaged.
+_HARMLESS: Final = (
+    "NULL value in",
+    "CHECK constraint failed",
+    "non-",
+    "NUMERIC value in",
+    "TEXT value in",
+)
 _ALL_FINDINGS: Final = 2**31 - 1
 
 
 class LegacyRow(dict[str, Any]):
-    """A row by its columns' names in lower case. `undecoded`: columns whose text was not what the file's encoding allows, and
-    has replacement characters now."""
+    """A row by its columns' names in lower case. `undecoded`: columns whose text was not what the
+    file's encoding allows, and has replacement characters now.
+    """
 
     undecoded: tuple[str, ...] = ()
 
 
 class _Header(NamedTuple):
-    """What the first bytes of a file say. Read through SQLite: closing a file of our own would drop locks on it."""
+    """What the first bytes of a file say. Read through SQLite: closing a file of our own would drop
+    locks on it.
+    """
 
     is_sqlite: bool
     has_log: bool
@@ -56,9 +68,13 @@ class _Header(NamedTuple):
     @classmethod
     def of(cls, path: Path) -> _Header:
         try:
-            file = apsw.VFSFile("", str(path), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0])
+            file = apsw.VFSFile(
+                "", str(path), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0]
+            )
         except apsw.Error as error:
-            raise PlaceError(f"cannot read {path} ({error}): check who owns the file and its folder") from error
+            raise PlaceError(
+                f"cannot read {path} ({error}): check who owns the file and its folder"
+            ) from error
         try:
             start = file.xRead(_HEADER_BYTES, 0)
         except apsw.Error as error:
@@ -74,26 +90,35 @@ class _Header(NamedTuple):
         return cls(True, start[19] == _WAL_FORMAT, changes, application_id)
 
 
-# --- reading ----------------------------------------------------------------------------------------------------
+# --- reading ---
 
 
 class LegacyDatabase:
-    """An older database, open, as of one instant. `written_us` is when its file was last written. `unlocked` is the file's
-    state when it was opened, where no lock keeps others from writing to it: whatever was read then counts only if the state is
-    still the same at the end."""
+    """An older database, open, as of one instant. `written_us` is when its file was last written.
+    `unlocked` is the file's state when it was opened, where no lock keeps others from writing to
+    it: whatever was read then counts only if the state is still the same at the end.
+    """
 
     def __init__(
-        self, path: Path, connection: apsw.Connection, written_us: int, unlocked: tuple[int, int, int] | None = None
+        self,
+        path: Path,
+        connection: apsw.Connection,
+        written_us: int,
+        unlocked: tuple[int, int, int] | None = None,
     ) -> None:
         self.path = path
         self._unlocked = unlocked
         self.written_us = written_us
         self._connection = connection
-        self._encoding = {"UTF-16le": "utf-16-le", "UTF-16be": "utf-16-be"}.get(str(connection.pragma("encoding")), "utf-8")
+        self._encoding = {"UTF-16le": "utf-16-le", "UTF-16be": "utf-16-be"}.get(
+            str(connection.pragma("encoding")), "utf-8"
+        )
 
     def count(self) -> int:
         """How many attempts it has."""
-        (number,) = self._connection.execute(f"SELECT count(*) FROM {FIX_TABLE} NOT INDEXED").fetchall()[0]
+        (number,) = self._connection.execute(
+            f"SELECT count(*) FROM {FIX_TABLE} NOT INDEXED"
+        ).fetchall()[0]
         assert isinstance(number, int)  # noqa: S101  # for type checkers: a count is a number
         self._refuse_if_written_to()
         return number
@@ -104,7 +129,11 @@ class LegacyDatabase:
 
     def aggregates(self) -> dict[str, list[LegacyRow]]:
         """The tables of what it had added up, as far as they exist and hold rows."""
-        found = {name: list(self._rows_of(name, "rowid")) for name in AGGREGATE_TABLES if self._columns(name)}
+        found = {
+            name: list(self._rows_of(name, "rowid"))
+            for name in AGGREGATE_TABLES
+            if self._columns(name)
+        }
         return {name: rows for name, rows in found.items() if rows}
 
     def other_tables(self) -> list[str]:
@@ -121,11 +150,14 @@ class LegacyDatabase:
         """Nothing is read from a file of something else, or one that is not sound."""
         if not self.has_fixes():
             raise ForeignFileError(
-                f"{self.path} is a SQLite database without a fix history in it (no table {FIX_TABLE} that has the columns "
+                f"{self.path} is a SQLite database without a fix history in it (no table "
+                f"{FIX_TABLE} that has the columns "
                 f"{', '.join(sorted(_NEEDED_COLUMNS))}). It was left as it is"
             )
         if len(self._columns(FIX_TABLE)) > limits.FIX_HISTORY_COLUMNS_MAX:
-            raise ForeignFileError(f"{self.path}: {FIX_TABLE} has more than {limits.FIX_HISTORY_COLUMNS_MAX} columns")
+            raise ForeignFileError(
+                f"{self.path}: {FIX_TABLE} has more than {limits.FIX_HISTORY_COLUMNS_MAX} columns"
+            )
         for (line,) in self._connection.execute(f"PRAGMA quick_check({_ALL_FINDINGS})"):
             if line != "ok" and not line.startswith(_HARMLESS):
                 raise DamagedError(_damaged(self.path, line.splitlines()[-1]))
@@ -141,12 +173,17 @@ class LegacyDatabase:
         """Texts come as the bytes that they are: not all of them can be decoded."""
         names = self._columns(table)
         selected = ", ".join(
-            f"typeof({name}) = 'text', CASE typeof({name}) WHEN 'text' THEN CAST({name} AS BLOB) ELSE {name} END"
+            f"typeof({name}) = 'text', CASE typeof({name}) WHEN 'text' THEN CAST({name} AS BLOB) "
+            f"ELSE {name} END"
             for name in ('"' + name.replace('"', '""') + '"' for name in names)
         )
-        if order == "rowid" and any(row[1] == table and row[4] for row in self._connection.execute("PRAGMA table_list")):
+        if order == "rowid" and any(
+            row[1] == table and row[4] for row in self._connection.execute("PRAGMA table_list")
+        ):
             order = "1"  # it was made WITHOUT ROWID
-        for values in self._connection.execute(f"SELECT {selected} FROM {table} NOT INDEXED ORDER BY {order}"):
+        for values in self._connection.execute(
+            f"SELECT {selected} FROM {table} NOT INDEXED ORDER BY {order}"
+        ):
             row, undecoded = LegacyRow(), []
             for name, is_text, value in zip(names, values[::2], values[1::2], strict=True):
                 column = name.lower()
@@ -162,8 +199,12 @@ class LegacyDatabase:
         self._refuse_if_written_to()
 
     def _refuse_if_written_to(self) -> None:
-        if self._unlocked and (_state(self.path) != self._unlocked or _size(_beside(self.path, "-wal"))):
-            raise BusyError(f"{self.path} was written to while it was read; nothing was changed, try again")
+        if self._unlocked and (
+            _state(self.path) != self._unlocked or _size(_beside(self.path, "-wal"))
+        ):
+            raise BusyError(
+                f"{self.path} was written to while it was read; nothing was changed, try again"
+            )
 
 
 def is_database(path: Path) -> bool:
@@ -181,7 +222,8 @@ def is_ours(path: Path) -> bool:
 def opened(path: Path) -> Iterator[LegacyDatabase]:
     """An older fix history, to be read. What is none, or is not sound, is refused."""
     _refuse_no_database(path)
-    # A database that has logs, and none at present, is read without making one beside it. Nothing locks it then.
+    # A database that has logs, and none at present, is read without making one beside it. Nothing
+    # locks it then.
     alone = _Header.of(path).has_log and not _size(_beside(path, "-wal"))
     before = _state(path)
     with _legacy_errors(path), closing(_read_only(path, alone)) as connection:
@@ -206,14 +248,20 @@ def _be_careful(connection: apsw.Connection) -> None:
 
 def _refuse_no_database(path: Path) -> None:
     if not path.is_file():
-        raise PlaceError(f"there is no file {path}: name the older database, which was called ai_memory.db")
+        raise PlaceError(
+            f"there is no file {path}: name the older database, which was called ai_memory.db"
+        )
     header = _Header.of(path)
     if not header.is_sqlite:
         raise ForeignFileError(
-            f"{path} is no SQLite database, or it is encrypted, cut off, or its beginning is destroyed. It was left as it is"
+            f"{path} is no SQLite database, or it is encrypted, cut off, or its beginning is "
+            f"destroyed. It was left as it is"
         )
     if header.application_id == APPLICATION_ID:
-        raise ForeignFileError(f"{path} is a Hardwon memory already, no older database: open it, or merge it into another")
+        raise ForeignFileError(
+            f"{path} is a Hardwon memory already, no older database: open it, or merge it into "
+            f"another"
+        )
 
 
 @contextmanager
@@ -230,18 +278,21 @@ def _legacy_errors(path: Path) -> Iterator[None]:
             raise
         if isinstance(error.__cause__, apsw.ReadOnlyError):
             raise PlaceError(
-                f"whoever wrote {path} was interrupted, and left a journal beside it that must be played back first: open it "
+                f"whoever wrote {path} was interrupted, and left a journal beside it that must be "
+                f"played back first: open it "
                 "once with the program that it belongs to, then try again. It was left as it is"
             ) from error
         raise PlaceError(
-            f"cannot read {path} ({error.__cause__}): check who owns it and its folder; a database with a log (-wal) beside "
+            f"cannot read {path} ({error.__cause__}): check who owns it and its folder; a database "
+            f"with a log (-wal) beside "
             "it is best copied, with its log, to a folder of your own"
         ) from error
 
 
 def _damaged(path: Path, why: object) -> str:
     return (
-        f"{path} is damaged ({why}). It was left as it is: use a backup of it, or let SQLite's own shell save what can be "
+        f"{path} is damaged ({why}). It was left as it is: use a backup of it, or let SQLite's own "
+        f"shell save what can be "
         "read (sqlite3 FILE .recover) and adopt that"
     )
 
@@ -267,7 +318,7 @@ def _state(path: Path) -> tuple[int, int, int]:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-# --- taking its place -------------------------------------------------------------------------------------------
+# --- taking its place ---
 
 
 class ClaimedDatabase(LegacyDatabase):
@@ -277,7 +328,10 @@ class ClaimedDatabase(LegacyDatabase):
         """A complete copy, on disk when this returns, checked. There must be no such file."""
         files.create(target).close()
         # A connection that holds the write lock cannot be copied from; beside it, others may read.
-        with closing(_read_only(self.path, alone=False)) as origin, closing(apsw.Connection(str(target))) as copy:
+        with (
+            closing(_read_only(self.path, alone=False)) as origin,
+            closing(apsw.Connection(str(target))) as copy,
+        ):
             copy.execute("PRAGMA synchronous = OFF").fetchall()  # the finished file is synced once
             with copy.backup("main", origin, "main") as backup:
                 backup.step(-1)
@@ -288,7 +342,9 @@ class ClaimedDatabase(LegacyDatabase):
         files.sync(target)
 
     def become(self, staged: Path) -> None:
-        """Takes over the content of a finished memory, in one transaction: a kill leaves the old content or the new."""
+        """Takes over the content of a finished memory, in one transaction: a kill leaves the old
+        content or the new.
+        """
         changes = _Header.of(self.path).changes
         self._connection.execute("COMMIT")  # a copy begins a transaction of its own
         with (
@@ -297,8 +353,11 @@ class ClaimedDatabase(LegacyDatabase):
         ):
             switch.step(1)  # from here on the file is locked again
             if _Header.of(self.path).changes != changes or _size(_beside(self.path, "-wal")):
-                raise BusyError(f"{self.path} was written to by another program; nothing was changed, try again")
-            with suppress(OSError):  # before it is a memory, which is its owner's alone; the file may be somebody else's
+                raise BusyError(
+                    f"{self.path} was written to by another program; nothing was changed, try again"
+                )
+            # before it is a memory, which is its owner's alone; the file may be somebody else's
+            with suppress(OSError):
                 self.path.chmod(files.FILE_MODE)
             switch.step(-1)
 
@@ -308,7 +367,10 @@ def claim(path: Path) -> Iterator[ClaimedDatabase]:
     """Holds the write lock of an older fix history. A log is folded into the file first."""
     _refuse_no_database(path)
     written_us = path.stat().st_mtime_ns // 1000
-    with _legacy_errors(path), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+    with (
+        _legacy_errors(path),
+        closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection,
+    ):
         _be_careful(connection)
         connection.execute("PRAGMA synchronous = FULL").fetchall()
         _fold_log(path, connection)
@@ -323,11 +385,15 @@ def claim(path: Path) -> Iterator[ClaimedDatabase]:
 
 
 def remove_empty(path: Path) -> None:
-    """Takes away a regular file of 0 bytes without a log or journal beside it. Its lock is held meanwhile, so that nobody is
-    just beginning to write to it."""
+    """Takes away a regular file of 0 bytes without a log or journal beside it. Its lock is held
+    meanwhile, so that nobody is just beginning to write to it.
+    """
     if not _is_empty(path) or any(map(files.exists, companions(path)[:2])):
         return
-    with _legacy_errors(path), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+    with (
+        _legacy_errors(path),
+        closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection,
+    ):
         be_patient(connection)
         connection.execute("BEGIN EXCLUSIVE")  # the journal that is there now is ours
         if _is_empty(path) and not files.exists(_beside(path, "-wal")):
@@ -343,16 +409,22 @@ def _is_empty(path: Path) -> bool:
 
 
 def play_back(path: Path) -> None:
-    """Where an interrupted writer left its journal: what it had begun is undone, as whoever opens the file next would do."""
+    """Where an interrupted writer left its journal: what it had begun is undone, as whoever opens
+    the file next would do.
+    """
     if files.exists(_beside(path, "-journal")) and _Header.of(path).is_sqlite:
-        with _legacy_errors(path), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+        with (
+            _legacy_errors(path),
+            closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection,
+        ):
             _be_careful(connection)
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
 
 
 def _fold_log(path: Path, connection: apsw.Connection) -> None:
-    """SQLite allows this only where nobody else has the file open. In a file without a log nobody needs that: whoever has it
-    open sees what it became."""
+    """SQLite allows this only where nobody else has the file open. In a file without a log nobody
+    needs that: whoever has it open sees what it became.
+    """
     try:
         mode = connection.pragma("journal_mode")
         if mode == "wal":
@@ -372,4 +444,7 @@ def refuse_unfinished(staged: Path) -> None:
     for left in companions(staged):
         with suppress(FileNotFoundError):
             if left.stat().st_size:
-                raise StorageError(f"{staged} was not closed properly: {left.name} is left; nothing was changed, try again")
+                raise StorageError(
+                    f"{staged} was not closed properly: {left.name} is left; nothing was changed, "
+                    f"try again"
+                )

@@ -1,11 +1,14 @@
-"""The tables of fix history: `fix_history`, `issue_patterns` and `model_characteristics`, as any SQLite client can read them.
+"""The tables of fix history: `fix_history`, `issue_patterns` and `model_characteristics`, as any
+SQLite client can read them.
 
-They show the fixes of the default project that count: not those that are archived, and not those of a source that was rolled
-back. They are derived like everything but records and events, in the transaction that changes those. Fixes that left the
-history have no row any more and are still counted. What is counted is sums, so adding and taking back commute; texts
-(a best fix, effective fixes) are looked up again where a sum changed.
+They show the fixes of the default project that count: not those that are archived, and not those of
+a source that was rolled back. They are derived like everything but records and events, in the
+transaction that changes those. Fixes that left the history have no row any more and are still
+counted. What is counted is sums, so adding and taking back commute; texts (a best fix, effective
+fixes) are looked up again where a sum changed.
 
-Anybody else's write is refused by triggers, unless `fix_guard` says that it is ours: it does so only inside of a transaction.
+Anybody else's write is refused by triggers, unless `fix_guard` says that it is ours: it does so
+only inside of a transaction.
 """
 
 from __future__ import annotations
@@ -61,7 +64,9 @@ class PatternRow(NamedTuple):
 
 
 class CountedStrategy(NamedTuple):
-    """Something that was done about an issue, on one line; how often it was tried, and verified to work."""
+    """Something that was done about an issue, on one line; how often it was tried, and verified to
+    work.
+    """
 
     text: str
     attempts: int
@@ -69,8 +74,10 @@ class CountedStrategy(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What the tables know, the most successful, or most frequent, first: by issue type what worked and what never did, by
-    model what worked and its issues (type, attempts, verified), and the patterns."""
+    """What the tables know, the most successful, or most frequent, first: by issue type what worked
+    and what never did, by model what worked and its issues (type, attempts, verified), and the
+    patterns.
+    """
 
     strategies: dict[str, list[CountedStrategy]]
     failures: dict[str, list[CountedStrategy]]
@@ -90,10 +97,14 @@ class FixTables(Listener):
         self._words: dict[str, tuple[list[str], str] | None] = {}
         self._sources: dict[str, str | None] = {}
 
-    # --- what happens to records ---------------------------------------------------------------------------------------
+    # --- what happens to records ---
 
     def on_append(self, added: Sequence[tuple[int, Row]]) -> None:
-        fixes = [(seq, row.author, row.status, entry) for seq, row in added if (entry := _entry_of_row(row))]
+        fixes = [
+            (seq, row.author, row.status, entry)
+            for seq, row in added
+            if (entry := _entry_of_row(row))
+        ]
         if fixes:
             self.add(self.counting(fixes))
             self.number_given(fixes[-1][0])
@@ -102,13 +113,18 @@ class FixTables(Listener):
 
     def on_replace(self, seq: int, row: Row) -> None:
         entry = _entry_of_row(row)
-        for number, counted in self.counting([(seq, row.author, row.status, entry)] if entry else ()):
+        for number, counted in self.counting(
+            [(seq, row.author, row.status, entry)] if entry else ()
+        ):
             self.change(number, counted)
 
     def on_status(self, kept: Kept, status: str) -> None:
         author, entry = kept.taught.author, _entry_of(kept)
         if entry:
-            counted, counts = (self.counting([(kept.seq, author, each, entry)]) for each in (kept.taught.status, status))
+            counted, counts = (
+                self.counting([(kept.seq, author, each, entry)])
+                for each in (kept.taught.status, status)
+            )
             if bool(counted) != bool(counts):
                 self.add(counts)
                 self.take_out([] if counts else counted)
@@ -116,7 +132,11 @@ class FixTables(Listener):
             self.follow_rollbacks()
 
     def on_erase(self, gone: Sequence[Kept]) -> None:
-        fixes = [(kept.seq, kept.taught.author, kept.taught.status, entry) for kept in gone if (entry := _entry_of(kept))]
+        fixes = [
+            (kept.seq, kept.taught.author, kept.taught.status, entry)
+            for kept in gone
+            if (entry := _entry_of(kept))
+        ]
         self.take_out(self.counting(fixes) if fixes else [])
         if any(map(_is_rollback, gone)):
             self.follow_rollbacks()
@@ -125,7 +145,7 @@ class FixTables(Listener):
         if project in (None, DEFAULT_PROJECT):
             self.refill()
 
-    # --- keeping them current -----------------------------------------------------------------------------------------
+    # --- keeping them current ---
 
     def add(self, entries: Sequence[Numbered]) -> None:
         """Fixes that count from now on."""
@@ -151,7 +171,9 @@ class FixTables(Listener):
         self._close()
 
     def number_given(self, seq: int) -> None:
-        """No fix gets this number, or one below it, from now on: also where this one is not shown."""
+        """No fix gets this number, or one below it, from now on: also where this one is not
+        shown.
+        """
         self._run("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'fix_history'", (seq,))
         if not self._connection.changes():
             self._run("INSERT INTO sqlite_sequence (name, seq) VALUES ('fix_history', ?)", (seq,))
@@ -159,7 +181,11 @@ class FixTables(Listener):
     def counting(self, entries: Iterable[tuple[int, str, str, FixEntry]]) -> list[Numbered]:
         """Those (row number, author, status, entry) that count."""
         left_out = self._left_out()
-        return [(seq, entry) for seq, author, status, entry in entries if status != "archived" and author not in left_out]
+        return [
+            (seq, entry)
+            for seq, author, status, entry in entries
+            if status != "archived" and author not in left_out
+        ]
 
     def _rolled_back(self) -> set[str]:
         return rolled_back_authors(self.session, SQLITE, DEFAULT_PROJECT)
@@ -222,7 +248,7 @@ class FixTables(Listener):
             if entry:
                 yield seq, shortened(entry) if is_packed(stored[3]) else entry
 
-    # --- rows and sums ------------------------------------------------------------------------------------------------
+    # --- rows and sums ---
 
     def _show(self, entries: Iterable[Numbered]) -> None:
         marks = ", ".join("?" * len(FixRow._fields))
@@ -232,7 +258,9 @@ class FixTables(Listener):
         )
 
     def _hide(self, numbers: Iterable[int]) -> None:
-        self._connection.executemany(f"DELETE FROM {self._prefix}fix_history WHERE id = ?", [(seq,) for seq in numbers])
+        self._connection.executemany(
+            f"DELETE FROM {self._prefix}fix_history WHERE id = ?", [(seq,) for seq in numbers]
+        )
 
     def _count(self, entries: Sequence[Numbered], sign: int) -> None:
         sums: dict[tuple[str, str, str], list[int]] = {}
@@ -251,7 +279,8 @@ class FixTables(Listener):
         succeeded = {entry.pattern for _, entry in entries if entry.level == SUCCEEDED}
         for name in sorted(succeeded):
             self._run(
-                f"UPDATE {self._prefix}issue_patterns SET best_fix = ? WHERE pattern_name = ?", (self._best_fix(name), name)
+                f"UPDATE {self._prefix}issue_patterns SET best_fix = ? WHERE pattern_name = ?",
+                (self._best_fix(name), name),
             )
         helped = {entry.model for _, entry in entries if entry.level == SUCCEEDED}
         for model, at in sorted(models.items()):
@@ -260,30 +289,43 @@ class FixTables(Listener):
     def _add_sums(self, sums: dict[tuple[str, str, str], list[int]]) -> None:
         table = f"{self._prefix}fix_count"
         self._connection.executemany(
-            f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (scope, key, item) DO UPDATE SET "
+            f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (scope, key, item) DO "
+            f"UPDATE SET "
             "attempts = attempts + excluded.attempts, applied = applied + excluded.applied, "
             "verified = verified + excluded.verified",
             [(*place, *figures) for place, figures in sorted(sums.items())],
         )
         gone = [place for place, (attempts, _, _) in sums.items() if attempts < 0]
-        self._connection.executemany(f"DELETE FROM {table} WHERE scope = ? AND key = ? AND item = ? AND attempts <= 0", gone)
+        self._connection.executemany(
+            f"DELETE FROM {table} WHERE scope = ? AND key = ? AND item = ? AND attempts <= 0", gone
+        )
 
     def _add_patterns(self, patterns: dict[tuple[str, str], list[Any]], sign: int) -> None:
         table = f"{self._prefix}issue_patterns"
         self._connection.executemany(
-            f"INSERT INTO {table} (pattern_name, issue_signature, success_count, failure_count, last_seen, confidence_score) "
-            f"VALUES (?1, ?2, ?3, ?4, ?5, min(1.0, (?3 + ?4) / {_FULL})) ON CONFLICT (pattern_name) DO UPDATE SET "
-            "success_count = success_count + excluded.success_count, failure_count = failure_count + excluded.failure_count, "
+            f"INSERT INTO {table} (pattern_name, issue_signature, success_count, failure_count, "
+            f"last_seen, confidence_score) "
+            f"VALUES (?1, ?2, ?3, ?4, ?5, min(1.0, (?3 + ?4) / {_FULL})) ON CONFLICT "
+            f"(pattern_name) DO UPDATE SET "
+            "success_count = success_count + excluded.success_count, failure_count = failure_count "
+            "+ excluded.failure_count, "
             "last_seen = max(last_seen, excluded.last_seen), confidence_score = min(1.0, "
-            f"(success_count + excluded.success_count + failure_count + excluded.failure_count) / {_FULL})",
+            f"(success_count + excluded.success_count + failure_count + excluded.failure_count) / "
+            f"{_FULL})",
             [(*names, *figures) for names, figures in sorted(patterns.items())],
         )
         if sign < 0:
             for name, signature in sorted(patterns):
-                self._run(f"DELETE FROM {table} WHERE pattern_name = ? AND success_count + failure_count <= 0", (name,))
+                self._run(
+                    f"DELETE FROM {table} WHERE pattern_name = ? AND success_count + failure_count "
+                    f"<= 0",
+                    (name,),
+                )
                 if self._connection.changes() == 0:
                     last = self._last_of_pattern(name, signature)
-                    self._run(f"UPDATE {table} SET last_seen = ? WHERE pattern_name = ?", (last, name))
+                    self._run(
+                        f"UPDATE {table} SET last_seen = ? WHERE pattern_name = ?", (last, name)
+                    )
 
     def _last_of_pattern(self, name: str, signature: str) -> str:
         sql = f"SELECT r.seq {_COUNTING_WITH_KEY} IN (?, ?) ORDER BY r.at_us DESC"
@@ -294,27 +336,35 @@ class FixTables(Listener):
 
     def _last_of_model(self, model: str) -> str:
         sql = (
-            f"SELECT max(at_us) FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' AND model = ? "
+            f"SELECT max(at_us) FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' AND model "
+            f"= ? "
             f"AND {_COUNTS} AND NOT {_IS_LEFT_OUT}"
         )
         last_us: int | None = self._run(sql, (model,)).get
         return "" if last_us is None else text_of(from_us(last_us))
 
-    # --- what is said about them --------------------------------------------------------------------------------------
+    # --- what is said about them ---
 
     def _best_fix(self, pattern: str) -> str | None:
         for strategy, _, verified in self._top("pattern", pattern, limits.STRATEGIES_WORDED_MAX):
             words = self._words_of(strategy)
             if words:
                 commands, analysis = words
-                return json.dumps({"fix_commands": commands, "analysis": analysis, "verified": verified}, ensure_ascii=False)
+                return json.dumps(
+                    {"fix_commands": commands, "analysis": analysis, "verified": verified},
+                    ensure_ascii=False,
+                )
         return None
 
     def _characterise(self, model: str, at: str, *, newest: bool, reworded: bool) -> None:
-        """`newest`: of its fixes one went, so which one is the newest is looked up. `reworded`: what helps may be another."""
+        """`newest`: of its fixes one went, so which one is the newest is looked up. `reworded`:
+        what helps may be another.
+        """
         table = f"{self._prefix}model_characteristics"
         counts = f"FROM {self._prefix}fix_count WHERE scope = 'issue' AND key = ?"
-        attempts, applied, verified = self._run(f"SELECT sum(attempts), sum(applied), sum(verified) {counts}", (model,)).get
+        attempts, applied, verified = self._run(
+            f"SELECT sum(attempts), sum(applied), sum(verified) {counts}", (model,)
+        ).get
         if not attempts:
             self._run(f"DELETE FROM {table} WHERE model_name = ?", (model,))
             return
@@ -323,8 +373,10 @@ class FixTables(Listener):
         last = self._last_of_model(model) if newest else at
         notes = f"{applied} of {attempts} fixes were applied, {verified} of them verified"
         self._run(
-            f"INSERT INTO {table} VALUES (?1, ?2, ?3, ?4, coalesce(?5, '[]'), ?6, ?7) ON CONFLICT (model_name) DO UPDATE SET "
-            "total_tests = ?2, success_rate = ?3, common_issues = ?4, effective_fixes = coalesce(?5, effective_fixes), "
+            f"INSERT INTO {table} VALUES (?1, ?2, ?3, ?4, coalesce(?5, '[]'), ?6, ?7) ON CONFLICT "
+            f"(model_name) DO UPDATE SET "
+            "total_tests = ?2, success_rate = ?3, common_issues = ?4, effective_fixes = "
+            "coalesce(?5, effective_fixes), "
             f"last_updated = {'?6' if newest else 'max(last_updated, ?6)'}, performance_notes = ?7",
             (model, attempts, verified / attempts, _as_json(issues), fixes, last, notes),
         )
@@ -332,14 +384,16 @@ class FixTables(Listener):
     def _top(self, scope: str, key: str, limit: int) -> list[tuple[str, int, int]]:
         """Strategies that were verified to work, the most often first."""
         sql = (
-            f"SELECT item, attempts, verified FROM {self._prefix}fix_count WHERE scope = ? AND key = ? AND verified > 0 "
+            f"SELECT item, attempts, verified FROM {self._prefix}fix_count WHERE scope = ? AND key "
+            f"= ? AND verified > 0 "
             "ORDER BY verified DESC, attempts, item LIMIT ?"
         )
         return _counted(self._run(sql, (scope, key, limit)))
 
     def _never_worked(self, issue_type: str, limit: int) -> list[tuple[str, int, int]]:
         sql = (
-            f"SELECT item, attempts, verified FROM {self._prefix}fix_count WHERE scope = 'type' AND key = ? AND verified = 0 "
+            f"SELECT item, attempts, verified FROM {self._prefix}fix_count WHERE scope = 'type' "
+            f"AND key = ? AND verified = 0 "
             "ORDER BY attempts DESC, item LIMIT ?"
         )
         return _counted(self._run(sql, (issue_type, limit)))
@@ -356,23 +410,30 @@ class FixTables(Listener):
         if authors > 1:
             from hardwon.learn.support import shared_out
 
-            found = shared_out(found, lambda each: self._only_source(each[0]), limits.FIXES_LISTED_MAX, authors)
+            found = shared_out(
+                found, lambda each: self._only_source(each[0]), limits.FIXES_LISTED_MAX, authors
+            )
         return self._in_words(found)
 
     def _authors_of(self, scope: str, key: str) -> int:
         """How many have something to say of it."""
         sql = (
-            f"SELECT count(DISTINCT author) FROM main.tally WHERE project_id = '{DEFAULT_PROJECT}' AND scope = ? AND key = ? "
+            f"SELECT count(DISTINCT author) FROM main.tally WHERE project_id = '{DEFAULT_PROJECT}' "
+            f"AND scope = ? AND key = ? "
             f"AND NOT {_IS_LEFT_OUT}"
         )
         found: int = self._run(sql, (f"fix.{scope}", key)).get
         return found
 
     def _only_source(self, strategy: str) -> str | None:
-        """Who alone did this, by the newest fixes that did; None where there are several, or somebody vouches for one."""
+        """Who alone did this, by the newest fixes that did; None where there are several, or
+        somebody vouches for one.
+        """
         if strategy not in self._sources:
             sql = f"SELECT r.author, r.status {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT ?"
-            found = self._run(sql, (same_strategy_key(strategy), limits.SOURCES_FROM_FIXES_MAX)).fetchall()
+            found = self._run(
+                sql, (same_strategy_key(strategy), limits.SOURCES_FROM_FIXES_MAX)
+            ).fetchall()
             authors = {str(author) for author, _ in found}
             alone = len(authors) == 1 and not any(status in VOUCHED_STATUSES for _, status in found)
             self._sources[strategy] = authors.pop() if alone else None
@@ -397,17 +458,23 @@ class FixTables(Listener):
             self._words[strategy] = did(body) if body else None
         return self._words[strategy]
 
-    # --- reading ------------------------------------------------------------------------------------------------------
+    # --- reading ---
 
     def row(self, fix_id: int) -> FixRow | None:
         return next(self._rows("id = ?", (fix_id,), "id", 1), None)
 
     def best(self, issue_type: str, model: str | None, limit: int) -> list[FixRow]:
-        """Of an issue type, on one model or (None) on any: verified ones first, then applied ones, then the newest."""
+        """Of an issue type, on one model or (None) on any: verified ones first, then applied ones,
+        then the newest.
+        """
         where, values = "issue_type = ?", [issue_type]
         if model is not None:
             where, values = "model_name = ? AND issue_type = ?", [model, issue_type]
-        return list(self._rows(where, values, "fix_success DESC, verification_success DESC, timestamp DESC", limit))
+        return list(
+            self._rows(
+                where, values, "fix_success DESC, verification_success DESC, timestamp DESC", limit
+            )
+        )
 
     def newest(self, since: datetime | None, model: str | None, limit: int) -> list[FixRow]:
         """Of all models, or of one."""
@@ -439,12 +506,17 @@ class FixTables(Listener):
         """Bounded in everything: the most frequent names, and of each the first few."""
         types, models = self._most_frequent("type_of"), self._most_frequent("issue")
         patterns = self._run(
-            f"SELECT {', '.join(PatternRow._fields)} FROM main.issue_patterns ORDER BY success_count + failure_count DESC, "
+            f"SELECT {', '.join(PatternRow._fields)} FROM main.issue_patterns ORDER BY "
+            f"success_count + failure_count DESC, "
             f"pattern_name LIMIT {limits.KNOWN_NAMES_MAX}"
         )
         return Learned(
             strategies={name: found for name in types if (found := self._shared_out("type", name))},
-            failures={name: found for name in types if (found := self._shared_out("type", name, failed=True))},
+            failures={
+                name: found
+                for name in types
+                if (found := self._shared_out("type", name, failed=True))
+            },
             tips={name: found for name in models if (found := self._shared_out("model", name))},
             issues={name: self._issues_of(name) for name in models},
             patterns=[PatternRow(*row) for row in patterns],
@@ -452,19 +524,21 @@ class FixTables(Listener):
 
     def _most_frequent(self, scope: str) -> list[str]:
         sql = (
-            "SELECT key FROM main.fix_count WHERE scope = ? GROUP BY key ORDER BY sum(attempts) DESC, key "
+            "SELECT key FROM main.fix_count WHERE scope = ? GROUP BY key ORDER BY sum(attempts) "
+            "DESC, key "
             f"LIMIT {limits.KNOWN_NAMES_MAX}"
         )
         return [key for (key,) in self._run(sql, (scope,))]
 
     def _issues_of(self, model: str) -> list[tuple[str, int, int]]:
         sql = (
-            f"SELECT item, attempts, verified FROM {self._prefix}fix_count WHERE scope = 'issue' AND key = ? "
+            f"SELECT item, attempts, verified FROM {self._prefix}fix_count WHERE scope = 'issue' "
+            f"AND key = ? "
             f"ORDER BY attempts DESC, item LIMIT {limits.FIXES_LISTED_MAX}"
         )
         return _counted(self._run(sql, (model,)))
 
-    # --- checking -----------------------------------------------------------------------------------------------------
+    # --- checking ---
 
     def count_differing(self, project: str) -> int:
         """Texts of a strategy may differ in what makes no other strategy of it."""
@@ -473,7 +547,9 @@ class FixTables(Listener):
         fresh = FixTables(self.session, _FRESH)
         for table in _TABLES:
             self._run(f"DROP TABLE IF EXISTS {_FRESH}{table}").fetchall()
-            definition: str = self._run("SELECT sql FROM main.sqlite_schema WHERE name = ?", (table,)).get
+            definition: str = self._run(
+                "SELECT sql FROM main.sqlite_schema WHERE name = ?", (table,)
+            ).get
             copied = definition.replace(f"CREATE TABLE {table}", f"CREATE TABLE {_FRESH}{table}", 1)
             self._run(copied.replace(" AUTOINCREMENT", "")).fetchall()
         fresh._fill()
@@ -491,14 +567,18 @@ class FixTables(Listener):
         other = self._run(f"SELECT * FROM ({fresh} EXCEPT {kept})").fetchall()
         if not texts:
             return len(one) + len(other)
-        return len({_without_wording(row, texts) for row in one} ^ {_without_wording(row, texts) for row in other})
+        return len(
+            {_without_wording(row, texts) for row in one}
+            ^ {_without_wording(row, texts) for row in other}
+        )
 
 
 _COMPARED: Final[dict[str, tuple[str, tuple[int, ...]]]] = {
     "fix_history": (COLUMNS, ()),
     "issue_patterns": (", ".join(PatternRow._fields), (PatternRow._fields.index("best_fix"),)),
     "model_characteristics": (
-        "model_name, total_tests, success_rate, common_issues, effective_fixes, last_updated, performance_notes",
+        "model_name, total_tests, success_rate, common_issues, effective_fixes, last_updated, "
+        "performance_notes",
         (4,),
     ),
     "fix_count": ("scope, key, item, attempts, applied, verified", ()),
@@ -506,8 +586,9 @@ _COMPARED: Final[dict[str, tuple[str, tuple[int, ...]]]] = {
 
 
 def _places(entry: FixEntry) -> Iterator[tuple[str, str, str]]:
-    """What a fix is counted under: for its model the issue type, for the type its strategy; and where it succeeded, for the
-    model and the pattern its strategy."""
+    """What a fix is counted under: for its model the issue type, for the type its strategy; and
+    where it succeeded, for the model and the pattern its strategy.
+    """
     yield "issue", entry.model, entry.issue_type
     yield "type_of", entry.issue_type, ""
     if entry.strategy:
@@ -517,9 +598,15 @@ def _places(entry: FixEntry) -> Iterator[tuple[str, str, str]]:
             yield "pattern", entry.pattern, entry.strategy
 
 
-def _add_to(sums: dict[tuple[str, str, str], list[int]], place: tuple[str, str, str], *figures: int) -> None:
+def _add_to(
+    sums: dict[tuple[str, str, str], list[int]], place: tuple[str, str, str], *figures: int
+) -> None:
     known = sums.get(place)
-    sums[place] = list(figures) if known is None else [one + other for one, other in zip(known, figures, strict=True)]
+    sums[place] = (
+        list(figures)
+        if known is None
+        else [one + other for one, other in zip(known, figures, strict=True)]
+    )
 
 
 def _counted(rows: Iterable[tuple[Any, ...]]) -> list[tuple[str, int, int]]:
@@ -531,7 +618,9 @@ def _as_json(values: Sequence[str]) -> str:
 
 
 def _without_wording(row: tuple[Any, ...], texts: tuple[int, ...]) -> tuple[Any, ...]:
-    return tuple(canonical(value) if place in texts and value else value for place, value in enumerate(row))
+    return tuple(
+        canonical(value) if place in texts and value else value for place, value in enumerate(row)
+    )
 
 
 def _entry_of_row(row: Row) -> FixEntry | None:

@@ -1,10 +1,12 @@
 """Whether an action will work, from what became of its like.
 
-An action fails when any one part of it is wrong, so the word with the worst record decides, not the average. A failure
-counts against the words that its error names (`Unknown column 'x'`: x), and against all of them only where it names none.
-What happened just before, and what became of the very same action, are added to that.
+An action fails when any one part of it is wrong, so the word with the worst record decides, not the
+average. A failure counts against the words that its error names (`Unknown column 'x'`: x), and
+against all of them only where it names none. What happened just before, and what became of the very
+same action, are added to that.
 
-And what a trajectory teaches: which step earned the reward, and which action helped against which error.
+And what a trajectory teaches: which step earned the reward, and which action helped against which
+error.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ _WORD: Final = re.compile(r"[^\W\d]\w*")
 def words_of(text: str) -> list[str]:
     """The distinct names and words of a text, in lower case."""
     found = _WORD.findall(text[: limits.ACTION_CHARS_MAX].lower())
-    return list(dict.fromkeys(word[: limits.TERM_CHARS_MAX] for word in found))[: limits.ACTION_WORDS_MAX]
+    return list(dict.fromkeys(word[: limits.TERM_CHARS_MAX] for word in found))[
+        : limits.ACTION_WORDS_MAX
+    ]
 
 
 def action_words(action: str) -> list[str]:
@@ -47,8 +51,9 @@ def action_words(action: str) -> list[str]:
 
 
 def same_action(action: str) -> str:
-    """The same for the very same action, but for case and spacing. Quoted values and numbers count: another timeout, or another
-    command inside a shell, is another action."""
+    """The same for the very same action, but for case and spacing. Quoted values and numbers count:
+    another timeout, or another command inside a shell, is another action.
+    """
     return key_of("same", " ".join(action[: limits.ACTION_CHARS_MAX].casefold().split()))
 
 
@@ -77,7 +82,9 @@ class ActionContext:
         if self.last_worked is None:
             return "first"
         blamed = not self.blamed.isdisjoint(action_words(action))
-        return f"after {'success' if self.last_worked else 'error'}, {'blamed' if blamed else 'clear'}"
+        return (
+            f"after {'success' if self.last_worked else 'error'}, {'blamed' if blamed else 'clear'}"
+        )
 
     def took(self, step: Step) -> None:
         self.last_worked = worked(step)
@@ -89,13 +96,16 @@ class ActionContext:
 
 
 def worked(step: Step) -> bool:
-    """What the caller said is believed: a reward below zero is a failure, whatever the observation looks like. Where nothing
-    was said, an action that shows no error did what it was meant to do."""
+    """What the caller said is believed: a reward below zero is a failure, whatever the observation
+    looks like. Where nothing was said, an action that shows no error did what it was meant to do.
+    """
     return step.reward >= 0 and not error_in(step.observation)
 
 
 class ActionKey(NamedTuple):
-    """Something that an action is judged by: what it is (`all`, `situation`, `action`, `word`) and which."""
+    """Something that an action is judged by: what it is (`all`, `situation`, `action`, `word`) and
+    which.
+    """
 
     what: str
     which: str
@@ -113,8 +123,9 @@ def judged_by(action: str, situation: ActionContext) -> list[ActionKey]:
 
 
 def outcomes_of(steps: Sequence[Step]) -> list[tuple[ActionKey, bool]]:
-    """What the steps of a trajectory teach about actions: each thing once as what worked and once as what failed, however
-    often it came up. An agent that repeats itself proves nothing more."""
+    """What the steps of a trajectory teach about actions: each thing once as what worked and once
+    as what failed, however often it came up. An agent that repeats itself proves nothing more.
+    """
     found: dict[tuple[ActionKey, bool], None] = {}
     situation = ActionContext()
     for step in steps:
@@ -147,40 +158,53 @@ def _shrunk(record: Outcomes, prior: float, strength: float) -> float:
 
 @dataclass(frozen=True)
 class Forecast:
-    """How likely an action is to work; `worst` is the word that speaks against it most, None where none does."""
+    """How likely an action is to work; `worst` is the word that speaks against it most, None where
+    none does.
+    """
 
     p_success: float
     worst: str | None
 
 
-def forecast(action: str, situation: ActionContext, records: Mapping[ActionKey, Outcomes], itself: Outcomes) -> Forecast:
-    """From the records of everything the action is judged by. `itself` is what became of the very same action elsewhere than
-    in trajectories."""
+def forecast(
+    action: str, situation: ActionContext, records: Mapping[ActionKey, Outcomes], itself: Outcomes
+) -> Forecast:
+    """From the records of everything the action is judged by. `itself` is what became of the very
+    same action elsewhere than in trajectories.
+    """
 
     def of(what: str, which: str) -> Outcomes:
         return records.get(ActionKey(what, which), Outcomes())
 
     usual = _shrunk(of("all", ""), 0.5, ALL_STRENGTH)
     base = _log_odds(usual)
-    against = {word: _log_odds(_shrunk(of("word", word), usual, WORD_STRENGTH)) - base for word in action_words(action)}
+    against = {
+        word: _log_odds(_shrunk(of("word", word), usual, WORD_STRENGTH)) - base
+        for word in action_words(action)
+    }
     worst = min(against, key=lambda word: (against[word], word), default=None)
     sum_ = base + (against[worst] if worst else 0.0)
-    sum_ += _log_odds(_shrunk(of("situation", situation.name(action)), usual, SITUATION_STRENGTH)) - base
+    sum_ += (
+        _log_odds(_shrunk(of("situation", situation.name(action)), usual, SITUATION_STRENGTH))
+        - base
+    )
     tried = of("action", action_shape(action))
     known = Outcomes(tried.worked + itself.worked, tried.failed + itself.failed)
     p = _shrunk(known, 1 / (1 + math.exp(-sum_)), SAME_ACTION_STRENGTH)
     return Forecast(p, worst if worst and against[worst] < 0 else None)
 
 
-# --- trajectories -----------------------------------------------------------------------------------------------
+# --- trajectories ---
 
 DISCOUNT: Final = 0.9
 _REMEMBERED_CHARS_MAX: Final = 2_000
 
 
 def step_credit(trajectory: Trajectory, discount: float = DISCOUNT) -> list[float]:
-    """What each step is worth: its own reward, and what came after it discounted once per step, the final reward included as
-    if it followed the last step's. So the last step gets `reward + final_reward`, the one before `reward + discount ·` that."""
+    """What each step is worth: its own reward, and what came after it discounted once per step, the
+    final reward included as if it followed the last step's. So the last step gets `reward +
+    final_reward`, the one before `reward + discount ·` that.
+    """
     if not isinstance(trajectory, Trajectory):
         raise InvalidInputError.one("trajectory", trajectory, "a Trajectory")
     earned: list[float] = []
@@ -193,7 +217,9 @@ def step_credit(trajectory: Trajectory, discount: float = DISCOUNT) -> list[floa
 
 
 class TriedAction(NamedTuple):
-    """After this error (`diagnosis`, a failure hash) that action was taken; whether it got rid of it."""
+    """After this error (`diagnosis`, a failure hash) that action was taken; whether it got rid of
+    it.
+    """
 
     diagnosis: str
     action: str
@@ -205,9 +231,11 @@ def action_key(action: str) -> str:
 
 
 def pairs_of(trajectory: Trajectory) -> list[tuple[TriedAction, int]]:
-    """Every diagnosis with what was tried against it, and the number of the step that tried it. An action helped when it
-    earned a reward, or when nothing was wrong after it and the trajectory ended well; then the error is settled. It did not
-    when an error came after it, or a reward below zero. Whatever lies in between says nothing."""
+    """Every diagnosis with what was tried against it, and the number of the step that tried it. An
+    action helped when it earned a reward, or when nothing was wrong after it and the trajectory
+    ended well; then the error is settled. It did not when an error came after it, or a reward below
+    zero. Whatever lies in between says nothing.
+    """
     steps = trajectory.steps[-limits.STEPS_LEARNED_MAX :]
     offset = len(trajectory.steps) - len(steps)
     errors = errors_of(steps)
@@ -222,7 +250,10 @@ def pairs_of(trajectory: Trajectory) -> list[tuple[TriedAction, int]]:
             for diagnosis in open_errors:
                 known = found.get((diagnosis, action))
                 if known is None or (helped and not known[0].helped):
-                    found[diagnosis, action] = TriedAction(diagnosis, action, helped), number + offset
+                    found[diagnosis, action] = (
+                        TriedAction(diagnosis, action, helped),
+                        number + offset,
+                    )
         if helped:
             open_errors = {}
         if error:
@@ -243,7 +274,9 @@ def error_in(observation: str) -> str:
     return look(observation)
 
 
-@lru_cache(maxsize=512)  # a trajectory is asked twice, for its pairs and for its keys; and agents see the same again and again
+# a trajectory is asked twice, for its pairs and for its keys; and agents see the same again and
+# again
+@lru_cache(maxsize=512)
 def _remembered(observation: str) -> str:
     said = reported_failure(observation)
     return failure_hash(said) if said else ""

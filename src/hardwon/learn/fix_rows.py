@@ -7,7 +7,12 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from hardwon import limits
-from hardwon.learn.tallies import fix_history_signature, level_of_fix, recorded_signature, strategy_key
+from hardwon.learn.tallies import (
+    fix_history_signature,
+    level_of_fix,
+    recorded_signature,
+    strategy_key,
+)
 from hardwon.records.kinds import Cleaned, Fix, Record
 
 _NO_SYSTEM_INFO: Final = "{}"
@@ -33,7 +38,9 @@ class FixRow(NamedTuple):
 
 
 class FixEntry(NamedTuple):
-    """What the tables need of one fix. `shown` is its row but for the id; None where only its counts are left."""
+    """What the tables need of one fix. `shown` is its row but for the id; None where only its
+    counts are left.
+    """
 
     shown: tuple[str | int | float | None, ...] | None
     pattern: str
@@ -63,7 +70,9 @@ def entry_of(record: Record) -> FixEntry | None:
                 int(record.fix_success),
                 int(record.verification_success),
                 record.execution_time_seconds,
-                json.dumps(record.system_info, ensure_ascii=False) if record.system_info else _NO_SYSTEM_INFO,
+                json.dumps(record.system_info, ensure_ascii=False)
+                if record.system_info
+                else _NO_SYSTEM_INFO,
                 record.notes,
             ),
             pattern=pattern_name(record, signature),
@@ -77,13 +86,22 @@ def entry_of(record: Record) -> FixEntry | None:
     if isinstance(record, Cleaned):
         at = text_of(record.metadata.context.timestamp)
         return FixEntry(
-            None, record.pattern, record.signature, record.model, record.issue_type, record.strategy, record.level, at
+            None,
+            record.pattern,
+            record.signature,
+            record.model,
+            record.issue_type,
+            record.strategy,
+            record.level,
+            at,
         )
     return None
 
 
 def document_signature(fix: Fix) -> str:
-    """By the fix-history document's formula; of a fix from an older database the one it had there."""
+    """By the fix-history document's formula; of a fix from an older database the one it had
+    there.
+    """
     return recorded_signature(fix) or fix_history_signature(fix.issue)
 
 
@@ -115,13 +133,20 @@ def summary_of(fix: Fix) -> str:
     """What a fix is still found by when its details were packed away."""
     said = (fix.issue.description, fix.analysis, *fix.fix_commands[:1])
     return "\n".join(
-        (fix.issue.model, fix.issue.issue_type, fix.fixer_type, *(text[: limits.COMPRESSED_TEXT_CHARS] for text in said))
+        (
+            fix.issue.model,
+            fix.issue.issue_type,
+            fix.fixer_type,
+            *(text[: limits.COMPRESSED_TEXT_CHARS] for text in said),
+        )
     )
 
 
 def strategy_text(commands: list[str], analysis: str) -> str:
     """What was done, on one line: the commands, else the analysis."""
-    said = " && ".join(" ".join(command.split()) for command in commands if command.strip()) or " ".join(analysis.split())
+    said = " && ".join(
+        " ".join(command.split()) for command in commands if command.strip()
+    ) or " ".join(analysis.split())
     return said[: limits.LESSON_CHARS_MAX]
 
 

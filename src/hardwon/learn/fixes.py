@@ -1,8 +1,9 @@
-"""What fixes teach: which issues come again, when, on which model, and what was done about them with what success; which ways
-of fixing an issue are worth another try, and which are not.
+"""What fixes teach: which issues come again, when, on which model, and what was done about them
+with what success; which ways of fixing an issue are worth another try, and which are not.
 
-A strategy may have been tried for this very issue (the same signature), for its type on the same model, and for its type on
-any model. The probability that it works now goes from the general to the specific, as everywhere else.
+A strategy may have been tried for this very issue (the same signature), for its type on the same
+model, and for its type on any model. The probability that it works now goes from the general to the
+specific, as everywhere else.
 """
 
 from __future__ import annotations
@@ -16,7 +17,15 @@ from typing import Final, Literal, NamedTuple
 
 from hardwon import limits
 from hardwon.learn import odds as beta
-from hardwon.learn.odds import STRATEGY_STRENGTH, HasLevels, Odds, Share, interval_around, seed_confidence, shrink
+from hardwon.learn.odds import (
+    STRATEGY_STRENGTH,
+    HasLevels,
+    Odds,
+    Share,
+    interval_around,
+    seed_confidence,
+    shrink,
+)
 from hardwon.learn.support import Evidence
 from hardwon.learn.tallies import BETWEEN_NAMES, HELPED
 from hardwon.records.fields import from_us
@@ -63,13 +72,19 @@ class RankedStrategy:
     p_success: float
 
 
-def rank_strategies(supports: Iterable[Evidence], usual_p: float, today: int) -> list[RankedStrategy]:
-    """The likeliest to succeed first, then the newest. `usual_p` is what can be expected without knowing the strategy."""
+def rank_strategies(
+    supports: Iterable[Evidence], usual_p: float, today: int
+) -> list[RankedStrategy]:
+    """The likeliest to succeed first, then the newest. `usual_p` is what can be expected without
+    knowing the strategy.
+    """
     ranked = []
     for support in supports:
         share = Share.of(support.tallies, today)
         ranked.append(RankedStrategy(support, share, shrink(share, usual_p, STRATEGY_STRENGTH)))
-    return sorted(ranked, key=lambda each: (-each.p_success, -each.support.last_us, each.support.item))
+    return sorted(
+        ranked, key=lambda each: (-each.p_success, -each.support.last_us, each.support.item)
+    )
 
 
 def equally_likely(shares: Mapping[str, Share], usual_p: float) -> Iterator[list[str]]:
@@ -89,7 +104,9 @@ class Did(NamedTuple):
 
 
 def strategy_from(ranked: RankedStrategy, did: Did) -> Strategy:
-    """`did` is what one that used it says: its words are shown, cut where what they were compared by ends."""
+    """`did` is what one that used it says: its words are shown, cut where what they were compared
+    by ends.
+    """
     share = ranked.share
     return Strategy(
         id=ranked.support.item,
@@ -109,8 +126,10 @@ def strategy_from(ranked: RankedStrategy, did: Did) -> Strategy:
 
 @dataclass(frozen=True)
 class Pattern:
-    """An issue that came up: `exact` (the same signature), `model` (a model and issue type) or `type` (an issue type on any
-    model). A success is applied and verified. `best_fix` is the strategy most likely to succeed among those that ever did."""
+    """An issue that came up: `exact` (the same signature), `model` (a model and issue type) or
+    `type` (an issue type on any model). A success is applied and verified. `best_fix` is the
+    strategy most likely to succeed among those that ever did.
+    """
 
     name: str
     kind: PatternKind
@@ -138,17 +157,23 @@ class Pattern:
 
 def pattern_name(kind: PatternKind, issue_type: str, model: str | None, signature: str) -> str:
     where = f" on {model}" if model else ""
-    return f"{issue_type}{where} [{signature}]" if kind == "exact" else f"{issue_type}{where or ' on any model'}"
+    return (
+        f"{issue_type}{where} [{signature}]"
+        if kind == "exact"
+        else f"{issue_type}{where or ' on any model'}"
+    )
 
 
-# --- when -------------------------------------------------------------------------------------------------------
+# --- when ---
 
 
 @dataclass(frozen=True)
 class TemporalPattern:
-    """An hour (UTC) or weekday at which an issue type comes up more often than chance explains: on `count` distinct days, of
-    `total` days (or hours of days) on which it came up at all, where a share of at most `expected_share` was to be
-    expected. `p_value` is by `test`. Many attempts within one hour are one occurrence: they are not independent."""
+    """An hour (UTC) or weekday at which an issue type comes up more often than chance explains: on
+    `count` distinct days, of `total` days (or hours of days) on which it came up at all, where a
+    share of at most `expected_share` was to be expected. `p_value` is by `test`. Many attempts
+    within one hour are one occurrence: they are not independent.
+    """
 
     name: str
     kind: PatternKind
@@ -167,11 +192,18 @@ def temporal_patterns(hours_of_type: Mapping[str, Sequence[HasLevels]]) -> list[
     for name, counts in hours_of_type.items():
         hours[name] = _slots(_HOURS, {(counted.day, int(counted.item)) for counted in counts})
         days = {counted.day for counted in counts}
-        weekdays[name] = _slots(len(WEEKDAYS), {(day, (day + _FIRST_WEEKDAY) % len(WEEKDAYS)) for day in days})
+        weekdays[name] = _slots(
+            len(WEEKDAYS), {(day, (day + _FIRST_WEEKDAY) % len(WEEKDAYS)) for day in days}
+        )
     comparisons = len(hours_of_type) * (_HOURS + len(WEEKDAYS))
     found = [
         *_unlikely("weekday", weekdays, WEEKDAYS, comparisons),
-        *_unlikely("hour", hours, [f"{hour:02}:00 to {hour:02}:59 UTC" for hour in range(_HOURS)], comparisons),
+        *_unlikely(
+            "hour",
+            hours,
+            [f"{hour:02}:00 to {hour:02}:59 UTC" for hour in range(_HOURS)],
+            comparisons,
+        ),
     ]
     return sorted(found, key=lambda pattern: (pattern.p_value, pattern.name))
 
@@ -184,10 +216,14 @@ def _slots(size: int, occurrences: Iterable[tuple[int, int]]) -> list[int]:
 
 
 def _unlikely(
-    kind: Literal["hour", "weekday"], slots_of: Mapping[str, list[int]], names: Sequence[str], comparisons: int
+    kind: Literal["hour", "weekday"],
+    slots_of: Mapping[str, list[int]],
+    names: Sequence[str],
+    comparisons: int,
 ) -> list[TemporalPattern]:
-    """More often than the other issue types at that time (nights are quiet for all), and more often than if all times were
-    alike (the others may have a time of their own)."""
+    """More often than the other issue types at that time (nights are quiet for all), and more often
+    than if all times were alike (the others may have a time of their own).
+    """
     everything = [sum(slots) for slots in zip(*slots_of.values(), strict=True)]
     found = []
     for issue_type, slots in slots_of.items():
@@ -199,19 +235,28 @@ def _unlikely(
             expected = max((everything[slot] - count + 1) / (others + len(names)), 1 / len(names))
             p_value = min(1.0, beta.at_least(count, total, expected) * comparisons)
             if p_value < beta.UNLIKELY_BELOW:
-                name = f"{issue_type} at {names[slot]}" if kind == "hour" else f"{issue_type} on {names[slot]}s"
-                found.append(TemporalPattern(name, kind, issue_type, names[slot], count, total, expected, p_value))
+                name = (
+                    f"{issue_type} at {names[slot]}"
+                    if kind == "hour"
+                    else f"{issue_type} on {names[slot]}s"
+                )
+                found.append(
+                    TemporalPattern(
+                        name, kind, issue_type, names[slot], count, total, expected, p_value
+                    )
+                )
     return found
 
 
-# --- models -----------------------------------------------------------------------------------------------------
+# --- models ---
 
 
 @dataclass(frozen=True)
 class ModelInsights:
-    """What is known of a model. `success_rate` is the plain share of attempts that were applied and verified; `odds` has
-    the probability of the next one. `common_issues` and `effective_fixes` are the most frequent, and the likeliest to work,
-    first."""
+    """What is known of a model. `success_rate` is the plain share of attempts that were applied and
+    verified; `odds` has the probability of the next one. `common_issues` and `effective_fixes` are
+    the most frequent, and the likeliest to work, first.
+    """
 
     model_name: str
     total_tests: int
@@ -225,8 +270,9 @@ class ModelInsights:
 
 @dataclass(frozen=True)
 class ModelHistory:
-    """How fixes of a model went so far, who says so, and how often somebody vouched for it. `issues` are its most frequent
-    ones, `p_success` the probability that the next fix succeeds."""
+    """How fixes of a model went so far, who says so, and how often somebody vouched for it.
+    `issues` are its most frequent ones, `p_success` the probability that the next fix succeeds.
+    """
 
     model_name: str
     attempts: int
@@ -247,11 +293,15 @@ def common_issues(counts: Iterable[HasLevels]) -> list[tuple[str, int]]:
     return sorted(totals.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-def performance_notes(model: str, counts: Sequence[HasLevels], everywhere: Mapping[str, Share], today: int) -> list[str]:
+def performance_notes(
+    model: str, counts: Sequence[HasLevels], everywhere: Mapping[str, Share], today: int
+) -> list[str]:
     """Which of these issue types go clearly better or worse on this model than elsewhere."""
     notes = []
     for issue_type, whole in everywhere.items():
-        mine = (counted for counted in counts if counted.item.partition(BETWEEN_NAMES)[0] == issue_type)
+        mine = (
+            counted for counted in counts if counted.item.partition(BETWEEN_NAMES)[0] == issue_type
+        )
         here = Share.of(mine, today)
         others, others_verified = whole.attempts - here.attempts, whole.verified - here.verified
         if here.attempts < NOTED_ATTEMPTS_MIN or others < NOTED_ATTEMPTS_MIN:
@@ -262,18 +312,21 @@ def performance_notes(model: str, counts: Sequence[HasLevels], everywhere: Mappi
         if min(better, worse) < beta.UNLIKELY_BELOW:
             word = "better" if better < worse else "worse"
             notes.append(
-                f"{issue_type} is fixed {word} on {model} than on other models: {here.verified} of {here.attempts} attempts "
+                f"{issue_type} is fixed {word} on {model} than on other models: {here.verified} of "
+                f"{here.attempts} attempts "
                 f"against {others_verified} of {others}"
             )
     return notes[: limits.EVIDENCE_SHOWN_MAX]
 
 
-# --- diagnoses and solutions ------------------------------------------------------------------------------------
+# --- diagnoses and solutions ---
 
 
 @dataclass(frozen=True)
 class Solution:
-    """An action that was taken after an error, across trajectories: how often, and how often it helped."""
+    """An action that was taken after an error, across trajectories: how often, and how often it
+    helped.
+    """
 
     diagnosis: str
     failure_hash: str
@@ -286,18 +339,22 @@ class Solution:
 
 
 def p_helped(support: Evidence) -> float:
-    """The share of the trajectories in which it helped, of those that tried it, with one of each added."""
+    """The share of the trajectories in which it helped, of those that tried it, with one of each
+    added.
+    """
     return (support.levels[HELPED] + 1) / (support.records + 2)
 
 
-# --- choosing ---------------------------------------------------------------------------------------------------
+# --- choosing ---
 
 Scope = Literal["signature", "model", "type"]
 _ORDER: Final[Mapping[Scope, int]] = {"signature": 0, "model": 1, "type": 2}
 
 
 class TriedIn(NamedTuple):
-    """What was done, by strategy: for this very issue, for its type on its model, for its type anywhere."""
+    """What was done, by strategy: for this very issue, for its type on its model, for its type
+    anywhere.
+    """
 
     signature: Mapping[str, Evidence]
     model: Mapping[str, Evidence]
@@ -306,8 +363,10 @@ class TriedIn(NamedTuple):
 
 @dataclass(frozen=True)
 class Choice:
-    """A strategy, with the counts of the scope that speaks for it (or against it), and the probability that it works for this
-    issue. `failed_here`: for this very issue it was tried, and never worked."""
+    """A strategy, with the counts of the scope that speaks for it (or against it), and the
+    probability that it works for this issue. `failed_here`: for this very issue it was tried, and
+    never worked.
+    """
 
     scope: Scope
     ranked: RankedStrategy
@@ -315,17 +374,21 @@ class Choice:
 
 
 class Choices(NamedTuple):
-    """What worked: for this very issue first, then on the same model, then anywhere; in each the likeliest first. And what is
-    not to be repeated: for this very issue first, then what was tried most."""
+    """What worked: for this very issue first, then on the same model, then anywhere; in each the
+    likeliest first. And what is not to be repeated: for this very issue first, then what was tried
+    most.
+    """
 
     worked: list[Choice]
     failed: list[Choice]
 
 
 def choices(tried: TriedIn, usual_p: float, today: int) -> Choices:
-    """`usual_p` is what can be expected without knowing the strategy. A strategy is not to be repeated if it never worked and
-    was tried twice, or once for this very issue; or if it never worked for this very issue, tried twice, and that is not one
-    source's word against others for whom it works elsewhere. What was tried once, elsewhere, without success is neither."""
+    """`usual_p` is what can be expected without knowing the strategy. A strategy is not to be
+    repeated if it never worked and was tried twice, or once for this very issue; or if it never
+    worked for this very issue, tried twice, and that is not one source's word against others for
+    whom it works elsewhere. What was tried once, elsewhere, without success is neither.
+    """
     worked: list[Choice] = []
     failed: list[Choice] = []
     widest_first: dict[Scope, Mapping[str, Evidence]] = {
@@ -334,7 +397,9 @@ def choices(tried: TriedIn, usual_p: float, today: int) -> Choices:
         "signature": tried.signature,
     }
     for item in {**tried.type, **tried.model, **tried.signature}:
-        found = {scope: supports[item] for scope, supports in widest_first.items() if item in supports}
+        found = {
+            scope: supports[item] for scope, supports in widest_first.items() if item in supports
+        }
         shares = {scope: Share.of(support.tallies, today) for scope, support in found.items()}
         p = _narrowed(list(shares.values()), usual_p)
         here = shares.get("signature", Share())
@@ -342,19 +407,29 @@ def choices(tried: TriedIn, usual_p: float, today: int) -> Choices:
         good: list[Scope] = [scope for scope, share in shares.items() if share.verified]
         widest: Scope = next(iter(found))
         if good:
-            hopeless = failed_here and here.attempts >= limits.FAILED_TRIES_MIN and not _one_against_others(found)
+            hopeless = (
+                failed_here
+                and here.attempts >= limits.FAILED_TRIES_MIN
+                and not _one_against_others(found)
+            )
             scope: Scope = "signature" if hopeless else good[-1]
             chosen = Choice(scope, RankedStrategy(found[scope], shares[scope], p), failed_here)
             (failed if hopeless else worked).append(chosen)
         elif failed_here or shares[widest].attempts >= limits.FAILED_TRIES_MIN:
-            failed.append(Choice(widest, RankedStrategy(found[widest], shares[widest], p), failed_here))
+            failed.append(
+                Choice(widest, RankedStrategy(found[widest], shares[widest], p), failed_here)
+            )
     worked.sort(key=lambda each: (_ORDER[each.scope], -each.ranked.p_success, *_newest_first(each)))
-    failed.sort(key=lambda each: (not each.failed_here, -each.ranked.share.attempts, *_newest_first(each)))
+    failed.sort(
+        key=lambda each: (not each.failed_here, -each.ranked.share.attempts, *_newest_first(each))
+    )
     return Choices(worked, failed)
 
 
 def _narrowed(shares: list[Share], usual_p: float) -> float:
-    """From the widest scope to the narrowest. One that holds no less than the one before tells nothing new."""
+    """From the widest scope to the narrowest. One that holds no less than the one before tells
+    nothing new.
+    """
     p, before = usual_p, None
     for share in shares:
         if before is None or share.attempts < before.attempts:
@@ -363,7 +438,9 @@ def _narrowed(shares: list[Share], usual_p: float) -> float:
 
 
 def _one_against_others(found: Mapping[Scope, Evidence]) -> bool:
-    """Whether a single source that nobody vouches for reports the failures here, and others tried the same elsewhere."""
+    """Whether a single source that nobody vouches for reports the failures here, and others tried
+    the same elsewhere.
+    """
     source = found["signature"].only_source
     return source is not None and any(support.authors != {source} for support in found.values())
 

@@ -1,18 +1,20 @@
 """How likely something is to work, and how sure that is.
 
-A share of successes is a Beta posterior whose prior is the next more general share: a scope with few attempts says what its
-parent says, one with many speaks for itself. Attempts count less as they age.
+A share of successes is a Beta posterior whose prior is the next more general share: a scope with
+few attempts says what its parent says, one with many speaks for itself. Attempts count less as they
+age.
 
     all fixes → issue type → with this fixer, moved by the model and by the subject
               → this model, type and fixer → signature → with this fixer
     all tools → tool → tool and task
 
-A model, or a subject, cuts across issue types and fixers: neither contains the other. So it moves the estimate, in log-odds, by
-as much as its own share differs from what its mix of issue types and fixers lets expect. A model that only ever met hard
-issues is not blamed for them twice.
+A model, or a subject, cuts across issue types and fixers: neither contains the other. So it moves
+the estimate, in log-odds, by as much as its own share differs from what its mix of issue types and
+fixers lets expect. A model that only ever met hard issues is not blamed for them twice.
 
-The strengths below are pseudo-counts: so many attempts of its own weigh as much as the parent. They are the round numbers
-around the best ones on replayed fix attempts, where `benchmarks/calibration.py` measures them.
+The strengths below are pseudo-counts: so many attempts of its own weigh as much as the parent. They
+are the round numbers around the best ones on replayed fix attempts, where
+`benchmarks/calibration.py` measures them.
 
 At the end stands the Beta distribution, as far as it is needed: how sure a share of successes is.
 """
@@ -67,8 +69,10 @@ class Basis(NamedTuple):
 
 @dataclass(frozen=True)
 class Odds:
-    """How something turned out so far, and how likely it is to work. `attempts`, `applied` and `verified` are of the scope
-    that was asked for; `p_success` also draws on the more general ones, listed in `basis`."""
+    """How something turned out so far, and how likely it is to work. `attempts`, `applied` and
+    `verified` are of the scope that was asked for; `p_success` also draws on the more general ones,
+    listed in `basis`.
+    """
 
     attempts: int
     applied: int
@@ -79,7 +83,9 @@ class Odds:
 
     @property
     def confidence(self) -> float:
-        """`min(1, attempts / 10)`, as fix history defines it. Not a probability: that is `p_success`."""
+        """`min(1, attempts / 10)`, as fix history defines it. Not a probability: that is
+        `p_success`.
+        """
         return seed_confidence(self.attempts)
 
     @cached_property
@@ -89,13 +95,15 @@ class Odds:
 
 
 def interval_around(p: float, strength: float) -> tuple[float, float]:
-    """The central 90 % of a Beta distribution of so many pseudo-counts around p. Half a success and half a failure are added:
-    next to 0 and 1 the plain distribution would put nearly everything beyond p itself."""
+    """The central 90 % of a Beta distribution of so many pseudo-counts around p. Half a success and
+    half a failure are added: next to 0 and 1 the plain distribution would put nearly everything
+    beyond p itself.
+    """
     low, high = interval(p * strength + 0.5, (1 - p) * strength + 0.5)
     return min(low, p), max(high, p)
 
 
-# --- counting ---------------------------------------------------------------------------------------------------
+# --- counting ---
 
 
 @lru_cache(maxsize=8_192)
@@ -142,7 +150,9 @@ class Share:
 
 
 class Shares:
-    """The counts under one key, added up once for all questions: of every item, and of all of them."""
+    """The counts under one key, added up once for all questions: of every item, and of all of
+    them.
+    """
 
     def __init__(self, counts: Iterable[HasLevels], today: int) -> None:
         self.whole = Share()
@@ -205,7 +215,8 @@ class _Estimate:
         self.basis = [Basis("all", share.attempts, share.verified)]
 
     def narrow(self, scope: str, share: Share, strength: float) -> None:
-        # A scope that holds just what the one before holds tells nothing new; counting it twice would feign certainty.
+        # A scope that holds just what the one before holds tells nothing new; counting it twice
+        # would feign certainty.
         if share.attempts < self.share.attempts:
             self.p = shrink(share, self.p, strength)
             self.strength = strength
@@ -220,18 +231,22 @@ class _Estimate:
     def odds(self) -> Odds:
         share = self.share
         strength = self.strength + share.weight
-        return Odds(share.attempts, share.applied, share.verified, self.p, strength, tuple(self.basis))
+        return Odds(
+            share.attempts, share.applied, share.verified, self.p, strength, tuple(self.basis)
+        )
 
 
-# --- the chains -------------------------------------------------------------------------------------------------
+# --- the chains ---
 
 
 Counts = Sequence[HasLevels] | Shares
 
 
 class FixCounts(NamedTuple):
-    """The counts that a question about fixes rests on; None for what it does not name. The items of `model` and `subject` are
-    an issue type and a fixer each; `types` has the counts of every issue type among them."""
+    """The counts that a question about fixes rests on; None for what it does not name. The items of
+    `model` and `subject` are an issue type and a fixer each; `types` has the counts of every issue
+    type among them.
+    """
 
     everything: Counts
     types: Mapping[str, Counts]
@@ -251,8 +266,14 @@ class _FixShares:
         self.issue_type = counts.issue_type
         self.everything = shares(counts.everything)
         self.types = {name: shares(given) for name, given in counts.types.items()}
-        self.of_type = self.everything if counts.issue_type is None else self.types[counts.issue_type]
-        self.model, self.subject, self.signature = shares(counts.model), shares(counts.subject), shares(counts.signature)
+        self.of_type = (
+            self.everything if counts.issue_type is None else self.types[counts.issue_type]
+        )
+        self.model, self.subject, self.signature = (
+            shares(counts.model),
+            shares(counts.subject),
+            shares(counts.signature),
+        )
 
     def of_model_and_type(self, fixer: str | None) -> Share:
         """Of the model's attempts those of the issue type, by any fixer or by one."""
@@ -272,7 +293,8 @@ def fix_odds(counts: FixCounts, fixer: str | None, today: int) -> Odds:
     moved, of_model = 0.0, estimate.share
     if counts.model is not None:
         of_model = shares.model.whole
-        # The only model there is, or the only one with this issue type, tells nothing that was not counted already.
+        # The only model there is, or the only one with this issue type, tells nothing that was not
+        # counted already.
         if of_model.attempts not in (estimate.everything.attempts, shares.of_type.whole.attempts):
             expected = rates.expected(shares.model)
             estimate.move("model", of_model, expected, MODEL_STRENGTH)
@@ -280,10 +302,15 @@ def fix_odds(counts: FixCounts, fixer: str | None, today: int) -> Odds:
         if counts.issue_type is None:
             estimate.share, estimate.strength = of_model, MODEL_STRENGTH
         else:
-            estimate.narrow("model and issue type", shares.of_model_and_type(fixer), MODEL_TYPE_STRENGTH)
+            estimate.narrow(
+                "model and issue type", shares.of_model_and_type(fixer), MODEL_TYPE_STRENGTH
+            )
     of_subject = shares.subject.whole
-    if of_subject.attempts and of_subject.attempts < of_model.attempts:  # else it is all there is of the model, counted above
-        estimate.move("subject", of_subject, rates.expected(shares.subject, moved), SUBJECT_STRENGTH)
+    # else it is all there is of the model, counted above
+    if of_subject.attempts and of_subject.attempts < of_model.attempts:
+        estimate.move(
+            "subject", of_subject, rates.expected(shares.subject, moved), SUBJECT_STRENGTH
+        )
     if counts.signature is not None:
         _narrow_to_signature(estimate, shares, fixer)
     return estimate.odds()
@@ -291,8 +318,8 @@ def fix_odds(counts: FixCounts, fixer: str | None, today: int) -> Odds:
 
 def _narrow_to_signature(estimate: _Estimate, shares: _FixShares, fixer: str | None) -> None:
     share, of_fixer = shares.signature.whole, shares.signature.item(fixer)
-    # An issue without a prompt has the signature of its model and type, and a subject that came up with one issue type only
-    # has its signature: what they say was taken into account before.
+    # An issue without a prompt has the signature of its model and type, and a subject that came up
+    # with one issue type only has its signature: what they say was taken into account before.
     of_subject = shares.subject.whole.attempts
     known = [shares.of_model_and_type(None).attempts, *([of_subject] if of_subject else [])]
     if share.attempts < min(known):
@@ -324,20 +351,28 @@ class _Rates:
             known = self._types.get(issue_type)
             of_type, of_fixer = (known.whole, known.item(fixer)) if known else (Share(), Share())
             p = shrink(of_type, self._overall, NAMED_STRENGTH)
-            self._known[item] = shrink(of_fixer, p, NAMED_STRENGTH) if of_fixer.attempts < of_type.attempts else p
+            self._known[item] = (
+                shrink(of_fixer, p, NAMED_STRENGTH) if of_fixer.attempts < of_type.attempts else p
+            )
         return self._known[item]
 
 
-def tool_odds(counts: Mapping[str, Sequence[HasLevels]], tool: str, task: str | None, today: int) -> Odds:
+def tool_odds(
+    counts: Mapping[str, Sequence[HasLevels]], tool: str, task: str | None, today: int
+) -> Odds:
     """From the counts of every tool: those under the empty item are of all tasks."""
-    estimate = _Estimate(Share.of((counted for each in counts.values() for counted in each), today, ""))
+    estimate = _Estimate(
+        Share.of((counted for each in counts.values() for counted in each), today, "")
+    )
     estimate.narrow("tool", Share.of(counts.get(tool, ()), today, ""), NAMED_STRENGTH)
     if task:
-        estimate.narrow("tool and task", Share.of(counts.get(tool, ()), today, task), NAMED_STRENGTH)
+        estimate.narrow(
+            "tool and task", Share.of(counts.get(tool, ()), today, task), NAMED_STRENGTH
+        )
     return estimate.odds()
 
 
-# --- the Beta distribution --------------------------------------------------------------------------------------
+# --- the Beta distribution ---
 
 # Of a p-value: chance hardly explains what has a smaller one.
 UNLIKELY_BELOW: Final = 0.01
@@ -352,12 +387,16 @@ _BISECTIONS: Final = 40
 
 
 def cumulative(a: float, b: float, x: float) -> float:
-    """The probability that a Beta(a, b) variable is at most x (the regularised incomplete beta function)."""
+    """The probability that a Beta(a, b) variable is at most x (the regularised incomplete beta
+    function).
+    """
     if x <= 0:
         return 0.0
     if x >= 1:
         return 1.0
-    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))
+    front = math.exp(
+        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+    )
     if x < (a + 1) / (a + b + 2):  # where the continued fraction converges fast
         return min(1.0, front * _fraction(a, b, x) / a)
     return max(0.0, 1 - front * _fraction(b, a, 1 - x) / b)
@@ -384,8 +423,10 @@ def _away_from_zero(value: float) -> float:
 
 
 def quantile(a: float, b: float, share: float) -> float:
-    """The x below which a Beta(a, b) variable falls with the given probability, to ten digits. Newton's method, which takes a
-    few steps where bisection takes thirty; bisection wherever a step of it would lead astray."""
+    """The x below which a Beta(a, b) variable falls with the given probability, to ten digits.
+    Newton's method, which takes a few steps where bisection takes thirty; bisection wherever a step
+    of it would lead astray.
+    """
     low, high = 0.0, 1.0
     x = a / (a + b)
     scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
@@ -393,7 +434,9 @@ def quantile(a: float, b: float, share: float) -> float:
         above = cumulative(a, b, x) - share
         low, high = (low, x) if above > 0 else (x, high)
         inside = step < _NEWTON_STEPS_MAX and 0 < x < 1
-        density = math.exp(scale + (a - 1) * math.log(x) + (b - 1) * math.log1p(-x)) if inside else 0.0
+        density = (
+            math.exp(scale + (a - 1) * math.log(x) + (b - 1) * math.log1p(-x)) if inside else 0.0
+        )
         better = x - above / density if density > _TINY else math.inf
         if not low <= better <= high:
             better = (low + high) / 2
@@ -409,5 +452,7 @@ def interval(a: float, b: float) -> tuple[float, float]:
 
 
 def at_least(successes: int, trials: int, chance: float) -> float:
-    """Exact binomial test, one-sided: how likely so many successes or more are if each has this chance."""
+    """Exact binomial test, one-sided: how likely so many successes or more are if each has this
+    chance.
+    """
     return 1.0 if successes <= 0 else cumulative(successes, trials - successes + 1, chance)

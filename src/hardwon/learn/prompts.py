@@ -1,12 +1,14 @@
-"""What a language model is asked, and what of its reply is taken: rules that it finds in episodes, and a fact as one sentence
-that stands alone. No I/O.
+"""What a language model is asked, and what of its reply is taken: rules that it finds in episodes,
+and a fact as one sentence that stands alone. No I/O.
 
-Episodes hold whatever an agent came across, so they go to the model as data, and what comes back is believed no more than
-they are: the caller keeps the rules as candidates. A reply is taken whole or not at all. To fish for something usable in
-free text is how a sentence that was planted in a log becomes a rule.
+Episodes hold whatever an agent came across, so they go to the model as data, and what comes back is
+believed no more than they are: the caller keeps the rules as candidates. A reply is taken whole or
+not at all. To fish for something usable in free text is how a sentence that was planted in a log
+becomes a rule.
 
-A fact goes to the model as data, too. What comes back replaces it only where it is one sentence that keeps every name and
-number, brings none that was not given, and is mostly the fact's own words; else the fact stays as it was.
+A fact goes to the model as data, too. What comes back replaces it only where it is one sentence
+that keeps every name and number, brings none that was not given, and is mostly the fact's own
+words; else the fact stays as it was.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from hardwon.records.kinds import Episode, Fact
 from hardwon.text.entities import Named, find
 from hardwon.text.words import LITTLE, NEGATIONS, all_words_in
 
-# --- rules: the question -----------------------------------------------------------------------------------------------
+# --- rules: the question ---
 
 _RULES_SYSTEM: Final = f"""\
 You look for what past attempts teach. The user message is a log of attempts that a program made: one JSON object a line, \
@@ -40,14 +42,17 @@ _AFTER: Final = "\nThe log ends. Answer with the JSON object of rules alone."
 
 
 def rules_request(episodes: Sequence[Episode]) -> tuple[str, str]:
-    """The system and the user message that ask for rules, from as many of the episodes as fit. The same episodes in any order
-    give the same question."""
+    """The system and the user message that ask for rules, from as many of the episodes as fit. The
+    same episodes in any order give the same question.
+    """
     return _RULES_SYSTEM, _BEFORE + "\n".join(map(_line, fitting(episodes))) + _AFTER
 
 
 def fitting(episodes: Sequence[Episode]) -> list[Episode]:
-    """The episodes that a question shows, oldest first: the newest `LLM_EPISODES_MAX`, their texts cut, without the oldest of
-    them where both messages together would be longer than `LLM_PROMPT_CHARS_MAX`. One episode always fits."""
+    """The episodes that a question shows, oldest first: the newest `LLM_EPISODES_MAX`, their texts
+    cut, without the oldest of them where both messages together would be longer than
+    `LLM_PROMPT_CHARS_MAX`. One episode always fits.
+    """
     if not episodes:
         raise InvalidInputError.one("episodes", [], "at least one episode")
     distinct = {episode.id: episode for episode in episodes}.values()
@@ -73,40 +78,51 @@ def _line(episode: Episode) -> str:
 
 
 def _cut(text: str) -> str:
-    """What is shown of a text: one line of visible characters, so that nothing in it looks like the end of its record."""
+    """What is shown of a text: one line of visible characters, so that nothing in it looks like the
+    end of its record.
+    """
     most = limits.LLM_TEXT_CHARS_MAX
     visible = "".join(char if char.isprintable() else " " for char in text[: most * 4])
     line = " ".join(visible.split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
-# --- rules: the reply --------------------------------------------------------------------------------------------------
+# --- rules: the reply ---
 
 _FENCED: Final = re.compile(r"```[A-Za-z]*[ \t]*\r?\n(.*)\n[ \t]*```", re.DOTALL)
 _MARK: Final = "[CONSOLIDATED]"
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
-_JOINERS: Final = "\u200c\u200d"  # Persian and Indian scripts, and some emoji, cannot be written without them
+# Persian and Indian scripts, and some emoji, cannot be written without them
+_JOINERS: Final = "\u200c\u200d"
 _SENTENCE_END: Final = re.compile(r"(?<=\S)[.!?][\"')\]\u2019\u201d]*\s+[\"'(\[\u2018\u201c]*(\w)")
-_ABBREVIATION: Final = re.compile(r"(?<!\w)(?:(?:[a-z]\.)+[a-z]|etc|vs|cf|approx|incl|excl|resp|viz)\Z", re.IGNORECASE)
+_ABBREVIATION: Final = re.compile(
+    r"(?<!\w)(?:(?:[a-z]\.)+[a-z]|etc|vs|cf|approx|incl|excl|resp|viz)\Z", re.IGNORECASE
+)
 _RULES_SHAPE: Final = (
-    f'nothing but JSON, {{"rules": ["…"]}} or ["…"], with 1 to {limits.LLM_RULES_MAX} texts (one Markdown code fence around '
+    f'nothing but JSON, {{"rules": ["…"]}} or ["…"], with 1 to {limits.LLM_RULES_MAX} texts (one '
+    f"Markdown code fence around "
     "it is allowed)"
 )
 
 
 def rules_from(reply: str) -> list[str]:
-    """The rules of a reply, without surrounding space and without doubles. `InvalidInputError` if anything is amiss.
+    """The rules of a reply, without surrounding space and without doubles. `InvalidInputError` if
+    anything is amiss.
 
-    The whole reply is JSON, in one code fence or none: an object whose only key is `rules`, or the array itself, of 1 to
-    `LLM_RULES_MAX` texts. Each is one sentence on one line, of `LLM_RULE_CHARS_MIN` to `LLM_RULE_CHARS_MAX` characters, all of
-    them visible. A second sentence begins where a full stop, question or exclamation mark is followed by a space and a
-    capital letter, except after an abbreviation ("e.g.", "vs.", "etc."). `[WORKS]` and `[AVOID]` are kept and not required;
-    a leading `[CONSOLIDATED]` is taken off, because that mark is not the model's to give.
+    The whole reply is JSON, in one code fence or none: an object whose only key is `rules`, or the
+    array itself, of 1 to `LLM_RULES_MAX` texts. Each is one sentence on one line, of
+    `LLM_RULE_CHARS_MIN` to `LLM_RULE_CHARS_MAX` characters, all of them visible. A second sentence
+    begins where a full stop, question or exclamation mark is followed by a space and a capital
+    letter, except after an abbreviation ("e.g.", "vs.", "etc."). `[WORKS]` and `[AVOID]` are kept
+    and not required; a leading `[CONSOLIDATED]` is taken off, because that mark is not the model's
+    to give.
     """
     items = parsed(reply, _RULES_SHAPE)
     if isinstance(items, dict):
         if items.keys() != {"rules"}:
-            raise InvalidInputError.one("reply", items, 'an object with the key "rules" and no other')
+            raise InvalidInputError.one(
+                "reply", items, 'an object with the key "rules" and no other'
+            )
         items = items["rules"]
     if not isinstance(items, list):
         raise InvalidInputError.one("reply.rules", items, "a list of texts")
@@ -128,11 +144,15 @@ def rules_from(reply: str) -> list[str]:
 def parsed(reply: str, shape: str) -> object:
     """The JSON that a reply is, in one code fence or none."""
     if len(reply) > limits.LLM_REPLY_BYTES_MAX:
-        raise InvalidInputError.one("reply", reply, f"text of at most {limits.LLM_REPLY_BYTES_MAX} characters")
+        raise InvalidInputError.one(
+            "reply", reply, f"text of at most {limits.LLM_REPLY_BYTES_MAX} characters"
+        )
     text = reply.strip()
     fenced = _FENCED.fullmatch(text)
     try:
-        return json.loads(fenced[1] if fenced else text, object_pairs_hook=_object, parse_constant=_no_constant)
+        return json.loads(
+            fenced[1] if fenced else text, object_pairs_hook=_object, parse_constant=_no_constant
+        )
     except (ValueError, RecursionError) as error:
         why = "too deeply nested" if isinstance(error, RecursionError) else str(error)
         raise InvalidInputError.one("reply", reply, f"{shape}; {why}") from None
@@ -150,22 +170,31 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def one_sentence(field: str, item: object, chars_max: int, given: object = None) -> str:
-    """A text without surrounding space, if it is one sentence on one line, of visible characters alone: `LLM_RULE_CHARS_MIN` of
-    them to `chars_max`. `given` is what an error shows, where that was more."""
+    """A text without surrounding space, if it is one sentence on one line, of visible characters
+    alone: `LLM_RULE_CHARS_MIN` of them to `chars_max`. `given` is what an error shows, where that
+    was more.
+    """
     shown = item if given is None else given
     if not isinstance(item, str):
         raise InvalidInputError.one(field, shown, "text")
     said = item.strip()
     if not limits.LLM_RULE_CHARS_MIN <= len(said) <= chars_max:
-        raise InvalidInputError.one(field, shown, f"{limits.LLM_RULE_CHARS_MIN} to {chars_max} characters")
+        raise InvalidInputError.one(
+            field, shown, f"{limits.LLM_RULE_CHARS_MIN} to {chars_max} characters"
+        )
     if any(unicodedata.category(char) in _HIDDEN and char not in _JOINERS for char in said):
-        raise InvalidInputError.one(field, shown, "one line without control, bidirectional or other invisible characters")
-    if any(end[1].isupper() and not _ABBREVIATION.search(said, 0, end.start()) for end in _SENTENCE_END.finditer(said)):
+        raise InvalidInputError.one(
+            field, shown, "one line without control, bidirectional or other invisible characters"
+        )
+    if any(
+        end[1].isupper() and not _ABBREVIATION.search(said, 0, end.start())
+        for end in _SENTENCE_END.finditer(said)
+    ):
         raise InvalidInputError.one(field, shown, "one sentence")
     return said
 
 
-# --- a sentence that stands alone -------------------------------------------------------------------------------
+# --- a sentence that stands alone ---
 
 _SENTENCE_SYSTEM: Final = f"""\
 You rewrite a note so that it can be read alone, years later, by somebody who knows nothing of when and where it was written. \
@@ -196,12 +225,23 @@ def sentence_request(fact: Fact) -> tuple[str, str]:
 def _given(fact: Fact) -> set[str]:
     """Names that whoever recorded the fact gave beside the sentence."""
     entities = fact.entities
-    named = {*entities.files, *entities.functions, *entities.libraries, *(entities.error_codes or ())}
-    return named | {file.path for file in fact.metadata.context.related_files} | set(fact.metadata.tags)
+    named = {
+        *entities.files,
+        *entities.functions,
+        *entities.libraries,
+        *(entities.error_codes or ()),
+    }
+    return (
+        named
+        | {file.path for file in fact.metadata.context.related_files}
+        | set(fact.metadata.tags)
+    )
 
 
 _SENTENCE_SHAPE: Final = 'nothing but JSON, {"sentence": "…"}'
-_ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.-]{1,15}://[^\s)\"'>]{1,500}|\bwww\.[^\s)\"'>]{1,500}", re.IGNORECASE)
+_ADDRESS: Final = re.compile(
+    r"[a-z][a-z0-9+.-]{1,15}://[^\s)\"'>]{1,500}|\bwww\.[^\s)\"'>]{1,500}", re.IGNORECASE
+)
 _COMMAND: Final = re.compile(
     r"`|\$\(|&&|\|\||[;|<>]|\b(?:sudo|curl|wget|rm|chmod|chown|pip3?|npx?|npm|yarn|apt|apt-get|brew|bash|sh|zsh|powershell|eval|exec|"
     r"ssh|scp|git|docker|kubectl|export|python3?)\b",
@@ -230,7 +270,9 @@ _OPENERS: Final = frozenset(
     """the a an in on at since after before when while if for with by from until as during because this that these those there
     all each every some both any no none neither""".split()
 )
-_STAND_INS: Final = frozenset("it its they them their he she his her him this that these those one ones".split())
+_STAND_INS: Final = frozenset(
+    "it its they them their he she his her him this that these those one ones".split()
+)
 _ENDINGS: Final = re.compile(r"(?<=\w{3})(?:ing|ed|es|e|s|d)\Z")
 # How much of the reply has to be the fact's, or given with it: the rest is the name of what a
 # pronoun stood for.
@@ -241,14 +283,19 @@ def sentence_from(reply: str, fact: Fact) -> str:
     """The sentence of a reply. `InvalidInputError` if anything is amiss."""
     answer = parsed(reply, _SENTENCE_SHAPE)
     if not isinstance(answer, dict) or answer.keys() != {"sentence"}:
-        raise InvalidInputError.one("reply", answer, 'an object with the key "sentence" and no other')
+        raise InvalidInputError.one(
+            "reply", answer, 'an object with the key "sentence" and no other'
+        )
     sentence = one_sentence("reply.sentence", answer["sentence"], limits.RESTATED_CHARS_MAX)
     said, given = fact.content, _given(fact)
     for kept, what in (
         (_numbers(sentence) == _numbers(said), "the numbers of the fact, and no other"),
         (_names_are_kept(find(said), find(sentence), given), "the names of the fact, and no other"),
         (_turned(sentence) == _turned(said), "what the fact says, not its opposite"),
-        (set(_ADDRESS.findall(sentence)) <= set(_ADDRESS.findall(said)), "no address that the fact has not"),
+        (
+            set(_ADDRESS.findall(sentence)) <= set(_ADDRESS.findall(said)),
+            "no address that the fact has not",
+        ),
         (_commands(sentence) <= _commands(said), "no command that the fact has not"),
         (_orders_nothing(sentence, said, given), "no order that the fact has not"),
         (_in_own_words(sentence, said, given), "mostly the words of the fact"),
@@ -281,7 +328,9 @@ _STEMS_OF_ORDERS: Final = frozenset(map(_stem, _ORDERS))
 def _turned(text: str) -> tuple[int, set[str]]:
     """How often it denies something, and its words that have an opposite."""
     words = all_words_in(text)
-    return sum(word in NEGATIONS for word in words), {_stem(word) for word in words} & _STEMS_OF_OPPOSITES
+    return sum(word in NEGATIONS for word in words), {
+        _stem(word) for word in words
+    } & _STEMS_OF_OPPOSITES
 
 
 def _orders_nothing(sentence: str, said: str, given: set[str]) -> bool:
@@ -292,16 +341,21 @@ def _orders_nothing(sentence: str, said: str, given: set[str]) -> bool:
 
 
 def _in_own_words(sentence: str, said: str, given: set[str]) -> bool:
-    """Every word of the fact is there, but for those that a date, or a name, replaces: with one changed for another (keeps for
-    drops) it may say the opposite, and no list has all of these."""
+    """Every word of the fact is there, but for those that a date, or a name, replaces: with one
+    changed for another (keeps for drops) it may say the opposite, and no list has all of these.
+    """
     had, has = _content(said), _content(sentence)
     beside = {_stem(word) for name in given for word in all_words_in(name)}
     new = has - had - beside
-    return had - has <= _STEMS_OF_TIMES and len(new) <= min(limits.RESTATED_NEW_WORDS_MAX, (1 - _OWN_SHARE) * len(has))
+    return had - has <= _STEMS_OF_TIMES and len(new) <= min(
+        limits.RESTATED_NEW_WORDS_MAX, (1 - _OWN_SHARE) * len(has)
+    )
 
 
 def _content(text: str) -> set[str]:
-    return {_stem(word) for word in all_words_in(text) if word not in LITTLE and word not in _STAND_INS}
+    return {
+        _stem(word) for word in all_words_in(text) if word not in LITTLE and word not in _STAND_INS
+    }
 
 
 def _commands(text: str) -> set[str]:

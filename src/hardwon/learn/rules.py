@@ -1,5 +1,5 @@
-"""Rules, mistake cards and score histories: what episodes teach about a task, and what was adopted about it. And what puts
-them in order: what says the same, what contradicts, what holds everywhere.
+"""Rules, mistake cards and score histories: what episodes teach about a task, and what was adopted
+about it. And what puts them in order: what says the same, what contradicts, what holds everywhere.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ HIGH_LEVEL: Final = level_of_score(0.85)
 LOW_LEVEL: Final = level_of_score(0.50)
 
 _QUARTER: Final = 0.25
-_CHANCE_MAX: Final = 0.05  # a share of good episodes this unlikely by chance speaks for a rule, however small it is
+# a share of good episodes this unlikely by chance speaks for a rule, however small it is
+_CHANCE_MAX: Final = 0.05
 _SPOKE_ENOUGH: Final = 2 * limits.RULE_EPISODES_MIN  # episodes for and against a rule, to retire it
 _MARKS: Final[Mapping[str, str]] = {"works": "[WORKS] ", "avoid": "[AVOID] ", "written": ""}
 STATE_ORDER: Final[Mapping[str, int]] = {"active": 0, "candidate": 1, "retired": 2}
@@ -42,10 +43,12 @@ STATE_ORDER: Final[Mapping[str, int]] = {"active": 0, "candidate": 1, "retired":
 
 @dataclass(frozen=True)
 class Rule:
-    """Something to do or to avoid. `helpful` and `harmful` are the episodes that speak for it and against it: with something
-    that works, those that ended well and badly; with something to avoid, the other way round. `task_id` None: it holds for
-    the whole project. `sources` are the authors of its episodes, and of what was `adopted` and says so without episodes.
-    `trust` is how far the least believed of its episodes is believed."""
+    """Something to do or to avoid. `helpful` and `harmful` are the episodes that speak for it and
+    against it: with something that works, those that ended well and badly; with something to avoid,
+    the other way round. `task_id` None: it holds for the whole project. `sources` are the authors
+    of its episodes, and of what was `adopted` and says so without episodes. `trust` is how far the
+    least believed of its episodes is believed.
+    """
 
     id: str
     kind: RuleKind
@@ -69,14 +72,15 @@ class Rule:
         return _MARKS[self.kind] + self.text
 
 
-# --- what counts as good and bad --------------------------------------------------------------------------------
+# --- what counts as good and bad ---
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Levels from which on an episode of a task is good, and up to which it is bad. Once the task has some history, its own
-    best and worst quarters count as well, so that a weak agent learns from the best it can do, and one that is never bad
-    from the worst it does below 0.85."""
+    """Levels from which on an episode of a task is good, and up to which it is bad. Once the task
+    has some history, its own best and worst quarters count as well, so that a weak agent learns
+    from the best it can do, and one that is never bad from the worst it does below 0.85.
+    """
 
     episodes: int = 0
     good_from: int = HIGH_LEVEL
@@ -115,13 +119,15 @@ def _quarter(levels: Sequence[int]) -> int:
     return len(levels) - 1
 
 
-# --- rules ------------------------------------------------------------------------------------------------------
+# --- rules ---
 
 
 @dataclass(frozen=True)
 class Weighed:
-    """A rule before its text is looked up. `backers` are the authors, and `vouched` the least number of vouched episodes, that
-    speak for it: an episode that speaks against a rule does not vouch for it."""
+    """A rule before its text is looked up. `backers` are the authors, and `vouched` the least
+    number of vouched episodes, that speak for it: an episode that speaks against a rule does not
+    vouch for it.
+    """
 
     kind: RuleKind
     task_id: str | None
@@ -139,8 +145,9 @@ class Weighed:
 
     @property
     def is_new(self) -> bool:
-        """Whether too few episodes spoke to tell whether it holds. Where enough did, and it is still a candidate, it does not
-        make much of a difference."""
+        """Whether too few episodes spoke to tell whether it holds. Where enough did, and it is
+        still a candidate, it does not make much of a difference.
+        """
         return self.state == "candidate" and self.helpful + self.harmful < _SPOKE_ENOUGH
 
     @property
@@ -157,9 +164,10 @@ def weigh(
     retired_on: Mapping[str, int],
     today: int,
 ) -> list[Weighed]:
-    """Every lesson of a task that at least one episode speaks for, or that was adopted: that counts as one more, and as enough
-    where somebody vouches for it. `retired_on`: the day on which consolidation retired an item; evidence of a later day
-    brings it back."""
+    """Every lesson of a task that at least one episode speaks for, or that was adopted: that counts
+    as one more, and as enough where somebody vouches for it. `retired_on`: the day on which
+    consolidation retired an item; evidence of a later day brings it back.
+    """
     weighed = []
     for support in supports:
         levels = support.levels
@@ -169,10 +177,15 @@ def weigh(
         if not helpful and not claimed:
             continue
         usual = thresholds.good_share if kind == "works" else thresholds.bad_share
-        if claimed:  # one more that speaks for it, here as there: or its own word would be beyond chance
+        # one more that speaks for it, here as there: or its own word would be beyond chance
+        if claimed:
             usual = (usual * thresholds.episodes + 1) / (thresholds.episodes + 1)
         state = rule_state(helpful + claimed, harmful, usual)
-        if state == "candidate" and harmful <= helpful + claimed and any(claim.vouched for claim in support.claims):
+        if (
+            state == "candidate"
+            and harmful <= helpful + claimed
+            and any(claim.vouched for claim in support.claims)
+        ):
             state = "active"
         last_day = support.last_us // DAY_US
         if retired_on.get(support.item, -1) >= last_day:
@@ -190,15 +203,19 @@ def weigh(
                 state,
                 share * support.weight(today),
                 backers=frozenset(tally.author for tally, speaking in backing if speaking),
-                vouched=sum(max(0, tally.vouched - (tally.times - speaking)) for tally, speaking in backing),
+                vouched=sum(
+                    max(0, tally.vouched - (tally.times - speaking)) for tally, speaking in backing
+                ),
             )
         )
     return sorted(weighed, key=lambda each: each.order)
 
 
 def rule_state(helpful: int, harmful: int, usual_share: float) -> RuleState:
-    """Active once enough episodes speak for it and either most of those that say anything do, or more do than chance allows
-    where the usual share is `usual_share`. Retired when enough spoke and it turned out to make no difference."""
+    """Active once enough episodes speak for it and either most of those that say anything do, or
+    more do than chance allows where the usual share is `usual_share`. Retired when enough spoke and
+    it turned out to make no difference.
+    """
     spoke = helpful + harmful
     unlikely = beta.at_least(helpful, spoke, min(max(usual_share, 0.01), 0.99)) < _CHANCE_MAX
     if helpful >= limits.RULE_EPISODES_MIN and (helpful > harmful or unlikely):
@@ -209,8 +226,10 @@ def rule_state(helpful: int, harmful: int, usual_share: float) -> RuleState:
 
 
 def holds_for_project(supports: Sequence[Weighed]) -> bool:
-    """Whether a lesson learned in several tasks may be shown in others: active in enough of them, from enough distinct
-    sources, and somebody vouched for an episode that shows it. Reports that nobody checked never get that far."""
+    """Whether a lesson learned in several tasks may be shown in others: active in enough of them,
+    from enough distinct sources, and somebody vouched for an episode that shows it. Reports that
+    nobody checked never get that far.
+    """
     active = [each for each in supports if each.state == "active"]
     authors = {author for each in active for author in each.backers}
     return (
@@ -228,7 +247,9 @@ def project_rule(supports: Sequence[Weighed], text: str) -> Rule:
         for tally in each.support.tallies:
             whole.add(tally)
     helpful, harmful = sum(each.helpful for each in active), sum(each.harmful for each in active)
-    return rule_from(replace(active[0], support=whole, task_id=None, helpful=helpful, harmful=harmful), text)
+    return rule_from(
+        replace(active[0], support=whole, task_id=None, helpful=helpful, harmful=harmful), text
+    )
 
 
 def rule_from(weighed: Weighed, text: str) -> Rule:
@@ -250,13 +271,16 @@ def rule_from(weighed: Weighed, text: str) -> Rule:
         last_seen=from_us(support.last_us),
         evidence=tuple(support.newest_ids),
         adopted=support.claimants,
-        trust="verified" if support.vouched >= support.records > 0 and not support.claimants else "hypothesis",
+        trust="verified"
+        if support.vouched >= support.records > 0 and not support.claimants
+        else "hypothesis",
     )
 
 
 def written_rule(decision: Decision, *, tainted: bool, trust: Status) -> Rule:
-    """A rule that an LLM wrote down: a candidate until it is verified, and as long as some of the episodes it was read from
-    do not count any more (`tainted`)."""
+    """A rule that an LLM wrote down: a candidate until it is verified, and as long as some of the
+    episodes it was read from do not count any more (`tainted`).
+    """
     at = decision.metadata.context.timestamp
     trusted = decision.in_effect and not tainted
     return Rule(
@@ -292,13 +316,15 @@ def _date(day: int) -> date:
     return date(1970, 1, 1) + timedelta(days=day)
 
 
-# --- cards ------------------------------------------------------------------------------------------------------
+# --- cards ---
 
 
 @dataclass(frozen=True)
 class Card:
-    """A mistake that episodes reported, with the decision that would have been right, as the newest of them words it.
-    `seen_count` counts episodes; `adopted_count` is what training memory had counted, where the card was adopted."""
+    """A mistake that episodes reported, with the decision that would have been right, as the newest
+    of them words it. `seen_count` counts episodes; `adopted_count` is what training memory had
+    counted, where the card was adopted.
+    """
 
     id: str
     mistake_type: str
@@ -354,14 +380,20 @@ def card_in(episode: Episode, items: Iterable[str]) -> MistakeCard | None:
 
 
 def believable_foreign(support: Evidence) -> bool:
-    """Whether a card that an episode of another task reported may be shown: not on one unchecked source's word."""
+    """Whether a card that an episode of another task reported may be shown: not on one unchecked
+    source's word.
+    """
     return support.vouched > 0 or len(support.authors) >= limits.RULE_SOURCES_MIN
 
 
 def ranked_cards(cards: Iterable[Evidence], today: int) -> list[Evidence]:
-    """By how often they were seen of late, the types taking turns: however often one type comes up, the best card of every
-    other type stands before its second. Cards that were only adopted come last, whatever they say of themselves."""
-    best_first = sorted(cards, key=lambda card: (-card.weight(today), -card.last_us, -card.seen_before, card.item))
+    """By how often they were seen of late, the types taking turns: however often one type comes up,
+    the best card of every other type stands before its second. Cards that were only adopted come
+    last, whatever they say of themselves.
+    """
+    best_first = sorted(
+        cards, key=lambda card: (-card.weight(today), -card.last_us, -card.seen_before, card.item)
+    )
     ranked: list[Evidence] = []
     for claimed in (False, True):
         by_type: dict[str, list[Evidence]] = {}
@@ -369,17 +401,20 @@ def ranked_cards(cards: Iterable[Evidence], today: int) -> list[Evidence]:
             if card.only_claimed is claimed:
                 by_type.setdefault(card.item.partition(BETWEEN_NAMES)[0], []).append(card)
         turns = max(map(len, by_type.values()), default=0)
-        ranked += [same[turn] for turn in range(turns) for same in by_type.values() if turn < len(same)]
+        ranked += [
+            same[turn] for turn in range(turns) for same in by_type.values() if turn < len(same)
+        ]
     return ranked
 
 
-# --- scores -----------------------------------------------------------------------------------------------------
+# --- scores ---
 
 
 @dataclass(frozen=True)
 class ScoreHistory:
-    """How a task went. `trend` is how much better the newer half of `recent` (oldest first) is than the older half;
-    `direction` says `flat` where the scores' own noise explains it."""
+    """How a task went. `trend` is how much better the newer half of `recent` (oldest first) is than
+    the older half; `direction` says `flat` where the scores' own noise explains it.
+    """
 
     task_id: str
     episodes: int
@@ -392,8 +427,10 @@ class ScoreHistory:
 
 @dataclass(frozen=True)
 class TaskScores:
-    """How a task went, as far as counts tell: `change` is how much better its episodes of the later days were than those of
-    the earlier ones, both halves of the days with an episode; None where there is only one such day."""
+    """How a task went, as far as counts tell: `change` is how much better its episodes of the later
+    days were than those of the earlier ones, both halves of the days with an episode; None where
+    there is only one such day.
+    """
 
     task_id: str
     episodes: int
@@ -436,8 +473,13 @@ def score_history(task_id: str, support: Evidence, recent: Sequence[float]) -> S
     if half > 1:  # two scores make the smallest half that has a spread
         older, newer = recent[:half], recent[-half:]
         means = sum(older) / half, sum(newer) / half
-        spread = sum((score - mean) ** 2 for part, mean in zip((older, newer), means, strict=True) for score in part)
-        trend, noise = means[1] - means[0], (spread / (half - 1) / half) ** 0.5  # and its standard error
+        spread = sum(
+            (score - mean) ** 2
+            for part, mean in zip((older, newer), means, strict=True)
+            for score in part
+        )
+        # and its standard error
+        trend, noise = means[1] - means[0], (spread / (half - 1) / half) ** 0.5
     direction: Literal["rising", "falling", "flat"] = "flat"
     if abs(trend) > 2 * noise:
         direction = "rising" if trend > 0 else "falling"
@@ -452,19 +494,24 @@ def score_history(task_id: str, support: Evidence, recent: Sequence[float]) -> S
     )
 
 
-# --- consolidation ----------------------------------------------------------------------------------------------
+# --- consolidation ---
 
 
-def near_duplicates(texts: Mapping[str, str], apart: Iterable[tuple[str, str]] = ()) -> list[tuple[str, str]]:
-    """Pairs of items whose texts say the same, each pair ordered; none that follows from two others. Items that somebody
-    set `apart` stay so, also by way of a third."""
+def near_duplicates(
+    texts: Mapping[str, str], apart: Iterable[tuple[str, str]] = ()
+) -> list[tuple[str, str]]:
+    """Pairs of items whose texts say the same, each pair ordered; none that follows from two
+    others. Items that somebody set `apart` stay so, also by way of a third.
+    """
     words = {item: words_of(text) for item, text in sorted(texts.items())}
     enemies = {pair for one, other in apart for pair in ((one, other), (other, one))}
     groups: dict[str, list[str]] = {}
     found = []
     for item in words:
         for leader, group in groups.items():
-            if say_the_same(words[item], words[leader]) and not any((item, member) in enemies for member in group):
+            if say_the_same(words[item], words[leader]) and not any(
+                (item, member) in enemies for member in group
+            ):
                 found.append((leader, item))
                 group.append(item)
                 break
@@ -474,19 +521,26 @@ def near_duplicates(texts: Mapping[str, str], apart: Iterable[tuple[str, str]] =
 
 
 def opposite_rules(works: Mapping[str, str], avoid: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Pairs of items that say the same, one as what works and one as what to avoid; at most one for each of the latter."""
+    """Pairs of items that say the same, one as what works and one as what to avoid; at most one for
+    each of the latter.
+    """
     words = {item: words_of(text) for item, text in sorted(works.items())}
     pairs = []
     for item, text in sorted(avoid.items()):
         said = words_of(text)
-        same = item if item in words else next((other for other in words if say_the_same(words[other], said)), None)
+        same = (
+            item
+            if item in words
+            else next((other for other in words if say_the_same(words[other], said)), None)
+        )
         pairs += [(same, item)] if same else []
     return pairs
 
 
 def merged_items(decisions: Iterable[Decision]) -> dict[str, str]:
-    """For every item that was merged, the one that stands for its group: the smallest, so that the order in which merges
-    were decided, here or in another memory, makes no difference."""
+    """For every item that was merged, the one that stands for its group: the smallest, so that the
+    order in which merges were decided, here or in another memory, makes no difference.
+    """
     parent: dict[str, str] = {}
 
     def root(item: str) -> str:
@@ -502,19 +556,31 @@ def merged_items(decisions: Iterable[Decision]) -> dict[str, str]:
 
 
 def situation_of(record: AnyRecord) -> str:
-    """What makes records of opposite outcomes contradict each other: however often it happens, it is one contradiction."""
+    """What makes records of opposite outcomes contradict each other: however often it happens, it
+    is one contradiction.
+    """
     if isinstance(record, Fix):
         return key_of("fix", generate_issue_signature(record.issue), strategy_key(record))
     content = record.content if isinstance(record, Experience) else record.id
     return key_of("experience", *sorted(words_of(content)))
 
 
-def opposite_outcomes(records: Sequence[AnyRecord], limit: int) -> list[tuple[AnyRecord, AnyRecord]]:
-    """Pairs of records (older, newer) that report the same situation with opposite outcomes: experiences of one tool that say
-    the same, and fixes of one signature by one strategy. The newest of each side speaks for it."""
+def opposite_outcomes(
+    records: Sequence[AnyRecord], limit: int
+) -> list[tuple[AnyRecord, AnyRecord]]:
+    """Pairs of records (older, newer) that report the same situation with opposite outcomes:
+    experiences of one tool that say the same, and fixes of one signature by one strategy. The
+    newest of each side speaks for it.
+    """
     ordered = sorted(records, key=lambda record: (record.at_us, record.id))
-    found: list[tuple[AnyRecord, AnyRecord]] = [*_contradicting_fixes(ordered), *_contradicting_experiences(ordered)]
-    pairs = [(one, other) if (one.at_us, one.id) < (other.at_us, other.id) else (other, one) for one, other in found]
+    found: list[tuple[AnyRecord, AnyRecord]] = [
+        *_contradicting_fixes(ordered),
+        *_contradicting_experiences(ordered),
+    ]
+    pairs = [
+        (one, other) if (one.at_us, one.id) < (other.at_us, other.id) else (other, one)
+        for one, other in found
+    ]
     return sorted(pairs, key=lambda pair: (-pair[1].at_us, pair[1].id, pair[0].id))[:limit]
 
 

@@ -1,8 +1,9 @@
-"""What speaks for an item: its tallies, added up, and what was adopted and claims it without records.
+"""What speaks for an item: its tallies, added up, and what was adopted and claims it without
+records.
 
-Training memory hands over lists of texts and counts: no reader can look up the episodes behind them. So a claim is one source's
-word. It counts once, whatever number stands beside it, and suggests until records of this memory bear it out or somebody
-verifies what was adopted.
+Training memory hands over lists of texts and counts: no reader can look up the episodes behind
+them. So a claim is one source's word. It counts once, whatever number stands beside it, and
+suggests until records of this memory bear it out or somebody verifies what was adopted.
 """
 
 from __future__ import annotations
@@ -18,7 +19,17 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.odds import age_weight
 from hardwon.learn.tallies import DAY_US, LEVELS, MILLIONTHS, Tally, card_key, rule_key
-from hardwon.records.fields import Count, Finite, Model, RequiredName, Scalar, Text, Time, Unit, check_json
+from hardwon.records.fields import (
+    Count,
+    Finite,
+    Model,
+    RequiredName,
+    Scalar,
+    Text,
+    Time,
+    Unit,
+    check_json,
+)
 from hardwon.records.kinds import VOUCHED_STATUSES, Adopted, MistakeCard
 
 T = TypeVar("T")
@@ -26,8 +37,9 @@ T = TypeVar("T")
 
 @dataclass
 class Evidence:
-    """Every tally of one item. A record counts once per item, so `records` are distinct ones. `claims` are no records, and in
-    none of the counts but `vouched`."""
+    """Every tally of one item. A record counts once per item, so `records` are distinct ones.
+    `claims` are no records, and in none of the counts but `vouched`.
+    """
 
     item: str
     records: int = 0
@@ -65,7 +77,9 @@ class Evidence:
     @property
     def levels(self) -> list[int]:
         """How often it was seen at each level."""
-        return [sum(times) for times in zip(*(tally.levels for tally in self.tallies), strict=True)] or [0] * LEVELS
+        return [
+            sum(times) for times in zip(*(tally.levels for tally in self.tallies), strict=True)
+        ] or [0] * LEVELS
 
     @property
     def mean(self) -> float:
@@ -81,7 +95,9 @@ class Evidence:
 
     @property
     def only_claimed(self) -> bool:
-        """Whether it was adopted, without a record that says so and without anybody who vouches for it."""
+        """Whether it was adopted, without a record that says so and without anybody who vouches for
+        it.
+        """
         return not self.records and not self.vouched
 
     @property
@@ -105,22 +121,36 @@ class Evidence:
 
     @property
     def newest_ids(self) -> list[str]:
-        """The newest records of different days, authors and outcomes; the same ones whatever the order of arrival."""
+        """The newest records of different days, authors and outcomes; the same ones whatever the
+        order of arrival.
+        """
         newest = sorted(set(self.newest), reverse=True)
         return [record_id for _, record_id in newest[: limits.EVIDENCE_SHOWN_MAX]]
 
     @property
     def sample_ids(self) -> list[str]:
-        """Whose words are shown: first of records on days with a vouched one, then of the author who taught it most, then
-        the newest; what was only claimed comes last. A single newcomer never puts other words into what others taught."""
+        """Whose words are shown: first of records on days with a vouched one, then of the author
+        who taught it most, then the newest; what was only claimed comes last. A single newcomer
+        never puts other words into what others taught.
+        """
         taught: dict[str, int] = {}
         for tally in self.tallies:
             taught[tally.author] = taught.get(tally.author, 0) + tally.times
         ordered = sorted(
-            self.tallies, key=lambda tally: (tally.vouched > 0, taught[tally.author], tally.last_us, tally.last_id)
+            self.tallies,
+            key=lambda tally: (
+                tally.vouched > 0,
+                taught[tally.author],
+                tally.last_us,
+                tally.last_id,
+            ),
         )
-        records = list(dict.fromkeys(tally.last_id for tally in reversed(ordered)))[: limits.EVIDENCE_SHOWN_MAX]
-        claimed = sorted(self.claims, key=lambda claim: (claim.at_us, claim.record_id), reverse=True)
+        records = list(dict.fromkeys(tally.last_id for tally in reversed(ordered)))[
+            : limits.EVIDENCE_SHOWN_MAX
+        ]
+        claimed = sorted(
+            self.claims, key=lambda claim: (claim.at_us, claim.record_id), reverse=True
+        )
         return [*records, *(claim.record_id for claim in claimed)]
 
     def weight(self, today: int) -> float:
@@ -129,13 +159,19 @@ class Evidence:
         for claim in self.claims:
             weight = age_weight(claim.at_us // DAY_US, today)
             claimed[claim.author] = max(claimed.get(claim.author, 0.0), weight)
-        return sum(claimed.values()) + sum(tally.times * age_weight(tally.day, today) for tally in self.tallies)
+        return sum(claimed.values()) + sum(
+            tally.times * age_weight(tally.day, today) for tally in self.tallies
+        )
 
 
-def shared_out(things: Iterable[T], source: Callable[[T], str | None], places: int, sources: int) -> Iterator[T]:
-    """In their order, but without what is more from one source alone than its share of the places; all of it where no other
-    source has anything to say. `source` is None for what several say, or somebody vouches for. Of so many `sources` in all:
-    when each has its share, nothing is looked for any longer."""
+def shared_out(
+    things: Iterable[T], source: Callable[[T], str | None], places: int, sources: int
+) -> Iterator[T]:
+    """In their order, but without what is more from one source alone than its share of the places;
+    all of it where no other source has anything to say. `source` is None for what several say, or
+    somebody vouches for. Of so many `sources` in all: when each has its share, nothing is looked
+    for any longer.
+    """
     most = max(1, int(limits.SOURCE_SHARE_MAX * places))
     given: dict[str | None, int] = {}
     more: list[T] = []
@@ -155,7 +191,9 @@ def shared_out(things: Iterable[T], source: Callable[[T], str | None], places: i
 
 
 def gather(tallies: Iterable[Tally], same: Mapping[str, str] | None = None) -> dict[str, Evidence]:
-    """The support of each item. `same` names, for items that were merged, the one that stands for all of them."""
+    """The support of each item. `same` names, for items that were merged, the one that stands for
+    all of them.
+    """
     supports: dict[str, Evidence] = {}
     for tally in tallies:
         item = same.get(tally.item, tally.item) if same else tally.item
@@ -165,7 +203,7 @@ def gather(tallies: Iterable[Tally], same: Mapping[str, str] | None = None) -> d
     return supports
 
 
-# --- what was adopted -------------------------------------------------------------------------------------------
+# --- what was adopted ---
 
 # The origin of what came from a training memory. Its `data`: `memory`, the file without what
 # follows; `scores`, the score histories; `log`, the episode log without its summaries (the episodes
@@ -181,7 +219,7 @@ _MARKS: Final = (("[WORKS]", "works"), ("[AVOID]", "avoid"))
 _CONSOLIDATED: Final = "[CONSOLIDATED]"
 
 
-# --- what a training memory looks like --------------------------------------------------------------------------
+# --- what a training memory looks like ---
 
 
 class LoggedEpisode(Model):
@@ -197,7 +235,9 @@ class LoggedEpisode(Model):
 
 
 def _short(value: object) -> object:
-    """A name that is too long or has several lines, as one that can be shown: training memory took any text."""
+    """A name that is too long or has several lines, as one that can be shown: training memory took
+    any text.
+    """
     if not isinstance(value, str) or (len(value) <= limits.NAME_CHARS_MAX and value.isprintable()):
         return value
     line = "".join(character if character.isprintable() else " " for character in value)
@@ -205,20 +245,24 @@ def _short(value: object) -> object:
 
 
 _ShortName = Annotated[RequiredName, BeforeValidator(_short)]
-# A list or an object as its JSON: training memory took whatever JSON can hold for a worker or a decision.
+# A list or an object as its JSON: training memory took whatever JSON can hold for a worker or a
+# decision.
 _PlainValue = Annotated[
     Scalar,
     BeforeValidator(
         lambda value: (
-            json.dumps(check_json(value), sort_keys=True, ensure_ascii=False) if isinstance(value, list | dict) else value
+            json.dumps(check_json(value), sort_keys=True, ensure_ascii=False)
+            if isinstance(value, list | dict)
+            else value
         )
     ),
 ]
 
 
 class CountedCard(MistakeCard):
-    """A mistake card with how often it was seen, and in which episodes first and last. As it is read: the file's own words are
-    kept as they are."""
+    """A mistake card with how often it was seen, and in which episodes first and last. As it is
+    read: the file's own words are kept as they are.
+    """
 
     model_config = ConfigDict(extra="allow")
 
@@ -240,7 +284,9 @@ class OlderScores(Model):
 
 
 class TrainingMemory(Model):
-    """A training memory's file, as far as its shape matters; keys that it has beside these are allowed."""
+    """A training memory's file, as far as its shape matters; keys that it has beside these are
+    allowed.
+    """
 
     model_config = ConfigDict(extra="allow")
 
@@ -265,21 +311,26 @@ class AdoptedClaims(NamedTuple):
 
 
 def adopted_claims(records: Iterable[Adopted]) -> Iterator[AdoptedClaims]:
-    """Those that came from a training memory, as far as they can be read: a file of records may hold anything."""
+    """Those that came from a training memory, as far as they can be read: a file of records may
+    hold anything.
+    """
     for record in records:
         if record.origin == TRAINING_MEMORY:
             try:
-                yield AdoptedClaims(record, TrainingMemory.model_validate(record.data.get("memory")))
+                yield AdoptedClaims(
+                    record, TrainingMemory.model_validate(record.data.get("memory"))
+                )
             except InvalidInputError:
                 continue
 
 
-# --- what it claims ---------------------------------------------------------------------------------------------
+# --- what it claims ---
 
 
 class Claim(NamedTuple):
-    """One source's word for a rule or a card. `place` grows with how new a rule was, as far as its list told; `seen` is the
-    count that stood beside a card."""
+    """One source's word for a rule or a card. `place` grows with how new a rule was, as far as its
+    list told; `seen` is the count that stood beside a card.
+    """
 
     record_id: str
     author: str
@@ -301,28 +352,45 @@ class ClaimedCard(NamedTuple):
     claim: Claim
 
 
-def rules_of(adopted: Iterable[AdoptedClaims], task_id: str | None, now_us: int) -> Iterator[ClaimedRule]:
+def rules_of(
+    adopted: Iterable[AdoptedClaims], task_id: str | None, now_us: int
+) -> Iterator[ClaimedRule]:
     """Rules of a task; of None, those of no task. Nobody says anything after `now_us`."""
     for record, memory in adopted:
-        places = {(kind, rule_key(text, kind)): place for place, (kind, text) in enumerate(_rules_said(memory, task_id))}
+        places = {
+            (kind, rule_key(text, kind)): place
+            for place, (kind, text) in enumerate(_rules_said(memory, task_id))
+        }
         for (kind, item), place in places.items():
             if item:
                 yield ClaimedRule(kind, item, _claim(record, now_us, place))
 
 
-def adopted_text(memory: TrainingMemory, task_id: str | None, kind: str, items: Iterable[str]) -> str | None:
+def adopted_text(
+    memory: TrainingMemory, task_id: str | None, kind: str, items: Iterable[str]
+) -> str | None:
     """How it words one of these rules."""
     wanted = set(items)
-    said = [text for about, text in _rules_said(memory, task_id) if about == kind and rule_key(text, kind) in wanted]
+    said = [
+        text
+        for about, text in _rules_said(memory, task_id)
+        if about == kind and rule_key(text, kind) in wanted
+    ]
     return " ".join(said[-1].split())[: limits.LESSON_CHARS_MAX] if said else None
 
 
-def cards_of(adopted: Iterable[AdoptedClaims], task_id: str | None, now_us: int) -> Iterator[ClaimedCard]:
+def cards_of(
+    adopted: Iterable[AdoptedClaims], task_id: str | None, now_us: int
+) -> Iterator[ClaimedCard]:
     """Mistake cards of a task, or of all of them."""
     for record, memory in adopted:
         for card in memory.mistake_cards[: limits.LESSONS_PER_RECORD_MAX]:
             if task_id in (None, card.task_id):
-                yield ClaimedCard(card.task_id, card_key(card, card.task_id), _claim(record, now_us, 0, card.seen_count))
+                yield ClaimedCard(
+                    card.task_id,
+                    card_key(card, card.task_id),
+                    _claim(record, now_us, 0, card.seen_count),
+                )
 
 
 def adopted_card(memory: TrainingMemory, item: str) -> MistakeCard | None:
@@ -344,7 +412,9 @@ def _rules_said(memory: TrainingMemory, task_id: str | None) -> list[tuple[str, 
 
 
 def _marked(rule: str) -> tuple[str, str]:
-    """A rule as training memory writes it, as its kind and what it says. `[HIGH SCORE …]` is no more than a text."""
+    """A rule as training memory writes it, as its kind and what it says. `[HIGH SCORE …]` is no
+    more than a text.
+    """
     said = rule.removeprefix(_CONSOLIDATED).strip()
     for mark, kind in _MARKS:
         if said.startswith(mark):
@@ -356,5 +426,10 @@ def _claim(record: Adopted, now_us: int, place: int, seen: int = 1) -> Claim:
     metadata = record.metadata
     vouched = metadata.validation.status in VOUCHED_STATUSES
     return Claim(
-        record.id, metadata.source.author, min(record.at_us, now_us), vouched, place, min(seen, limits.ADOPTED_SEEN_MAX)
+        record.id,
+        metadata.source.author,
+        min(record.at_us, now_us),
+        vouched,
+        place,
+        min(seen, limits.ADOPTED_SEEN_MAX),
     )

@@ -1,33 +1,34 @@
 """What one record teaches, as things to count.
 
-Knowledge is kept as tallies: how often something was seen, per UTC day and author, at each level of outcome. Counting
-commutes, so any order of arrival, any merge and any rebuild give the same knowledge, and whatever is shown (shares, decay,
-thresholds, the best, the latest) is worked out when it is read.
+Knowledge is kept as tallies: how often something was seen, per UTC day and author, at each level of
+outcome. Counting commutes, so any order of arrival, any merge and any rebuild give the same
+knowledge, and whatever is shown (shares, decay, thresholds, the best, the latest) is worked out
+when it is read.
 
-scope            key                item        level                        asked by
-tool             tool               task or ""  outcome                      odds(tool=…, task=…)
-fix              ""                 fixer       outcome                      odds(), odds(fixer=…)
-fix.type         issue type         fixer       outcome                      odds, patterns
-fix.model        model              type, fixer outcome                      odds, patterns, model_insights
-fix.subject      subject            type, fixer outcome                      odds
-fix.signature    signature          fixer       outcome                      odds, patterns
-fix.hour         issue type         hour (UTC)  outcome                      temporal patterns
-strategy.type    issue type         strategy    outcome                      strategies, best fix
-strategy.model   model              type, strategy  outcome                  model_insights, best fix
-strategy.signature  signature       strategy    outcome                      best fix
-episode          ""                 ""          0                            when to consolidate
-score            task               ""          level of the score           score history, thresholds
-works, avoid     task               text        level of the score           rules
-card             task               type, card  level of the score           cards
-card.foreign     task               type, card  level of the score           cards that an episode of another task reported
-pair             failure hash       action      HELPED or NOT_HELPED         solutions
-act.all          ""                 ""          HELPED or NOT_HELPED         advise
-act.situation    situation          ""          HELPED or NOT_HELPED         advise
-act.action       shape              ""          HELPED or NOT_HELPED         advise
-act.word         word               ""          HELPED or NOT_HELPED         advise
-credit           recalled record    ""          HELPED or NOT_HELPED         recall; taught by any kind
+scope            key                item        level                        asked by tool
+tool               task or ""  outcome                      odds(tool=…, task=…) fix              ""
+fixer       outcome                      odds(), odds(fixer=…) fix.type         issue type
+fixer       outcome                      odds, patterns fix.model        model              type,
+fixer outcome                      odds, patterns, model_insights fix.subject      subject
+type, fixer outcome                      odds fix.signature    signature          fixer
+outcome                      odds, patterns fix.hour         issue type         hour (UTC)  outcome
+temporal patterns strategy.type    issue type         strategy    outcome
+strategies, best fix strategy.model   model              type, strategy  outcome
+model_insights, best fix strategy.signature  signature       strategy    outcome
+best fix episode          ""                 ""          0                            when to
+consolidate score            task               ""          level of the score           score
+history, thresholds works, avoid     task               text        level of the score
+rules card             task               type, card  level of the score           cards
+card.foreign     task               type, card  level of the score           cards that an episode
+of another task reported pair             failure hash       action      HELPED or NOT_HELPED
+solutions act.all          ""                 ""          HELPED or NOT_HELPED         advise
+act.situation    situation          ""          HELPED or NOT_HELPED         advise act.action
+shape              ""          HELPED or NOT_HELPED         advise act.word         word
+""          HELPED or NOT_HELPED         advise credit           recalled record    ""
+HELPED or NOT_HELPED         recall; taught by any kind
 
-Beside what it counts for, a record has keys by which it is found exactly; an issue's signature is one of them.
+Beside what it counts for, a record has keys by which it is found exactly; an issue's signature is
+one of them.
 """
 
 from __future__ import annotations
@@ -86,8 +87,9 @@ class Increment(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """How often a lesson was taught on one day by one author, at each level. `best` is the greatest value; `last_us` and
-    `last_id` are of the newest record that taught it."""
+    """How often a lesson was taught on one day by one author, at each level. `best` is the greatest
+    value; `last_us` and `last_id` are of the newest record that taught it.
+    """
 
     scope: str
     key: str
@@ -111,7 +113,9 @@ KIND_OF_SCOPE: Final[Mapping[str, str]] = {
     "tool": "experience",
     **dict.fromkeys(("pair", "act.all", "act.situation", "act.action", "act.word"), "trajectory"),
     **dict.fromkeys(("episode", "score", "works", "avoid", "card", "card.foreign"), "episode"),
-    **dict.fromkeys(("fix", "fix.type", "fix.model", "fix.subject", "fix.signature", "fix.hour"), "fix"),
+    **dict.fromkeys(
+        ("fix", "fix.type", "fix.model", "fix.subject", "fix.signature", "fix.hour"), "fix"
+    ),
     **dict.fromkeys(("strategy.type", "strategy.model", "strategy.signature"), "fix"),
 }
 
@@ -119,7 +123,18 @@ KIND_OF_SCOPE: Final[Mapping[str, str]] = {
 # Counted without their newest record: nobody asks for it, and taking one back need not look for the
 # next.
 ANONYMOUS_SCOPES: Final = frozenset(
-    {"tool", "fix", "fix.subject", "fix.hour", "episode", "act.all", "act.situation", "act.action", "act.word", "credit"}
+    {
+        "tool",
+        "fix",
+        "fix.subject",
+        "fix.hour",
+        "episode",
+        "act.all",
+        "act.situation",
+        "act.action",
+        "act.word",
+        "credit",
+    }
 )
 
 
@@ -127,7 +142,9 @@ _SCORED_SCOPES: Final = frozenset({"score", "works", "avoid", "card", "card.fore
 
 
 def levels_of(scope: str) -> int:
-    """How many of the levels anything in a scope is ever counted at: the others need not be read."""
+    """How many of the levels anything in a scope is ever counted at: the others need not be
+    read.
+    """
     return LEVELS if scope in _SCORED_SCOPES else SUCCEEDED + 1
 
 
@@ -136,7 +153,9 @@ def level_of_score(score: float) -> int:
 
 
 def tallies_of(record: Record) -> tuple[Increment, ...]:
-    """Everything the record teaches. What it is worth (its status, its author, its day) is counted with it."""
+    """Everything the record teaches. What it is worth (its status, its author, its day) is counted
+    with it.
+    """
     teach = _TEACHERS.get(record.kind)
     own = teach(record) if teach and not _is_echo(record) else ()
     if not record.recalled or record.turned_out_well is None:
@@ -144,7 +163,13 @@ def tallies_of(record: Record) -> tuple[Increment, ...]:
     # What was recalled before an attempt helped, or did not, as the attempt turned out.
     recalled = [each for each in dict.fromkeys(record.recalled) if each != record.id]
     level = HELPED if record.turned_out_well else NOT_HELPED
-    return (*own, *(Increment("credit", each, "", level, 0) for each in recalled[: limits.LESSONS_PER_RECORD_MAX]))
+    return (
+        *own,
+        *(
+            Increment("credit", each, "", level, 0)
+            for each in recalled[: limits.LESSONS_PER_RECORD_MAX]
+        ),
+    )
 
 
 def _is_echo(record: Record) -> bool:
@@ -153,7 +178,10 @@ def _is_echo(record: Record) -> bool:
         return OUR_FENCE in record.content
     if isinstance(record, Episode):
         cards = (text for card in record.mistake_cards for text in (card.lesson, card.evidence))
-        return any(OUR_FENCE in text for text in (record.trajectory_summary, *record.successes, *record.mistakes, *cards))
+        return any(
+            OUR_FENCE in text
+            for text in (record.trajectory_summary, *record.successes, *record.mistakes, *cards)
+        )
     return False
 
 
@@ -161,7 +189,7 @@ def _is_echo(record: Record) -> bool:
 OUR_FENCE: Final = "<hardwon-memory"
 
 
-# --- experiences ------------------------------------------------------------------------------------------------
+# --- experiences ---
 
 
 def _of_experience(record: Experience) -> tuple[Increment, ...]:
@@ -180,7 +208,7 @@ def _of_tool(tool: str, task: str, succeeded: bool) -> tuple[Increment, ...]:
     return tuple(Increment("tool", tool, item, level, 0) for item in dict.fromkeys(("", task)))
 
 
-# --- fixes ------------------------------------------------------------------------------------------------------
+# --- fixes ---
 
 
 def _of_fix(fix: Fix) -> tuple[Increment, ...]:
@@ -212,7 +240,9 @@ def level_of_fix(fix: Fix) -> int:
 
 
 def strategy_key(fix: Fix) -> str:
-    """What was done about the issue: the commands, else the analysis. Empty where the fix tells neither."""
+    """What was done about the issue: the commands, else the analysis. Empty where the fix tells
+    neither.
+    """
     commands = [" ".join(command.split()) for command in fix.fix_commands if command.strip()]
     if commands:
         return key_of("commands", *commands)
@@ -220,14 +250,16 @@ def strategy_key(fix: Fix) -> str:
     return key_of("analysis", analysis) if analysis else ""
 
 
-# --- episodes ---------------------------------------------------------------------------------------------------
+# --- episodes ---
 
 
 def _of_episode(episode: Episode) -> tuple[Increment, ...]:
     task, value = episode.task_id, round(episode.score * MILLIONTHS)
     counted: dict[tuple[str, str, str], None] = {("score", task, ""): None}
     for scope, texts in (("works", episode.successes), ("avoid", episode.mistakes)):
-        items = dict.fromkeys(rule_key(text, scope) for text in texts[: limits.LESSONS_PER_RECORD_MAX])
+        items = dict.fromkeys(
+            rule_key(text, scope) for text in texts[: limits.LESSONS_PER_RECORD_MAX]
+        )
         counted |= {(scope, task, item): None for item in items if item}
     for card in episode.mistake_cards[: limits.LESSONS_PER_RECORD_MAX]:
         about = card.task_id or task
@@ -238,8 +270,10 @@ def _of_episode(episode: Episode) -> tuple[Increment, ...]:
 
 
 def rule_key(text: str, kind: str = "") -> str:
-    """The same for texts that say the same. Of something that works, or that is to be avoided, the marks under which a memory
-    hands just that out make no difference: a lesson that comes back as somebody's own observation is the same lesson."""
+    """The same for texts that say the same. Of something that works, or that is to be avoided, the
+    marks under which a memory hands just that out make no difference: a lesson that comes back as
+    somebody's own observation is the same lesson.
+    """
     said = canonical(text)
     while mark := next((mark for mark in _MARKS.get(kind, ()) if said.startswith(mark)), None):
         said = canonical(said[len(mark) :])
@@ -253,12 +287,16 @@ _MARKS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def card_key(card: MistakeCard, task_id: str) -> str:
-    """Cards of the same mistake by the same worker with the same right decision are one card. Begins with the type."""
-    rest = key_of("card", card.task_id or task_id, card.worker_id or "", card.correct_decision or "")
+    """Cards of the same mistake by the same worker with the same right decision are one card.
+    Begins with the type.
+    """
+    rest = key_of(
+        "card", card.task_id or task_id, card.worker_id or "", card.correct_decision or ""
+    )
     return card.mistake_type + BETWEEN_NAMES + rest
 
 
-# --- trajectories -----------------------------------------------------------------------------------------------
+# --- trajectories ---
 
 
 def _of_trajectory(trajectory: Trajectory) -> tuple[Increment, ...]:
@@ -282,12 +320,13 @@ _TEACHERS: Final[Mapping[str, Callable[..., tuple[Increment, ...]]]] = {
 }
 
 
-# --- exact keys -------------------------------------------------------------------------------------------------
+# --- exact keys ---
 
 
 def keys_of(record: Record) -> tuple[str, ...]:
-    """What a record can be found by exactly: both signatures of a fix, the hash of every failure in it, its session, what a
-    fact says, and the keys of an experience that do not route it."""
+    """What a record can be found by exactly: both signatures of a fix, the hash of every failure in
+    it, its session, what a fact says, and the keys of an experience that do not route it.
+    """
     keys = set(_own_keys(record))
     session = record.metadata.source.id
     if session:
@@ -310,11 +349,17 @@ OWN_KEYS: Final = "own_keys"
 
 def has_keys(record: Record) -> bool:
     """Whether `keys_of` is worth asking, at a fraction of its price: most records have none."""
-    if record.kind in KEYED_KINDS or record.metadata.validation.failure_hash or record.metadata.source.id:
+    if (
+        record.kind in KEYED_KINDS
+        or record.metadata.validation.failure_hash
+        or record.metadata.source.id
+    ):
         return True
     if not isinstance(record, Experience):
         return False
-    return len(record.extra) > 1 or bool(record.unrouted or record.own_schema or (record.extra and not record.route))
+    return len(record.extra) > 1 or bool(
+        record.unrouted or record.own_schema or (record.extra and not record.route)
+    )
 
 
 def _own_keys(record: Record) -> Iterator[str]:
@@ -323,7 +368,9 @@ def _own_keys(record: Record) -> Iterator[str]:
     elif isinstance(record, Trajectory):
         found = dict.fromkeys(filter(None, errors_of(record.steps[-limits.STEPS_LEARNED_MAX :])))
         yield from [f"failure:{error}" for error in found][: limits.LESSONS_PER_RECORD_MAX]
-        tried = dict.fromkeys(attempt_key(step.action) for step in record.steps[-limits.STEPS_LEARNED_MAX :])
+        tried = dict.fromkeys(
+            attempt_key(step.action) for step in record.steps[-limits.STEPS_LEARNED_MAX :]
+        )
         yield from list(tried)[-limits.LESSONS_PER_RECORD_MAX :]
     elif isinstance(record, Decision):
         yield decision_key(record)
@@ -348,7 +395,9 @@ def _keys_of_fix(fix: Fix) -> Iterator[str]:
         yield same_strategy_key(strategy)
     if fix.issue.error_output and fix.issue.error_output.strip():
         yield f"failure:{failure_hash(fix.issue.error_output)}"
-    yield from (attempt_key(command) for command in fix.fix_commands[: limits.LESSONS_PER_RECORD_MAX])
+    yield from (
+        attempt_key(command) for command in fix.fix_commands[: limits.LESSONS_PER_RECORD_MAX]
+    )
 
 
 def _keys_of_experience(record: Experience) -> Iterator[str]:
@@ -363,12 +412,18 @@ def _keys_of_experience(record: Experience) -> Iterator[str]:
 
 
 def given_key(name: str, value: object) -> str:
-    """Of experiences whose caller gave this key with this value, and that no folder of the tree tells so."""
+    """Of experiences whose caller gave this key with this value, and that no folder of the tree
+    tells so.
+    """
     text = spelled(value)
     if text is None:
         try:
             text = json.dumps(value, sort_keys=True, default=str)
-        except (TypeError, ValueError, RecursionError):  # no record holds it, so no record is found by it
+        except (
+            TypeError,
+            ValueError,
+            RecursionError,
+        ):  # no record holds it, so no record is found by it
             text = repr(type(value))
     return f"given:{key_of(name, text)}"
 
@@ -385,11 +440,15 @@ def session_key(session: str) -> str:
 
 def signature_keys(issue: Issue) -> list[str]:
     """Ours and the fix-history document's: an exact match is a match of either."""
-    return [f"signature:{sign(issue)}" for sign in (generate_issue_signature, fix_history_signature)]
+    return [
+        f"signature:{sign(issue)}" for sign in (generate_issue_signature, fix_history_signature)
+    ]
 
 
 def recorded_signature(fix: Fix) -> str | None:
-    """The signature of a fix in the older database that it was adopted from, where what was adopted no longer tells it."""
+    """The signature of a fix in the older database that it was adopted from, where what was adopted
+    no longer tells it.
+    """
     had = (fix.other or {}).get(RECORDED_SIGNATURE)
     return had if isinstance(had, str) and _SIGNATURE.fullmatch(had) else None
 
@@ -414,8 +473,9 @@ def cleaned_key(signature: str) -> str:
 
 
 def adopted_key(origin: str) -> str:
-    """Of what came without records from one sort of store. It teaches no lessons: like rules that somebody wrote down, it is
-    read as it is (`learn.support`)."""
+    """Of what came without records from one sort of store. It teaches no lessons: like rules that
+    somebody wrote down, it is read as it is (`learn.support`).
+    """
     return f"adopted:{origin}"
 
 
@@ -428,7 +488,7 @@ def decision_key(decision: Decision) -> str:
     return f"{decision.action}:{key_of(decision.task_id, text, *pair, *decision.tasks)}"
 
 
-# --- adding up --------------------------------------------------------------------------------------------------
+# --- adding up ---
 
 
 class RecordCounts(NamedTuple):
@@ -451,7 +511,9 @@ _FIRST_LEVEL: Final = 5  # where the levels begin among a tally's figures
 
 
 def sum_counts(taught: Iterable[RecordCounts]) -> dict[TallyKey, list[Any]]:
-    """The tallies of some records: under each key [vouched, total, best, last_us, last_id, times at level 0, at level 1 …]."""
+    """The tallies of some records: under each key [vouched, total, best, last_us, last_id, times at
+    level 0, at level 1 …].
+    """
     tallies: dict[TallyKey, list[Any]] = {}
     for project, author, at_us, record_id, status, lessons in taught:
         if not lessons or status not in TEACHING_STATUSES:
@@ -475,11 +537,12 @@ def sum_counts(taught: Iterable[RecordCounts]) -> dict[TallyKey, list[Any]]:
     return tallies
 
 
-# --- signatures -------------------------------------------------------------------------------------------------
+# --- signatures ---
 
 _PROMPT_CHARS: Final = 50
 _REMEMBERED_CHARS: Final = 2_000  # of a prompt: a thousand of them take little room
-_LENGTH_BUCKETS: Final = (0, 32, 128, 512, 2_048, 8_192)  # a few hundred characters more or less are the same answer
+# a few hundred characters more or less are the same answer
+_LENGTH_BUCKETS: Final = (0, 32, 128, 512, 2_048, 8_192)
 _VARIANT: Final = re.compile(
     r"[-_.](?:v?\d+(?:\.\d+)?[bm]|v\d+(?:\.\d+)*|\d+x\d+b|latest|instruct|chat|preview|base|it|gguf|awq|gptq|fp\d+|bf\d+|int\d+|q\d(?:_\w+)?"
     r"|\d{4}-?\d{2}-?\d{2}|\d{4})$"
@@ -488,7 +551,9 @@ _VARIANT: Final = re.compile(
 
 @lru_cache(maxsize=1_024)
 def model_family(name: str) -> str:
-    """`Qwen/Qwen2.5-7B-Instruct` and `qwen2.5:7b` are both `qwen2.5`: without maker, tag, size, date and packaging."""
+    """`Qwen/Qwen2.5-7B-Instruct` and `qwen2.5:7b` are both `qwen2.5`: without maker, tag, size,
+    date and packaging.
+    """
     family = " ".join(name.casefold().split()).rsplit("/", 1)[-1].split(":", 1)[0]
     while shorter := _VARIANT.sub("", family):
         if shorter == family:
@@ -498,8 +563,10 @@ def model_family(name: str) -> str:
 
 
 def generate_issue_signature(issue: Issue | Mapping[str, Any]) -> str:
-    """16 hex characters that are the same for the same kind of issue: its type, the model's family, how the prompt begins
-    and how long the response was, roughly. Case, white space and missing keys make no difference."""
+    """16 hex characters that are the same for the same kind of issue: its type, the model's family,
+    how the prompt begins and how long the response was, roughly. Case, white space and missing keys
+    make no difference.
+    """
     given = _fields(issue)
     prompt, length = _text(given, "test_prompt"), len(_text(given, "actual_response").strip())
     bucket = sum(length > bound for bound in _LENGTH_BUCKETS)
@@ -507,15 +574,20 @@ def generate_issue_signature(issue: Issue | Mapping[str, Any]) -> str:
     return sign(_text(given, "issue_type"), _text(given, "model"), prompt, bucket)
 
 
-@lru_cache(maxsize=1_024)  # a record's signature is asked for several times, and the same issues come again
+# a record's signature is asked for several times, and the same issues come again
+@lru_cache(maxsize=1_024)
 def _signed(issue_type: str, model: str, prompt: str, bucket: int) -> str:
     beginning = " ".join(canonical(prompt)[:_PROMPT_CHARS].split())
-    return key_of("issue", canonical(issue_type) or "custom", model_family(model), beginning, bucket)
+    return key_of(
+        "issue", canonical(issue_type) or "custom", model_family(model), beginning, bucket
+    )
 
 
 def fix_history_signature(issue: Issue | Mapping[str, Any]) -> str:
-    """The signature by the fix-history document's own formula, for data that was written with it. It joins the parts with a
-    separator they may contain and takes the exact length, so use it only to find what carries it already."""
+    """The signature by the fix-history document's own formula, for data that was written with it.
+    It joins the parts with a separator they may contain and takes the exact length, so use it only
+    to find what carries it already.
+    """
     given = _fields(issue)
     parts = (
         _text(given, "issue_type"),
@@ -528,7 +600,9 @@ def fix_history_signature(issue: Issue | Mapping[str, Any]) -> str:
 
 
 def issue_subject(issue: Issue) -> str | None:
-    """What the issue is about, whatever went wrong with it: the prompt, else the description. None where neither tells."""
+    """What the issue is about, whatever went wrong with it: the prompt, else the description. None
+    where neither tells.
+    """
     about = canonical(issue.test_prompt or "") or canonical(issue.description)
     return key_of("subject", about) if about else None
 

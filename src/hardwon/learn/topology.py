@@ -1,7 +1,9 @@
-"""What lies where: folders and their counts become a tree, its hotspots, and a few sentences about them.
+"""What lies where: folders and their counts become a tree, its hotspots, and a few sentences about
+them.
 
-A folder is named after a key and its value (`outcome=failure/tool=code_interpreter/error_type=runtime`), but people make
-folders too, and a schema of one's own has other keys: whatever has no `=` in its name counts under that name.
+A folder is named after a key and its value
+(`outcome=failure/tool=code_interpreter/error_type=runtime`), but people make folders too, and a
+schema of one's own has other keys: whatever has no `=` in its name counts under that name.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ class FolderCount(NamedTuple):
 
 @dataclass(frozen=True)
 class Branch:
-    """One folder. `count` and `bytes` are with everything below; `branches` are the folders in it, largest first."""
+    """One folder. `count` and `bytes` are with everything below; `branches` are the folders in it,
+    largest first.
+    """
 
     name: str
     count: int
@@ -39,7 +43,9 @@ class Branch:
 
 @dataclass(frozen=True)
 class Hotspot:
-    """A folder in which much of what lies above it has gathered. `share` is of the nearest folder above that holds more."""
+    """A folder in which much of what lies above it has gathered. `share` is of the nearest folder
+    above that holds more.
+    """
 
     area: str
     path: str
@@ -49,8 +55,10 @@ class Hotspot:
 
 @dataclass(frozen=True)
 class Reflection:
-    """What the tree says about the work. `hotspots` are the areas of failures, `strengths` those of successes, the largest
-    first, each with its count; `intake` is how many could not be routed, which `total` includes."""
+    """What the tree says about the work. `hotspots` are the areas of failures, `strengths` those of
+    successes, the largest first, each with its count; `intake` is how many could not be routed,
+    which `total` includes.
+    """
 
     total: int
     by_outcome: dict[str, int]
@@ -93,9 +101,12 @@ def _branch(name: str, folder: _Folder) -> Branch:
     return Branch(name, folder.count, folder.bytes, tuple(below))
 
 
-def hotspots_of(branch: Branch, share: float = limits.HOTSPOT_SHARE, limit: int = limits.HOTSPOTS_SHOWN_MAX) -> list[Hotspot]:
-    """Folders that hold at least this share of what lies above them, the largest first. Folders that hold nothing but one
-    another are one place, and the deepest names it."""
+def hotspots_of(
+    branch: Branch, share: float = limits.HOTSPOT_SHARE, limit: int = limits.HOTSPOTS_SHOWN_MAX
+) -> list[Hotspot]:
+    """Folders that hold at least this share of what lies above them, the largest first. Folders
+    that hold nothing but one another are one place, and the deepest names it.
+    """
     if not 0 < share <= 1:
         raise InvalidInputError.one("share", share, "a number above 0, up to 1")
     if limit < 0:
@@ -150,7 +161,9 @@ def reflect_on(rows: Iterable[FolderCount]) -> Reflection:
     )
 
 
-def _insights(total: int, intake: int, hotspots: list[tuple[str, int]], strengths: list[tuple[str, int]]) -> list[str]:
+def _insights(
+    total: int, intake: int, hotspots: list[tuple[str, int]], strengths: list[tuple[str, int]]
+) -> list[str]:
     failed = sum(count for _, count in hotspots)
     succeeded = sum(count for _, count in strengths)
     attempts = failed + succeeded
@@ -158,23 +171,31 @@ def _insights(total: int, intake: int, hotspots: list[tuple[str, int]], strength
     if not total:
         return ["Nothing is remembered yet."]
     if not attempts:
-        said.append("No successes or failures are remembered yet, so nothing can be said about what works.")
+        said.append(
+            "No successes or failures are remembered yet, so nothing can be said about what works."
+        )
     elif attempts < limits.ATTEMPTS_TO_JUDGE_MIN:
         seen = f"{_number(succeeded, 'success', 'successes')} and {_number(failed, 'failure')}"
         said.append(f"Only {seen} so far: too few to say how often things work.")
     else:
-        said.append(f"{succeeded} of {attempts} attempts succeeded ({_percent(succeeded, attempts)}).")
+        said.append(
+            f"{succeeded} of {attempts} attempts succeeded ({_percent(succeeded, attempts)})."
+        )
         said += _leading("failures", hotspots, failed)
         said += _leading("successes", strengths, succeeded)
     if intake:
         wait = "waits" if intake == 1 else "wait"
         memories = _number(intake, "memory", "memories")
-        said.append(f"{memories} {wait} in {INTAKE}: a required key is missing or a value is unknown.")
+        said.append(
+            f"{memories} {wait} in {INTAKE}: a required key is missing or a value is unknown."
+        )
     return said
 
 
 def _leading(noun: str, areas: list[tuple[str, int]], of: int) -> list[str]:
-    """Where most of them lie; silent where too few are known, and no area is named where several are alike."""
+    """Where most of them lie; silent where too few are known, and no area is named where several
+    are alike.
+    """
     if of < limits.AREA_TO_JUDGE_MIN:
         return []
     first, most = areas[0]
@@ -201,16 +222,25 @@ def _value_of(parts: list[str], key: str) -> str:
 
 
 def _area(parts: Iterable[str]) -> str:
-    """The values without their keys. It is read by people, so it holds nothing that a terminal would act on."""
+    """The values without their keys. It is read by people, so it holds nothing that a terminal
+    would act on.
+    """
     return _printable("/".join(part.partition("=")[2] or part for part in parts))
 
 
 def _printable(text: str) -> str:
-    return text if text.isprintable() else "".join(char if char.isprintable() else "�" for char in text)
+    return (
+        text
+        if text.isprintable()
+        else "".join(char if char.isprintable() else "�" for char in text)
+    )
 
 
 def _largest(counts: Counter[str]) -> list[tuple[str, int]]:
-    return sorted(((name, count) for name, count in counts.items() if count), key=lambda item: (-item[1], item[0]))
+    return sorted(
+        ((name, count) for name, count in counts.items() if count),
+        key=lambda item: (-item[1], item[0]),
+    )
 
 
 def _number(count: int, one: str, several: str = "") -> str:

@@ -50,12 +50,14 @@ if TYPE_CHECKING:
     from hardwon.memory.results import Activity, Credited, Held, LifeEvent, Links, Page
     from hardwon.memory.stats import Stats
 
-# ---- believing ------------------------------------------------------------
+# --- believing ---
 
 
 class Then:
-    """A project as it was at a time. Records carry the time at which something was found out; one that was loaded later was
-    not here yet. What was forgotten since is gone from then as well, and fixes that left the history since are not searched."""
+    """A project as it was at a time. Records carry the time at which something was found out; one
+    that was loaded later was not here yet. What was forgotten since is gone from then as well, and
+    fixes that left the history since are not searched.
+    """
 
     def __init__(self, store: Store, project: str, at: datetime) -> None:
         self._store, self._project = store, project
@@ -73,16 +75,21 @@ class Then:
         asked_for = validation.status == status if status else validation.status != "archived"
         if not asked_for or (author is None and found.author in self._rolled_back()):
             return None
-        return found._replace(stored=stored, status=validation.status, helped=stored.helped, hindered=stored.hindered)
+        return found._replace(
+            stored=stored, status=validation.status, helped=stored.helped, hindered=stored.hindered
+        )
 
     def record(self, stored: Stored) -> Stored | None:
-        """The same for a record that was asked for by its id, whatever its status. A fix that left the history since is whole,
-        as long as it can be brought back."""
+        """The same for a record that was asked for by its id, whatever its status. A fix that left
+        the history since is whole, as long as it can be brought back.
+        """
         return self._stored(restored(stored) or stored)[0]
 
     def _stored(self, stored: Stored) -> tuple[Stored | None, Validation | None]:
         events = self._store.events_of(self._project, stored.id)
-        if stored.at_us > self.at_us or any(event.kind == "imported" and event.at_us > self.at_us for event in events):
+        if stored.at_us > self.at_us or any(
+            event.kind == "imported" and event.at_us > self.at_us for event in events
+        ):
             return None, None
         validation, helped, hindered = self._standing(stored, events)
         envelope = original_of(stored).metadata.validation
@@ -92,16 +99,22 @@ class Then:
     def _standing(self, stored: Stored, events: Sequence[Event]) -> tuple[Validation, int, int]:
         before = [event for event in events if event.at_us <= self.at_us]
         metadata = original_of(stored).metadata
-        return effective_validation(metadata.validation, before), *credits_of(before, metadata.source.author)
+        return effective_validation(metadata.validation, before), *credits_of(
+            before, metadata.source.author
+        )
 
     def _rolled_back(self) -> set[str]:
         if self._left_out is None:
             found = [
                 stored
                 for undone in (False, True)
-                for stored in self._store.decisions(self._project, ["rollback"], None, limits.DECISIONS_MAX, undone=undone)
+                for stored in self._store.decisions(
+                    self._project, ["rollback"], None, limits.DECISIONS_MAX, undone=undone
+                )
             ]
-            self._left_out = {target for stored in found if (target := self._rolled_back_by(stored))}
+            self._left_out = {
+                target for stored in found if (target := self._rolled_back_by(stored))
+            }
         return self._left_out
 
     def _rolled_back_by(self, stored: Stored) -> str | None:
@@ -116,7 +129,11 @@ def links_of(store: Store, project: str, record_id: str) -> Links:
     """What replaced a record, what it replaced, and what contradicts it."""
     from hardwon.memory.results import Links
 
-    superseded = [event for event in not_undone(store.events_of(project, record_id)) if event.kind == "superseded"]
+    superseded = [
+        event
+        for event in not_undone(store.events_of(project, record_id))
+        if event.kind == "superseded"
+    ]
     contradictions = store.decisions(project, ["contradiction"], None, limits.DECISIONS_MAX)
     others = [
         other
@@ -132,15 +149,20 @@ def links_of(store: Store, project: str, record_id: str) -> Links:
     )
 
 
-# ---- asking ------------------------------------------------------------
+# --- asking ---
 
 CANDIDATES: Final = 40
-"""Records that are looked at for one answer, the best by their text. Twice as many change nothing, half as many lose some."""
+"""Records that are looked at for one answer, the best by their text. Twice as many change nothing,
+half as many lose some.
+"""
 
 RANKED_MIN: Final = 20
-"""Records that are ranked even if fewer are asked for, so that what else is known of them can change their order."""
+"""Records that are ranked even if fewer are asked for, so that what else is known of them can
+change their order.
+"""
 
-_HASH: Final = re.compile(r"[0-9a-f]{16}")  # as `generate_issue_signature` and `failure_hash` make them
+# as `generate_issue_signature` and `failure_hash` make them
+_HASH: Final = re.compile(r"[0-9a-f]{16}")
 
 NEIGHBOURED: Final = 3
 NEIGHBOURS: Final = 10
@@ -156,28 +178,42 @@ class Finder:
     """Finds the records of one project that answer a question."""
 
     def __init__(
-        self, store: Store, project: str, today: int, embed: Embed | None = None, changes_of: ChangesOf | None = None
+        self,
+        store: Store,
+        project: str,
+        today: int,
+        embed: Embed | None = None,
+        changes_of: ChangesOf | None = None,
     ) -> None:
         self._store, self._project, self._today = store, project, today
         self._embed, self._changes_of = embed, changes_of
 
-    def find(self, query: str, k: int, filters: Filters, then: Then | None = None) -> list[tuple[Ranked, Found]]:
-        """The best `k` by what the store knows of the records; none of them is read. `then`: as it would have been answered at
-        that time."""
+    def find(
+        self, query: str, k: int, filters: Filters, then: Then | None = None
+    ) -> list[tuple[Ranked, Found]]:
+        """The best `k` by what the store knows of the records; none of them is read. `then`: as it
+        would have been answered at that time.
+        """
         about_error = shows_error(query)
         asked = filters
         if then:
             filters = filters.altered(status=None, any_standing=True)
-        searched = self._store.search(self._project, query_terms(query), filters, max(RANKED_MIN, min(4 * k, k + CANDIDATES)))
+        searched = self._store.search(
+            self._project, query_terms(query), filters, max(RANKED_MIN, min(4 * k, k + CANDIDATES))
+        )
         found = {each.stored.id: each for each, _ in searched}
         texts = {each.stored.id: text for each, text in searched}
         exact, beside, cosines = set[str](), dict[str, float](), dict[str, float]()
         if self._embed and query.strip():
-            for each, cosine in self._store.nearest(self._project, self._embed(query), filters, CANDIDATES):
+            for each, cosine in self._store.nearest(
+                self._project, self._embed(query), filters, CANDIDATES
+            ):
                 found[each.id] = each
                 cosines[each.id] = cosine
         if about_error or _HASH.fullmatch(query.strip()):
-            for each in self._store.by_key(self._project, _keys_in(query, about_error), filters, CANDIDATES):
+            for each in self._store.by_key(
+                self._project, _keys_in(query, about_error), filters, CANDIDATES
+            ):
                 found[each.id] = each
                 exact.add(each.id)
         if any(each.session for each, _ in searched[:NEIGHBOURED]):
@@ -207,24 +243,37 @@ class Finder:
         ranked = rank(candidates, k, self._today, about_error=about_error)
         return [(each, found[each.candidate.id]) for each in ranked]
 
-    def _neighbours(self, searched: Sequence[tuple[Found, float]], filters: Filters) -> Iterator[tuple[Found, float]]:
+    def _neighbours(
+        self, searched: Sequence[tuple[Found, float]], filters: Filters
+    ) -> Iterator[tuple[Found, float]]:
         """What the best hits' sessions hold beside them."""
         sessions: dict[str, tuple[str, float]] = {}
         for found, text in searched:
             if found.session:
                 sessions.setdefault(found.session, (found.id, text))
         for session, (hit, text) in reversed(sessions.items()):
-            for each in self._store.by_key(self._project, [session_key(session)], filters, NEIGHBOURS):
+            for each in self._store.by_key(
+                self._project, [session_key(session)], filters, NEIGHBOURS
+            ):
                 if each.id != hit:
                     yield each, text
 
-    def read_hits(self, ranked: Sequence[tuple[Ranked, Found]], *, marked: bool = True) -> list[Hit]:
-        """The records that were found. Those whose files changed are `marked`, and a little lower: only what is handed out is
-        looked at."""
+    def read_hits(
+        self, ranked: Sequence[tuple[Ranked, Found]], *, marked: bool = True
+    ) -> list[Hit]:
+        """The records that were found. Those whose files changed are `marked`, and a little lower:
+        only what is handed out is looked at.
+        """
         records = {record.id: record for record in readable([found.stored for _, found in ranked])}
         changes_of = self._changes_of if marked else None
-        changed = {each: changes for each in records if (changes := changes_of(records[each]))} if changes_of else {}
-        stale = {each for each, changes in changed.items() if any(change.stale for change in changes)}
+        changed = (
+            {each: changes for each in records if (changes := changes_of(records[each]))}
+            if changes_of
+            else {}
+        )
+        stale = {
+            each for each, changes in changed.items() if any(change.stale for change in changes)
+        }
         best = [each for each, _ in ranked]
         return [
             Hit(records[found], each.score, each.why, found in stale, changed.get(found, ()))
@@ -234,7 +283,9 @@ class Finder:
 
 
 def _keys_in(query: str, about_error: bool) -> list[str]:
-    """Of the very failure that the query reports, or of the signature or failure hash that it is."""
+    """Of the very failure that the query reports, or of the signature or failure hash that it
+    is.
+    """
     keys = [f"failure:{failure_hash(query)}"] if about_error else []
     if _HASH.fullmatch(query.strip()):
         keys += [f"{name}:{query.strip()}" for name in ("signature", "failure")]
@@ -245,20 +296,26 @@ class Asking(Core):
     """Answers before the next attempt."""
 
     def get(self, record_id: str | UUID, as_of: datetime | str | None = None) -> AnyRecord | None:
-        """The record of that `record_id` as it stands now, or as it stood then; None where there is, or was, no such record."""
+        """The record of that `record_id` as it stands now, or as it stood then; None where there
+        is, or was, no such record.
+        """
         stored = self._store.get(self.project, intake.record_id(record_id))
         if stored and as_of is not None:
             stored = Then(self._store, self.project, intake.moment("as_of", as_of)).record(stored)
         return record_of(stored) if stored else None
 
     def links(self, record_id: str | UUID) -> Links:
-        """What replaced the record of that `record_id`, what it replaced, and what contradicts it."""
+        """What replaced the record of that `record_id`, what it replaced, and what contradicts
+        it.
+        """
 
         return links_of(self._store, self.project, intake.record_id(record_id))
 
     def audit(self, record_id: str | UUID) -> list[LifeEvent]:
-        """The whole life of the record of that `record_id`, oldest first: created, and everything that happened to it since. A
-        forgotten record has its tombstone left; an id that was never known gives an empty list."""
+        """The whole life of the record of that `record_id`, oldest first: created, and everything
+        that happened to it since. A forgotten record has its tombstone left; an id that was never
+        known gives an empty list.
+        """
         from hardwon.memory.results import LifeEvent
 
         wanted = intake.record_id(record_id)
@@ -268,24 +325,37 @@ class Asking(Core):
         if stored:
             metadata = original_of(stored).metadata
             envelope = metadata.validation
-            life.append(LifeEvent("created", metadata.context.timestamp, metadata.source.author, envelope.status))
+            life.append(
+                LifeEvent(
+                    "created", metadata.context.timestamp, metadata.source.author, envelope.status
+                )
+            )
         events = self._store.events_of(self.project, wanted)
         for number, event in enumerate(events, 1):
-            status = "" if event.kind == "forgotten" else effective_validation(envelope, events[:number]).status
+            status = (
+                ""
+                if event.kind == "forgotten"
+                else effective_validation(envelope, events[:number]).status
+            )
             life.append(LifeEvent(event.kind, event.at, event.by, status, event))
         return life
 
     def browse(self, limit: int | None = None, **filters: Any) -> Iterator[AnyRecord]:
-        """Records that pass all filters, newest first; without a `limit` all of them. Nothing stays locked between two of
-        them."""
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+        """Records that pass all filters, newest first; without a `limit` all of them. Nothing stays
+        locked between two of them.
+        """
+        if limit is not None and (
+            isinstance(limit, bool) or not isinstance(limit, int) or limit < 0
+        ):
             raise InvalidInputError.one("limit", limit, "a whole number, 0 or more")
         asked = Filters.of(self.project, filters)
         self._catch_up()
         found = map(record_of, self._pages(asked, limit))
         return found if limit is None else islice(found, min(limit, sys.maxsize))
 
-    def page(self, limit: int = limits.PAGE_RECORDS, cursor: str | None = None, **filters: Any) -> Page:
+    def page(
+        self, limit: int = limits.PAGE_RECORDS, cursor: str | None = None, **filters: Any
+    ) -> Page:
         """As `browse`, a page at a time: `cursor` is the `next` of the page before."""
         from hardwon.memory.results import Page
 
@@ -295,12 +365,19 @@ class Asking(Core):
         self._catch_up()
         found = self._store.page(self.project, asked, before, size + 1)
         more = Cursor(found[size - 1].at_us, found[size - 1].id) if len(found) > size else None
-        return Page([record_of(stored) for stored in found[:size]], intake.written_cursor(more) if more else None)
+        return Page(
+            [record_of(stored) for stored in found[:size]],
+            intake.written_cursor(more) if more else None,
+        )
 
-    def recall(self, query: str, k: int = 5, *, as_of: datetime | str | None = None, **filters: Any) -> list[Hit]:
-        """The `k` records that answer the `query` best, each with its score and why. Archived ones only where
-        `status="archived"` asks for them, and a source that was rolled back only where `author` does. `as_of` a time: what was
-        believed then, of what was recorded by then and is not forgotten."""
+    def recall(
+        self, query: str, k: int = 5, *, as_of: datetime | str | None = None, **filters: Any
+    ) -> list[Hit]:
+        """The `k` records that answer the `query` best, each with its score and why. Archived ones
+        only where `status="archived"` asks for them, and a source that was rolled back only where
+        `author` does. `as_of` a time: what was believed then, of what was recorded by then and is
+        not forgotten.
+        """
         k = intake.whole_number("k", k, 1, limits.RECALL_K_MAX)
         intake.text("query", query)
         asked = Filters.of(self.project, filters)
@@ -309,7 +386,13 @@ class Asking(Core):
         if as_of is not None:
             return self._recall_then(query, k, asked, intake.moment("as_of", as_of))
         today = to_us(self.now()) // limits.DAY_US
-        finder = Finder(self._store, self.project, today, self._embed_query if self._embedder else None, self._watch)
+        finder = Finder(
+            self._store,
+            self.project,
+            today,
+            self._embed_query if self._embedder else None,
+            self._watch,
+        )
         hits = finder.read_hits(finder.find(query, k, asked))
         if self._mirror and self._mirror.refresh([hit.record.id for hit in hits]):
             return finder.read_hits(finder.find(query, k, asked))
@@ -319,7 +402,9 @@ class Asking(Core):
         last = from_us(min(to_us(at) + 1, TIME_US_MAX))
         asked = asked.altered(until=last if asked.until is None else min(asked.until, last))
         today = to_us(at) // limits.DAY_US
-        finder = Finder(self._store, self.project, today, self._embed_query if self._embedder else None)
+        finder = Finder(
+            self._store, self.project, today, self._embed_query if self._embedder else None
+        )
         return finder.read_hits(finder.find(query, k, asked, Then(self._store, self.project, at)))
 
     def context(
@@ -331,19 +416,25 @@ class Asking(Core):
         budget_tokens: int = limits.CONTEXT_TOKENS,
         count_tokens: Callable[[str], int] = count_tokens,
     ) -> Context:
-        """What matters before the next attempt, ready for a prompt: rules of the `task_id`, known fixes of the `issue`, cases
-        similar to the `query`. Never more than `budget_tokens`, counted on the very text; empty where there is nothing to say.
-        The text is data: it is fenced, and says so. `count_tokens` counts for your own model; the default counts at least as
-        many as any."""
+        """What matters before the next attempt, ready for a prompt: rules of the `task_id`, known
+        fixes of the `issue`, cases similar to the `query`. Never more than `budget_tokens`, counted
+        on the very text; empty where there is nothing to say. The text is data: it is fenced, and
+        says so. `count_tokens` counts for your own model; the default counts at least as many as
+        any.
+        """
         intake.optional_text("query", query)
         intake.optional_text("task_id", task_id)
         budget = intake.whole_number("budget_tokens", budget_tokens, 1, limits.CONTEXT_TOKENS_MAX)
         if not callable(count_tokens):
-            raise InvalidInputError.one("count_tokens", count_tokens, "a function from text to a number of tokens")
+            raise InvalidInputError.one(
+                "count_tokens", count_tokens, "a function from text to a number of tokens"
+            )
         given, fixer = intake.issue(issue) if issue is not None else (None, None)
         mark = secrets.token_hex(limits.MARK_BYTES)
         self._catch_up()
-        return self._recaller.context(query or "", task_id, given, fixer, budget, _checked_counter(count_tokens), mark)
+        return self._recaller.context(
+            query or "", task_id, given, fixer, budget, _checked_counter(count_tokens), mark
+        )
 
     def advise(
         self,
@@ -354,21 +445,30 @@ class Asking(Core):
         issue: Issue | Mapping[str, Any] | None = None,
         steps: Sequence[Step | Mapping[str, Any]] = (),
     ) -> Advice:
-        """What is known of an action before it is taken: whether it failed here before, how likely it is to work, what worked
-        instead. `task` is what it is for, `error` what is to be got rid of, `steps` are those of the current attempt so far."""
+        """What is known of an action before it is taken: whether it failed here before, how likely
+        it is to work, what worked instead. `task` is what it is for, `error` what is to be got rid
+        of, `steps` are those of the current attempt so far.
+        """
         for name, value in (("action", action), ("task", task), ("error", error)):
             intake.optional_text(name, value)
         if not intake.text("action", action).strip():
             raise InvalidInputError.one("action", action, "text that is not blank")
         given = intake.issue(issue)[0] if issue is not None else None
-        so_far = [Step.model_validate(step) if not isinstance(step, Step) else step for step in intake.items("steps", steps)]
-        return self._recaller.advise(action, task, error, given, so_far[-limits.STEPS_LEARNED_MAX :])
+        so_far = [
+            Step.model_validate(step) if not isinstance(step, Step) else step
+            for step in intake.items("steps", steps)
+        ]
+        return self._recaller.advise(
+            action, task, error, given, so_far[-limits.STEPS_LEARNED_MAX :]
+        )
 
     @property
     def _recaller(self) -> Recaller:
         from hardwon.memory.context import Recaller
 
-        return Recaller(self._store, self._known, self._embed_query if self._embedder else None, self._watch)
+        return Recaller(
+            self._store, self._known, self._embed_query if self._embedder else None, self._watch
+        )
 
     def projects(self) -> list[str]:
         """The projects that have records in this memory."""
@@ -380,60 +480,97 @@ class Asking(Core):
 
         self._catch_up()
         counts = vars(self._store.counts(self.project))
-        return Stats(**counts, location=self.location, project=self.project, size_bytes=self._store.size_bytes())
+        return Stats(
+            **counts,
+            location=self.location,
+            project=self.project,
+            size_bytes=self._store.size_bytes(),
+        )
 
-    def activity(self, since: datetime | str | int | None = None, until: datetime | str | int | None = None) -> list[Activity]:
-        """What was recorded day by day (UTC), by kind, and how it turned out: whole days from the one of `since` to the one of
-        `until`. Where nobody says, from the first record to today."""
+    def activity(
+        self, since: datetime | str | int | None = None, until: datetime | str | int | None = None
+    ) -> list[Activity]:
+        """What was recorded day by day (UTC), by kind, and how it turned out: whole days from the
+        one of `since` to the one of `until`. Where nobody says, from the first record to today.
+        """
         asked = Filters.of(self.project, {"since": since, "until": until})
         first = 0 if asked.since is None else to_us(asked.since) // limits.DAY_US
         last = to_us(self.now() if asked.until is None else asked.until) // limits.DAY_US
         from hardwon.memory.results import Activity
 
         found = self._store.activity(self.project, first, last + 1)
-        return [Activity(from_us(day * limits.DAY_US).date(), kind, *counts) for day, kind, *counts in found]
+        return [
+            Activity(from_us(day * limits.DAY_US).date(), kind, *counts)
+            for day, kind, *counts in found
+        ]
 
     def helpful(self, status: Status = "hypothesis", limit: int = 20) -> list[Credited]:
-        """The records of a status that helped most often when they were recalled, of those that ever did."""
+        """The records of a status that helped most often when they were recalled, of those that
+        ever did.
+        """
         if status not in STATUSES:
             raise InvalidInputError.one("status", status, f"one of {', '.join(STATUSES)}")
         from hardwon.memory.results import Credited
 
-        found = self._store.most_helpful(self.project, status, intake.whole_number("limit", limit, 1, limits.SHOWN_MAX))
-        return [Credited(record, *counts) for stored, *counts in found for record in readable([stored])]
+        found = self._store.most_helpful(
+            self.project, status, intake.whole_number("limit", limit, 1, limits.SHOWN_MAX)
+        )
+        return [
+            Credited(record, *counts) for stored, *counts in found for record in readable([stored])
+        ]
 
     def stale_records(self, limit: int = 20) -> list[Held]:
-        """The records that `check_stale` archived because their files changed, and about which nobody decided since; the last
-        one first."""
+        """The records that `check_stale` archived because their files changed, and about which
+        nobody decided since; the last one first.
+        """
         from hardwon.memory.results import Held
 
-        found = self._store.held_as_stale(self.project, intake.whole_number("limit", limit, 1, limits.SHOWN_MAX))
+        found = self._store.held_as_stale(
+            self.project, intake.whole_number("limit", limit, 1, limits.SHOWN_MAX)
+        )
         return [
-            Held(record, event.at, event.by, event.reason or "") for stored, event in found for record in readable([stored])
+            Held(record, event.at, event.by, event.reason or "")
+            for stored, event in found
+            for record in readable([stored])
         ]
 
     def change_mark(self) -> str:
-        """A text that is another one after anything was recorded, decided or forgotten: cheap enough to ask every second."""
+        """A text that is another one after anything was recorded, decided or forgotten: cheap
+        enough to ask every second.
+        """
         return "-".join(map(str, self._store.change_mark(self.project)))
 
     def topology(self) -> Branch:
-        """What lies where: experiences by outcome, tool and the key that the two require; with a tree, its folders."""
+        """What lies where: experiences by outcome, tool and the key that the two require; with a
+        tree, its folders.
+        """
         from hardwon.learn.topology import topology_of
 
-        return topology_of(self._folder_counts(), self._place.path.parent.name if self._place.path else self.project)
+        return topology_of(
+            self._folder_counts(),
+            self._place.path.parent.name if self._place.path else self.project,
+        )
 
-    def hotspots(self, share: float = limits.HOTSPOT_SHARE, limit: int = limits.HOTSPOTS_SHOWN_MAX) -> list[Hotspot]:
-        """Where experiences pile up: places that hold at least this share of what lies above them, the largest first."""
+    def hotspots(
+        self, share: float = limits.HOTSPOT_SHARE, limit: int = limits.HOTSPOTS_SHOWN_MAX
+    ) -> list[Hotspot]:
+        """Where experiences pile up: places that hold at least this share of what lies above them,
+        the largest first.
+        """
         from hardwon.learn.topology import hotspots_of
 
         return hotspots_of(self.topology(), share, limit)
 
     def reflect(self) -> Reflection:
-        """What the experiences add up to: totals, where failures and successes pile up, and sentences about them."""
+        """What the experiences add up to: totals, where failures and successes pile up, and
+        sentences about them.
+        """
         from hardwon.learn.topology import reflect_on
 
         counts = self._folder_counts()
-        newest = self._store.page(self.project, Filters(kind="experience"), None, limits.RECENT_SHOWN, trusted=True)
+        newest = self._store.page(
+            self.project, Filters(kind="experience"), None, limits.RECENT_SHOWN, trusted=True
+        )
         return replace(reflect_on(counts), recent=[record_of(stored) for stored in newest])
 
     def _folder_counts(self) -> list[FolderCount]:
@@ -445,7 +582,10 @@ class Asking(Core):
         keys = sorted({route[0] for route in ROUTES.values() if route})
         router = Coherence()
         found = self._store.routes(self.project, keys)
-        return [FolderCount(router.route(each.packet).folder, each.records, each.bytes) for each in found]
+        return [
+            FolderCount(router.route(each.packet).folder, each.records, each.bytes)
+            for each in found
+        ]
 
 
 def _checked_counter(count: Callable[[str], int]) -> Callable[[str], int]:

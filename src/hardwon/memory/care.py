@@ -26,7 +26,15 @@ from hardwon.store.types import Finding, Progress, Row, Stored, Writer
 if TYPE_CHECKING:
     from hardwon.fixes.history import FixHistory
     from hardwon.memory.cleanup import Tidy
-    from hardwon.memory.results import Backup, CleanedUp, Compacted, Compressed, Diagnosis, Loaded, Synced
+    from hardwon.memory.results import (
+        Backup,
+        CleanedUp,
+        Compacted,
+        Compressed,
+        Diagnosis,
+        Loaded,
+        Synced,
+    )
     from hardwon.memory.tokens import Tokens
     from hardwon.tree.mirror import Mirror
 _SAMPLE: Final = 3  # ids named in a finding; doctor counts the rest
@@ -36,11 +44,14 @@ class Keeping(Core):
     """Looks after the memory."""
 
     def make_tree(self, schema: Mapping[str, Any] | None = None) -> Mirror:
-        """Gives the memory a tree of files in its own folder, routed by the standard schema or by one of your own. Where it has
-        one already, that stays, and `schema` must be its own or nothing."""
+        """Gives the memory a tree of files in its own folder, routed by the standard schema or by
+        one of your own. Where it has one already, that stays, and `schema` must be its own or
+        nothing.
+        """
         if self._place.path is None:
             raise FileOnlyError(
-                "only a memory in a local file can have a tree of files beside it: of a database, hardwon --memory copy.db "
+                "only a memory in a local file can have a tree of files beside it: of a database, "
+                "hardwon --memory copy.db "
                 "merge URL makes one"
             )
         with self._store.write(self.project) as writer:
@@ -49,21 +60,29 @@ class Keeping(Core):
             self._open_tree()
         assert self._mirror is not None  # noqa: S101  # for type checkers: it was just made
         if schema is not None and self._mirror.routes != routes:
-            raise InvalidInputError.one("schema", schema, "the schema that this tree was made with, or none")
+            raise InvalidInputError.one(
+                "schema", schema, "the schema that this tree was made with, or none"
+            )
         return self._mirror
 
     def sync(self) -> Synced:
-        """Brings tree and memory in step: looks at every file of the tree and takes in what people changed. Tells what was
-        taken in since this was last asked, or since the memory was opened."""
+        """Brings tree and memory in step: looks at every file of the tree and takes in what people
+        changed. Tells what was taken in since this was last asked, or since the memory was opened.
+        """
         if self.tree is None:
-            raise InvalidInputError.one("memory", self.location, "a memory with a tree of files: make_tree gives it one")
+            raise InvalidInputError.one(
+                "memory", self.location, "a memory with a tree of files: make_tree gives it one"
+            )
         return self.tree.sync()
 
     def reembed(self, progress: Progress | None = None) -> int:
-        """Makes the vectors that are missing; with another embedder than before, all of them anew. Can be interrupted and goes
-        on where it was. Returns how many were made."""
+        """Makes the vectors that are missing; with another embedder than before, all of them anew.
+        Can be interrupted and goes on where it was. Returns how many were made.
+        """
         if self._embedder is None:
-            raise InvalidInputError.one("embedder", None, "a memory that was opened with an embedder: Memory(…, embedder=…)")
+            raise InvalidInputError.one(
+                "embedder", None, "a memory that was opened with an embedder: Memory(…, embedder=…)"
+            )
         with self._store.write(self.project) as writer:
             writer.set_embedder(self.project, self._embedder.name, self._embedder.dimension)
         done, total = 0, self._store.counts(self.project).records
@@ -85,18 +104,24 @@ class Keeping(Core):
         by: str = "user",
         progress: Progress | None = None,
     ) -> CleanedUp:
-        """Takes fixes of more than `older_than_days` out of the history; successful ones when they are three times as old, or
-        `successes_days`. What they taught stays, and so do those that somebody vouches for, that helped, or that are the last
-        of their pattern, of its solution or of a proven strategy. `undo` brings them back until `compact`. All or nothing."""
+        """Takes fixes of more than `older_than_days` out of the history; successful ones when they
+        are three times as old, or `successes_days`. What they taught stays, and so do those that
+        somebody vouches for, that helped, or that are the last of their pattern, of its solution or
+        of a proven strategy. `undo` brings them back until `compact`. All or nothing.
+        """
         from hardwon.memory import cleanup as tidying
         from hardwon.memory import consolidate as consolidating
         from hardwon.memory.cleanup import Retention
 
         failed_us = self._days_ago("older_than_days", older_than_days)
         usual = min(limits.SUCCESSES_KEPT_TIMES * older_than_days, limits.DAYS_MAX)
-        succeeded_us = self._days_ago("successes_days", usual if successes_days is None else successes_days)
+        succeeded_us = self._days_ago(
+            "successes_days", usual if successes_days is None else successes_days
+        )
         decision = self._prepare(consolidating.decide("cleanup", self.now(), by))
-        return tidying.clean_up(self._tidy(progress), Retention(failed_us, succeeded_us), decision, dry_run=dry_run)
+        return tidying.clean_up(
+            self._tidy(progress), Retention(failed_us, succeeded_us), decision, dry_run=dry_run
+        )
 
     def compress(
         self,
@@ -106,8 +131,10 @@ class Keeping(Core):
         by: str = "user",
         progress: Progress | None = None,
     ) -> Compressed:
-        """Packs the details of fixes of more than `older_than_days` away. They stay in the history, shortened, and are found by
-        their summaries; `get` reads them whole, `undo` unpacks them. All or nothing."""
+        """Packs the details of fixes of more than `older_than_days` away. They stay in the history,
+        shortened, and are found by their summaries; `get` reads them whole, `undo` unpacks them.
+        All or nothing.
+        """
         from hardwon.memory import cleanup as tidying
         from hardwon.memory import consolidate as consolidating
 
@@ -116,7 +143,9 @@ class Keeping(Core):
         return tidying.compress(self._tidy(progress), before_us, decision, dry_run=dry_run)
 
     def compact(self, progress: Progress | None = None) -> Compacted:
-        """Makes the file as small as it can be. What left the history by a cleanup is gone for good; what it taught stays."""
+        """Makes the file as small as it can be. What left the history by a cleanup is gone for
+        good; what it taught stays.
+        """
         from hardwon.memory import cleanup as tidying
 
         return tidying.compact(self._store, self.project, progress)
@@ -127,8 +156,14 @@ class Keeping(Core):
         return Tidy(self._store, self.project, self._decide, progress)
 
     def _days_ago(self, field: str, days: float) -> int:
-        if isinstance(days, bool) or not isinstance(days, int | float) or not 0 <= days <= limits.DAYS_MAX:
-            raise InvalidInputError.one(field, days, f"a number of days from 0 to {limits.DAYS_MAX}")
+        if (
+            isinstance(days, bool)
+            or not isinstance(days, int | float)
+            or not 0 <= days <= limits.DAYS_MAX
+        ):
+            raise InvalidInputError.one(
+                field, days, f"a number of days from 0 to {limits.DAYS_MAX}"
+            )
         return to_us(self.now()) - round(days * limits.DAY_US)
 
     @property
@@ -136,8 +171,10 @@ class Keeping(Core):
         """The tables of fix history in this memory's file, to read."""
         if self._place.path is None or self.project != DEFAULT_PROJECT:
             raise FileOnlyError(
-                f"the tables of fix history are of the project {DEFAULT_PROJECT!r} of a memory in a local file: of a "
-                "database, hardwon --memory copy.db merge URL makes one; fix_totals, patterns and strategies need no tables"
+                f"the tables of fix history are of the project {DEFAULT_PROJECT!r} of a memory in "
+                f"a local file: of a "
+                "database, hardwon --memory copy.db merge URL makes one; fix_totals, patterns and "
+                "strategies need no tables"
             )
         history: FixHistory = designs.load(designs.FIX_HISTORY)(self._store)
         return history
@@ -157,9 +194,11 @@ class Keeping(Core):
         format: Literal["jsonl", "json"] = "jsonl",  # noqa: A002  # the word every user of an export looks for
         progress: Progress | None = None,
     ) -> int:
-        """Writes every record of the project, as of one instant, to the file at `path`, one JSON object a line (`format` json:
-        as one list); returns how many. Fixes that were cleaned up are written whole; of those that were compacted since there
-        is nothing left to write, and only `merge` carries what they taught."""
+        """Writes every record of the project, as of one instant, to the file at `path`, one JSON
+        object a line (`format` json: as one list); returns how many. Fixes that were cleaned up are
+        written whole; of those that were compacted since there is nothing left to write, and only
+        `merge` carries what they taught.
+        """
         if format not in ("jsonl", "json"):
             raise InvalidInputError.one("format", format, "jsonl or json")
         target = own_files.target("path", intake.path("path", path), self.location, "records.jsonl")
@@ -169,10 +208,17 @@ class Keeping(Core):
             whole = (found for stored in records if (found := _exported(stored)))
             return jsonl.write(target, whole, total, progress, as_list=format == "json")
 
-    def load(self, path: str | Path, dry_run: bool = False, by: str = "user", progress: Progress | None = None) -> Loaded:
-        """Adds the records of the exported file at `path`, each with the id that it has there. The whole file is checked before
-        anything is written. What is here already stays as it is; what is new lands as `hypothesis`, whatever it claims, and is
-        otherwise unchanged."""
+    def load(
+        self,
+        path: str | Path,
+        dry_run: bool = False,
+        by: str = "user",
+        progress: Progress | None = None,
+    ) -> Loaded:
+        """Adds the records of the exported file at `path`, each with the id that it has there. The
+        whole file is checked before anything is written. What is here already stays as it is; what
+        is new lands as `hypothesis`, whatever it claims, and is otherwise unchanged.
+        """
         from hardwon.memory import transfer as moving
 
         return moving.load(
@@ -196,20 +242,36 @@ class Keeping(Core):
         *,
         at_once: bool = False,
     ) -> Loaded:
-        """Adds records that were made elsewhere, as `load` does those of a file: whoever adopts another store makes them, with
-        ids derived from what they are. `at_once`: all of them in one transaction or, when one is refused, none; they are then
-        taken one after the other as they are made, and other writers wait until the last."""
+        """Adds records that were made elsewhere, as `load` does those of a file: whoever adopts
+        another store makes them, with ids derived from what they are. `at_once`: all of them in one
+        transaction or, when one is refused, none; they are then taken one after the other as they
+        are made, and other writers wait until the last.
+        """
         from hardwon.memory import transfer as moving
 
-        given = records if at_once and isinstance(records, Iterator) else intake.items("records", records)
+        given = (
+            records
+            if at_once and isinstance(records, Iterator)
+            else intake.items("records", records)
+        )
         read = partial(iter, given)
         return moving.load(
-            self._store, self.project, read, self._prepare, self.now, by, dry_run, progress, self._mirror_within, at_once
+            self._store,
+            self.project,
+            read,
+            self._prepare,
+            self.now,
+            by,
+            dry_run,
+            progress,
+            self._mirror_within,
+            at_once,
         )
 
     def backup(self, path: str | Path, progress: Progress | None = None) -> Backup:
-        """Copies the whole memory file to `path` as of one instant, while others write; verified, with a checksum beside it.
-        Not of a database, which its own tools copy."""
+        """Copies the whole memory file to `path` as of one instant, while others write; verified,
+        with a checksum beside it. Not of a database, which its own tools copy.
+        """
         from hardwon.memory.results import Backup
 
         target = intake.path("path", path)
@@ -217,9 +279,12 @@ class Keeping(Core):
         return Backup(target, checksum, target.stat().st_size)
 
     @classmethod
-    def restore(cls, path: str | Path, location: str | Path | None = None, progress: Progress | None = None) -> Path | None:
-        """Puts the backup at `path` where the memory at `location` is, also while others have it open. Returns where the memory
-        that was there is kept, or None if there was none."""
+    def restore(
+        cls, path: str | Path, location: str | Path | None = None, progress: Progress | None = None
+    ) -> Path | None:
+        """Puts the backup at `path` where the memory at `location` is, also while others have it
+        open. Returns where the memory that was there is kept, or None if there was none.
+        """
         found = place.find(location, current_folder())
         if found.path is None:
             raise FileOnlyError(f"{found.location} is a database: {COPIES}")
@@ -228,7 +293,9 @@ class Keeping(Core):
         return restore_file(intake.path("path", path), found.path, suffix, progress)
 
     def doctor(self) -> Diagnosis:
-        """Checks the file, and derives again everything that is derived from this project's records. Changes nothing."""
+        """Checks the file, and derives again everything that is derived from this project's
+        records. Changes nothing.
+        """
         from hardwon.memory.results import Diagnosis
 
         findings = list(self._store.check(self.project))
@@ -236,7 +303,11 @@ class Keeping(Core):
             try:
                 findings += self._derived_again()
             except DamagedError as error:  # an event, which the store has counted
-                findings.append(Finding("records", False, f"what is derived from them was not looked at: {error}"))
+                findings.append(
+                    Finding(
+                        "records", False, f"what is derived from them was not looked at: {error}"
+                    )
+                )
             if self._mirror:
                 findings.append(self._mirror.check())
         return Diagnosis(findings)
@@ -253,13 +324,23 @@ class Keeping(Core):
         untrue = self._store.untrue_tallies(self.project)
         remedy = f"{untrue} tallies are not what the records add up to: run rebuild"
         return [
-            _finding("records", damaged, f"{checked} records are what was written", "restore a backup"),
-            _finding("derived", wrong, f"{checked} records agree with what is derived", "run rebuild"),
-            Finding("knowledge", not untrue, remedy if untrue else "every tally is what the records add up to"),
+            _finding(
+                "records", damaged, f"{checked} records are what was written", "restore a backup"
+            ),
+            _finding(
+                "derived", wrong, f"{checked} records agree with what is derived", "run rebuild"
+            ),
+            Finding(
+                "knowledge",
+                not untrue,
+                remedy if untrue else "every tally is what the records add up to",
+            ),
         ]
 
     def rebuild(self) -> int:
-        """Derives again everything that is derived and corrects what differs; returns how many records that were."""
+        """Derives again everything that is derived and corrects what differs; returns how many
+        records that were.
+        """
         corrected = 0
         for batch in batches(self._store.rows(self.project), limits.BATCH_ROWS):
             with self._store.write(self.project) as writer:
@@ -271,11 +352,14 @@ class Keeping(Core):
 
 
 def _exported(stored: Stored) -> Stored | None:
-    """As it is written to a file; None for what is of no use elsewhere: what was decided about this file alone, and fixes of
-    which a compaction left only what they taught."""
+    """As it is written to a file; None for what is of no use elsewhere: what was decided about this
+    file alone, and fixes of which a compaction left only what they taught.
+    """
     if stored.kind == "decision":
         decision = original_of(stored)
-        return None if isinstance(decision, Decision) and decision.action in LOCAL_ACTIONS else stored
+        return (
+            None if isinstance(decision, Decision) and decision.action in LOCAL_ACTIONS else stored
+        )
     return restored(stored)
 
 
@@ -293,4 +377,8 @@ def _derive_again_and_keep(writer: Writer, project: str, row: Row) -> bool:
 def _finding(check: str, ids: Sequence[str], fine: str, remedy: str) -> Finding:
     if not ids:
         return Finding(check, True, fine)
-    return Finding(check, False, f"{len(ids)} records are not, for example {', '.join(ids[:_SAMPLE])}: {remedy}")
+    return Finding(
+        check,
+        False,
+        f"{len(ids)} records are not, for example {', '.join(ids[:_SAMPLE])}: {remedy}",
+    )

@@ -1,9 +1,10 @@
 """Which fixes may leave the history, and when.
 
-Old fixes make room: a cleanup takes them out of the history, a compression packs their details away.
+Old fixes make room: a cleanup takes them out of the history, a compression packs their details
+away.
 
-Nothing that was learned changes, and both can be undone: the whole record stays, packed, until the memory is compacted. Each
-is one transaction and one decision in the log.
+Nothing that was learned changes, and both can be undone: the whole record stays, packed, until the
+memory is compacted. Each is one transaction and one decision in the log.
 """
 
 from __future__ import annotations
@@ -15,7 +16,14 @@ from typing import Literal, NamedTuple
 from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.learn.fix_rows import document_signature, pattern_name
-from hardwon.learn.tallies import SUCCEEDED, generate_issue_signature, level_of_fix, same_strategy_key, strategy_key, tallies_of
+from hardwon.learn.tallies import (
+    SUCCEEDED,
+    generate_issue_signature,
+    level_of_fix,
+    same_strategy_key,
+    strategy_key,
+    tallies_of,
+)
 from hardwon.memory.project import done_again, standing_of
 from hardwon.memory.results import CleanedUp, Compacted, Compressed
 from hardwon.records.kinds import VOUCHED_STATUSES, Cleaned, Decision, Fix, Metadata, Moment, Source
@@ -23,12 +31,14 @@ from hardwon.store.base import kept_row, packed_row, row_of
 from hardwon.store.query import is_packed, original_of, pack, record_of, sound_body
 from hardwon.store.types import Cursor, Progress, Row, Store, Stored, Writer
 
-# ---- retention ------------------------------------------------------------
+# --- retention ---
 
 
 @dataclass(frozen=True)
 class Aged:
-    """What is known of an old fix: how it turned out, what became of it, and what would be lost with it."""
+    """What is known of an old fix: how it turned out, what became of it, and what would be lost
+    with it.
+    """
 
     at_us: int
     succeeded: bool
@@ -54,7 +64,9 @@ class Retention:
 
 
 def is_valuable(fix: Aged) -> bool:
-    """Somebody vouches for it, it helped, or it is the last that tells of a pattern, its solution or a proven strategy."""
+    """Somebody vouches for it, it helped, or it is the last that tells of a pattern, its solution
+    or a proven strategy.
+    """
     return (
         fix.status in VOUCHED_STATUSES
         or fix.helped > 0
@@ -64,7 +76,7 @@ def is_valuable(fix: Aged) -> bool:
     )
 
 
-# ---- tidying ------------------------------------------------------------
+# --- tidying ---
 
 Keep = Callable[[Writer, Decision], None]
 """Puts the decision into the log, in effect."""
@@ -101,7 +113,9 @@ def clean_up(tidy: Tidy, retention: Retention, decision: Decision, *, dry_run: b
             left += verdict == "goes"
     gone = picked if dry_run else _pack_away(tidy, picked, _cleaned_row, decision)
     good = sum(each.fix.succeeded for each in gone)
-    return CleanedUp(len(gone) - good, good, kept, left, None if dry_run or not gone else decision.id, dry_run)
+    return CleanedUp(
+        len(gone) - good, good, kept, left, None if dry_run or not gone else decision.id, dry_run
+    )
 
 
 def compress(tidy: Tidy, before_us: int, decision: Decision, *, dry_run: bool) -> Compressed:
@@ -118,7 +132,9 @@ def compress(tidy: Tidy, before_us: int, decision: Decision, *, dry_run: bool) -
             left += saving > 0
     packed = picked if dry_run else _pack_away(tidy, picked, _packed_row, decision)
     saved = sum(savings[each.fix.id] for each in packed)
-    return Compressed(len(packed), saved, left, None if dry_run or not packed else decision.id, dry_run)
+    return Compressed(
+        len(packed), saved, left, None if dry_run or not packed else decision.id, dry_run
+    )
 
 
 def _saving(picked: _Picked, decision_id: str) -> int:
@@ -131,15 +147,23 @@ MakeRow = Callable[[Row, Stored, Fix, str], Row]
 
 
 @done_again
-def _pack_away(tidy: Tidy, picked: Sequence[_Picked], make_row: MakeRow, decision: Decision) -> list[_Picked]:
-    """Those that are still as they were when they were picked, which was before anybody had to wait for us."""
+def _pack_away(
+    tidy: Tidy, picked: Sequence[_Picked], make_row: MakeRow, decision: Decision
+) -> list[_Picked]:
+    """Those that are still as they were when they were picked, which was before anybody had to wait
+    for us.
+    """
     done: list[_Picked] = []
     if not picked:
         return done
     with tidy.store.write(tidy.project) as writer:
         for each in picked:
             if writer.get(tidy.project, each.fix.id) == each.stored:
-                row = kept_row(each.stored, each.fix, *standing_of(each.fix, writer.events_of(tidy.project, each.fix.id)))
+                row = kept_row(
+                    each.stored,
+                    each.fix,
+                    *standing_of(each.fix, writer.events_of(tidy.project, each.fix.id)),
+                )
                 writer.replace(make_row(row, each.stored, each.fix, decision.id))
                 done.append(each)
             if tidy.progress and len(done) % limits.PAGE_ROWS == 0:
@@ -164,7 +188,9 @@ def _old_fixes(tidy: Tidy, before_us: int) -> Iterator[_Picked]:
 
 
 class _Worth:
-    """What would be lost with a fix. What is asked of a pattern, or of a strategy, is asked once."""
+    """What would be lost with a fix. What is asked of a pattern, or of a strategy, is asked
+    once.
+    """
 
     def __init__(self, store: Store, project: str) -> None:
         self._store, self._project = store, project
@@ -192,7 +218,9 @@ class _Worth:
 
     def _is_proven(self, issue_type: str, strategy: str) -> bool:
         if (issue_type, strategy) not in self._proven:
-            found = self._store.tallies_of_item(self._project, "strategy.type", issue_type, strategy)
+            found = self._store.tallies_of_item(
+                self._project, "strategy.type", issue_type, strategy
+            )
             verified = sum(tally.levels[SUCCEEDED] for tally in found)
             self._proven[issue_type, strategy] = verified >= limits.PROVEN_FROM_SUCCESSES
         return self._proven[issue_type, strategy]
@@ -200,7 +228,9 @@ class _Worth:
 
 def _cleaned_row(row: Row, stored: Stored, fix: Fix, decision_id: str) -> Row:
     cleaned = row_of(cleaned_of(fix, decision_id, pack(sound_body(stored))))
-    return cleaned._replace(status=row.status, validation=row.validation, helped=row.helped, hindered=row.hindered)
+    return cleaned._replace(
+        status=row.status, validation=row.validation, helped=row.helped, hindered=row.hindered
+    )
 
 
 def _packed_row(row: Row, stored: Stored, fix: Fix, decision_id: str) -> Row:
@@ -225,20 +255,27 @@ def cleaned_of(fix: Fix, decision_id: str, packed: str | None) -> Cleaned:
         pattern=pattern_name(fix, signature),
         signature=signature,
         strategy=strategy_key(fix),
-        fix_commands=[command[: limits.LESSON_CHARS_MAX] for command in fix.fix_commands[: limits.FIXES_LISTED_MAX]],
-        analysis="" if any(map(str.strip, fix.fix_commands)) else fix.analysis[: limits.LESSON_CHARS_MAX],
+        fix_commands=[
+            command[: limits.LESSON_CHARS_MAX]
+            for command in fix.fix_commands[: limits.FIXES_LISTED_MAX]
+        ],
+        analysis=""
+        if any(map(str.strip, fix.fix_commands))
+        else fix.analysis[: limits.LESSON_CHARS_MAX],
         level=level_of_fix(fix),
         lessons=list(tallies_of(fix)),
         packed=packed,
     )
 
 
-# --- for good ---------------------------------------------------------------------------------------------------------
+# --- for good ---
 
 
 @done_again
 def let_go(store: Store, project: str, progress: Progress | None) -> int:
-    """What left the history can no longer be brought back; how many fixes that were. One transaction."""
+    """What left the history can no longer be brought back; how many fixes that were. One
+    transaction.
+    """
     done = 0
     with store.write(project) as writer:
         after = ""

@@ -1,6 +1,9 @@
-"""Putting the memory's knowledge in order. Every change is a decision: a record of its own, in effect until it is undone.
+"""Putting the memory's knowledge in order. Every change is a decision: a record of its own, in
+effect until it is undone.
 
-Reads first, then one short transaction; a decision that is in effect, or was undone, is not made again."""
+Reads first, then one short transaction; a decision that is in effect, or was undone, is not made
+again.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,17 @@ from hardwon.memory.project import done_again, refresh_status
 from hardwon.memory.results import Consolidation
 from hardwon.outside.llm import Llm
 from hardwon.records.fields import new_id
-from hardwon.records.kinds import VOUCHED_STATUSES, Action, AnyRecord, Decision, Episode, Event, Metadata, Moment, Source
+from hardwon.records.kinds import (
+    VOUCHED_STATUSES,
+    Action,
+    AnyRecord,
+    Decision,
+    Episode,
+    Event,
+    Metadata,
+    Moment,
+    Source,
+)
 from hardwon.store.base import row_of
 from hardwon.store.query import readable
 from hardwon.store.types import Store, Writer
@@ -47,20 +60,27 @@ def decide(action: Action, at: datetime, by: str, **fields: Any) -> Decision:
 
 
 def put_in_effect(writer: Writer, project: str, decisions: Iterable[Decision]) -> None:
-    """Verifies decisions of this memory's own. By an event, so that no other memory's `imported` takes it away again."""
+    """Verifies decisions of this memory's own. By an event, so that no other memory's `imported`
+    takes it away again.
+    """
     for decision in decisions:
         at, by = decision.metadata.context.timestamp, decision.metadata.source.author
-        verified = Event(id=new_id(at), record_id=decision.id, kind="status", at=at, by=by, status="verified")
+        verified = Event(
+            id=new_id(at), record_id=decision.id, kind="status", at=at, by=by, status="verified"
+        )
         writer.add_events(project, [verified])
         refresh_status(writer, project, decision.id)
 
 
 def is_due(store: Store, project: str, every: int) -> bool:
-    """Whether so many episodes came in since the last time. Says so once: whoever asks next is told no."""
+    """Whether so many episodes came in since the last time. Says so once: whoever asks next is told
+    no.
+    """
     episodes = sum(sum(counted.levels) for counted in store.daily(project, "episode", ""))
     with store.write(project) as writer:
         since = episodes - writer.state(project, STATE)
-        if since >= every or since < 0:  # fewer than then: some were forgotten, or a source was rolled back
+        # fewer than then: some were forgotten, or a source was rolled back
+        if since >= every or since < 0:
             writer.set_state(project, STATE, episodes)
     return since >= every
 
@@ -80,13 +100,18 @@ class Drafts:
 def consolidate_recent(
     store: Store, project: str, knowledge: Knowledge, prepare: Prepare, at: datetime, newest: int
 ) -> Consolidation:
-    """What is worth while somebody waits: the tasks of the records that came in last, a few of them, and of their lessons
-    those that do not hold for the project already."""
-    recent = list(readable(store.last_arrived(project, min(newest, limits.CONSOLIDATED_RECORDS_MAX))))
+    """What is worth while somebody waits: the tasks of the records that came in last, a few of
+    them, and of their lessons those that do not hold for the project already.
+    """
+    recent = list(
+        readable(store.last_arrived(project, min(newest, limits.CONSOLIDATED_RECORDS_MAX)))
+    )
     drafts = Drafts(at)
     tasks = dict.fromkeys(record.task_id for record in recent if isinstance(record, Episode))
     promoted = {decision.target for decision in knowledge.decisions(["promote"], None)}
-    _consolidate(store, project, knowledge, list(tasks)[: limits.TASKS_AT_ONCE_MAX], recent, drafts, promoted)
+    _consolidate(
+        store, project, knowledge, list(tasks)[: limits.TASKS_AT_ONCE_MAX], recent, drafts, promoted
+    )
     return _made(store, project, prepare, drafts)
 
 
@@ -99,12 +124,16 @@ def consolidate(
     llm: Llm | None,
     notes: Sequence[str] = (),
 ) -> Consolidation:
-    """Everything: also the tasks with the most episodes, and with an LLM the rules it finds in the last ones."""
+    """Everything: also the tasks with the most episodes, and with an LLM the rules it finds in the
+    last ones.
+    """
     recent = list(readable(store.last_arrived(project, limits.CONSOLIDATED_RECORDS_MAX)))
     drafts = Drafts(at, notes=list(notes))
     tasks = dict.fromkeys(record.task_id for record in recent if isinstance(record, Episode))
     tasks |= dict.fromkeys(store.most_counted(project, "score", limits.TASKS_CONSIDERED_MAX))
-    _consolidate(store, project, knowledge, list(tasks)[: limits.TASKS_CONSIDERED_MAX], recent, drafts, set())
+    _consolidate(
+        store, project, knowledge, list(tasks)[: limits.TASKS_CONSIDERED_MAX], recent, drafts, set()
+    )
     if llm is not None:
         _ask(llm, [record for record in recent if isinstance(record, Episode)], drafts)
     return _made(store, project, prepare, drafts)
@@ -119,8 +148,9 @@ def _consolidate(
     drafts: Drafts,
     promoted: set[str],
 ) -> None:
-    """Merges near-duplicate rules, links contradictions, promotes what holds for the project (but for what is `promoted`
-    already), retires what nobody sees."""
+    """Merges near-duplicate rules, links contradictions, promotes what holds for the project (but
+    for what is `promoted` already), retires what nobody sees.
+    """
     vouched = store.vouched_items(project)
     elsewhere = store.most_counted(project, "score", limits.TASKS_CONSIDERED_MAX) if vouched else []
     everywhere = list(dict.fromkeys([*tasks, *elsewhere]))
@@ -128,9 +158,20 @@ def _consolidate(
         weighed, texts = _consolidate_task(task, knowledge, drafts)
         for each in weighed:
             target = f"{each.kind}:{each.support.item}"
-            if each.state == "active" and (each.kind, each.support.item) in vouched and target not in promoted:
+            if (
+                each.state == "active"
+                and (each.kind, each.support.item) in vouched
+                and target not in promoted
+            ):
                 promoted = promoted | {target}
-                _promote(target, each, texts[each.kind].get(each.support.item, ""), everywhere, knowledge, drafts)
+                _promote(
+                    target,
+                    each,
+                    texts[each.kind].get(each.support.item, ""),
+                    everywhere,
+                    knowledge,
+                    drafts,
+                )
     for older, newer in opposite_outcomes(recent, limits.CONTRADICTIONS_MAX):
         drafts.add(
             "contradiction",
@@ -140,7 +181,9 @@ def _consolidate(
         )
 
 
-def _consolidate_task(task: str, knowledge: Knowledge, drafts: Drafts) -> tuple[list[Weighed], Texts]:
+def _consolidate_task(
+    task: str, knowledge: Knowledge, drafts: Drafts
+) -> tuple[list[Weighed], Texts]:
     """What concerns one task alone; its rules and their wording, for what concerns others too."""
     decisions = knowledge.decisions(RULE_ACTIONS, task)
     same = merged_items(each for each in decisions if each.task_id == task and each.in_effect)
@@ -160,7 +203,9 @@ def _consolidate_task(task: str, knowledge: Knowledge, drafts: Drafts) -> tuple[
     return weighed, texts
 
 
-def _link_opposite_rules(task: str, weighed: Sequence[Weighed], texts: Texts, drafts: Drafts) -> None:
+def _link_opposite_rules(
+    task: str, weighed: Sequence[Weighed], texts: Texts, drafts: Drafts
+) -> None:
     evidence = {(each.kind, each.support.item): each.support.newest_ids[0] for each in weighed}
     for works, avoid in opposite_rules(texts["works"], texts["avoid"]):
         drafts.add(
@@ -169,11 +214,19 @@ def _link_opposite_rules(task: str, weighed: Sequence[Weighed], texts: Texts, dr
             target=works,
             replacement=avoid,
             evidence=[evidence["works", works], evidence["avoid", avoid]],
-            reason=f"reported as what works and as a mistake: {texts['works'][works]!r} and {texts['avoid'][avoid]!r}",
+            reason=f"reported as what works and as a mistake: {texts['works'][works]!r} and "
+            f"{texts['avoid'][avoid]!r}",
         )
 
 
-def _promote(target: str, weighed: Weighed, text: str, tasks: Iterable[str], knowledge: Knowledge, drafts: Drafts) -> None:
+def _promote(
+    target: str,
+    weighed: Weighed,
+    text: str,
+    tasks: Iterable[str],
+    knowledge: Knowledge,
+    drafts: Drafts,
+) -> None:
     everywhere = knowledge.across_tasks(weighed.kind, weighed.support.item, tasks)
     if text and holds_for_project(everywhere):
         active = [other for other in everywhere if other.state == "active"]
@@ -182,18 +235,29 @@ def _promote(target: str, weighed: Weighed, text: str, tasks: Iterable[str], kno
             target=target,
             text=text,
             tasks=sorted({other.task_id for other in active}),
-            evidence=sorted({found for other in active for found in other.support.newest_ids})[: limits.ITEMS_MAX],
+            evidence=sorted({found for other in active for found in other.support.newest_ids})[
+                : limits.ITEMS_MAX
+            ],
         )
 
 
-def _retire(task: str, weighed: Sequence[Weighed], texts: Texts, today: int, drafts: Drafts) -> None:
+def _retire(
+    task: str, weighed: Sequence[Weighed], texts: Texts, today: int, drafts: Drafts
+) -> None:
     for each in weighed:
         last_day = each.support.last_us // limits.DAY_US
         shown = bool(each.support.tallies)  # what was only adopted no episode has shown yet
         if shown and each.state != "retired" and today - last_day > limits.RULE_UNUSED_DAYS:
             text = texts[each.kind].get(each.support.item, "")
             reason = f"no episode showed it for {today - last_day} days"
-            drafts.add("retire", task_id=task, target=each.support.item, replacement=str(last_day), text=text, reason=reason)
+            drafts.add(
+                "retire",
+                task_id=task,
+                target=each.support.item,
+                replacement=str(last_day),
+                text=text,
+                reason=reason,
+            )
 
 
 def _ask(llm: Llm, episodes: Sequence[Episode], drafts: Drafts) -> None:
@@ -209,7 +273,8 @@ def _ask(llm: Llm, episodes: Sequence[Episode], drafts: Drafts) -> None:
         return
     tasks = {episode.task_id for episode in shown}
     task = tasks.pop() if len(tasks) == 1 else None
-    name = getattr(llm, "model", None)  # never its repr: that of a caller's own class may hold its key
+    # never its repr: that of a caller's own class may hold its key
+    name = getattr(llm, "model", None)
     by = name if isinstance(name, str) else type(llm).__name__
     for text in found:
         drafts.add(
@@ -219,11 +284,16 @@ def _ask(llm: Llm, episodes: Sequence[Episode], drafts: Drafts) -> None:
             evidence=[episode.id for episode in shown],
             reason=f"written by {by}"[: limits.NAME_CHARS_MAX],
         )
-    drafts.notes.append(f"the LLM wrote {len(found)} rules from {len(shown)} episodes; they are candidates until verified")
+    drafts.notes.append(
+        f"the LLM wrote {len(found)} rules from {len(shown)} episodes; they are candidates until "
+        f"verified"
+    )
 
 
 def ask_for_rules(llm: Llm, shown: Sequence[Episode]) -> list[str]:
-    """Rules in a model's words, from these episodes. Raises LlmError or InvalidInputError where it is of no use."""
+    """Rules in a model's words, from these episodes. Raises LlmError or InvalidInputError where it
+    is of no use.
+    """
     return distil.rules_from(answer_of(llm, *distil.rules_request(shown)))
 
 
@@ -242,30 +312,40 @@ def answer_of(llm: Llm, system: str, user: str) -> str:
 
 @done_again
 def _made(store: Store, project: str, prepare: Prepare, drafts: Drafts) -> Consolidation:
-    """Keeps what is new of the drafts. A decision that came from a file, and that nobody verified, stands in nobody's way; but
-    a rule is a candidate anyway, and need not be written down twice."""
+    """Keeps what is new of the drafts. A decision that came from a file, and that nobody verified,
+    stands in nobody's way; but a rule is a candidate anyway, and need not be written down twice.
+    """
     distinct = {decision_key(decision): decision for decision in map(prepare, drafts.decisions)}
     made: list[Decision] = []
     if distinct:
         undone = {decision.target for decision in _undone_promotions(store, project)}
         with store.write(project) as writer:
             decided = writer.known_keys(project, distinct, (*VOUCHED_STATUSES, "archived"))
-            written = writer.known_keys(project, [key for key in distinct if key.startswith("rule:")], ("hypothesis",))
+            written = writer.known_keys(
+                project, [key for key in distinct if key.startswith("rule:")], ("hypothesis",)
+            )
             made = [
                 decision
                 for key, decision in distinct.items()
-                if key not in decided | written and not (decision.action == "promote" and decision.target in undone)
+                if key not in decided | written
+                and not (decision.action == "promote" and decision.target in undone)
             ]
             writer.append([row_of(decision) for decision in made])
-            put_in_effect(writer, project, [decision for decision in made if decision.action != "rule"])
+            put_in_effect(
+                writer, project, [decision for decision in made if decision.action != "rule"]
+            )
 
     def of(action: Action) -> list[Decision]:
         return [decision for decision in made if decision.action == action]
 
-    return Consolidation(of("merge"), of("contradiction"), of("promote"), of("retire"), of("rule"), drafts.notes)
+    return Consolidation(
+        of("merge"), of("contradiction"), of("promote"), of("retire"), of("rule"), drafts.notes
+    )
 
 
 def _undone_promotions(store: Store, project: str) -> list[Decision]:
-    """A lesson that somebody did not want for the whole project is not promoted again when another task shows it."""
+    """A lesson that somebody did not want for the whole project is not promoted again when another
+    task shows it.
+    """
     stored = store.decisions(project, ["promote"], None, limits.DECISIONS_MAX, undone=True)
     return [record for record in readable(stored) if isinstance(record, Decision)]

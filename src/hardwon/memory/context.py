@@ -1,7 +1,9 @@
-"""What a fixer is told before the next attempt, in the order in which it matters: how the model did so far, what worked for
-this very issue, for its type on the model, for its type anywhere, and what is not to be repeated. Reads only.
+"""What a fixer is told before the next attempt, in the order in which it matters: how the model did
+so far, what worked for this very issue, for its type on the model, for its type anywhere, and what
+is not to be repeated. Reads only.
 
-Before the next attempt: what is found, what fits into a prompt, and what to say about an action. Reads only.
+Before the next attempt: what is found, what fits into a prompt, and what to say about an action.
+Reads only.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ from hardwon.text.shell import reported_failure
 from hardwon.text.terms import query_terms
 from hardwon.text.tokens import cut_to_tokens
 
-# ---- fixing ------------------------------------------------------------
+# --- fixing ---
 
 NOT_AGAIN: Final = "failed"
 SORTS: Final = ("signature", "model", "type", NOT_AGAIN)
@@ -69,15 +71,20 @@ SORTS: Final = ("signature", "model", "type", NOT_AGAIN)
 _CONSIDERED: Final = 2  # times as many as are said: a source may have no room left for its second
 
 
-def fixer_lessons(known: Knowledge, issue: Issue, fixer: str | None, history_tokens_max: int) -> Iterator[Line]:
-    """Nothing where nothing is known. Every strategy is in one lesson at most. A line about the model that has more tokens
-    than it may is cut to its figures."""
+def fixer_lessons(
+    known: Knowledge, issue: Issue, fixer: str | None, history_tokens_max: int
+) -> Iterator[Line]:
+    """Nothing where nothing is known. Every strategy is in one lesson at most. A line about the
+    model that has more tokens than it may is cut to its figures.
+    """
     history = known.model_history(issue.model, fixer) if issue.model else None
     if history:
         yield _of_model(history, issue.issue_type, history_tokens_max)
     found = known.choices_for(issue, fixer)
     for sort in SORTS[:-1]:
-        for choice, strategy in _worded(known, (each for each in found.worked if each.scope == sort)):
+        for choice, strategy in _worded(
+            known, (each for each in found.worked if each.scope == sort)
+        ):
             yield _of_worked(choice, strategy, issue)
     for choice, strategy in _worded(known, found.failed):
         yield _of_failed(choice, strategy)
@@ -87,44 +94,71 @@ def _worded(known: Knowledge, choices: Iterable[Choice]) -> Iterator[tuple[Choic
     most = limits.FIXES_IN_CONTEXT_MAX
     allowed = few_of_each(choices, lambda choice: choice.ranked.support.only_source, most)
     found = ((choice, known.worded_strategy(choice.ranked)) for choice in allowed)
-    yield from islice(((choice, strategy) for choice, strategy in found if strategy), _CONSIDERED * most)
+    yield from islice(
+        ((choice, strategy) for choice, strategy in found if strategy), _CONSIDERED * most
+    )
 
 
 def _of_model(history: ModelHistory, issue_type: str, tokens_max: int) -> Line:
     name = clean_line(history.model_name, limits.NAME_CHARS_MAX)
     counts = f"{name}: {_times(history.attempts, 'attempt')}, {history.verified} verified, p = {history.p_success:.2f}"
-    common = ", ".join(f"{issue} ({count})" for issue, count in history.issues[: limits.ISSUES_IN_CONTEXT_MAX])
-    own = sorted(history.notes, key=lambda note: not note.startswith(f"{issue_type} "))[: limits.NOTES_IN_CONTEXT_MAX]
-    details = [clean_line(each, limits.LESSON_CHARS_MAX) for each in (f"common issues: {common}" if common else "", *own)]
+    common = ", ".join(
+        f"{issue} ({count})" for issue, count in history.issues[: limits.ISSUES_IN_CONTEXT_MAX]
+    )
+    own = sorted(history.notes, key=lambda note: not note.startswith(f"{issue_type} "))[
+        : limits.NOTES_IN_CONTEXT_MAX
+    ]
+    details = [
+        clean_line(each, limits.LESSON_CHARS_MAX)
+        for each in (f"common issues: {common}" if common else "", *own)
+    ]
     mark = f"[{sources_mark(history.sources, history.vouched)}]"
     line = command_without_mark("; ".join(filter(None, (counts, *details))))
     # Several together say nothing that one of them would have to share the room for.
     sources = history.sources if len(history.sources) == 1 else ()
-    return Line(f"{line} {mark}", sources, history.vouched, tokens_max=tokens_max, shorter=lambda _: f"{counts} {mark}")
+    return Line(
+        f"{line} {mark}",
+        sources,
+        history.vouched,
+        tokens_max=tokens_max,
+        shorter=lambda _: f"{counts} {mark}",
+    )
 
 
 def _of_worked(choice: Choice, strategy: Strategy, issue: Issue) -> Line:
-    kind, model = (clean_line(name, limits.NAME_CHARS_MAX) for name in (issue.issue_type, issue.model))
-    about = {"signature": "this very issue", "model": f"{kind} on {model}", "type": kind}[choice.scope]
+    kind, model = (
+        clean_line(name, limits.NAME_CHARS_MAX) for name in (issue.issue_type, issue.model)
+    )
+    about = {"signature": "this very issue", "model": f"{kind} on {model}", "type": kind}[
+        choice.scope
+    ]
     went = f"worked {strategy.verified} of {strategy.attempts} times, p = {strategy.p_success:.2f}"
     if choice.failed_here:
         went += ", but not for this very issue yet"
-    return _of_strategy(f"{about}: {_done(strategy)} [{went}, {_mark(strategy)}]", strategy, choice.scope)
+    return _of_strategy(
+        f"{about}: {_done(strategy)} [{went}, {_mark(strategy)}]", strategy, choice.scope
+    )
 
 
 def _of_failed(choice: Choice, strategy: Strategy) -> Line:
     where = " for this very issue" if choice.scope == "signature" else ""
-    warning = f"did not work{where}, {strategy.attempts} of {strategy.attempts} times; do not repeat"
+    warning = (
+        f"did not work{where}, {strategy.attempts} of {strategy.attempts} times; do not repeat"
+    )
     return _of_strategy(f"{warning}: {_done(strategy)} [{_mark(strategy)}]", strategy, NOT_AGAIN)
 
 
 def _of_strategy(line: str, strategy: Strategy, sort: str) -> Line:
-    return Line(line, strategy.sources, strategy.vouched, strategy.evidence, sort=sort, strategy=strategy.id)
+    return Line(
+        line, strategy.sources, strategy.vouched, strategy.evidence, sort=sort, strategy=strategy.id
+    )
 
 
 def _done(strategy: Strategy) -> str:
     """Commands are data: they are shown, and run by nobody here."""
-    return command_without_mark(clean_line(" && ".join(strategy.fix_commands) or strategy.analysis, limits.LESSON_CHARS_MAX))
+    return command_without_mark(
+        clean_line(" && ".join(strategy.fix_commands) or strategy.analysis, limits.LESSON_CHARS_MAX)
+    )
 
 
 def _mark(strategy: Strategy) -> str:
@@ -135,13 +169,15 @@ def _times(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
-# ---- recalling ------------------------------------------------------------
+# --- recalling ---
 
 
 @dataclass(frozen=True)
 class Context:
-    """What to put into a prompt: `str(context)` is the text, `tokens` its length as counted, `hits` the records behind its
-    lines, `evidence` the ids of those behind its rules and fixes. `sources` has the ids behind each line of the text."""
+    """What to put into a prompt: `str(context)` is the text, `tokens` its length as counted, `hits`
+    the records behind its lines, `evidence` the ids of those behind its rules and fixes. `sources`
+    has the ids behind each line of the text.
+    """
 
     text: str
     tokens: int
@@ -161,11 +197,17 @@ class Context:
 class Recaller(Finder):
     """Everything that is asked before an attempt, of one project."""
 
-    def __init__(self, store: Store, known: Knowledge, embed: Embed | None = None, changes_of: ChangesOf | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        known: Knowledge,
+        embed: Embed | None = None,
+        changes_of: ChangesOf | None = None,
+    ) -> None:
         super().__init__(store, known.project, known.today, embed, changes_of)
         self._known = known
 
-    # --- context ------------------------------------------------------------------------------------------------
+    # --- context ---
 
     def context(
         self,
@@ -177,7 +219,16 @@ class Recaller(Finder):
         count: Callable[[str], int],
         mark: str,
     ) -> Context:
-        asked = " ".join(filter(None, (query, issue.description if issue else "", (issue.error_output or "") if issue else "")))
+        asked = " ".join(
+            filter(
+                None,
+                (
+                    query,
+                    issue.description if issue else "",
+                    (issue.error_output or "") if issue else "",
+                ),
+            )
+        )
         hits = self._hits_to_say(asked) if asked else []
         fresh, stale = [hit for hit in hits if not hit.stale], [hit for hit in hits if hit.stale]
         lessons = list(self._lessons(task_id, issue, fixer, int(limits.HISTORY_SHARE_MAX * budget)))
@@ -185,33 +236,59 @@ class Recaller(Finder):
         unproven = self._unproven(task_id, places) if task_id is not None else []
         warnings = [lesson for lesson in lessons if lesson.sort == NOT_AGAIN]
         banned = {lesson.strategy for lesson in warnings}
-        groups = [[case for case in map(_case, group) if case.strategy not in banned] for group in (fresh, stale)]
+        groups = [
+            [case for case in map(_case, group) if case.strategy not in banned]
+            for group in (fresh, stale)
+        ]
         spoken = [*lessons, *unproven]
-        room = Budget(budget - count(fenced([], mark) + "\n"), count, len(_sources(spoken, fresh or stale)) < 2)
-        for group, cases in zip((fresh, stale), groups, strict=True):  # what may no longer hold takes the room that is left
+        room = Budget(
+            budget - count(fenced([], mark) + "\n"),
+            count,
+            len(_sources(spoken, fresh or stale)) < 2,
+        )
+        # what may no longer hold takes the room that is left
+        for group, cases in zip((fresh, stale), groups, strict=True):
             spoken += _sentences(group, int(budget * _SENTENCE_SHARE), room)
             spoken += lines_of(cases)
         # Rules do not crowd out what was said last, nor what worked what did not.
-        first = [each for each in (*unproven[:1], *warnings[:1]) if room.cost(each.text) <= room.left // 2]
+        first = [
+            each
+            for each in (*unproven[:1], *warnings[:1])
+            if room.cost(each.text) <= room.left // 2
+        ]
         places |= dict.fromkeys(SORTS, limits.FIXES_IN_CONTEXT_MAX)
         pools = {_UNPROVEN: int(limits.UNPROVEN_SHARE_MAX * budget)} if hits else {}
         add_by_turns(spoken, first, places, pools, room)
         for cases in groups:
-            add_digests(asked[: limits.INDEXED_CHARS_MAX], [each for each in cases if each.strategy not in room.said], room)
+            add_digests(
+                asked[: limits.INDEXED_CHARS_MAX],
+                [each for each in cases if each.strategy not in room.said],
+                room,
+            )
         return _within(room.lines, hits, budget, count, mark)
 
     def _hits_to_say(self, asked: str) -> list[Hit]:
-        """The best few of any kind, and of the others those that say what was done: only these are read."""
+        """The best few of any kind, and of the others those that say what was done: only these are
+        read.
+        """
         ranked = self.find(asked, CANDIDATES, Filters())
         first = limits.RULES_IN_CONTEXT_MAX
         return self.read_hits(
-            [pair for place, pair in enumerate(ranked) if place < first or pair[1].stored.kind in ("trajectory", "fix")]
+            [
+                pair
+                for place, pair in enumerate(ranked)
+                if place < first or pair[1].stored.kind in ("trajectory", "fix")
+            ]
         )
 
-    def _lessons(self, task_id: str | None, issue: Issue | None, fixer: str | None, history_tokens_max: int) -> Iterator[Line]:
+    def _lessons(
+        self, task_id: str | None, issue: Issue | None, fixer: str | None, history_tokens_max: int
+    ) -> Iterator[Line]:
         """Rules of the task, how its episodes went, and what was done about the issue."""
         if task_id is not None:
-            yield from map(_of_rule, self._known.rules(task_id, "active", limits.RULES_IN_CONTEXT_MAX))
+            yield from map(
+                _of_rule, self._known.rules(task_id, "active", limits.RULES_IN_CONTEXT_MAX)
+            )
             scores = self._known.own_scores(task_id)
             if scores.mean is not None and scores.best is not None:
                 name = clean_line(task_id, limits.NAME_CHARS_MAX)
@@ -221,13 +298,17 @@ class Recaller(Finder):
             yield from fixer_lessons(self._known, issue, fixer, history_tokens_max)
 
     def _unproven(self, task_id: str, places: Mapping[str, int]) -> list[Line]:
-        """What was said of the task and is not borne out yet: the newest rules and the mistake cards, which take turns, and the
-        last episode; before them where it has something to say that they have not. So a lesson is in the very next context
-        after the episode that taught it. What was only adopted comes last."""
+        """What was said of the task and is not borne out yet: the newest rules and the mistake
+        cards, which take turns, and the last episode; before them where it has something to say
+        that they have not. So a lesson is in the very next context after the episode that taught
+        it. What was only adopted comes last.
+        """
         new = self._known.new_rules(task_id, places["new rule"])
         cards = self._known.cards_to_show(task_id, places["new card"])
         turns = zip_longest(map(_of_rule, new), map(_of_card, cards))
-        lines = sorted((line for turn in turns for line in turn if line), key=lambda line: line.only_claimed)
+        lines = sorted(
+            (line for turn in turns for line in turn if line), key=lambda line: line.only_claimed
+        )
         episode = self._known.last_episode(task_id)
         if episode:
             unsaid = self._known.unjudged(episode, new[: places["new rule"]])
@@ -235,7 +316,13 @@ class Recaller(Finder):
             if said and OUR_FENCE not in said:
                 changes = self._changes_of(episode) if self._changes_of else ()
                 stale = any(change.stale for change in changes)
-                place = len(lines) if stale else 0 if unsaid else sum(not line.only_claimed for line in lines)
+                place = (
+                    len(lines)
+                    if stale
+                    else 0
+                    if unsaid
+                    else sum(not line.only_claimed for line in lines)
+                )
                 lines.insert(place, _of_episode(episode, said, stale))
         return [line._replace(sort=f"new {line.sort}", pool=_UNPROVEN) for line in lines]
 
@@ -245,9 +332,16 @@ class Recaller(Finder):
         new = max(limits.NEW_RULES_IN_CONTEXT_MAX, limits.RULES_IN_CONTEXT_MAX - active)
         return {"new rule": new, "new card": limits.CARDS_IN_CONTEXT_MAX}
 
-    # --- advice -------------------------------------------------------------------------------------------------
+    # --- advice ---
 
-    def advise(self, action: str, task: str | None, error: str | None, issue: Issue | None, steps: Sequence[Step]) -> Advice:
+    def advise(
+        self,
+        action: str,
+        task: str | None,
+        error: str | None,
+        issue: Issue | None,
+        steps: Sequence[Step],
+    ) -> Advice:
         failure = failure_hash(error) if error else None
         attempts = [*self._attempts(action), *_attempts_so_far(steps, action)]
         view = self._forecast(action, ActionContext.after(steps), attempts)
@@ -256,12 +350,22 @@ class Recaller(Finder):
 
     def _attempts(self, action: str) -> list[PastAttempt]:
         """Earlier attempts at the very same action, and experiences that are worded like it."""
-        found = self._store.by_key(self._project, [attempt_key(action)], Filters(), limits.SIMILAR_CONSIDERED_MAX)
-        said = self._store.search(self._project, query_terms(action), Filters(kind="experience"), CANDIDATES)
+        found = self._store.by_key(
+            self._project, [attempt_key(action)], Filters(), limits.SIMILAR_CONSIDERED_MAX
+        )
+        said = self._store.search(
+            self._project, query_terms(action), Filters(kind="experience"), CANDIDATES
+        )
         distinct = {each.id: each.stored for each in (*found, *(each for each, _ in said))}
-        return [attempt for record in readable(distinct.values()) for attempt in _attempts_in(record, action)]
+        return [
+            attempt
+            for record in readable(distinct.values())
+            for attempt in _attempts_in(record, action)
+        ]
 
-    def _forecast(self, action: str, situation: ActionContext, attempts: Sequence[PastAttempt]) -> Forecast:
+    def _forecast(
+        self, action: str, situation: ActionContext, attempts: Sequence[PastAttempt]
+    ) -> Forecast:
         uncounted = [attempt.worked for attempt in attempts if not attempt.counted]
         itself = Outcomes(uncounted.count(True), uncounted.count(False))
         records = {}
@@ -273,20 +377,32 @@ class Recaller(Finder):
             records[ActionKey(*counted)] = Outcomes(helped, failed)
         return forecast(action, situation, records, itself)
 
-    def _worked_instead(self, action: str, task: str | None, error: str | None, issue: Issue | None) -> list[str]:
-        """What helped against the error, what fixed the issue, what worked for the like of the task; not the action itself."""
+    def _worked_instead(
+        self, action: str, task: str | None, error: str | None, issue: Issue | None
+    ) -> list[str]:
+        """What helped against the error, what fixed the issue, what worked for the like of the
+        task; not the action itself.
+        """
         found: list[str] = []
         if error:
-            found += [each.action for each in self._known.solutions(error, CANDIDATES) if each.helped]
+            found += [
+                each.action for each in self._known.solutions(error, CANDIDATES) if each.helped
+            ]
         if issue:
             odds = self._known.fix_odds(issue, None, None, None)
-            best = self._known.strategies("type", issue.issue_type, odds.p_success, CANDIDATES, successful=True)
+            best = self._known.strategies(
+                "type", issue.issue_type, odds.p_success, CANDIDATES, successful=True
+            )
             found += [" && ".join(each.fix_commands) or each.analysis for each in best]
         asked = " ".join(filter(None, (task, error)))
-        for hit in self.read_hits(self.find(asked, CANDIDATES, Filters()), marked=False) if asked else []:
+        for hit in (
+            self.read_hits(self.find(asked, CANDIDATES, Filters()), marked=False) if asked else []
+        ):
             if hit.record.turned_out_well:
                 found += [act.action for act in _acts(hit.record) if act.earned > 0][-1:]
-        lines = dict.fromkeys(clean_line(each, limits.LESSON_CHARS_MAX) for each in found if not _same(each, action))
+        lines = dict.fromkeys(
+            clean_line(each, limits.LESSON_CHARS_MAX) for each in found if not _same(each, action)
+        )
         return [line for line in lines if line][: limits.INSTEAD_MAX]
 
 
@@ -303,10 +419,20 @@ def _of_rule(rule: Rule) -> Line:
 
 
 def _of_card(card: Card) -> Line:
-    said = f"{card.mistake_type}: {card.lesson}" + (f" Evidence: {card.evidence}" if card.evidence else "")
+    said = f"{card.mistake_type}: {card.lesson}" + (
+        f" Evidence: {card.evidence}" if card.evidence else ""
+    )
     mark = f"[{_support(card.seen_count, 0, card.adopted_count)}, {sources_mark(card.sources, card.vouched)}]"
     line = f"{without_mark(clean_line(said, limits.LESSON_CHARS_MAX))} {mark}"
-    return Line(line, card.sources, card.vouched, card.records, "", "card", not card.seen_count and not card.vouched)
+    return Line(
+        line,
+        card.sources,
+        card.vouched,
+        card.records,
+        "",
+        "card",
+        not card.seen_count and not card.vouched,
+    )
 
 
 def _of_episode(episode: Episode, said: str, stale: bool) -> Line:
@@ -321,7 +447,9 @@ def _episodes(count: int) -> str:
 
 
 def _support(episodes: int, adopted: int, seen_before: int = 0) -> str:
-    """What it rests on: episodes that are here, that it was adopted, and how often it was seen before that."""
+    """What it rests on: episodes that are here, that it was adopted, and how often it was seen
+    before that.
+    """
     told = [_episodes(episodes)] if episodes or not (adopted or seen_before) else []
     told += ["adopted"] if adopted else []
     times = "once" if seen_before == 1 else f"{seen_before} times"
@@ -333,12 +461,16 @@ def _same(one: str, other: str) -> bool:
 
 
 def _attempts_so_far(steps: Sequence[Step], action: str) -> Iterator[PastAttempt]:
-    """Those of the current attempt: they come after everything that is kept. The situation counts them."""
+    """Those of the current attempt: they come after everything that is kept. The situation counts
+    them.
+    """
     for number, step in enumerate(steps):
         if _same(step.action, action):
             failure, said = _failure_in(step)
             shown = clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX)
-            yield PastAttempt(_NOW_US + number, "", step.action, worked(step), failure, shown, None, counted=True)
+            yield PastAttempt(
+                _NOW_US + number, "", step.action, worked(step), failure, shown, None, counted=True
+            )
 
 
 _NOW_US: Final = 2**62  # later than any record
@@ -346,27 +478,44 @@ _NOW_US: Final = 2**62  # later than any record
 
 def _attempts_in(record: AnyRecord, action: str) -> Iterator[PastAttempt]:
     if isinstance(record, Trajectory):
-        ended_badly = record.metadata.validation.failure_hash if not record.turned_out_well else None
+        ended_badly = (
+            record.metadata.validation.failure_hash if not record.turned_out_well else None
+        )
         for number, step in enumerate(record.steps, 1):
             if _same(step.action, action):
-                # What shows no error that we know of may have failed all the same: whoever recorded it says so.
+                # What shows no error that we know of may have failed all the same: whoever recorded
+                # it says so.
                 failure, said = _failure_in(step)
                 failure = failure or (ended_badly or "" if number == len(record.steps) else "")
-                yield _attempt(record, step.action, worked(step) and not failure, failure, said, counted=True)
+                yield _attempt(
+                    record, step.action, worked(step) and not failure, failure, said, counted=True
+                )
     elif isinstance(record, Fix):
         error = record.issue.error_output or ""
         for command in record.fix_commands:
             if _same(command, action):
                 failure = "" if record.succeeded else _failure_of(record)
-                yield _attempt(record, command, record.succeeded, failure, error or record.issue.description)
-    elif isinstance(record, Experience) and record.turned_out_well is not None and _same(record.content, action):
+                yield _attempt(
+                    record, command, record.succeeded, failure, error or record.issue.description
+                )
+    elif (
+        isinstance(record, Experience)
+        and record.turned_out_well is not None
+        and _same(record.content, action)
+    ):
         failed = not record.turned_out_well
-        failure = (record.metadata.validation.failure_hash or failure_hash(record.content)) if failed else ""
+        failure = (
+            (record.metadata.validation.failure_hash or failure_hash(record.content))
+            if failed
+            else ""
+        )
         yield _attempt(record, record.content, not failed, failure, record.content)
 
 
 def _failure_in(step: Step) -> tuple[str, str]:
-    """How a step failed, and what shows it. Of a failure that only its reward tells, that is what was observed."""
+    """How a step failed, and what shows it. Of a failure that only its reward tells, that is what
+    was observed.
+    """
     error = error_in(step.observation)
     if error or worked(step):
         return error, reported_failure(step.observation) or step.observation
@@ -374,19 +523,27 @@ def _failure_in(step: Step) -> tuple[str, str]:
 
 
 def _failure_of(fix: Fix) -> str:
-    """How a fix failed: as its envelope or the error says; where nobody knows more, the issue was still there."""
+    """How a fix failed: as its envelope or the error says; where nobody knows more, the issue was
+    still there.
+    """
     error = fix.issue.error_output or ""
     known = fix.metadata.validation.failure_hash or (failure_hash(error) if error.strip() else "")
     return known or generate_issue_signature(fix.issue)
 
 
-def _attempt(record: AnyRecord, action: str, good: bool, failure: str, said: str, *, counted: bool = False) -> PastAttempt:
+def _attempt(
+    record: AnyRecord, action: str, good: bool, failure: str, said: str, *, counted: bool = False
+) -> PastAttempt:
     shown = "" if good else clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX)
-    return PastAttempt(record.at_us, record.id, action, good, failure, shown, _source_of(record), counted)
+    return PastAttempt(
+        record.at_us, record.id, action, good, failure, shown, _source_of(record), counted
+    )
 
 
 def mark_of(record: AnyRecord, stale: bool = False) -> str:
-    """Who says so, whether anybody stands behind it, and whether the files that it is about are others by now."""
+    """Who says so, whether anybody stands behind it, and whether the files that it is about are
+    others by now.
+    """
     sure = "" if record.metadata.validation.status in VOUCHED_STATUSES else "?"
     return f"[{shown_name(record.metadata.source.author)}{sure}{', stale' if stale else ''}]"
 
@@ -396,19 +553,30 @@ def _acts(record: AnyRecord) -> list[ExampleStep]:
         steps = record.steps[-limits.CASE_ACTS_MAX :]
         return [
             ExampleStep(
-                step.action[: limits.ACTION_CHARS_MAX], step.observation[: limits.ACTION_CHARS_MAX], earned, worked(step)
+                step.action[: limits.ACTION_CHARS_MAX],
+                step.observation[: limits.ACTION_CHARS_MAX],
+                earned,
+                worked(step),
             )
             for step, earned in zip(steps, _earned(steps, record.final_reward), strict=True)
         ]
     if isinstance(record, Fix) and record.fix_commands:
         action = " && ".join(record.fix_commands)[: limits.ACTION_CHARS_MAX]
-        return [ExampleStep(action, record.analysis[: limits.ACTION_CHARS_MAX], float(record.succeeded), record.succeeded)]
+        return [
+            ExampleStep(
+                action,
+                record.analysis[: limits.ACTION_CHARS_MAX],
+                float(record.succeeded),
+                record.succeeded,
+            )
+        ]
     return []
 
 
 def _earned(steps: Sequence[Step], final_reward: float) -> list[float]:
-    """What the run earned, shared out: to the step that was worth most all of it, to others in proportion; where nobody said
-    what a step was worth, to the last one."""
+    """What the run earned, shared out: to the step that was worth most all of it, to others in
+    proportion; where nobody said what a step was worth, to the last one.
+    """
     most = max((step.reward for step in steps), default=0.0)
     if most > 0:
         return [final_reward * max(step.reward / most, 0.0) for step in steps]
@@ -417,10 +585,24 @@ def _earned(steps: Sequence[Step], final_reward: float) -> list[float]:
 
 def _case(hit: Hit) -> Example:
     record = hit.record
-    task = record.task if isinstance(record, Trajectory) else record.issue.description if isinstance(record, Fix) else ""
+    task = (
+        record.task
+        if isinstance(record, Trajectory)
+        else record.issue.description
+        if isinstance(record, Fix)
+        else ""
+    )
     relevance = max(hit.why.get("text", 0.0), _LEAST)
     strategy = strategy_key(record) if isinstance(record, Fix) else ""
-    return Example(record.id, task, _acts(record), relevance, mark_of(record, hit.stale), _source_of(record), strategy)
+    return Example(
+        record.id,
+        task,
+        _acts(record),
+        relevance,
+        mark_of(record, hit.stale),
+        _source_of(record),
+        strategy,
+    )
 
 
 _LEAST: Final = 1e-6  # a case that was found by its key, not by its words, still has a say
@@ -428,13 +610,21 @@ _LEAST: Final = 1e-6  # a case that was found by its key, not by its words, stil
 
 def _source_of(record: AnyRecord) -> str | None:
     """Who says so; None where somebody vouches for it."""
-    return None if record.metadata.validation.status in VOUCHED_STATUSES else record.metadata.source.author
+    return (
+        None
+        if record.metadata.validation.status in VOUCHED_STATUSES
+        else record.metadata.source.author
+    )
 
 
 def _sources(lessons: Iterable[Line], hits: Sequence[Hit]) -> set[str]:
     """Who has something relevant to say."""
     sources = {source for lesson in lessons for source in lesson.sources}
-    return sources | {hit.record.metadata.source.author for hit in hits if hit.score >= RELEVANT_FROM * hits[0].score}
+    return sources | {
+        hit.record.metadata.source.author
+        for hit in hits
+        if hit.score >= RELEVANT_FROM * hits[0].score
+    }
 
 
 def _sentences(hits: Sequence[Hit], tokens_max: int, room: Budget) -> Iterator[Line]:
@@ -443,7 +633,9 @@ def _sentences(hits: Sequence[Hit], tokens_max: int, room: Budget) -> Iterator[L
         record = hit.record
         if isinstance(record, Experience | Fact):
             what = record.outcome if isinstance(record, Experience) else record.fact_type
-            yield _of_sentence(what, clean_line(record.content, limits.LESSON_CHARS_MAX), hit, tokens_max, room)
+            yield _of_sentence(
+                what, clean_line(record.content, limits.LESSON_CHARS_MAX), hit, tokens_max, room
+            )
         elif isinstance(record, Episode):
             said = _told(record)
             if said:
@@ -461,16 +653,30 @@ def _of_sentence(what: str, content: str, hit: Hit, tokens_max: int, room: Budge
 
     line = f"{what}: {content} {mark}"
     ids = (hit.record.id,)
-    return Line(line, (source,) if source else (), not source, ids, content, tokens_max=tokens_max, shorter=shorter)
+    return Line(
+        line,
+        (source,) if source else (),
+        not source,
+        ids,
+        content,
+        tokens_max=tokens_max,
+        shorter=shorter,
+    )
 
 
 def _told(episode: Episode) -> str:
-    said = "; ".join(filter(None, (episode.trajectory_summary, *episode.successes[:2], *episode.mistakes[:2])))
+    said = "; ".join(
+        filter(None, (episode.trajectory_summary, *episode.successes[:2], *episode.mistakes[:2]))
+    )
     return clean_line(said, limits.LESSON_CHARS_MAX)
 
 
-def _within(lines: Sequence[Line], hits: Sequence[Hit], budget: int, count: Callable[[str], int], mark: str) -> Context:
-    """The text, counted as it is handed out; lines go from the end until it fits. Its hits are what is behind the lines."""
+def _within(
+    lines: Sequence[Line], hits: Sequence[Hit], budget: int, count: Callable[[str], int], mark: str
+) -> Context:
+    """The text, counted as it is handed out; lines go from the end until it fits. Its hits are what
+    is behind the lines.
+    """
     kept = list(lines)
     while kept:
         rows = [(row, line.ids) for line in kept for row in line.text.split("\n")]

@@ -1,4 +1,5 @@
-"""Databases that hold memories: setting one up, and who reaches what in it. For whoever administers it.
+"""Databases that hold memories: setting one up, and who reaches what in it. For whoever administers
+it.
 
 Importing this raises MissingExtraError where the driver is missing.
 """
@@ -20,17 +21,24 @@ from hardwon.store.postgres.connection import Link
 from hardwon.store.postgres.projects import Setup
 from hardwon.store.postgres.schema import ACCESS, WRITER
 
-# Citus wants policies without subqueries, roles that can log in, no COPY under row-level security, no sequence for all.
+# Citus wants policies without subqueries, roles that can log in, no COPY under row-level security,
+# no sequence for all.
 _NOT_DISTRIBUTED: Final = (
-    "projects cannot be spread over several machines by Citus yet, and nothing was changed: set up a database on each machine, "
-    "each with some of the projects (hardwon postgres init URL --project NAME, without --distribute)"
+    "projects cannot be spread over several machines by Citus yet, and nothing was changed: set up "
+    "a database on each machine, "
+    "each with some of the projects (hardwon postgres init URL --project NAME, without "
+    "--distribute)"
 )
 
 
-def initialise(url: str, projects: Sequence[str] = (DEFAULT_PROJECT,), *, distribute: bool = False) -> Setup:
-    """Makes what is missing for memories of these projects: the schema `hardwon`, its roles and its policies. What is there
-    stays. The url's user needs CREATEROLE, and CREATE on the database. `distribute` is refused with PlaceError: Citus cannot
-    distribute a database that keeps its projects apart."""
+def initialise(
+    url: str, projects: Sequence[str] = (DEFAULT_PROJECT,), *, distribute: bool = False
+) -> Setup:
+    """Makes what is missing for memories of these projects: the schema `hardwon`, its roles and its
+    policies. What is there stays. The url's user needs CREATEROLE, and CREATE on the database.
+    `distribute` is refused with PlaceError: Citus cannot distribute a database that keeps its
+    projects apart.
+    """
     if distribute:
         raise PlaceError(_NOT_DISTRIBUTED)
     names = list(map(project_name, intake.items("projects", projects)))
@@ -40,7 +48,9 @@ def initialise(url: str, projects: Sequence[str] = (DEFAULT_PROJECT,), *, distri
 
 
 def grant(url: str, user: str, project: str | None, access: str = WRITER) -> None:
-    """Lets a database user reach a project just so far; `project` None: lets it keep the tokens of a server."""
+    """Lets a database user reach a project just so far; `project` None: lets it keep the tokens of
+    a server.
+    """
     if access not in ACCESS:
         raise InvalidInputError.one("access", access, ", ".join(ACCESS))
     who, where = _user_name(user), _project(project)
@@ -49,7 +59,9 @@ def grant(url: str, user: str, project: str | None, access: str = WRITER) -> Non
 
 
 def revoke(url: str, user: str, project: str | None) -> bool:
-    """Takes back whatever a user may do with a project (None: with the tokens of a server); False where that was nothing."""
+    """Takes back whatever a user may do with a project (None: with the tokens of a server); False
+    where that was nothing.
+    """
     who, where = _user_name(user), _project(project)
     with _link(url) as link:
         return bool(setup.revoke(link, who, where))
@@ -65,7 +77,9 @@ def describe(url: str) -> Setup:
 def _link(url: str) -> Iterator[Link]:
     found = place.find(url, current_folder())
     if found.url is None:
-        raise InvalidInputError.one("url", url, "the address of a database: postgresql://user@host/database")
+        raise InvalidInputError.one(
+            "url", url, "the address of a database: postgresql://user@host/database"
+        )
     link = Link(found.url)
     try:
         yield link

@@ -12,7 +12,14 @@ from uuid import UUID
 from hardwon import limits
 from hardwon.errors import InvalidInputError, UnknownRecordError
 from hardwon.memory import intake
-from hardwon.memory.project import Core, batches, bring_back, checkout_of, done_again, refresh_status
+from hardwon.memory.project import (
+    Core,
+    batches,
+    bring_back,
+    checkout_of,
+    done_again,
+    refresh_status,
+)
 from hardwon.outside.git import Repository, repository_root
 from hardwon.records.fields import ABSENT, new_id
 from hardwon.records.kinds import INTERNAL_KINDS, AnyRecord, Decision, Event, Status, Verifier
@@ -32,16 +39,25 @@ if TYPE_CHECKING:
 class Deciding(Core):
     """Decides what is believed, and forgets."""
 
-    def credit(self, context_or_ids: Context | str | UUID | Iterable[str | UUID], outcome: bool, by: str = "user") -> list[str]:
-        """What was recalled helped (`outcome` True) or did not (False): it stands higher, or lower, in what is recalled later.
-        `context_or_ids`: the context, an id or several. Returns the ids that were credited; ids of no record are left out."""
+    def credit(
+        self,
+        context_or_ids: Context | str | UUID | Iterable[str | UUID],
+        outcome: bool,
+        by: str = "user",
+    ) -> list[str]:
+        """What was recalled helped (`outcome` True) or did not (False): it stands higher, or lower,
+        in what is recalled later. `context_or_ids`: the context, an id or several. Returns the ids
+        that were credited; ids of no record are left out.
+        """
         from hardwon.memory.context import Context
 
         if not isinstance(outcome, bool):
             raise InvalidInputError.one("outcome", outcome, "true (it helped) or false")
         given = context_or_ids.ids if isinstance(context_or_ids, Context) else context_or_ids
         listed = [given] if isinstance(given, str | UUID) else intake.items("context_or_ids", given)
-        return self._credit(list(dict.fromkeys(filter(None, map(intake.record_id, listed)))), outcome, by)
+        return self._credit(
+            list(dict.fromkeys(filter(None, map(intake.record_id, listed)))), outcome, by
+        )
 
     @done_again
     def _credit(self, ids: list[str], outcome: bool, by: str) -> list[str]:
@@ -50,49 +66,81 @@ class Deciding(Core):
             known = [found.id for found in stored if found.kind not in INTERNAL_KINDS]
             at = self.now()
             for found in known:
-                event = Event(id=new_id(at), record_id=found, kind="credited", at=at, by=by, helped=outcome)
+                event = Event(
+                    id=new_id(at), record_id=found, kind="credited", at=at, by=by, helped=outcome
+                )
                 writer.add_events(self.project, [clean_event(event)])
                 refresh_status(writer, self.project, found)
                 self._concerns([found])
             self._publish_proven(writer, known)
         return known
 
-    def verify(self, record_id: str, by: Verifier, verification_id: str | None = None, author: str | None = None) -> AnyRecord:
-        """Vouches for a record: a test, a person or a compiler confirmed it. `by` is which of them, `verification_id` the run
-        or approval, `author` who says so (`by` where nobody is named). `UnknownRecordError` where no record has that
-        `record_id`."""
+    def verify(
+        self,
+        record_id: str,
+        by: Verifier,
+        verification_id: str | None = None,
+        author: str | None = None,
+    ) -> AnyRecord:
+        """Vouches for a record: a test, a person or a compiler confirmed it. `by` is which of them,
+        `verification_id` the run or approval, `author` who says so (`by` where nobody is named).
+        `UnknownRecordError` where no record has that `record_id`.
+        """
         details = {"verified_by": by, "verification_id": verification_id}
         return self._change_status(record_id, "verified", by if author is None else author, details)
 
     def publish(self, record_id: str, by: str = "user") -> AnyRecord:
-        """Marks a verified record as one that proved itself. `UnknownRecordError` where no record has that `record_id`."""
+        """Marks a verified record as one that proved itself. `UnknownRecordError` where no record
+        has that `record_id`.
+        """
         return self._change_status(record_id, "published", by, {})
 
     def archive(self, record_id: str, reason: str, by: str = "user") -> AnyRecord:
-        """Takes a record out of recall, and says for what `reason`. It stays readable. `UnknownRecordError` where no record has
-        that `record_id`."""
+        """Takes a record out of recall, and says for what `reason`. It stays readable.
+        `UnknownRecordError` where no record has that `record_id`.
+        """
         return self._change_status(record_id, "archived", by, {"reason": reason})
 
     @done_again
-    def _change_status(self, record_id: str, to: Status, by: str, details: dict[str, Any]) -> AnyRecord:
-        event = Event(record_id=record_id, kind="status", at=self.now(), by=by, status=to, **details)
+    def _change_status(
+        self, record_id: str, to: Status, by: str, details: dict[str, Any]
+    ) -> AnyRecord:
+        event = Event(
+            record_id=record_id, kind="status", at=self.now(), by=by, status=to, **details
+        )
         with self._writing() as writer:
             envelope = original_of(self._must_find(writer, event.record_id)).metadata.validation
-            check_transition(standing_beneath(envelope, writer.events_of(self.project, event.record_id)).status, to)
+            check_transition(
+                standing_beneath(envelope, writer.events_of(self.project, event.record_id)).status,
+                to,
+            )
             changed = self._happen(writer, event)
         self._follow_in_tree()
         return changed
 
     @done_again
     def supersede(self, old_id: str, new_id: str, reason: str, by: str = "user") -> AnyRecord:
-        """Archives the record `old_id` in favour of `new_id`, which replaces it for that `reason`; returns the old one as it
-        stands now. `UnknownRecordError` where either is none."""
-        event = Event(record_id=old_id, kind="superseded", at=self.now(), by=by, replaced_by=new_id, reason=reason)
+        """Archives the record `old_id` in favour of `new_id`, which replaces it for that `reason`;
+        returns the old one as it stands now. `UnknownRecordError` where either is none.
+        """
+        event = Event(
+            record_id=old_id,
+            kind="superseded",
+            at=self.now(),
+            by=by,
+            replaced_by=new_id,
+            reason=reason,
+        )
         if event.record_id == event.replaced_by:
             raise InvalidInputError.one("new_id", new_id, "the id of another record")
         with self._writing() as writer:
-            if self._must_get(writer, str(event.replaced_by)).metadata.validation.status == "archived":
-                raise InvalidInputError.one("new_id", new_id, "a record that is not archived itself")
+            if (
+                self._must_get(writer, str(event.replaced_by)).metadata.validation.status
+                == "archived"
+            ):
+                raise InvalidInputError.one(
+                    "new_id", new_id, "a record that is not archived itself"
+                )
             self._must_get(writer, event.record_id)
             changed = self._happen(writer, event)
         self._follow_in_tree()
@@ -100,15 +148,21 @@ class Deciding(Core):
 
     @done_again
     def rollback(self, source: str, reason: str = "", by: str = "user") -> Decision:
-        """Undoes what a `source` (an author) taught, for a `reason`: no knowledge counts its records, recall leaves them out
-        unless it is asked for that author, and so it stays for what the source records from now on. `undo` takes it back."""
+        """Undoes what a `source` (an author) taught, for a `reason`: no knowledge counts its
+        records, recall leaves them out unless it is asked for that author, and so it stays for what
+        the source records from now on. `undo` takes it back.
+        """
         from hardwon.memory import consolidate as consolidating
 
         for name, value in (("source", source), ("reason", reason), ("by", by)):
             intake.text(name, value)
         if not source.strip() or len(source) > limits.NAME_CHARS_MAX:
-            raise InvalidInputError.one("source", source, "the author whose teaching is to be undone")
-        decision = self._prepare(consolidating.decide("rollback", self.now(), by, target=source, reason=reason))
+            raise InvalidInputError.one(
+                "source", source, "the author whose teaching is to be undone"
+            )
+        decision = self._prepare(
+            consolidating.decide("rollback", self.now(), by, target=source, reason=reason)
+        )
         with self._writing() as writer:
             self._decide(writer, decision)
             kept = self._must_get(writer, decision.id)
@@ -117,16 +171,25 @@ class Deciding(Core):
 
     @done_again
     def undo(self, decision_id: str | UUID, by: str = "user") -> AnyRecord:
-        """Takes back a decision (a rollback, a merge, a promotion, a cleanup …), and gives it; or that a record was verified,
-        published, archived or replaced, and gives the record as it is again. `decision_id` is the decision's id, or that of the
-        event in `audit`. What was taken back stays in the log."""
+        """Takes back a decision (a rollback, a merge, a promotion, a cleanup …), and gives it; or
+        that a record was verified, published, archived or replaced, and gives the record as it is
+        again. `decision_id` is the decision's id, or that of the event in `audit`. What was taken
+        back stays in the log.
+        """
         wanted = intake.record_id(decision_id)
         with self._writing() as writer:
             stored = writer.get(self.project, wanted)
             decision = record_of(stored) if stored else None
             if isinstance(decision, Decision):
                 check_transition(decision.metadata.validation.status, "archived")
-                event = Event(record_id=wanted, kind="status", at=self.now(), by=by, status="archived", reason="undone")
+                event = Event(
+                    record_id=wanted,
+                    kind="status",
+                    at=self.now(),
+                    by=by,
+                    status="archived",
+                    reason="undone",
+                )
             else:
                 event = self._taking_back(writer, wanted, by)
             undone = self._happen(writer, event)
@@ -138,14 +201,22 @@ class Deciding(Core):
         """What makes an event as if it had not happened."""
         event = writer.event(self.project, event_id)
         if event is None:
-            raise UnknownRecordError(f"there is no decision and no event {event_id} in project {self.project!r}")
+            raise UnknownRecordError(
+                f"there is no decision and no event {event_id} in project {self.project!r}"
+            )
         record = self._must_get(writer, event.record_id)
-        if event.kind not in ("status", "superseded") or (isinstance(record, Decision) and event.status == "archived"):
+        if event.kind not in ("status", "superseded") or (
+            isinstance(record, Decision) and event.status == "archived"
+        ):
             allowed = "that a record was verified, published, archived or replaced; a decision that was taken back is made anew"
             raise InvalidInputError.one("decision_id", f"{event.kind} {event_id}", allowed)
-        if any(other.undoes == event_id for other in writer.events_of(self.project, event.record_id)):
+        if any(
+            other.undoes == event_id for other in writer.events_of(self.project, event.record_id)
+        ):
             raise InvalidInputError.one("decision_id", event_id, "what was not taken back already")
-        return Event(record_id=event.record_id, kind="undone", at=self.now(), by=by, undoes=event_id)
+        return Event(
+            record_id=event.record_id, kind="undone", at=self.now(), by=by, undoes=event_id
+        )
 
     def forget(
         self,
@@ -155,28 +226,42 @@ class Deciding(Core):
         by: str = "user",
         **filters: Any,
     ) -> Forgotten:
-        """Erases records for good: `forget(id)`, `forget([ids])`, or by filters, `forget(author="x")`; one or the other must be
-        said as `ids_or_filters` or keywords. A tombstone without content stays, so that a merge or a load does not bring them
-        back."""
+        """Erases records for good: `forget(id)`, `forget([ids])`, or by filters,
+        `forget(author="x")`; one or the other must be said as `ids_or_filters` or keywords. A
+        tombstone without content stays, so that a merge or a load does not bring them back.
+        """
         from hardwon.memory.results import Forgotten
 
         if isinstance(ids_or_filters, Mapping):
             filters = {**ids_or_filters, **filters}
             ids_or_filters = ()
-        given = [ids_or_filters] if isinstance(ids_or_filters, str | UUID) else intake.items("ids_or_filters", ids_or_filters)
+        given = (
+            [ids_or_filters]
+            if isinstance(ids_or_filters, str | UUID)
+            else intake.items("ids_or_filters", ids_or_filters)
+        )
         for name, value in filters.items():
             if value is None:  # elsewhere that means "any", and here it would mean "all"
-                raise InvalidInputError.one(name, value, "a value: what is to be forgotten must be said")
+                raise InvalidInputError.one(
+                    name, value, "a value: what is to be forgotten must be said"
+                )
         narrowing = filters.keys() - {"project"}
         if bool(given) == bool(narrowing):
-            raise InvalidInputError.one("ids_or_filters", given or ABSENT, "ids or at least one filter, not both")
+            raise InvalidInputError.one(
+                "ids_or_filters", given or ABSENT, "ids or at least one filter, not both"
+            )
         wanted = [(intake.record_id(found), str(found)) for found in given]
         if narrowing:
             asked = Filters.of(self.project, filters)
-            also = [] if asked.kind else [asked.altered(kind="adopted")]  # it tells of what was tried as well
+            # it tells of what was tried as well
+            also = [] if asked.kind else [asked.altered(kind="adopted")]
             ids = [stored.id for each in (asked, *also) for stored in self._pages(each)]
         else:
-            ids = [found for found in dict.fromkeys(found for found, _ in wanted) if self._store.get(self.project, found)]
+            ids = [
+                found
+                for found in dict.fromkeys(found for found, _ in wanted)
+                if self._store.get(self.project, found)
+            ]
         known = set(ids)
         unknown = [text for found, text in wanted if found not in known]
         if dry_run:
@@ -191,12 +276,19 @@ class Deciding(Core):
     @done_again
     def _forget(self, record_ids: list[str], by: str) -> list[str]:
         with self._store.write(self.project) as writer:
-            return self._erase(writer, [gone for gone in record_ids if writer.get(self.project, gone)], by)
+            return self._erase(
+                writer, [gone for gone in record_ids if writer.get(self.project, gone)], by
+            )
 
     def _erase(self, writer: Writer, record_ids: list[str], by: str) -> list[str]:
-        """Records that are there: whoever forgets the same at the same time tells of them, or we do."""
+        """Records that are there: whoever forgets the same at the same time tells of them, or we
+        do.
+        """
         at = self.now()
-        tombstones = [clean_event(Event(id=new_id(at), record_id=gone, kind="forgotten", at=at, by=by)) for gone in record_ids]
+        tombstones = [
+            clean_event(Event(id=new_id(at), record_id=gone, kind="forgotten", at=at, by=by))
+            for gone in record_ids
+        ]
         mirror = self._mirror_within(writer)
         if mirror:
             mirror.keep_away(writer, record_ids)
@@ -205,11 +297,17 @@ class Deciding(Core):
         return record_ids
 
     def check_stale(
-        self, repo: str | Path = ".", dry_run: bool = False, by: str = "check_stale", progress: Progress | None = None
+        self,
+        repo: str | Path = ".",
+        dry_run: bool = False,
+        by: str = "check_stale",
+        progress: Progress | None = None,
     ) -> StaleReport:
-        """Archives records whose related files are no longer what they were in the checkout that `repo` lies in, and brings
-        back those whose files are again, as what they were. Doing it twice changes nothing more. Other checkouts are not
-        concerned: what is archived here is not archived in a memory that this one is merged into."""
+        """Archives records whose related files are no longer what they were in the checkout that
+        `repo` lies in, and brings back those whose files are again, as what they were. Doing it
+        twice changes nothing more. Other checkouts are not concerned: what is archived here is not
+        archived in a memory that this one is merged into.
+        """
         asked = intake.path("repo", repo)
         root = repository_root(asked)
         checkout = checkout_of(Repository(root), asked, self._place.path) if root else None
@@ -218,18 +316,27 @@ class Deciding(Core):
         from hardwon.memory import staleness as checking
 
         watch = checking.Watch(checkout, thorough=True)
-        report = checking.check_stale(self._store, self.project, watch, self.now, by, dry_run, progress)
+        report = checking.check_stale(
+            self._store, self.project, watch, self.now, by, dry_run, progress
+        )
         if self._mirror and (report.archived or report.restored) and not dry_run:
             self._mirror.follow(restored=True)
         return report
 
     def record_tests(
-        self, ran: Iterable[RanTest], run_id: str | None = None, *, task: str | None = None, started: datetime | None = None
+        self,
+        ran: Iterable[RanTest],
+        run_id: str | None = None,
+        *,
+        task: str | None = None,
+        started: datetime | None = None,
     ) -> TestFeedback:
-        """What a test run says: each of `ran` is a `hardwon.capture.tests.RanTest`. A test that fails becomes a fact with its
-        failure hash, and one that passes again verifies what was tried since it last failed, as far as `docs/feedback.md` says.
-        `run_id` names the run, `task` tags its records, `started` is when it began (now where nobody says). One transaction,
-        and none where nothing changed."""
+        """What a test run says: each of `ran` is a `hardwon.capture.tests.RanTest`. A test that
+        fails becomes a fact with its failure hash, and one that passes again verifies what was
+        tried since it last failed, as far as `docs/feedback.md` says. `run_id` names the run,
+        `task` tags its records, `started` is when it began (now where nobody says). One
+        transaction, and none where nothing changed.
+        """
         from hardwon.capture import tests as feedback
 
         given = intake.items("ran", ran)
@@ -249,13 +356,18 @@ class Deciding(Core):
             partial(self._prepare, head=self._head()),
             self._append,
         )
-        done = feedback.record_tests(desk, given, intake.text("run_id", run), task, started or at, at)
+        done = feedback.record_tests(
+            desk, given, intake.text("run_id", run), task, started or at, at
+        )
         self._follow_in_tree()
         return done
 
     def publish_tested(self, commit: Commit, by: str | None = None) -> list[str]:
-        """Publishes what tests verified on the way to a commit that was just made, and that still holds; returns the ids.
-        `hardwon.outside.git.last_commit` tells the commit."""
+        """Publishes what tests verified on the way to a commit that was just made, and that still
+        holds; returns the ids. `hardwon.outside.git.last_commit` tells the commit.
+        """
         from hardwon.capture import tests as feedback
 
-        return feedback.publish_tested(self._store, self.project, commit, self.now(), by or feedback.BY_HOOK)
+        return feedback.publish_tested(
+            self._store, self.project, commit, self.now(), by or feedback.BY_HOOK
+        )

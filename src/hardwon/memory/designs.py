@@ -1,5 +1,7 @@
-"""What a memory knows of the designs that are built on it: the tables that they keep beside the records, which the store calls
-in the transaction that changes a record, and what hangs on a memory. All of it is imported when it is first needed."""
+"""What a memory knows of the designs that are built on it: the tables that they keep beside the
+records, which the store calls in the transaction that changes a record, and what hangs on a memory.
+All of it is imported when it is first needed.
+"""
 
 from __future__ import annotations
 

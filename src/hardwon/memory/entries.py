@@ -1,4 +1,6 @@
-"""Records under a name: for whoever needs a memory as a place to put things, and to line them up. The name is a tag."""
+"""Records under a name: for whoever needs a memory as a place to put things, and to line them up.
+The name is a tag.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,16 @@ _PUT_AGAIN: Final = "put again under the same name"
 
 
 class Entries(Recording, Deciding):
-    """What stands under a name is the newest record that has it as a tag, and is neither archived nor of a source that was
-    rolled back."""
+    """What stands under a name is the newest record that has it as a tag, and is neither archived
+    nor of a source that was rolled back.
+    """
 
     def put_entries(self, entries: Mapping[str, AnyRecord | None], by: str = "user") -> None:
-        """Puts each record of `entries` under its name, which must be one of its tags: what stood there is archived for it, or,
-        by whoever may only record, left behind it. None erases everything that ever stood there, as `forget` does. `by` is who
-        does so. One transaction: all of it or nothing."""
+        """Puts each record of `entries` under its name, which must be one of its tags: what stood
+        there is archived for it, or, by whoever may only record, left behind it. None erases
+        everything that ever stood there, as `forget` does. `by` is who does so. One transaction:
+        all of it or nothing.
+        """
         given = intake.mapping("entries", entries)
         ready = {name: record and self._entry(name, record) for name, record in given.items()}
         made = self._vectors_of([record for record in ready.values() if record])
@@ -44,7 +49,9 @@ class Entries(Recording, Deciding):
             self._follow_in_tree()
 
     @done_again
-    def _put(self, ready: Mapping[str, AnyRecord | None], made: Sequence[tuple[str, bytes]], by: str) -> list[str]:
+    def _put(
+        self, ready: Mapping[str, AnyRecord | None], made: Sequence[tuple[str, bytes]], by: str
+    ) -> list[str]:
         """The ids that were erased."""
         erased: list[str] = []
         planted: list[Planting] = []
@@ -85,17 +92,25 @@ class Entries(Recording, Deciding):
         return planted
 
     def _standing_under(self, writer: Writer, name: str) -> list[Stored]:
-        """The newest first. More than one where two memories were merged, or where somebody may not archive."""
-        return writer.page(self.project, Filters(tag=name), None, limits.ENTRIES_REPLACED_MAX, trusted=True)
+        """The newest first. More than one where two memories were merged, or where somebody may not
+        archive.
+        """
+        return writer.page(
+            self.project, Filters(tag=name), None, limits.ENTRIES_REPLACED_MAX, trusted=True
+        )
 
     def append_entries(self, name: str, records: Iterable[R]) -> list[R]:
-        """Keeps records, which must have the name as a tag, behind everything that stands under it: in the order given, also
-        where other processes do the same, or clocks disagree. One transaction: all of them or none."""
+        """Keeps records, which must have the name as a tag, behind everything that stands under it:
+        in the order given, also where other processes do the same, or clocks disagree. One
+        transaction: all of them or none.
+        """
         ready = [self._entry(name, record) for record in intake.items("records", records)]
         return self._append_under(name, ready, self._vectors_of(ready)) if ready else []
 
     @done_again
-    def _append_under(self, name: str, ready: Sequence[R], made: Sequence[tuple[str, bytes]]) -> list[R]:
+    def _append_under(
+        self, name: str, ready: Sequence[R], made: Sequence[tuple[str, bytes]]
+    ) -> list[R]:
         with self._writing() as writer:
             last = writer.page(self.project, Filters(tag=name), None, 1)
             kept: list[R] = []
@@ -107,10 +122,14 @@ class Entries(Recording, Deciding):
         return kept
 
     def _entry(self, name: str, record: R) -> R:
-        """As it will be kept. What is put somewhere is no report about a checkout, and does not grow stale with its files."""
+        """As it will be kept. What is put somewhere is no report about a checkout, and does not
+        grow stale with its files.
+        """
         prepared = self._prepare(recordable(record))
         if intake.text("name", name) not in prepared.metadata.tags:
-            raise InvalidInputError.one("name", name, "a name that its record has as a tag, and that is no secret")
+            raise InvalidInputError.one(
+                "name", name, "a name that its record has as a tag, and that is no secret"
+            )
         return prepared
 
     def entries(self, name: str, limit: int | None = None) -> Iterator[AnyRecord]:
@@ -118,7 +137,9 @@ class Entries(Recording, Deciding):
         if limit is not None:
             intake.whole_number("limit", limit, 0, limits.JSON_INT_ABS_MAX)
         self._catch_up()
-        found = map(record_of, self._pages(Filters(tag=intake.text("name", name)), limit, trusted=True))
+        found = map(
+            record_of, self._pages(Filters(tag=intake.text("name", name)), limit, trusted=True)
+        )
         return found if limit is None else islice(found, limit)
 
     def entry_names(self, start: str) -> list[str]:
@@ -128,7 +149,9 @@ class Entries(Recording, Deciding):
 
 
 def _behind(record: R, stood: Sequence[Stored]) -> R:
-    """Later than the newest of what stood there: whoever puts something last is read, whatever its clock says."""
+    """Later than the newest of what stood there: whoever puts something last is read, whatever its
+    clock says.
+    """
     return _after(record, original_of(stood[0])) if stood else record
 
 
@@ -136,4 +159,6 @@ def _after(record: R, earlier: Record) -> R:
     moment, before = record.metadata.context, earlier.metadata.context.timestamp
     if moment.timestamp > before:
         return record
-    return record.altered(metadata=record.metadata.altered(context=moment.altered(timestamp=before + _NEXT)))
+    return record.altered(
+        metadata=record.metadata.altered(context=moment.altered(timestamp=before + _NEXT))
+    )

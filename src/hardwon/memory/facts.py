@@ -1,4 +1,6 @@
-"""Facts worth keeping: what a sentence is about, whether it stands alone, and whether somebody said it before."""
+"""Facts worth keeping: what a sentence is about, whether it stands alone, and whether somebody said
+it before.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ _log = logging.getLogger("hardwon")
 
 
 def stated(fact: Fact) -> Fact:
-    """The fact with the names in its sentence, its times resolved, and what keeps it from standing alone."""
+    """The fact with the names in its sentence, its times resolved, and what keeps it from standing
+    alone.
+    """
     fact = named(fact)
     changes: dict[str, Any] = {}
     linted = lint(fact.content, fact.metadata.context.timestamp)
@@ -42,7 +46,9 @@ def named(fact: Fact) -> Fact:
 
 
 def restated(fact: Fact, llm: Llm) -> Fact:
-    """The fact in a model's words, with its own beside them; as it was, with a warning, where the model is of no use."""
+    """The fact in a model's words, with its own beside them; as it was, with a warning, where the
+    model is of no use.
+    """
     try:
         sentence = restating.sentence_from(answer_of(llm, *restating.sentence_request(fact)), fact)
     except (LlmError, InvalidInputError) as error:
@@ -51,7 +57,9 @@ def restated(fact: Fact, llm: Llm) -> Fact:
     if sentence == fact.content:
         return fact
     said = fact.original or fact.content
-    return stated(fact.altered(content=sentence, original=None, findings=None)).altered(original=said)
+    return stated(fact.altered(content=sentence, original=None, findings=None)).altered(
+        original=said
+    )
 
 
 def said_before(writer: Writer, project: str, fact: Fact) -> Fact | None:
@@ -64,14 +72,19 @@ def said_before(writer: Writer, project: str, fact: Fact) -> Fact | None:
 
 
 def repeat(writer: Writer, project: str, first: Fact, again: Fact, at: datetime) -> None:
-    """Somebody said it again. One event tells a day of it: an agent that says the same all day says it once."""
+    """Somebody said it again. One event tells a day of it: an agent that says the same all day says
+    it once.
+    """
     by = again.metadata.source.author
     event = Event(id=new_id(at), record_id=first.id, kind="repeated", at=at, by=by)
     if not same_words(first, again):
         event = event.altered(reason=again.content)
     event = clean_event(event)
     told = writer.events_of(project, first.id)
-    if not any(each.kind == "repeated" and each.by == event.by and _day(each) == _day(event) for each in told):
+    if not any(
+        each.kind == "repeated" and each.by == event.by and _day(each) == _day(event)
+        for each in told
+    ):
         writer.add_events(project, [event])
         refresh_status(writer, project, first.id)
 

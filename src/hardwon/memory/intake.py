@@ -1,4 +1,6 @@
-"""What callers hand in, checked before anything else happens: a wrong type gets the same kind of error as a wrong value."""
+"""What callers hand in, checked before anything else happens: a wrong type gets the same kind of
+error as a wrong value.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from hardwon.store.types import Cursor
 
 
 def items(field: str, value: Any) -> list[Any]:
-    """A list of whatever the caller gave one after the other. A text is not a list of its letters."""
+    """A list of whatever the caller gave one after the other. A text is not a list of its
+    letters.
+    """
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise InvalidInputError.one(field, value, "a list")
     return list(value)
@@ -41,7 +45,9 @@ def text(field: str, value: Any) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise InvalidInputError.one(field, value, "text that UTF-8 can encode (no lone surrogates)") from None
+        raise InvalidInputError.one(
+            field, value, "text that UTF-8 can encode (no lone surrogates)"
+        ) from None
     return value
 
 
@@ -70,7 +76,8 @@ def local(field: str, value: Any) -> None:
     """Raises where the url of a database stands for a file or folder."""
     if is_url(value):
         raise PlaceError(
-            f"{field}: {without_password(value)} is a database, and here a file or folder of this machine is wanted; "
+            f"{field}: {without_password(value)} is a database, and here a file or folder of this "
+            f"machine is wanted; "
             "Memory(url), or hardwon --memory URL, opens a database"
         )
 

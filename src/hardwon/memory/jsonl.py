@@ -14,11 +14,20 @@ from hardwon.records.kinds import AnyRecord, parse_record
 from hardwon.store.query import record_of, sound_body
 from hardwon.store.types import Progress, Stored
 
-_ID_ALLOWED: Final = "a UUID, so that loading the file again adds nothing; Memory.add_many takes records without one"
+_ID_ALLOWED: Final = (
+    "a UUID, so that loading the file again adds nothing; Memory.add_many takes records without one"
+)
 _LINE_BYTES_MAX: Final = 2 * limits.RECORD_BYTES_MAX  # other programs escape what we write plainly
 
 
-def write(path: Path, records: Iterable[Stored], total: int, progress: Progress | None = None, *, as_list: bool = False) -> int:
+def write(
+    path: Path,
+    records: Iterable[Stored],
+    total: int,
+    progress: Progress | None = None,
+    *,
+    as_list: bool = False,
+) -> int:
     """Writes the file whole or not at all; returns how many records it holds."""
     before, between, after = (b"[\n", b",\n", b"\n]\n") if as_list else (b"", b"\n", b"\n")
     done = 0
@@ -44,7 +53,9 @@ def line_of(stored: Stored) -> str:
 
 
 def read(path: Path) -> Iterator[AnyRecord]:
-    """Every record of the file; blank lines are passed over. A line that is invalid, or has no id, raises and names itself."""
+    """Every record of the file; blank lines are passed over. A line that is invalid, or has no id,
+    raises and names itself.
+    """
     try:
         with path.open("rb") as file:
             number = 0
@@ -53,7 +64,9 @@ def read(path: Path) -> Iterator[AnyRecord]:
                 where = f"{path.name}, line {number}"
                 if len(line) > _LINE_BYTES_MAX:
                     allowed = f"lines of at most {_LINE_BYTES_MAX} bytes"
-                    raise InvalidInputError(InvalidInputError.one("line", f"{len(line)} bytes", allowed).problems, where)
+                    raise InvalidInputError(
+                        InvalidInputError.one("line", f"{len(line)} bytes", allowed).problems, where
+                    )
                 if line.strip():
                     try:
                         yield _with_its_id(parse_record(line))

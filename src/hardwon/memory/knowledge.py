@@ -1,5 +1,6 @@
-"""What the memory knows, put together from the store's tallies and decisions by `learn`. Texts are looked up last, and only
-for what is shown."""
+"""What the memory knows, put together from the store's tallies and decisions by `learn`. Texts are
+looked up last, and only for what is shown.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +106,14 @@ from hardwon.text.failures import error_core, failure_hash
 from hardwon.trust.lifecycle import least
 
 if TYPE_CHECKING:
-    from hardwon.fixes.reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend, IssueTypeRecord
+    from hardwon.fixes.reports import (
+        FixCell,
+        FixDay,
+        FixerRecord,
+        FixTotals,
+        IssueTrend,
+        IssueTypeRecord,
+    )
 
 T = TypeVar("T")
 
@@ -114,18 +122,24 @@ _WRITTEN: Final[RuleKind] = "written"
 RULE_ACTIONS: Final[tuple[Action, ...]] = ("rule", "merge", "promote", "retire")
 """Decisions that change which rules there are."""
 
-_CONSIDERED: Final = 4  # times as many lessons as are shown: for those that a source has no room left for
-_ADOPTED_CONSIDERED: Final = 10  # times as many adopted records as are read: so that no source hides the others
+# times as many lessons as are shown: for those that a source has no room left for
+_CONSIDERED: Final = 4
+# times as many adopted records as are read: so that no source hides the others
+_ADOPTED_CONSIDERED: Final = 10
 
 _LOOKED_UP_ONE_BY_ONE: Final = 10  # of more at once, all are read together
 
 _TOOLS: Final = sorted({tool for _, tool in ROUTES if tool})
-_PATTERN_SCOPES: Final[tuple[tuple[PatternKind, str], ...]] = (("exact", "signature"), ("type", "type"))
+_PATTERN_SCOPES: Final[tuple[tuple[PatternKind, str], ...]] = (
+    ("exact", "signature"),
+    ("type", "type"),
+)
 
 
 class Knowledge:
-    """Everything that can be asked of one project. Made anew for every question: what it read for one part of an answer is
-    not read again for another."""
+    """Everything that can be asked of one project. Made anew for every question: what it read for
+    one part of an answer is not read again for another.
+    """
 
     def __init__(self, store: Store, project: str, today: int) -> None:
         self._store = store
@@ -138,7 +152,9 @@ class Knowledge:
         self._told: dict[str, AdoptedClaims] | None = None
         self._episodes: dict[str, list[Episode]] = {}
         self._scored: dict[str, Evidence] = {}
-        self._weighed_claimed: dict[tuple[str | None, frozenset[tuple[str, str]]], list[Weighed]] = {}
+        self._weighed_claimed: dict[
+            tuple[str | None, frozenset[tuple[str, str]]], list[Weighed]
+        ] = {}
 
     def daily(self, scope: str, key: str) -> list[Daily]:
         """Counts by item and day, read once."""
@@ -149,13 +165,17 @@ class Knowledge:
     def _shares(self, scope: str, key: str) -> Shares:
         """The same, added up once."""
         if (scope, key) not in self._shared:
-            self._shared[scope, key] = Shares.added_up(self._store.shares(self.project, scope, key, self.today))
+            self._shared[scope, key] = Shares.added_up(
+                self._store.shares(self.project, scope, key, self.today)
+            )
         return self._shared[scope, key]
 
     def _all(self, scope: str, key: str) -> list[Tally]:
         return self._store.tallies(self.project, scope, key, limits.ITEMS_CONSIDERED_MAX)
 
-    def _supports(self, scope: str, key: str, same: Mapping[str, str] | None = None) -> dict[str, Evidence]:
+    def _supports(
+        self, scope: str, key: str, same: Mapping[str, str] | None = None
+    ) -> dict[str, Evidence]:
         return gather(self._all(scope, key), same)
 
     def _first(self, ids: Iterable[str], read: Callable[[AnyRecord], T | None]) -> T | None:
@@ -168,15 +188,19 @@ class Knowledge:
         return None
 
     def _record(self, record_id: str) -> AnyRecord | None:
-        """None also where it cannot be read: one damaged record must not hide what the others say."""
+        """None also where it cannot be read: one damaged record must not hide what the others
+        say.
+        """
         if record_id not in self._records:
             stored = self._store.get(self.project, record_id)
             self._records[record_id] = next(readable([stored]), None) if stored else None
         return self._records[record_id]
 
-    # --- how likely ---------------------------------------------------------------------------------------------
+    # --- how likely ---
 
-    def fix_odds(self, issue: Issue | None, model: str | None, issue_type: str | None, fixer: str | None) -> Odds:
+    def fix_odds(
+        self, issue: Issue | None, model: str | None, issue_type: str | None, fixer: str | None
+    ) -> Odds:
         of_subject = of_signature = None
         if issue:
             model, issue_type = issue.model, issue.issue_type
@@ -189,7 +213,9 @@ class Knowledge:
             for item, share in shares.items.items():
                 name = item.partition(BETWEEN_NAMES)[0]
                 types[name] = types.get(name, 0) + share.attempts
-        most = sorted(types, key=lambda name: (name != issue_type, -types[name], name))[: limits.ISSUE_TYPES_TESTED_MAX]
+        most = sorted(types, key=lambda name: (name != issue_type, -types[name], name))[
+            : limits.ISSUE_TYPES_TESTED_MAX
+        ]
         counts = FixCounts(
             everything=self._shares("fix", ""),
             types={name: self._shares("fix.type", name) for name in most},
@@ -204,7 +230,7 @@ class Knowledge:
         tools = {tool, *_TOOLS}
         return tool_odds({name: self.daily("tool", name) for name in tools}, tool, task, self.today)
 
-    # --- fixes --------------------------------------------------------------------------------------------------
+    # --- fixes ---
 
     def strategies(
         self,
@@ -217,8 +243,9 @@ class Knowledge:
         successful: bool = False,
         sources: int = 1,
     ) -> list[Strategy]:
-        """Ranked; of a model, whose items name an issue type as well, those of one type or of all. Of several
-        `sources` none has more than its share of them."""
+        """Ranked; of a model, whose items name an issue type as well, those of one type or of all.
+        Of several `sources` none has more than its share of them.
+        """
         ranked = self._ranked_strategies(scope, key, usual_p, issue_type, successful=successful)
         if sources > 1:
             considered = islice(ranked, limits.SHARED_OUT_OF_MAX)
@@ -228,30 +255,51 @@ class Knowledge:
     def _ranked_strategies(
         self, scope: str, key: str, usual_p: float, issue_type: str | None, *, successful: bool
     ) -> Iterator[RankedStrategy]:
-        """As `rank_strategies` has them. Who used a strategy, and when, is only looked up for those that somebody wants."""
+        """As `rank_strategies` has them. Who used a strategy, and when, is only looked up for those
+        that somebody wants.
+        """
         shares: dict[str, Share] = {}
         items: dict[str, list[str]] = {}
-        sums = self._store.shares(self.project, f"strategy.{scope}", key, self.today, limits.ITEMS_CONSIDERED_MAX)
+        sums = self._store.shares(
+            self.project, f"strategy.{scope}", key, self.today, limits.ITEMS_CONSIDERED_MAX
+        )
         for item, share in sums:
             about, between, strategy = item.rpartition(BETWEEN_NAMES)
             if not between or issue_type in (None, about):
                 shares.setdefault(strategy, Share()).include(share)
                 items.setdefault(strategy, []).append(item)
         tried: dict[str, Evidence] = {}
-        wanted = {strategy: share for strategy, share in shares.items() if share.verified or not successful}
+        wanted = {
+            strategy: share
+            for strategy, share in shares.items()
+            if share.verified or not successful
+        }
         for strategies in equally_likely(wanted, usual_p):
             if not tried and len(strategies) > _LOOKED_UP_ONE_BY_ONE:
                 tried = self._tried(scope, key, issue_type)
-            supports = [tried.get(each) or self._support_of(f"strategy.{scope}", key, each, items[each]) for each in strategies]
+            supports = [
+                tried.get(each) or self._support_of(f"strategy.{scope}", key, each, items[each])
+                for each in strategies
+            ]
             yield from rank_strategies(supports, usual_p, self.today)
 
     def failed_strategies(self, issue_type: str, usual_p: float, limit: int) -> list[Strategy]:
-        """Which failed more often than they succeeded is known from their counts; only those that are told are looked up."""
+        """Which failed more often than they succeeded is known from their counts; only those that
+        are told are looked up.
+        """
         scope = "strategy.type"
-        sums = self._store.shares(self.project, scope, issue_type, self.today, limits.ITEMS_CONSIDERED_MAX)
-        failed = [(strategy, share) for strategy, share in sums if share.attempts > 2 * share.verified]
-        failed.sort(key=lambda each: (2 * each[1].verified - each[1].attempts, each[1].verified, each[0]))
-        supports = (self._support_of(scope, issue_type, strategy, [strategy]) for strategy, _ in failed)
+        sums = self._store.shares(
+            self.project, scope, issue_type, self.today, limits.ITEMS_CONSIDERED_MAX
+        )
+        failed = [
+            (strategy, share) for strategy, share in sums if share.attempts > 2 * share.verified
+        ]
+        failed.sort(
+            key=lambda each: (2 * each[1].verified - each[1].attempts, each[1].verified, each[0])
+        )
+        supports = (
+            self._support_of(scope, issue_type, strategy, [strategy]) for strategy, _ in failed
+        )
         ranked = (rank_strategies([support], usual_p, self.today)[0] for support in supports)
         return list(islice(filter(None, map(self.worded_strategy, ranked)), limit))
 
@@ -268,7 +316,11 @@ class Knowledge:
         if scope != "model":
             return gather(found)
         named = ((tally.item.rpartition(BETWEEN_NAMES), tally) for tally in found)
-        return gather(tally._replace(item=strategy) for (about, _, strategy), tally in named if issue_type in (None, about))
+        return gather(
+            tally._replace(item=strategy)
+            for (about, _, strategy), tally in named
+            if issue_type in (None, about)
+        )
 
     def worded_strategy(self, ranked: RankedStrategy) -> Strategy | None:
         """In the words of a fix that used it; None where none can be read."""
@@ -282,18 +334,33 @@ class Knowledge:
             model=self._tried("model", issue.model, issue.issue_type) if issue.model else {},
             type=self._tried("type", issue.issue_type),
         )
-        return choices(tried, self.fix_odds(issue, None, None, fixer).p_success, self.today) if any(tried) else Choices([], [])
+        return (
+            choices(tried, self.fix_odds(issue, None, None, fixer).p_success, self.today)
+            if any(tried)
+            else Choices([], [])
+        )
 
     def model_history(self, name: str, fixer: str | None) -> ModelHistory | None:
-        """How fixes of a model went so far; None where there were none. An issue type that a single source came up with, where
-        there are several, is not among its issues: what it is called are that source's words alone."""
+        """How fixes of a model went so far; None where there were none. An issue type that a single
+        source came up with, where there are several, is not among its issues: what it is called are
+        that source's words alone.
+        """
         whole = self._shares("fix.model", name).whole
-        by_type = gather(tally._replace(item=tally.item.partition(BETWEEN_NAMES)[0]) for tally in self._all("fix.model", name))
+        by_type = gather(
+            tally._replace(item=tally.item.partition(BETWEEN_NAMES)[0])
+            for tally in self._all("fix.model", name)
+        )
         if not by_type:
             return None
         sources = sorted({author for support in by_type.values() for author in support.authors})
-        heard = {each.item: each.records for each in by_type.values() if len(sources) == 1 or each.only_source is None}
-        issues = sorted(heard.items(), key=lambda pair: (-pair[1], pair[0]))[: limits.ISSUES_OF_MODEL_MAX]
+        heard = {
+            each.item: each.records
+            for each in by_type.values()
+            if len(sources) == 1 or each.only_source is None
+        }
+        issues = sorted(heard.items(), key=lambda pair: (-pair[1], pair[0]))[
+            : limits.ISSUES_OF_MODEL_MAX
+        ]
         elsewhere = {issue: self._shares("fix.type", issue).whole for issue, _ in issues}
         return ModelHistory(
             model_name=name,
@@ -301,7 +368,9 @@ class Knowledge:
             verified=whole.verified,
             p_success=self.fix_odds(None, name, None, fixer).p_success,
             issues=tuple(issues),
-            notes=tuple(performance_notes(name, self.daily("fix.model", name), elsewhere, self.today)),
+            notes=tuple(
+                performance_notes(name, self.daily("fix.model", name), elsewhere, self.today)
+            ),
             sources=tuple(sources),
             vouched=sum(support.vouched for support in by_type.values()),
         )
@@ -315,14 +384,20 @@ class Knowledge:
         ]
         for model in self._store.most_counted(self.project, "fix.model", limit):
             shares = self._shares("fix.model", model)
-            starts = sorted({item.partition(BETWEEN_NAMES)[0] + BETWEEN_NAMES for item in shares.items})
+            starts = sorted(
+                {item.partition(BETWEEN_NAMES)[0] + BETWEEN_NAMES for item in shares.items}
+            )
             found += [("model", model, start, shares.beginning(start)) for start in starts]
         found.sort(key=lambda each: (-each[3].attempts, each[0], each[1]))
         return list(islice(filter(None, (self._pattern(*each) for each in found)), limit))
 
-    def _pattern(self, kind: PatternKind, key: str, item_start: str, counted: Share) -> Pattern | None:
+    def _pattern(
+        self, kind: PatternKind, key: str, item_start: str, counted: Share
+    ) -> Pattern | None:
         scope = {"exact": "signature", "model": "model", "type": "type"}[kind]
-        newest = self._store.newest_taught(self.project, f"fix.{scope}", key, item_start, limits.EVIDENCE_SHOWN_MAX)
+        newest = self._store.newest_taught(
+            self.project, f"fix.{scope}", key, item_start, limits.EVIDENCE_SHOWN_MAX
+        )
         fix = self._first((record_id for _, record_id in newest), _fix_of)
         if fix is None:
             return None
@@ -347,9 +422,13 @@ class Knowledge:
         )
 
     def best_strategies(self, limit: int) -> dict[str, list[Strategy]]:
-        """Of every issue type that something succeeded at; of very many types, of the most frequent."""
+        """Of every issue type that something succeeded at; of very many types, of the most
+        frequent.
+        """
         found = {}
-        for issue_type in self._store.most_counted(self.project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX):
+        for issue_type in self._store.most_counted(
+            self.project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX
+        ):
             usual = self.fix_odds(None, None, issue_type, None).p_success
             if best := self.strategies("type", issue_type, usual, limit, successful=True):
                 found[issue_type] = best
@@ -367,7 +446,14 @@ class Knowledge:
         issues = common_issues(tallies)[: limits.ISSUES_OF_MODEL_MAX]
         elsewhere = {issue: self._shares("fix.type", issue).whole for issue, _ in issues}
         sources = len({tally.author for tally in tallies})
-        fixes = self.strategies("model", name, odds.p_success, limits.ISSUES_OF_MODEL_MAX, successful=True, sources=sources)
+        fixes = self.strategies(
+            "model",
+            name,
+            odds.p_success,
+            limits.ISSUES_OF_MODEL_MAX,
+            successful=True,
+            sources=sources,
+        )
         return ModelInsights(
             model_name=name,
             total_tests=share.attempts,
@@ -376,24 +462,32 @@ class Knowledge:
             common_issues=tuple(issues),
             effective_fixes=tuple(fixes),
             performance_notes=tuple(performance_notes(name, tallies, elsewhere, self.today)),
-            last_updated=from_us(max(support.last_us for support in supports.values())) if supports else None,
+            last_updated=from_us(max(support.last_us for support in supports.values()))
+            if supports
+            else None,
         )
 
     def similar_issues(self, issue: Issue, limit: int) -> SimilarIssues:
-        found = self._store.by_key(self.project, signature_keys(issue), Filters(), limits.SIMILAR_CONSIDERED_MAX)
+        found = self._store.by_key(
+            self.project, signature_keys(issue), Filters(), limits.SIMILAR_CONSIDERED_MAX
+        )
         exact = [each.stored for each in found]
         model = self._newest(Filters(kind="fix", model=issue.model, issue_type=issue.issue_type))
         of_type = self._newest(Filters(kind="fix", issue_type=issue.issue_type))
-        return SimilarIssues(*(_successes_first(readable(found))[:limit] for found in (exact, model, of_type)))
+        return SimilarIssues(
+            *(_successes_first(readable(found))[:limit] for found in (exact, model, of_type))
+        )
 
     def _newest(self, filters: Filters, limit: int = limits.SIMILAR_CONSIDERED_MAX) -> list[Stored]:
         return self._store.page(self.project, filters, None, limit, trusted=True)
 
-    # --- figures about fixes --------------------------------------------------------------------------------------
+    # --- figures about fixes ---
 
     def fix_totals(self) -> FixTotals:
         whole = self._shares("fix", "").whole
-        models, types = (self._store.distinct_keys(self.project, scope) for scope in ("fix.model", "fix.type"))
+        models, types = (
+            self._store.distinct_keys(self.project, scope) for scope in ("fix.model", "fix.type")
+        )
         from hardwon.fixes.reports import FixTotals
 
         return FixTotals(whole.attempts, whole.applied, whole.verified, models, types)
@@ -408,15 +502,25 @@ class Knowledge:
     def fix_trends(self, days: int) -> list[IssueTrend]:
         """Over the same days as `fix_days`, whatever came up first."""
         by_type = self._days_of("fix.type", limits.ISSUE_TYPES_TESTED_MAX, days)
-        first = min((min(counts) for counts in self._days_of("fix", 1, days).values()), default=self.today)
+        first = min(
+            (min(counts) for counts in self._days_of("fix", 1, days).values()), default=self.today
+        )
         from hardwon.fixes.reports import days_between, issue_trends
 
-        return issue_trends({name: days_between(counts, first, self.today) for name, counts in by_type.items()})
+        return issue_trends(
+            {name: days_between(counts, first, self.today) for name, counts in by_type.items()}
+        )
 
-    def _days_of(self, scope: str, keys_max: int, days: int) -> dict[str, dict[int, tuple[int, ...]]]:
-        """The counts of each key per day, of so many days up to today; what a wrong clock dated later is in none of them."""
+    def _days_of(
+        self, scope: str, keys_max: int, days: int
+    ) -> dict[str, dict[int, tuple[int, ...]]]:
+        """The counts of each key per day, of so many days up to today; what a wrong clock dated
+        later is in none of them.
+        """
         found: dict[str, dict[int, tuple[int, ...]]] = {}
-        for key, day, levels in self._store.day_totals(self.project, scope, keys_max, self.today - days + 1):
+        for key, day, levels in self._store.day_totals(
+            self.project, scope, keys_max, self.today - days + 1
+        ):
             if day <= self.today:
                 found.setdefault(key, {})[day] = levels
         return found
@@ -431,15 +535,21 @@ class Knowledge:
             self.project, "fix.type", limits.FIX_PAIRS_MAX, since
         ):
             counts = found.setdefault(issue_type, [0, 0, 0])
-            for place, count in enumerate((failed + applied + verified, applied + verified, verified)):
+            for place, count in enumerate(
+                (failed + applied + verified, applied + verified, verified)
+            ):
                 counts[place] += count
         told = [IssueTypeRecord(name, *counts) for name, counts in found.items()]
-        return sorted(told, key=lambda one: (one.verified - one.attempts, one.issue_type))[: limits.FIX_CELLS_MAX]
+        return sorted(told, key=lambda one: (one.verified - one.attempts, one.issue_type))[
+            : limits.FIX_CELLS_MAX
+        ]
 
     def fix_matrix(self) -> list[FixCell]:
         """The cells that were attempted most, in that order."""
         attempts: dict[tuple[str, str], int] = {}
-        for model, item, levels in self._store.totals(self.project, "fix.model", limits.FIX_PAIRS_MAX):
+        for model, item, levels in self._store.totals(
+            self.project, "fix.model", limits.FIX_PAIRS_MAX
+        ):
             cell = model, item.partition(BETWEEN_NAMES)[0]
             attempts[cell] = attempts.get(cell, 0) + sum(levels)
         most = sorted(attempts, key=lambda cell: (-attempts[cell], cell))[: limits.FIX_CELLS_MAX]
@@ -449,7 +559,9 @@ class Knowledge:
         from hardwon.fixes.reports import FixCell
 
         odds = self.fix_odds(None, model, issue_type, None)
-        return FixCell(model, issue_type, odds.attempts, odds.applied, odds.verified, odds.p_success)
+        return FixCell(
+            model, issue_type, odds.attempts, odds.applied, odds.verified, odds.p_success
+        )
 
     def fixers(self) -> list[FixerRecord]:
         """Those with the most attempts, in that order."""
@@ -459,21 +571,29 @@ class Knowledge:
         for _, fixer, _ in self._store.totals(self.project, "fix", limits.FIXERS_SHOWN_MAX):
             odds = self.fix_odds(None, None, None, fixer)
             found.append(
-                fix_reports.FixerRecord(fixer, odds.attempts, odds.applied, odds.verified, odds.p_success, odds.interval)
+                fix_reports.FixerRecord(
+                    fixer, odds.attempts, odds.applied, odds.verified, odds.p_success, odds.interval
+                )
             )
         return found
 
     def fixes_since(self, since: datetime) -> int:
-        """Whole days from the tallies; only of the day on which it begins the records are counted."""
+        """Whole days from the tallies; only of the day on which it begins the records are
+        counted.
+        """
         first_day = -(-to_us(since) // limits.DAY_US)
-        whole_days = sum(sum(total.levels) for total in self._store.day_totals(self.project, "fix", 1, first_day))
+        whole_days = sum(
+            sum(total.levels) for total in self._store.day_totals(self.project, "fix", 1, first_day)
+        )
         midnight_us = first_day * limits.DAY_US
         if midnight_us == to_us(since):
             return whole_days
         until = from_us(midnight_us) if midnight_us <= TIME_US_MAX else None
-        return whole_days + self._store.count(self.project, Filters(kind="fix", since=since, until=until), trusted=True)
+        return whole_days + self._store.count(
+            self.project, Filters(kind="fix", since=since, until=until), trusted=True
+        )
 
-    # --- rules, cards, scores -----------------------------------------------------------------------------------
+    # --- rules, cards, scores ---
 
     def decisions(self, actions: Sequence[Action], task_id: str | None) -> list[Decision]:
         """Of a task and of the whole project (None: of every task), newest first."""
@@ -481,20 +601,38 @@ class Knowledge:
         return [record for record in readable(stored) if isinstance(record, Decision)]
 
     def adopted(self, origin: str, limit: int) -> list[Adopted]:
-        """What came from one sort of store and was neither archived nor rolled back, the newest first."""
-        found = self._store.by_key(self.project, [adopted_key(origin)], Filters(kind="adopted"), limit)
-        return [record for record in readable(each.stored for each in found) if isinstance(record, Adopted)]
+        """What came from one sort of store and was neither archived nor rolled back, the newest
+        first.
+        """
+        found = self._store.by_key(
+            self.project, [adopted_key(origin)], Filters(kind="adopted"), limit
+        )
+        return [
+            record
+            for record in readable(each.stored for each in found)
+            if isinstance(record, Adopted)
+        ]
 
     def undone_merges(self, task_id: str) -> list[tuple[str, str]]:
         """Lessons of a task that were merged once, and told apart again."""
-        stored = self._store.decisions(self.project, ["merge"], task_id, limits.DECISIONS_MAX, undone=True)
+        stored = self._store.decisions(
+            self.project, ["merge"], task_id, limits.DECISIONS_MAX, undone=True
+        )
         found = (record for record in readable(stored) if isinstance(record, Decision))
-        return [(decision.target, decision.replacement) for decision in found if decision.task_id == task_id]
+        return [
+            (decision.target, decision.replacement)
+            for decision in found
+            if decision.task_id == task_id
+        ]
 
     def weighed_rules(self, task_id: str, decisions: Sequence[Decision]) -> list[Weighed]:
         """What the task's own episodes say, and what was adopted about it, without texts."""
         if task_id not in self._weighed:
-            own = [decision for decision in decisions if decision.task_id == task_id and decision.in_effect]
+            own = [
+                decision
+                for decision in decisions
+                if decision.task_id == task_id and decision.in_effect
+            ]
             same = merged_items(own)
             retired = retired_days(own)
             thresholds = self._thresholds(task_id)
@@ -508,24 +646,37 @@ class Knowledge:
 
     @property
     def _adopted(self) -> dict[str, AdoptedClaims]:
-        """What was adopted, by the id of its record: what somebody vouches for first, then the newest of each source, which
-        take turns. Read once."""
+        """What was adopted, by the id of its record: what somebody vouches for first, then the
+        newest of each source, which take turns. Read once.
+        """
         if self._told is None:
             keys, most = [adopted_key(TRAINING_MEMORY)], limits.ADOPTED_READ_MAX
             vouched = [
                 each
                 for status in VOUCHED_STATUSES
-                for each in self._store.by_key(self.project, keys, Filters(kind="adopted", status=status), most)
+                for each in self._store.by_key(
+                    self.project, keys, Filters(kind="adopted", status=status), most
+                )
             ]
-            others = self._store.by_key(self.project, keys, Filters(kind="adopted"), _ADOPTED_CONSIDERED * most)
+            others = self._store.by_key(
+                self.project, keys, Filters(kind="adopted"), _ADOPTED_CONSIDERED * most
+            )
             chosen = {each.id: each.stored for each in (*vouched, *_in_turns(others))}
-            records = [each for each in readable(islice(chosen.values(), most)) if isinstance(each, Adopted)]
+            records = [
+                each
+                for each in readable(islice(chosen.values(), most))
+                if isinstance(each, Adopted)
+            ]
             self._told = {told.record.id: told for told in adopted_claims(records)}
             self._records.update((record.id, record) for record in records)
         return self._told
 
-    def _claimed(self, task_id: str | None, same: Mapping[str, str]) -> dict[str, dict[str, Evidence]]:
-        """What was adopted about a task (None: about none in particular), by kind of rule and item."""
+    def _claimed(
+        self, task_id: str | None, same: Mapping[str, str]
+    ) -> dict[str, dict[str, Evidence]]:
+        """What was adopted about a task (None: about none in particular), by kind of rule and
+        item.
+        """
         found: dict[str, dict[str, Evidence]] = {}
         for kind, item, claim in rules_of(self._adopted.values(), task_id, self._now_us):
             leader = same.get(item, item)
@@ -535,21 +686,30 @@ class Knowledge:
         return found
 
     def _weighed_claims(self, task_id: str | None, known: Iterable[Weighed]) -> list[Weighed]:
-        """Adopted rules that stand for themselves: for no task in particular, and texts that say neither what works nor what to
-        avoid. Without those that the task has as rules of its own."""
+        """Adopted rules that stand for themselves: for no task in particular, and texts that say
+        neither what works nor what to avoid. Without those that the task has as rules of its own.
+        """
         shown = frozenset((each.kind, each.support.item) for each in known)
         if (task_id, shown) not in self._weighed_claimed:
             self._weighed_claimed[task_id, shown] = self._weigh_claims(task_id, shown)
         return self._weighed_claimed[task_id, shown]
 
-    def _weigh_claims(self, task_id: str | None, shown: frozenset[tuple[str, str]]) -> list[Weighed]:
-        found: list[tuple[str | None, dict[str, dict[str, Evidence]]]] = [(None, self._claimed(None, {}))]
+    def _weigh_claims(
+        self, task_id: str | None, shown: frozenset[tuple[str, str]]
+    ) -> list[Weighed]:
+        found: list[tuple[str | None, dict[str, dict[str, Evidence]]]] = [
+            (None, self._claimed(None, {}))
+        ]
         if task_id is not None:
             found.append((task_id, {_WRITTEN: self._claimed(task_id, {}).get(_WRITTEN, {})}))
         weighed: list[Weighed] = []
         for task, by_kind in found:
             for kind in (*_RULE_KINDS, _WRITTEN):
-                supports = [each for item, each in by_kind.get(kind, {}).items() if (kind, item) not in shown]
+                supports = [
+                    each
+                    for item, each in by_kind.get(kind, {}).items()
+                    if (kind, item) not in shown
+                ]
                 weighed += weigh(kind, task, supports, Thresholds(), {}, self.today)
         return weighed
 
@@ -563,8 +723,9 @@ class Knowledge:
         return Thresholds.of(own.levels if own.records else [])
 
     def _own_scores(self, task_id: str) -> Evidence:
-        """Without those of adopted episodes: a file must not decide what is good here. An author's day counts as adopted if
-        the last of its episodes was."""
+        """Without those of adopted episodes: a file must not decide what is good here. An author's
+        day counts as adopted if the last of its episodes was.
+        """
         if task_id not in self._scored:
             own = (tally for tally in self._all("score", task_id) if not is_derived(tally.last_id))
             self._scored[task_id] = gather(own).get("", Evidence(""))
@@ -572,10 +733,15 @@ class Knowledge:
 
     def worded(self, weighed: Weighed, same: Mapping[str, str]) -> str | None:
         """The rule in the words of an episode that shows it."""
-        items = {weighed.support.item, *(item for item, leader in same.items() if leader == weighed.support.item)}
+        items = {
+            weighed.support.item,
+            *(item for item, leader in same.items() if leader == weighed.support.item),
+        }
         return self._first(weighed.support.sample_ids, partial(self._words_of_rule, weighed, items))
 
-    def _words_of_rule(self, weighed: Weighed, items: Iterable[str], record: AnyRecord) -> str | None:
+    def _words_of_rule(
+        self, weighed: Weighed, items: Iterable[str], record: AnyRecord
+    ) -> str | None:
         told = self._adopted.get(record.id)
         if told:
             return adopted_text(told.memory, weighed.task_id, weighed.kind, items)
@@ -584,11 +750,19 @@ class Knowledge:
     def rules(self, task_id: str | None, state: str | None, limit: int) -> list[Rule]:
         decisions = self.decisions(RULE_ACTIONS, task_id)
         rules = self._project_rules(decisions)
-        rules += self._written_rules([each for each in decisions if each.action == "rule" and each.task_id in (None, task_id)])
+        rules += self._written_rules(
+            [
+                each
+                for each in decisions
+                if each.action == "rule" and each.task_id in (None, task_id)
+            ]
+        )
         own: list[Weighed] = []
         if task_id is not None:
             own = self.weighed_rules(task_id, decisions)
-            rules += self._worded_rules(task_id, sorted(own, key=_by_order), decisions, state, limit)
+            rules += self._worded_rules(
+                task_id, sorted(own, key=_by_order), decisions, state, limit
+            )
         claimed = self._weighed_claims(task_id, own)
         rules += self._worded_rules(task_id, sorted(claimed, key=_by_order), (), state, limit)
         wanted = [rule for rule in rules if state in (None, rule.state)]
@@ -597,20 +771,31 @@ class Knowledge:
 
     def candidate_rules(self, limit: int) -> list[Rule]:
         tasks = self._store.most_counted(self.project, "score", limits.CANDIDATE_TASKS_MAX)
-        found = {(rule.task_id, rule.id): rule for task in (None, *tasks) for rule in self.rules(task, "candidate", limit)}
-        order = sorted(found.values(), key=lambda rule: (rule.kind != _WRITTEN, -rule.helpful, -rule.last_seen.timestamp()))
+        found = {
+            (rule.task_id, rule.id): rule
+            for task in (None, *tasks)
+            for rule in self.rules(task, "candidate", limit)
+        }
+        order = sorted(
+            found.values(),
+            key=lambda rule: (rule.kind != _WRITTEN, -rule.helpful, -rule.last_seen.timestamp()),
+        )
         return order[:limit]
 
     def _trusted_as_far(self, rule: Rule) -> Rule:
-        """Counts tell that somebody vouches for all of a rule's episodes; whether all are published, only they do."""
+        """Counts tell that somebody vouches for all of a rule's episodes; whether all are
+        published, only they do.
+        """
         if rule.trust != "verified" or rule.kind == _WRITTEN or rule.episodes > len(rule.evidence):
             return rule
         known = [record for record in map(self._record, rule.evidence) if record]
         return replace(rule, trust=least(record.metadata.validation.status for record in known))
 
     def new_rules(self, task_id: str, limit: int) -> list[Rule]:
-        """What was said last of a task and too seldom yet to be judged, the newest first, what was only adopted last. Some
-        more than `limit`, no source having more than that alone: who shows them may have no room for a source's second."""
+        """What was said last of a task and too seldom yet to be judged, the newest first, what was
+        only adopted last. Some more than `limit`, no source having more than that alone: who shows
+        them may have no room for a source's second.
+        """
         decisions = self.decisions(RULE_ACTIONS, task_id)
         own = self.weighed_rules(task_id, decisions)
         waiting = [each for each in (*own, *self._weighed_claims(task_id, own)) if each.is_new]
@@ -619,21 +804,34 @@ class Knowledge:
         return self._worded_rules(task_id, allowed, decisions, "candidate", _CONSIDERED * limit)
 
     def unjudged(self, episode: Episode, besides: Iterable[Rule]) -> list[str]:
-        """What an episode says beside these rules, as far as nobody can tell yet whether it holds."""
+        """What an episode says beside these rules, as far as nobody can tell yet whether it
+        holds.
+        """
         decisions = self.decisions(RULE_ACTIONS, episode.task_id)
-        same = merged_items(each for each in decisions if each.task_id == episode.task_id and each.in_effect)
+        same = merged_items(
+            each for each in decisions if each.task_id == episode.task_id and each.in_effect
+        )
         weighed = self.weighed_rules(episode.task_id, decisions)
         judged = {(each.kind, each.support.item) for each in weighed if not each.is_new}
         judged |= {(rule.kind, rule.id) for rule in besides}
         found = []
-        for kind, name, texts in (("avoid", "mistake", episode.mistakes), ("works", "success", episode.successes)):
+        for kind, name, texts in (
+            ("avoid", "mistake", episode.mistakes),
+            ("works", "success", episode.successes),
+        ):
             keyed = {rule_key(text, kind): text for text in texts[: limits.LESSONS_PER_RECORD_MAX]}
-            unsaid = [text for item, text in keyed.items() if item and (kind, same.get(item, item)) not in judged]
+            unsaid = [
+                text
+                for item, text in keyed.items()
+                if item and (kind, same.get(item, item)) not in judged
+            ]
             found += [f"{name}: {text}" for text in unsaid[: limits.NEW_RULES_IN_CONTEXT_MAX]]
         return found
 
     def _written_rules(self, decisions: Iterable[Decision]) -> list[Rule]:
-        """Without those that were read from nothing but records of sources that were rolled back."""
+        """Without those that were read from nothing but records of sources that were rolled
+        back.
+        """
         untrusted = self._store.rolled_back(self.project)
         found = []
         for decision in decisions:
@@ -646,10 +844,17 @@ class Knowledge:
         return found
 
     def _worded_rules(
-        self, task_id: str | None, weighed: Iterable[Weighed], decisions: Iterable[Decision], state: str | None, limit: int
+        self,
+        task_id: str | None,
+        weighed: Iterable[Weighed],
+        decisions: Iterable[Decision],
+        state: str | None,
+        limit: int,
     ) -> list[Rule]:
         """As many as are wanted of those that can be put into words, in the order given."""
-        same = merged_items(each for each in decisions if each.task_id == task_id and each.in_effect)
+        same = merged_items(
+            each for each in decisions if each.task_id == task_id and each.in_effect
+        )
         found: list[Rule] = []
         for each in weighed:
             text = self.worded(each, same) if state in (None, each.state) else None
@@ -664,7 +869,9 @@ class Knowledge:
             if decision.action == "promote" and decision.in_effect:
                 promoted.setdefault(decision.target, {}).update(dict.fromkeys(decision.tasks))
         found = []
-        for target in sorted(promoted, key=lambda target: (-len(promoted[target]), target))[: limits.PROJECT_RULES_MAX]:
+        for target in sorted(promoted, key=lambda target: (-len(promoted[target]), target))[
+            : limits.PROJECT_RULES_MAX
+        ]:
             kind: RuleKind = "works" if target.startswith("works:") else "avoid"
             item = target.partition(":")[2]
             tasks = sorted(promoted[target])[: limits.TASKS_OF_RULE_MAX]
@@ -679,11 +886,17 @@ class Knowledge:
         found: list[Weighed] = []
         for task in tasks:
             supports = gather(self._store.tallies_of_item(self.project, kind, task, item)).values()
-            found += weigh(kind, task, supports, self._thresholds(task), {}, self.today) if supports else []
+            found += (
+                weigh(kind, task, supports, self._thresholds(task), {}, self.today)
+                if supports
+                else []
+            )
         return found
 
     def cards(self, task_id: str | None, limit: int) -> list[Card]:
-        return list(islice(filter(None, map(self._worded_card, self._ranked_cards(task_id))), limit))
+        return list(
+            islice(filter(None, map(self._worded_card, self._ranked_cards(task_id))), limit)
+        )
 
     def cards_to_show(self, task_id: str, limit: int) -> list[Card]:
         """Some more than `limit`, as with `new_rules`."""
@@ -692,11 +905,15 @@ class Knowledge:
 
     def _ranked_cards(self, task_id: str | None) -> list[Evidence]:
         tasks = [task_id] if task_id is not None else self._tasks_with_cards()
-        return ranked_cards((support for task in tasks for support in self._card_supports(task)), self.today)
+        return ranked_cards(
+            (support for task in tasks for support in self._card_supports(task)), self.today
+        )
 
     def _tasks_with_cards(self) -> list[str]:
         counted = self._store.most_counted(self.project, "card", limits.TASKS_CONSIDERED_MAX)
-        adopted = sorted({card.task_id for card in cards_of(self._adopted.values(), None, self._now_us)})
+        adopted = sorted(
+            {card.task_id for card in cards_of(self._adopted.values(), None, self._now_us)}
+        )
         return list(dict.fromkeys([*counted, *adopted]))[: limits.TASKS_CONSIDERED_MAX]
 
     def _card_supports(self, task: str) -> list[Evidence]:
@@ -724,7 +941,9 @@ class Knowledge:
 
     def scores(self, task_id: str) -> ScoreHistory:
         support = self._supports("score", task_id).get("", Evidence(""))
-        return score_history(task_id, support, [episode.score for episode in self.newest_episodes(task_id)])
+        return score_history(
+            task_id, support, [episode.score for episode in self.newest_episodes(task_id)]
+        )
 
     def tasks(self, limit: int) -> list[TaskScores]:
         """From the tallies alone."""
@@ -750,22 +969,29 @@ class Knowledge:
         """The last ones, oldest first."""
         if task_id not in self._episodes:
             newest = self._newest(Filters(kind="episode", task_id=task_id), limits.SCORES_SHOWN_MAX)
-            self._episodes[task_id] = [each for each in readable(reversed(newest)) if isinstance(each, Episode)]
+            self._episodes[task_id] = [
+                each for each in readable(reversed(newest)) if isinstance(each, Episode)
+            ]
         return self._episodes[task_id]
 
     def scored(self, filters: Filters, tag: str | None) -> list[Scored]:
-        """Episodes in the order of time, each with whether it had the memory: it has the tag, or names what it recalled. Of
-        what was adopted nobody knows the latter."""
+        """Episodes in the order of time, each with whether it had the memory: it has the tag, or
+        names what it recalled. Of what was adopted nobody knows the latter.
+        """
         found: list[Scored] = []
         before: Cursor | None = None
         while len(found) < limits.COMPARED_EPISODES_MAX and (
             page := self._store.page(self.project, filters, before, limits.PAGE_ROWS, trusted=True)
         ):
             before = Cursor(page[-1].at_us, page[-1].id)
-            found += (_scored(each, tag) for each in _undamaged(page) if tag is not None or not is_derived(each["id"]))
+            found += (
+                _scored(each, tag)
+                for each in _undamaged(page)
+                if tag is not None or not is_derived(each["id"])
+            )
         return found[: limits.COMPARED_EPISODES_MAX][::-1]
 
-    # --- diagnoses and solutions --------------------------------------------------------------------------------
+    # --- diagnoses and solutions ---
 
     def solutions(self, error: str | None, limit: int) -> list[Solution]:
         hashes = (
@@ -773,8 +999,15 @@ class Knowledge:
             if error is not None
             else self._store.most_counted(self.project, "pair", limits.TASKS_CONSIDERED_MAX)
         )
-        supports = ((diagnosis, each) for diagnosis in hashes for each in self._supports("pair", diagnosis).values())
-        ranked = sorted(supports, key=lambda pair: (-p_helped(pair[1]), -pair[1].records, -pair[1].last_us, pair[1].item))
+        supports = (
+            (diagnosis, each)
+            for diagnosis in hashes
+            for each in self._supports("pair", diagnosis).values()
+        )
+        ranked = sorted(
+            supports,
+            key=lambda pair: (-p_helped(pair[1]), -pair[1].records, -pair[1].last_us, pair[1].item),
+        )
         return list(islice(filter(None, (self._solution(*pair) for pair in ranked)), limit))
 
     def _solution(self, diagnosis: str, support: Evidence) -> Solution | None:
@@ -808,7 +1041,9 @@ def _scored(said: dict[str, Any], tag: str | None) -> Scored:
 
 
 def retired_days(decisions: Iterable[Decision]) -> dict[str, int]:
-    """For every retired lesson the last day it had been seen by then: evidence of a later day brings it back."""
+    """For every retired lesson the last day it had been seen by then: evidence of a later day
+    brings it back.
+    """
     days: dict[str, int] = {}
     for decision in decisions:
         if decision.action == "retire" and decision.replacement.isdecimal():
@@ -866,11 +1101,17 @@ def _words_of_pair(diagnosis: str, action: str, record: AnyRecord) -> tuple[str,
         for pair, number in pairs_of(record):
             if (pair.diagnosis, pair.action) == (diagnosis, action):
                 seen = (step.observation for step in reversed(record.steps[:number]))
-                core = next((error_core(text) for text in seen if failure_hash(text) == diagnosis), "")
-                return core, " ".join(record.steps[number].action.split())[: limits.LESSON_CHARS_MAX]
+                core = next(
+                    (error_core(text) for text in seen if failure_hash(text) == diagnosis), ""
+                )
+                return core, " ".join(record.steps[number].action.split())[
+                    : limits.LESSON_CHARS_MAX
+                ]
     return None
 
 
 def _successes_first(records: Iterable[AnyRecord]) -> list[Fix]:
     fixes = [record for record in records if isinstance(record, Fix)]
-    return sorted(fixes, key=lambda fix: (not fix.succeeded, not fix.fix_success, -fix.at_us, fix.id))
+    return sorted(
+        fixes, key=lambda fix: (not fix.succeeded, not fix.fix_success, -fix.at_us, fix.id)
+    )

@@ -1,6 +1,6 @@
-"""One project of one open memory, and what its uses share: opening it, its clock, a record made ready, one transaction,
-requests that are safe to send again, the tree of files beside it, vectors; and what keeps everything derived in line with
-records and events, whoever wrote them.
+"""One project of one open memory, and what its uses share: opening it, its clock, a record made
+ready, one transaction, requests that are safe to send again, the tree of files beside it, vectors;
+and what keeps everything derived in line with records and events, whoever wrote them.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ BY_MEMORY: Final = "hardwon"
 
 @dataclass
 class _KeyedRequest:
-    """A request that is carried out once, whoever dies in between: its key is kept in the transaction that carries it out."""
+    """A request that is carried out once, whoever dies in between: its key is kept in the
+    transaction that carries it out.
+    """
 
     key: bytes
     said: bytes
@@ -91,8 +93,9 @@ class _KeyedRequest:
 
 
 def done_again(work: Callable[P, T]) -> Callable[P, T]:
-    """For what writes in one transaction and can be called twice with the same arguments: where the connection was lost and
-    nothing was kept, it is done again."""
+    """For what writes in one transaction and can be called twice with the same arguments: where the
+    connection was lost and nothing was kept, it is done again.
+    """
 
     @wraps(work)
     def done(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -123,24 +126,37 @@ class Core:
         checkout: bool = True,
         busy_timeout_ms: int | None = None,
     ) -> None:
-        """`location`: a folder, a `.db` file, `postgresql://…`, or None for the nearest `.hardwon` folder upward, else the
-        user's own. `project`: None for the checkout's name where the memory was looked for, `default` where it was named.
-        `embedder` adds meaning to text search (`hardwon.outside.embedders` has some). `llm` writes rules when
-        `consolidate(llm=True)` asks for them. `clock` tells the time, with a zone. `consolidate_every`: after so many episodes
-        the memory is consolidated by itself, without the LLM; 0 means never. `publish_after`: a verified record that was
-        credited so often is published; 0 means never. `staleness`: inside a git checkout, recall looks whether the files that
-        hits are about are still what they were. `checkout`: whether the git checkout that we are in counts at all; not where
-        others record from elsewhere, as through a server. `busy_timeout_ms`: how long to wait for other writers, where that is
-        to be shorter than usual."""
+        """`location`: a folder, a `.db` file, `postgresql://…`, or None for the nearest `.hardwon`
+        folder upward, else the user's own. `project`: None for the checkout's name where the memory
+        was looked for, `default` where it was named. `embedder` adds meaning to text search
+        (`hardwon.outside.embedders` has some). `llm` writes rules when `consolidate(llm=True)` asks
+        for them. `clock` tells the time, with a zone. `consolidate_every`: after so many episodes
+        the memory is consolidated by itself, without the LLM; 0 means never. `publish_after`: a
+        verified record that was credited so often is published; 0 means never. `staleness`: inside
+        a git checkout, recall looks whether the files that hits are about are still what they were.
+        `checkout`: whether the git checkout that we are in counts at all; not where others record
+        from elsewhere, as through a server. `busy_timeout_ms`: how long to wait for other writers,
+        where that is to be shorter than usual.
+        """
         if llm is not None and not callable(getattr(llm, "complete", None)):
-            raise InvalidInputError.one("llm", llm, "something with a method complete(system, user), such as a ChatModel")
-        self._consolidate_every = intake.whole_number("consolidate_every", consolidate_every, 0, limits.JSON_INT_ABS_MAX)
-        self._publish_after = intake.whole_number("publish_after", publish_after, 0, limits.JSON_INT_ABS_MAX)
+            raise InvalidInputError.one(
+                "llm", llm, "something with a method complete(system, user), such as a ChatModel"
+            )
+        self._consolidate_every = intake.whole_number(
+            "consolidate_every", consolidate_every, 0, limits.JSON_INT_ABS_MAX
+        )
+        self._publish_after = intake.whole_number(
+            "publish_after", publish_after, 0, limits.JSON_INT_ABS_MAX
+        )
         if busy_timeout_ms is not None:
             intake.whole_number("busy_timeout_ms", busy_timeout_ms, 0, limits.BUSY_TIMEOUT_MS)
-        fit = all(hasattr(embedder, name) for name in ("name", "embed")) and not isinstance(embedder, type)
+        fit = all(hasattr(embedder, name) for name in ("name", "embed")) and not isinstance(
+            embedder, type
+        )
         if embedder is not None and not fit:
-            raise InvalidInputError.one("embedder", embedder, "an object with name, dimension and embed(texts)")
+            raise InvalidInputError.one(
+                "embedder", embedder, "an object with name, dimension and embed(texts)"
+            )
         for name, flag in (("staleness", staleness), ("checkout", checkout)):
             if not isinstance(flag, bool):
                 raise InvalidInputError.one(name, flag, "true or false")
@@ -166,12 +182,16 @@ class Core:
 
     @classmethod
     def place_of(cls, location: str | Path | None = None) -> str:
-        """The `location` of the memory that `Memory(location)` opens, or would make: of a database, without the password."""
+        """The `location` of the memory that `Memory(location)` opens, or would make: of a database,
+        without the password.
+        """
         return place.find(location, current_folder()).location
 
     @classmethod
     def exists(cls, location: str | Path | None = None) -> bool:
-        """Whether `Memory(location)` opens something that is there. A database is taken to be: opening it tells."""
+        """Whether `Memory(location)` opens something that is there. A database is taken to be:
+        opening it tells.
+        """
         path = place.find(location, current_folder()).path
         return path is None or files.exists(path)
 
@@ -186,7 +206,9 @@ class Core:
         return self._store.location
 
     def in_project(self, project: str) -> Self:
-        """The same memory, opened once more for another project, without the checkout that we are in: for servers."""
+        """The same memory, opened once more for another project, without the checkout that we are
+        in: for servers.
+        """
         return type(self)(self._place.url or self._place.path, project, checkout=False)
 
     def _is_at(self, other: Core) -> bool:
@@ -216,9 +238,11 @@ class Core:
 
     @contextmanager
     def once(self, key: bytes, said: bytes) -> Iterator[None]:
-        """For whoever may be asked the same thing twice: in the block, what is written first (a record, a status, a credit, a
-        decision) is written once under this key, also by several processes. Where that happened before, nothing is written
-        and `RepeatedError` tells what had been asked, as `said`, and the ids that it concerned. Of this thread alone."""
+        """For whoever may be asked the same thing twice: in the block, what is written first (a
+        record, a status, a credit, a decision) is written once under this key, also by several
+        processes. Where that happened before, nothing is written and `RepeatedError` tells what had
+        been asked, as `said`, and the ids that it concerned. Of this thread alone.
+        """
         self._request.current = _KeyedRequest(key, said)
         try:
             yield
@@ -226,7 +250,9 @@ class Core:
             self._request.current = None
 
     def _writing(self, *, alone: bool = True) -> AbstractContextManager[Writer]:
-        """One transaction; `alone` as in `Store.write`. The first one of a request with a key keeps its key too."""
+        """One transaction; `alone` as in `Store.write`. The first one of a request with a key keeps
+        its key too.
+        """
         request: _KeyedRequest | None = getattr(self._request, "current", None)
         if request and not request.kept:
             return self._writing_once(request, alone)
@@ -242,7 +268,9 @@ class Core:
             yield writer
             at_us = to_us(self.now())
             since_us = at_us - limits.REQUESTS_REMEMBERED_DAYS * limits.DAY_US
-            writer.keep_request(self.project, request.key, Request(request.said, list(request.ids)), at_us, since_us)
+            writer.keep_request(
+                self.project, request.key, Request(request.said, list(request.ids)), at_us, since_us
+            )
         request.kept = True
 
     def _concerns(self, record_ids: Iterable[str]) -> None:
@@ -255,21 +283,26 @@ class Core:
         """What the memory's clock says."""
         at = self._clock()
         if not isinstance(at, datetime) or at.utcoffset() is None:
-            raise InvalidInputError.one("clock", at, "a function that returns datetimes with a zone")
+            raise InvalidInputError.one(
+                "clock", at, "a function that returns datetimes with a zone"
+            )
         return at
 
     def _head(self) -> Head:
         return self._repository.head if self._repository else NO_HEAD
 
     def _prepare(self, record: R, head: Head = NO_HEAD) -> R:
-        """The record as it will be kept: of this project, with its defaults, without secrets. `head`: where it is recorded
-        here and now, and not brought from elsewhere."""
+        """The record as it will be kept: of this project, with its defaults, without secrets.
+        `head`: where it is recorded here and now, and not brought from elsewhere.
+        """
         if type(record) not in _RECORD_TYPES:
             kinds = ", ".join(model.__name__ for model in MODEL_OF_KIND.values())
             raise InvalidInputError.one("record", record, f"an instance of {kinds}")
         metadata = record.metadata
         if metadata.project_id not in ("", self.project):
-            allowed = f"{self.project!r}, the project this memory was opened for: open one with project=…"
+            allowed = (
+                f"{self.project!r}, the project this memory was opened for: open one with project=…"
+            )
             raise InvalidInputError.one("metadata.project_id", metadata.project_id, allowed)
         changes: dict[str, Any] = {} if metadata.project_id else {"project_id": self.project}
         moment = metadata.context
@@ -283,15 +316,23 @@ class Core:
             record = with_files_found(record, self._checkout)
         return without_secrets(record)
 
-    def _append(self, writer: Writer, records: Sequence[Record], given: Sequence[Record] = ()) -> list[Planting]:
-        """Keeps the records, which are what was `given` with its defaults; returns the files that are to be put in the tree
-        when the transaction is through."""
+    def _append(
+        self, writer: Writer, records: Sequence[Record], given: Sequence[Record] = ()
+    ) -> list[Planting]:
+        """Keeps the records, which are what was `given` with its defaults; returns the files that
+        are to be put in the tree when the transaction is through.
+        """
         rows = [row_of(record) for record in records]
         appended = writer.append(rows)
         if appended.forgotten:
-            raise ConflictError(f"record {appended.forgotten[0]} was forgotten and stays so: record it under a new id")
+            raise ConflictError(
+                f"record {appended.forgotten[0]} was forgotten and stays so: record it under a new "
+                f"id"
+            )
         if appended.conflicting:
-            self._refuse_conflicts(writer, [_with_provenance_kept(writer, row, given) for row in appended.conflicting])
+            self._refuse_conflicts(
+                writer, [_with_provenance_kept(writer, row, given) for row in appended.conflicting]
+            )
         if hasattr(self._request, "current"):
             self._concerns(record.id for record in records)
         added = set(appended.added)
@@ -307,17 +348,23 @@ class Core:
         mirror = self._mirror_within(writer) if appended.has_tree else None
         if not mirror:
             return []
-        return mirror.plant(writer, [(record, row) for record, row in zip(records, rows, strict=True) if row.id in added])
+        return mirror.plant(
+            writer,
+            [(record, row) for record, row in zip(records, rows, strict=True) if row.id in added],
+        )
 
     def _refuse_conflicts(self, writer: Writer, suspects: Iterable[Row]) -> None:
         for record_id in really_conflicting(writer, self.project, suspects):
             raise ConflictError(
-                f"record {record_id} is kept already and says something else: records are append-only; record the new "
+                f"record {record_id} is kept already and says something else: records are "
+                f"append-only; record the new "
                 "version under an id of its own and supersede the old one"
             )
 
     def _publish_proven(self, writer: Writer, record_ids: Iterable[str]) -> None:
-        """Those that were verified, and helped often enough since. Whoever may only record leaves it to the next who may."""
+        """Those that were verified, and helped often enough since. Whoever may only record leaves
+        it to the next who may.
+        """
         for record_id in record_ids:
             may = self._publish_after and writer.may_govern(self.project)
             stored = writer.get(self.project, record_id) if may else None
@@ -334,7 +381,13 @@ class Core:
             if proved_itself(status, helped, hindered, self._publish_after):
                 at, why = self.now(), f"credited {helped} times"
                 event = Event(
-                    id=new_id(at), record_id=record_id, kind="status", at=at, by=BY_MEMORY, status="published", reason=why
+                    id=new_id(at),
+                    record_id=record_id,
+                    kind="status",
+                    at=at,
+                    by=BY_MEMORY,
+                    status="published",
+                    reason=why,
                 )
                 happen(writer, self.project, event)
 
@@ -369,7 +422,9 @@ class Core:
 
         return Knowledge(self._store, self.project, to_us(self.now()) // limits.DAY_US)
 
-    def _pages(self, filters: Filters, limit: int | None = None, *, trusted: bool = False) -> Iterator[Stored]:
+    def _pages(
+        self, filters: Filters, limit: int | None = None, *, trusted: bool = False
+    ) -> Iterator[Stored]:
         before: Cursor | None = None
         size = limits.PAGE_ROWS if limit is None else min(limits.PAGE_ROWS, max(limit, 1))
         while page := self._store.page(self.project, filters, before, size, trusted=trusted):
@@ -395,7 +450,9 @@ class Core:
         """Also where another process made it since this memory was opened."""
         if self._mirror is None and self._place.path and has_tree(session, self.project):
             mirror = designs.load(designs.MIRROR)
-            self._mirror = mirror(self._store, session, self.project, self._place.path.parent, self._prepare, self.now)
+            self._mirror = mirror(
+                self._store, session, self.project, self._place.path.parent, self._prepare, self.now
+            )
         return self._mirror
 
     def _mirror_within(self, writer: Writer) -> Mirror | None:
@@ -410,7 +467,10 @@ class Core:
         if not planted or not self._mirror:
             return records
         paths = {planting.record_id: f"{self._mirror.root}/{planting.path}" for planting in planted}
-        return [record.altered(path_in_tree=paths[record.id]) if record.id in paths else record for record in records]
+        return [
+            record.altered(path_in_tree=paths[record.id]) if record.id in paths else record
+            for record in records
+        ]
 
     def _catch_up(self) -> None:
         """Before a question is answered: what people did to the files of the tree."""
@@ -433,12 +493,16 @@ class Core:
         kept = (within or self._store).embedder(self.project)
         if self._embedder and kept and kept != (self._embedder.name, self._embedder.dimension):
             raise EmbeddingError(
-                f"the vectors kept here are of {kept[0]} ({kept[1]} numbers), not of {self._embedder.name} "
-                f"({self._embedder.dimension}): open the memory with the former, or run reembed() to replace them"
+                f"the vectors kept here are of {kept[0]} ({kept[1]} numbers), not of "
+                f"{self._embedder.name} "
+                f"({self._embedder.dimension}): open the memory with the former, or run reembed() "
+                f"to replace them"
             )
 
     def _vectors_of(self, records: Sequence[Record]) -> list[tuple[str, bytes]]:
-        """The records' vectors. None where the embedder fails: a record is kept all the same, and reembed makes up for it."""
+        """The records' vectors. None where the embedder fails: a record is kept all the same, and
+        reembed makes up for it.
+        """
         if not self._embedder or not records:
             return []
         self._check_embedder()
@@ -456,11 +520,16 @@ class Core:
             writer.keep_vectors(self.project, made)
 
 
-def checkout_of(repository: Repository | None, folder: Path, memory_file: Path | None) -> Checkout | None:
+def checkout_of(
+    repository: Repository | None, folder: Path, memory_file: Path | None
+) -> Checkout | None:
     """The files beside a repository; None where there are none."""
     if repository is None or not repository.has_files:
         return None
-    in_folder = memory_file is not None and memory_file.name in (place.FILE_NAME, place.FIX_HISTORY_FILE_NAME)
+    in_folder = memory_file is not None and memory_file.name in (
+        place.FILE_NAME,
+        place.FIX_HISTORY_FILE_NAME,
+    )
     own_folder = memory_file.parent if memory_file and in_folder else None
     from hardwon.outside.git import Checkout
 
@@ -478,7 +547,9 @@ def embedded(embedder: Embedder, records: Sequence[Record]) -> list[tuple[str, b
     from hardwon.outside import embedders
 
     rows = embedders.as_vectors(embedder, [searchable_text(record) for record in records])
-    return [(record.id, row.astype("<f4").tobytes()) for record, row in zip(records, rows, strict=True)]
+    return [
+        (record.id, row.astype("<f4").tobytes()) for record, row in zip(records, rows, strict=True)
+    ]
 
 
 def current_folder() -> Path:
@@ -491,7 +562,8 @@ def current_folder() -> Path:
 def project_name(given: str) -> str:
     """The name as that of a project."""
     plain = type(given) is str and given.isprintable() and len(given) <= limits.NAME_CHARS_MAX
-    # The model says what is wrong with any other. Opening a memory does not wait for pydantic to build it.
+    # The model says what is wrong with any other. Opening a memory does not wait for pydantic to
+    # build it.
     name = given if plain else Metadata(project_id=given).project_id
     told, secrets = redact(name)
     if not name.strip() or secrets:
@@ -500,8 +572,10 @@ def project_name(given: str) -> str:
 
 
 def _with_provenance_kept(writer: Writer, row: Row, given: Sequence[Record]) -> Row:
-    """Of a record that is added again: with the commit and the files of when it was added first, where the caller says nothing
-    about them. The code has moved on since; the record has not changed."""
+    """Of a record that is added again: with the commit and the files of when it was added first,
+    where the caller says nothing about them. The code has moved on since; the record has not
+    changed.
+    """
     stored = writer.get(row.project_id, row.id)
     said = next((each.metadata.context for each in given if each.id == row.id), None)
     if stored is None or said is None:
@@ -513,10 +587,12 @@ def _with_provenance_kept(writer: Writer, row: Row, given: Sequence[Record]) -> 
     if not said.related_files:
         kept["related_files"] = then.related_files
     metadata = record.metadata
-    return row_of(record.altered(metadata=metadata.altered(context=metadata.context.altered(**kept))))
+    return row_of(
+        record.altered(metadata=metadata.altered(context=metadata.context.altered(**kept)))
+    )
 
 
-# ---- what is derived ------------------------------------------------------------
+# --- what is derived ---
 
 
 def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -527,7 +603,9 @@ def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 def happen(writer: Writer, project: str, event: Event) -> None:
     """Something happens to a record now: the event is kept, and the record's standing follows."""
-    writer.add_events(project, [clean_event(in_order(event, writer.events_of(project, event.record_id)))])
+    writer.add_events(
+        project, [clean_event(in_order(event, writer.events_of(project, event.record_id)))]
+    )
     refresh_status(writer, project, event.record_id)
     stored = writer.get(project, event.record_id)
     if stored and stored.kind == "decision":
@@ -543,7 +621,8 @@ def bring_back(writer: Writer, project: str, decision_ids: Iterable[str]) -> Non
             whole = restored(stored)
             if whole is None:
                 raise ConflictError(
-                    f"decision {decision_id} cannot be undone: the memory was compacted since, and what it took out of the "
+                    f"decision {decision_id} cannot be undone: the memory was compacted since, and "
+                    f"what it took out of the "
                     "history is gone for good. A backup from before that has it"
                 )
             fix = original_of(whole)
@@ -552,7 +631,9 @@ def bring_back(writer: Writer, project: str, decision_ids: Iterable[str]) -> Non
 
 
 def in_order(event: Event, earlier: Sequence[Event]) -> Event:
-    """A clock that stands still or was set back must not make what happens now count as having happened before."""
+    """A clock that stands still or was set back must not make what happens now count as having
+    happened before.
+    """
     if earlier and event.at_us <= earlier[-1].at_us:
         return event.altered(at=from_us(min(earlier[-1].at_us + 1, TIME_US_MAX)))
     return event
@@ -571,18 +652,26 @@ def refresh_status(writer: Writer, project: str, record_id: str) -> None:
 def derive_again(row: Row, events: Iterable[Event]) -> Row:
     """The row as it should be."""
     record = original_of(row)
-    return kept_row(row, record, *standing_of(record, list(events)))._replace(lessons=(), record=None)
+    return kept_row(row, record, *standing_of(record, list(events)))._replace(
+        lessons=(), record=None
+    )
 
 
 def standing_of(record: Record, events: Sequence[Event]) -> tuple[Validation, tuple[int, int]]:
-    """What a record's events add up to: how far it may be believed, and how often it helped and did not."""
+    """What a record's events add up to: how far it may be believed, and how often it helped and did
+    not.
+    """
     metadata = record.metadata
-    return effective_validation(metadata.validation, events), credits_of(events, metadata.source.author)
+    return effective_validation(metadata.validation, events), credits_of(
+        events, metadata.source.author
+    )
 
 
 def really_conflicting(writer: Writer, project: str, suspects: Iterable[Row]) -> list[str]:
-    """Of rows whose id is kept with another body, the ids of those that say something else. Another status is not
-    something else (a record that is read carries the one it has by then), nor is JSON of an older version."""
+    """Of rows whose id is kept with another body, the ids of those that say something else. Another
+    status is not something else (a record that is read carries the one it has by then), nor is JSON
+    of an older version.
+    """
     conflicts = []
     for row in suspects:
         stored = writer.get(project, row.id)

@@ -48,24 +48,26 @@ if TYPE_CHECKING:
 _log = logging.getLogger("hardwon")
 _NOT_EXTRA_KEYS: Final = ("id", "kind", "metadata", "redacted", "unrouted", "own_schema")
 _RECORDED_KINDS: Final = ("fact", "trajectory", "episode", "fix")
-_FILLED_IN: Final = "keywords, which a memory does not fill in itself: load and add take whole records"
+_FILLED_IN: Final = (
+    "keywords, which a memory does not fill in itself: load and add take whole records"
+)
 _MADE_ELSEWHERE: Final = (
-    "records of other kinds: decisions are made by rollback, consolidate and undo, what was adopted is brought by take_in"
+    "records of other kinds: decisions are made by rollback, consolidate and undo, what was "
+    "adopted is brought by take_in"
 )
 
 
 class Envelope(TypedDict, total=False):
-    """The keywords that `remember` and every `record_…` takes for the envelope, as `**envelope`; each has a default.
+    """The keywords that `remember` and every `record_…` takes for the envelope, as `**envelope`;
+    each has a default.
 
-    author         who says so; the source that support and rollback are counted by
-    source         `{"type": …, "id": …}`: what sort of source, and the session or run
-    timestamp      when it happened, with a zone; now where nobody says
-    tags           words to filter by
-    related_files  paths of files that it is about; they are hashed now
-    git_commit     the commit it happened at; the checkout's own where nobody says
-    git_branch     the branch, likewise
-    failure_hash   the hash of how something failed (`failure_hash(text)`)
-    recalled       the context, or the ids, that were shown before the attempt: its outcome credits them
+    author         who says so; the source that support and rollback are counted by source
+    `{"type": …, "id": …}`: what sort of source, and the session or run timestamp      when it
+    happened, with a zone; now where nobody says tags           words to filter by related_files
+    paths of files that it is about; they are hashed now git_commit     the commit it happened at;
+    the checkout's own where nobody says git_branch     the branch, likewise failure_hash   the hash
+    of how something failed (`failure_hash(text)`) recalled       the context, or the ids, that were
+    shown before the attempt: its outcome credits them
     """
 
     author: str
@@ -86,19 +88,24 @@ class Recording(Core):
     """Keeps what was tried, and how it turned out."""
 
     def add(self, record: AnyRecord) -> str:
-        """Keeps a record and returns its id once it is on disk. Adding the same record again changes nothing. `ConflictError`
-        where its id is kept with other content, or was forgotten."""
+        """Keeps a record and returns its id once it is on disk. Adding the same record again
+        changes nothing. `ConflictError` where its id is kept with other content, or was forgotten.
+        """
         return self.keep(record).id
 
     def add_many(self, records: Iterable[AnyRecord]) -> list[str]:
-        """Keeps all of the records or, when one is refused, none; returns their ids. One transaction."""
+        """Keeps all of the records or, when one is refused, none; returns their ids. One
+        transaction.
+        """
         given = intake.items("records", records)
         self._keep_all(given, returned=False)
         return [record.id for record in given]
 
     @done_again
     def keep(self, record: R) -> R:
-        """As `add`, and returns the record as it was kept: with its defaults, without its secrets."""
+        """As `add`, and returns the record as it was kept: with its defaults, without its
+        secrets.
+        """
         kept = self._prepare(recordable(record), self._head())
         made = self._vectors_of([kept]) if self._embedder else []
         # Where nothing but a new row comes of it, others may append at the same time.
@@ -121,8 +128,9 @@ class Recording(Core):
 
     @done_again
     def _keep_all(self, given: list[R], *, returned: bool) -> list[R]:
-        """Nothing is `returned` to whoever only wants ids: Python's collector would look through the copies of a hundred
-        thousand records again and again, which takes a sixth of the time."""
+        """Nothing is `returned` to whoever only wants ids: Python's collector would look through
+        the copies of a hundred thousand records again and again, which takes a sixth of the time.
+        """
         kept: list[R] = []
         head = self._head()
         ready = given
@@ -130,7 +138,8 @@ class Recording(Core):
             ready = [self._prepare(recordable(record), head) for record in given]
         made = self._vectors_of(ready)
         planted: list[Planting] = []
-        # Vectors, and records that prove themselves by these, are more than new rows. What is no record is refused later.
+        # Vectors, and records that prove themselves by these, are more than new rows. What is no
+        # record is refused later.
         more = self._embedder or any(getattr(record, "recalled", None) for record in given)
         with self._writing(alone=bool(more or len(given) > limits.ADD_BATCH_ROWS)) as writer:
             for batch in batches(zip(ready, given, strict=True), limits.ADD_BATCH_ROWS):
@@ -152,15 +161,17 @@ class Recording(Core):
         summary: str | None = None,
         **keys: Any,
     ) -> Experience:
-        """Keeps an experience. `content` says what happened, `outcome` is success, failure, learning or interaction, `tool`
-        what was used; without a `summary` the content makes one. `keys` are the key that the outcome and tool require, keys of
-        your own, and the envelope's."""
+        """Keeps an experience. `content` says what happened, `outcome` is success, failure,
+        learning or interaction, `tool` what was used; without a `summary` the content makes one.
+        `keys` are the key that the outcome and tool require, keys of your own, and the envelope's.
+        """
         envelope = {name: keys.pop(name) for name in ENVELOPE_KEYWORDS if name in keys}
         for name in _NOT_EXTRA_KEYS:
             if name in keys:
                 raise InvalidInputError.one(name, keys[name], "keys that no record has already")
         if isinstance(summary, str):
-            summary = redact(summary)[0]  # before it is made filename-safe: afterwards a secret would not be recognised
+            # before it is made filename-safe: afterwards a secret would not be recognised
+            summary = redact(summary)[0]
         own = {"content": content, "outcome": outcome, "tool": tool, "summary": summary, **keys}
         return self.keep(self._made(Experience, own, envelope))
 
@@ -173,10 +184,12 @@ class Recording(Core):
         restate: bool = False,
         **envelope: Unpack[Envelope],
     ) -> Fact:
-        """Keeps one self-contained sentence, the `content`. `fact_type` is error, solution, observation or decision,
-        `confidence` how sure it is, from 0 to 1. The names in it are added to the `entities`, times such as "yesterday" get
-        their date, and what keeps it from standing alone is told in `findings`. `restate=True` has the LLM write it anew, if it
-        can. Who says again what is known strengthens it: the first fact comes back, and no other is kept."""
+        """Keeps one self-contained sentence, the `content`. `fact_type` is error, solution,
+        observation or decision, `confidence` how sure it is, from 0 to 1. The names in it are added
+        to the `entities`, times such as "yesterday" get their date, and what keeps it from standing
+        alone is told in `findings`. `restate=True` has the LLM write it anew, if it can. Who says
+        again what is known strengthens it: the first fact comes back, and no other is kept.
+        """
         given = self._made(
             Fact,
             {
@@ -221,7 +234,9 @@ class Recording(Core):
                 first = facts.said_before(writer, self.project, fact)
                 if first is None:
                     planted += self._append(writer, [fact])
-                    self._keep_vectors(writer, [(fact.id, made[fact.id])] if fact.id in made else [])
+                    self._keep_vectors(
+                        writer, [(fact.id, made[fact.id])] if fact.id in made else []
+                    )
                 else:
                     facts.repeat(writer, self.project, first, fact, self.now())
                     self._concerns([first.id])
@@ -230,13 +245,21 @@ class Recording(Core):
         return kept
 
     def record_trajectory(
-        self, task: str, steps: Sequence[Step | Mapping[str, Any]], final_reward: float, **envelope: Unpack[Envelope]
+        self,
+        task: str,
+        steps: Sequence[Step | Mapping[str, Any]],
+        final_reward: float,
+        **envelope: Unpack[Envelope],
     ) -> Trajectory:
-        """Keeps what was done at a `task` step by step and how it ended. Each of `steps` has action, observation and reward;
-        `final_reward` is from 0 to 1, and from 0.5 on it was solved."""
+        """Keeps what was done at a `task` step by step and how it ended. Each of `steps` has
+        action, observation and reward; `final_reward` is from 0 to 1, and from 0.5 on it was
+        solved.
+        """
         return self.keep(
             self._made(
-                Trajectory, {"task": task, "steps": intake.items("steps", steps), "final_reward": final_reward}, envelope
+                Trajectory,
+                {"task": task, "steps": intake.items("steps", steps), "final_reward": final_reward},
+                envelope,
             )
         )
 
@@ -251,9 +274,10 @@ class Recording(Core):
         mistake_cards: Sequence[MistakeCard | Mapping[str, Any]] = (),
         **envelope: Unpack[Envelope],
     ) -> Episode:
-        """Keeps one scored attempt at a task. `score` is from 0 to 1, `steps` how many it took, `trajectory_summary` what was
-        done. `mistakes` and `successes` are sentences that become rules of the `task_id`; `mistake_cards` say what would have
-        been right."""
+        """Keeps one scored attempt at a task. `score` is from 0 to 1, `steps` how many it took,
+        `trajectory_summary` what was done. `mistakes` and `successes` are sentences that become
+        rules of the `task_id`; `mistake_cards` say what would have been right.
+        """
         own = {
             "task_id": task_id,
             "score": score,
@@ -279,10 +303,12 @@ class Recording(Core):
         confidence: float | None = None,
         **envelope: Unpack[Envelope],
     ) -> Fix:
-        """Keeps one attempt to fix an issue: whether it was applied (`fix_success`), and whether it was verified to work
-        (`verification_success`). `analysis` is the cause that was found, `fix_commands` what was done (kept as text, never
-        run), `execution_time_seconds` how long it took, `system_info` what matters of the machine, `notes` anything else;
-        `fixer_type` is who tried, `confidence` how sure that one was, from 0 to 1."""
+        """Keeps one attempt to fix an issue: whether it was applied (`fix_success`), and whether it
+        was verified to work (`verification_success`). `analysis` is the cause that was found,
+        `fix_commands` what was done (kept as text, never run), `execution_time_seconds` how long it
+        took, `system_info` what matters of the machine, `notes` anything else; `fixer_type` is who
+        tried, `confidence` how sure that one was, from 0 to 1.
+        """
         own = {
             "issue": issue,
             "fix_success": fix_success,
@@ -290,7 +316,9 @@ class Recording(Core):
             "analysis": analysis,
             "fix_commands": intake.items("fix_commands", fix_commands),
             "execution_time_seconds": execution_time_seconds,
-            "system_info": {} if system_info is None else intake.mapping("system_info", system_info),
+            "system_info": {}
+            if system_info is None
+            else intake.mapping("system_info", system_info),
             "notes": notes,
             "fixer_type": fixer_type,
             "confidence": confidence,
@@ -298,8 +326,10 @@ class Recording(Core):
         return self.keep(self._made(Fix, own, envelope))
 
     def record_many(self, kind: Kind, many: Iterable[Mapping[str, Any]]) -> list[AnyRecord]:
-        """Keeps records of one `kind`, each of `many` given by the keywords of `record_fact`, `record_trajectory`,
-        `record_episode` or `record_fix`: all of them or, when one is refused, none. One transaction."""
+        """Keeps records of one `kind`, each of `many` given by the keywords of `record_fact`,
+        `record_trajectory`, `record_episode` or `record_fix`: all of them or, when one is refused,
+        none. One transaction.
+        """
         if kind not in _RECORDED_KINDS:
             raise InvalidInputError.one("kind", kind, f"one of {', '.join(_RECORDED_KINDS)}")
         made: list[AnyRecord] = []
@@ -327,20 +357,26 @@ class Recording(Core):
     def _made(self, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
         at = self.now()
         made = {**own, "id": new_id(at), "recalled": None}
-        made["metadata"] = metadata_of(envelope, at, self._repository.root if self._repository else None, self._place.path)
+        made["metadata"] = metadata_of(
+            envelope, at, self._repository.root if self._repository else None, self._place.path
+        )
         if envelope.get("recalled") is not None:
             made["recalled"] = _recalled(envelope["recalled"])
         return kind.model_validate(made)
 
     def _consolidate_when_due(self) -> None:
-        """After the episodes are safely kept. What goes wrong here must not look as if they were not."""
+        """After the episodes are safely kept. What goes wrong here must not look as if they were
+        not.
+        """
         from hardwon.memory import consolidate as consolidating
 
         try:
             every = self._consolidate_every
             if every and consolidating.is_due(self._store, self.project, every):
                 at = self.now()
-                consolidating.consolidate_recent(self._store, self.project, self._known, self._prepare, at, every)
+                consolidating.consolidate_recent(
+                    self._store, self.project, self._known, self._prepare, at, every
+                )
         except HardwonError as error:
             _log.warning("the episodes are kept, but consolidation failed: %s", error)
 
@@ -349,31 +385,43 @@ def _recalled(given: Context | Iterable[str]) -> list[str]:
     """The ids of what was recalled before a record's attempt."""
     from hardwon.memory.context import Context
 
-    return given.ids if isinstance(given, Context) else [str(each) for each in intake.items("recalled", given)]
+    return (
+        given.ids
+        if isinstance(given, Context)
+        else [str(each) for each in intake.items("recalled", given)]
+    )
 
 
 def recordable(record: R) -> R:
-    """A decision changes what others are believed, and what was adopted stands for records that nobody has: a caller does not
-    add one like something that was tried."""
+    """A decision changes what others are believed, and what was adopted stands for records that
+    nobody has: a caller does not add one like something that was tried.
+    """
     if type(record) in (Decision, Adopted, Cleaned):
         raise InvalidInputError.one("record", record.id, _MADE_ELSEWHERE)
     return record
 
 
 def _without_secrets(cards: Iterable[Any]) -> list[Any]:
-    """Mistake cards, before their evidence and lesson are cut: what is left of a secret afterwards would not be recognised."""
+    """Mistake cards, before their evidence and lesson are cut: what is left of a secret afterwards
+    would not be recognised.
+    """
     return [redact_json(card)[0] if isinstance(card, dict) else card for card in cards]
 
 
-def metadata_of(given: Mapping[str, Any], at: datetime, root: Path | None, memory_file: Path | None = None) -> Metadata:
-    """The envelope from a caller's keywords; `root` is the checkout that related files are named from, `memory_file` the one
-    file that none of them may be, where the memory has one."""
+def metadata_of(
+    given: Mapping[str, Any], at: datetime, root: Path | None, memory_file: Path | None = None
+) -> Metadata:
+    """The envelope from a caller's keywords; `root` is the checkout that related files are named
+    from, `memory_file` the one file that none of them may be, where the memory has one.
+    """
     for name, value in given.items():
         if name not in ENVELOPE_KEYWORDS:
             raise InvalidInputError.one(name, value, f"the keywords {', '.join(ENVELOPE_KEYWORDS)}")
     source = given.get("source", {})
     if "source" in given:
-        source = source.model_dump() if isinstance(source, Source) else intake.mapping("source", source)
+        source = (
+            source.model_dump() if isinstance(source, Source) else intake.mapping("source", source)
+        )
     if "author" in given:
         source["author"] = given["author"]
     moment: dict[str, Any] = {"timestamp": given.get("timestamp", at)}
@@ -388,14 +436,17 @@ def metadata_of(given: Mapping[str, Any], at: datetime, root: Path | None, memor
     )
 
 
-def related_files(given: Any, root: Path | None, memory_file: Path | None = None) -> list[RelatedFile]:
+def related_files(
+    given: Any, root: Path | None, memory_file: Path | None = None
+) -> list[RelatedFile]:
     """The files that a caller names, each with its hash."""
     return [_related(found, root, memory_file) for found in intake.items("related_files", given)]
 
 
 def _related(given: Any, root: Path | None, memory_file: Path | None) -> RelatedFile:
-    """Hashed now, unless the hash is given; named from the checkout's root where it is inside, so that another checkout knows
-    it too."""
+    """Hashed now, unless the hash is given; named from the checkout's root where it is inside, so
+    that another checkout knows it too.
+    """
     if isinstance(given, RelatedFile | Mapping):
         return given if isinstance(given, RelatedFile) else RelatedFile.model_validate(dict(given))
     absolute = intake.path("related_files", given)
@@ -414,7 +465,9 @@ def _sha1_of(path: Path, memory_file: Path | None) -> str:
 
     if (status.st_dev, status.st_ino) in checkout.identities_of(memory_file):
         # To close it would drop the locks that SQLite holds on it for this process.
-        raise InvalidInputError.one("related_files", str(path), "files other than the memory itself")
+        raise InvalidInputError.one(
+            "related_files", str(path), "files other than the memory itself"
+        )
     signature = checkout.signature_of(status)
     known = checkout.HASHES.known(str(path), signature)
     if known is None:

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 class TrajectoryRecorder:
     """Collects steps inside a `with` block and records them when it ends.
 
-    A block that ends well counts as solved (final reward 1.0) unless `final_reward` says otherwise; one that raises counts as
-    failed (0.0), with the error as its last observation. `record` is what was kept.
+    A block that ends well counts as solved (final reward 1.0) unless `final_reward` says otherwise;
+    one that raises counts as failed (0.0), with the error as its last observation. `record` is what
+    was kept.
     """
 
     def __init__(self, memory: Memory, task: str, envelope: Envelope) -> None:
@@ -45,7 +46,12 @@ class TrajectoryRecorder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if error is None:
             reward = 1.0 if self.final_reward is None else self.final_reward
             self._record(reward)
@@ -57,16 +63,20 @@ class TrajectoryRecorder:
             _note(error, f"Hardwon could not record this trajectory: {failure}")
 
     def _record(self, final_reward: float) -> None:
-        self.record = self._memory.record_trajectory(self.task, _fitting(self.steps), final_reward, **self._envelope)
+        self.record = self._memory.record_trajectory(
+            self.task, _fitting(self.steps), final_reward, **self._envelope
+        )
 
 
 class EpisodeRecorder:
-    """Collects what happens in one attempt at a task inside a `with` block and records it when the block ends.
+    """Collects what happens in one attempt at a task inside a `with` block and records it when the
+    block ends.
 
-    A block that ends well counts as solved (score 1.0) unless `score` says otherwise. One that raises counts with the score it
-    has by then, else as failed (0.0), and the error is one of its mistakes; `sys.exit(0)` and the end of a generator are no
-    errors. Without a `summary` the actions of the steps
-    make one. `record` is what was kept. What is not allowed is refused where it is said, not when the block ends.
+    A block that ends well counts as solved (score 1.0) unless `score` says otherwise. One that
+    raises counts with the score it has by then, else as failed (0.0), and the error is one of its
+    mistakes; `sys.exit(0)` and the end of a generator are no errors. Without a `summary` the
+    actions of the steps make one. `record` is what was kept. What is not allowed is refused where
+    it is said, not when the block ends.
     """
 
     def __init__(self, memory: Memory, task_id: str, envelope: Envelope) -> None:
@@ -106,7 +116,9 @@ class EpisodeRecorder:
         self._summary = self._checked(trajectory_summary=summary).trajectory_summary
 
     def step(self, action: str = "", observation: str = "", reward: float = 0.0) -> None:
-        """One step was taken. An episode counts its steps; `Memory.trajectory` keeps what was done and seen in each."""
+        """One step was taken. An episode counts its steps; `Memory.trajectory` keeps what was done
+        and seen in each.
+        """
         self.steps.append(Step(action=action, observation=observation, reward=reward))
 
     def mistake(self, text: str) -> None:
@@ -118,9 +130,11 @@ class EpisodeRecorder:
         self.successes += self._checked(successes=[text]).successes
 
     def card(self, mistake_type: str = "unknown_mistake", **fields: Any) -> None:
-        """A mistake with the decision that would have been right: `worker_id`, `bad_decision`, `correct_decision`, `evidence`,
-        `lesson`, and `task_id` where it is not this one."""
-        card, _ = redact_json({"mistake_type": mistake_type, **fields})  # before evidence and lesson are cut
+        """A mistake with the decision that would have been right: `worker_id`, `bad_decision`,
+        `correct_decision`, `evidence`, `lesson`, and `task_id` where it is not this one.
+        """
+        # before evidence and lesson are cut
+        card, _ = redact_json({"mistake_type": mistake_type, **fields})
         self.cards.append(MistakeCard.model_validate(card))
 
     def context(
@@ -131,20 +145,33 @@ class EpisodeRecorder:
         budget_tokens: int = limits.CONTEXT_TOKENS,
         count_tokens: Callable[[str], int] | None = None,
     ) -> Context:
-        """What the memory has to say before the attempt, as `Memory.context` does. The episode names what it was shown, so
-        that its score tells whether that helped, and `Memory.compare` knows that it had the memory."""
+        """What the memory has to say before the attempt, as `Memory.context` does. The episode
+        names what it was shown, so that its score tells whether that helped, and `Memory.compare`
+        knows that it had the memory.
+        """
         counting: dict[str, Any] = {} if count_tokens is None else {"count_tokens": count_tokens}
-        found = self._memory.context(query, task_id=self.task_id, issue=issue, budget_tokens=budget_tokens, **counting)
-        self._recalled = list(dict.fromkeys([*(self._recalled or ()), *found.ids]))[: limits.ITEMS_MAX]
+        found = self._memory.context(
+            query, task_id=self.task_id, issue=issue, budget_tokens=budget_tokens, **counting
+        )
+        self._recalled = list(dict.fromkeys([*(self._recalled or ()), *found.ids]))[
+            : limits.ITEMS_MAX
+        ]
         return found
 
     def __enter__(self) -> Self:
         if self._entered:
-            raise InvalidInputError.one("episode", self.task_id, "one block for each memory.episode(…): begin another one")
+            raise InvalidInputError.one(
+                "episode", self.task_id, "one block for each memory.episode(…): begin another one"
+            )
         self._entered = True
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if error is None:
             self._record(1.0 if self._score is None else self._score)
             return
@@ -163,8 +190,11 @@ class EpisodeRecorder:
     def _record(self, score: float) -> None:
         envelope = self._envelope.copy()
         envelope["recalled"] = self._recalled
-        done = cut("; ".join(filter(None, (step.action for step in self.steps))), limits.LESSON_CHARS_MAX)
-        each = limits.RECORD_BYTES_MAX // 8 // 4  # characters for a quarter of the record, as in _fitting
+        done = cut(
+            "; ".join(filter(None, (step.action for step in self.steps))), limits.LESSON_CHARS_MAX
+        )
+        # characters for a quarter of the record, as in _fitting
+        each = limits.RECORD_BYTES_MAX // 8 // 4
         self.record = self._memory.record_episode(
             self.task_id,
             score,
@@ -178,7 +208,9 @@ class EpisodeRecorder:
 
 
 def _checked_envelope(given: Envelope) -> Envelope:
-    """The envelope, if it is allowed. Related files are read when the block ends: it may be what writes them."""
+    """The envelope, if it is allowed. Related files are read when the block ends: it may be what
+    writes them.
+    """
     envelope = given.copy()
     if "tags" in envelope:
         envelope["tags"] = items("tags", envelope["tags"])
@@ -186,13 +218,21 @@ def _checked_envelope(given: Envelope) -> Envelope:
         envelope["related_files"] = items("related_files", envelope["related_files"])
         for each in envelope["related_files"]:
             checked_path("related_files", each)
-    metadata_of({name: value for name, value in envelope.items() if name != "related_files"}, datetime.now(UTC), None)
+    metadata_of(
+        {name: value for name, value in envelope.items() if name != "related_files"},
+        datetime.now(UTC),
+        None,
+    )
     return envelope
 
 
 def _ended_well(error: BaseException) -> bool:
-    """Whether the block was left on purpose: by `sys.exit()` without an error, or because nobody asks its generator on."""
-    return isinstance(error, GeneratorExit) or (isinstance(error, SystemExit) and error.code in (None, 0))
+    """Whether the block was left on purpose: by `sys.exit()` without an error, or because nobody
+    asks its generator on.
+    """
+    return isinstance(error, GeneratorExit) or (
+        isinstance(error, SystemExit) and error.code in (None, 0)
+    )
 
 
 def _note(error: BaseException, note: str) -> None:
@@ -214,19 +254,26 @@ def _told(error: BaseException) -> str:
     except Exception:  # noqa: BLE001  # a foreign __str__ may fail in any way
         told = type(error).__name__
     told = told.replace("\0", "").encode(errors="replace").decode()
-    return redact(told)[0][: limits.TEXT_CHARS_MAX]  # in this order: half a secret would not be recognised
+    # in this order: half a secret would not be recognised
+    return redact(told)[0][: limits.TEXT_CHARS_MAX]
 
 
 def _fitting(steps: list[Step]) -> list[Step]:
-    """As many steps, and as much of each, as one record can hold: of too many the middle is left out."""
+    """As many steps, and as much of each, as one record can hold: of too many the middle is left
+    out.
+    """
     if len(steps) > limits.STEPS_MAX:
         half = limits.STEPS_MAX // 2
         steps = [*steps[:half], *steps[-half:]]
-    room = limits.RECORD_BYTES_MAX // 8  # characters; one takes up to six bytes as JSON, and the envelope needs some
+    # characters; one takes up to six bytes as JSON, and the envelope needs some
+    room = limits.RECORD_BYTES_MAX // 8
     if sum(len(step.action) + len(step.observation) for step in steps) <= room:
         return steps
     each = room // (2 * len(steps))
-    return [step.altered(action=cut(step.action, each), observation=cut(step.observation, each)) for step in steps]
+    return [
+        step.altered(action=cut(step.action, each), observation=cut(step.observation, each))
+        for step in steps
+    ]
 
 
 def cut(text: str, chars: int) -> str:

@@ -12,9 +12,11 @@ from hardwon.store.types import Finding
 
 @dataclass(frozen=True)
 class Activity:
-    """What was recorded on one day (UTC): records of a kind, and how many of them turned out well and badly. Good are
-    experiences that are a success, fixes that were verified, and episodes that scored at least 0.5; bad are failures, fixes
-    that were not verified, and episodes below. Other records are neither, and so is what was archived."""
+    """What was recorded on one day (UTC): records of a kind, and how many of them turned out well
+    and badly. Good are experiences that are a success, fixes that were verified, and episodes that
+    scored at least 0.5; bad are failures, fixes that were not verified, and episodes below. Other
+    records are neither, and so is what was archived.
+    """
 
     day: date
     kind: str
@@ -42,8 +44,10 @@ class Credited:
 
 @dataclass(frozen=True)
 class Held:
-    """A record that is archived because the files that it is about changed: since when, who found that out, and what changed.
-    It is again what it was when `check_stale` finds the files as they were, or when somebody verifies it."""
+    """A record that is archived because the files that it is about changed: since when, who found
+    that out, and what changed. It is again what it was when `check_stale` finds the files as they
+    were, or when somebody verifies it.
+    """
 
     record: AnyRecord
     since: datetime
@@ -53,9 +57,11 @@ class Held:
 
 @dataclass(frozen=True)
 class Forgotten:
-    """`ids` were forgotten (or would be, in a dry run); `unknown` are ids that no record has (any more). `erased`: no file of
-    the memory holds their text any more; `pending`: a reader still needs the old log. The bytes then go with the first
-    write after it has finished, with the next `forget` (also of the same ids), or when the last process closes."""
+    """`ids` were forgotten (or would be, in a dry run); `unknown` are ids that no record has (any
+    more). `erased`: no file of the memory holds their text any more; `pending`: a reader still
+    needs the old log. The bytes then go with the first write after it has finished, with the next
+    `forget` (also of the same ids), or when the last process closes.
+    """
 
     ids: list[str]
     unknown: list[str]
@@ -66,8 +72,9 @@ class Forgotten:
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a file brought. `conflicting`: ids kept here with other content, which stays; `forgotten`: ids that were forgotten
-    here and stay so."""
+    """What a file brought. `conflicting`: ids kept here with other content, which stays;
+    `forgotten`: ids that were forgotten here and stay so.
+    """
 
     read: int
     added: int
@@ -79,7 +86,9 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Merged:
-    """What another memory brought. `erased`: records forgotten there, now gone here too; `pending` as in Forgotten."""
+    """What another memory brought. `erased`: records forgotten there, now gone here too; `pending`
+    as in Forgotten.
+    """
 
     added: int
     present: int
@@ -92,8 +101,10 @@ class Merged:
 
 @dataclass
 class Synced:
-    """What the files of the tree had to say: how many were new, edited, moved, or gone. `left` are those that were left alone,
-    each with the reason; `secrets` those that hold one, which the memory does not."""
+    """What the files of the tree had to say: how many were new, edited, moved, or gone. `left` are
+    those that were left alone, each with the reason; `secrets` those that hold one, which the
+    memory does not.
+    """
 
     added: int = 0
     edited: int = 0
@@ -105,9 +116,11 @@ class Synced:
 
 @dataclass
 class StaleReport:
-    """What became of the files that records are about. Of the records that were `checked`, so many are `stale`; so many of
-    those were archived now (or would be, in a dry run), and so many are back because their files are. `files` lists what
-    changed, record by record, up to a bound, also files that only got another name; `files_changed` counts all of it."""
+    """What became of the files that records are about. Of the records that were `checked`, so many
+    are `stale`; so many of those were archived now (or would be, in a dry run), and so many are
+    back because their files are. `files` lists what changed, record by record, up to a bound, also
+    files that only got another name; `files_changed` counts all of it.
+    """
 
     checked: int = 0
     stale: int = 0
@@ -139,7 +152,9 @@ class Diagnosis:
         return all(finding.ok for finding in self.findings)
 
     def __str__(self) -> str:
-        return "\n".join(f"{'ok ' if ok else 'BAD'} {check}: {detail}" for check, ok, detail in self.findings)
+        return "\n".join(
+            f"{'ok ' if ok else 'BAD'} {check}: {detail}" for check, ok, detail in self.findings
+        )
 
 
 @dataclass(frozen=True)
@@ -155,8 +170,9 @@ class LifeEvent:
 
 @dataclass(frozen=True)
 class SimilarIssues:
-    """Earlier fixes, successes first, then the newest: of the same signature (by either formula), of the same model and
-    issue type, and of the same issue type on any model."""
+    """Earlier fixes, successes first, then the newest: of the same signature (by either formula),
+    of the same model and issue type, and of the same issue type on any model.
+    """
 
     exact: list[Fix]
     model: list[Fix]
@@ -165,8 +181,9 @@ class SimilarIssues:
 
 @dataclass(frozen=True)
 class Consolidation:
-    """What a consolidation decided, each a record that can be read, and undone, by its id. `notes` says what else happened:
-    that an LLM was asked, or why it was of no use."""
+    """What a consolidation decided, each a record that can be read, and undone, by its id. `notes`
+    says what else happened: that an LLM was asked, or why it was of no use.
+    """
 
     merged: list[Decision]
     contradictions: list[Decision]
@@ -183,8 +200,10 @@ class Consolidation:
 
 @dataclass(frozen=True)
 class CleanedUp:
-    """What left the history (or would, in a dry run): failed and successful fixes. `kept` were old enough to go and are worth
-    keeping; `left` are for the next run, because one takes only so many. `event_id` is what `undo` takes."""
+    """What left the history (or would, in a dry run): failed and successful fixes. `kept` were old
+    enough to go and are worth keeping; `left` are for the next run, because one takes only so many.
+    `event_id` is what `undo` takes.
+    """
 
     failed: int
     successful: int
@@ -196,8 +215,9 @@ class CleanedUp:
 
 @dataclass(frozen=True)
 class Compressed:
-    """How many fixes had their details packed away (or would have), and the characters that saves; `left` and `event_id` as in
-    CleanedUp."""
+    """How many fixes had their details packed away (or would have), and the characters that saves;
+    `left` and `event_id` as in CleanedUp.
+    """
 
     records: int
     saved_bytes: int
@@ -208,7 +228,9 @@ class Compressed:
 
 @dataclass(frozen=True)
 class Compacted:
-    """How many fixes that had left the history can no longer be brought back, and the size of the memory before and after."""
+    """How many fixes that had left the history can no longer be brought back, and the size of the
+    memory before and after.
+    """
 
     purged: int
     before_bytes: int
@@ -217,8 +239,9 @@ class Compacted:
 
 @dataclass(frozen=True)
 class Links:
-    """What a record has to do with others: the one that replaced it, those that it replaced, and those that report the same
-    situation with the opposite outcome."""
+    """What a record has to do with others: the one that replaced it, those that it replaced, and
+    those that report the same situation with the opposite outcome.
+    """
 
     replaced_by: str | None
     replaces: tuple[str, ...]

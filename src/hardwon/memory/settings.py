@@ -1,17 +1,19 @@
 """The settings: which memory, which project in it, and who writes. Nobody else reads their files.
 
-An option says it, else the environment (`HARDWON_MEMORY`, `HARDWON_PROJECT`, `HARDWON_AUTHOR`), else the project's file,
-else the user's, else nobody, and then it is as `Memory` finds it. Both files are TOML and may hold these three keys:
+An option says it, else the environment (`HARDWON_MEMORY`, `HARDWON_PROJECT`, `HARDWON_AUTHOR`),
+else the project's file, else the user's, else nobody, and then it is as `Memory` finds it. Both
+files are TOML and may hold these three keys:
 
     memory = "~/agent_brain"
     project = "website"
     author = "anna"
 
-The user's file is `config.toml` in the user's configuration folder. The project's is the nearest `.hardwon/config.toml`
-upward. That one comes with a checkout, which may be somebody else's, and speaks for that checkout alone: the memory that it
-names must lie inside the folder that `.hardwon` lies in, links followed; its project and author count only where the memory
-in use lies there too. Otherwise whoever is cloned could have another project's records read out, or write into them under a
-name of their choice.
+The user's file is `config.toml` in the user's configuration folder. The project's is the nearest
+`.hardwon/config.toml` upward. That one comes with a checkout, which may be somebody else's, and
+speaks for that checkout alone: the memory that it names must lie inside the folder that `.hardwon`
+lies in, links followed; its project and author count only where the memory in use lies there too.
+Otherwise whoever is cloned could have another project's records read out, or write into them under
+a name of their choice.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ Origin = Literal["option", "environment", "project file", "user file", "default"
 
 
 class Setting(NamedTuple):
-    """A setting, who set it, and where: the option, the variable or the file. Without a value it is as `Memory` finds it."""
+    """A setting, who set it, and where: the option, the variable or the file. Without a value it is
+    as `Memory` finds it.
+    """
 
     name: str
     value: str | None
@@ -48,7 +52,9 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """What holds here. `ignored` says what the project's file sets and may not set for this memory."""
+    """What holds here. `ignored` says what the project's file sets and may not set for this
+    memory.
+    """
 
     memory: Setting
     project: Setting
@@ -59,10 +65,15 @@ class Settings:
 
     @classmethod
     def read(
-        cls, options: Mapping[str, str | None], environ: Mapping[str, str] | None = None, folder: Path | None = None
+        cls,
+        options: Mapping[str, str | None],
+        environ: Mapping[str, str] | None = None,
+        folder: Path | None = None,
     ) -> Settings:
         """Raises where a file cannot be read, or says what it may not; the error names the file."""
-        layers = _Layers(options, os.environ if environ is None else environ, folder or _current_folder())
+        layers = _Layers(
+            options, os.environ if environ is None else environ, folder or _current_folder()
+        )
         memory = layers.found("memory")
         heard = layers.speaks_for(memory.value)
         return cls(
@@ -81,7 +92,9 @@ class Settings:
 class _Layers:
     """What each of those who may set something says."""
 
-    def __init__(self, options: Mapping[str, str | None], environ: Mapping[str, str], folder: Path) -> None:
+    def __init__(
+        self, options: Mapping[str, str | None], environ: Mapping[str, str], folder: Path
+    ) -> None:
         from platformdirs import user_config_path
 
         self.user_file = user_config_path("hardwon", appauthor=False) / FILE_NAME
@@ -99,7 +112,11 @@ class _Layers:
         told: list[tuple[Origin, str | None, str]] = [
             ("option", self._options.get(name), f"--{name}"),
             ("environment", self._environ.get(variable) or None, variable),
-            ("project file", self._project.get(name) if project_file else None, str(self.project_file)),
+            (
+                "project file",
+                self._project.get(name) if project_file else None,
+                str(self.project_file),
+            ),
             ("user file", self._user.get(name), str(self.user_file)),
         ]
         for origin, value, where in told:
@@ -116,7 +133,9 @@ class _Layers:
     def unheard(self) -> tuple[str, ...]:
         assert self.project_file is not None  # noqa: S101  # for type checkers: without one there is nothing to ignore
         why = f"it speaks for memories inside {_root(self.project_file)} alone"
-        return tuple(f"{name} in {self.project_file}: {why}" for name in NAMES[1:] if name in self._project)
+        return tuple(
+            f"{name} in {self.project_file}: {why}" for name in NAMES[1:] if name in self._project
+        )
 
 
 def _current_folder() -> Path:
@@ -158,15 +177,20 @@ def _values(file: Path) -> dict[str, str]:
 def _text_of(file: Path) -> str | None:
     """None where there is no such file."""
     try:
-        handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe that nobody writes to is not waited for
+        # a pipe that nobody writes to is not waited for
+        handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with os.fdopen(handle, "rb") as opened:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise PlaceError(f"cannot read the settings in {file}: it is not a file; remove it, or write one")
+                raise PlaceError(
+                    f"cannot read the settings in {file}: it is not a file; remove it, or write one"
+                )
             data = opened.read(limits.SETTINGS_BYTES_MAX + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise PlaceError(f"cannot read the settings in {file}: {error.strerror or error}") from error
+        raise PlaceError(
+            f"cannot read the settings in {file}: {error.strerror or error}"
+        ) from error
     if len(data) > limits.SETTINGS_BYTES_MAX:
         raise _refused(file, "size", "more bytes", f"at most {limits.SETTINGS_BYTES_MAX} bytes")
     try:
@@ -177,7 +201,12 @@ def _text_of(file: Path) -> str | None:
 
 def _check(file: Path, key: str, value: object) -> None:
     most = limits.PATH_CHARS_MAX if key == "memory" else limits.NAME_CHARS_MAX
-    if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > most:
+    if (
+        not isinstance(value, str)
+        or not value.strip()
+        or not value.isprintable()
+        or len(value) > most
+    ):
         raise _refused(file, key, value, f"a text of 1 to {most} characters on one line")
     if key == "author":
         try:
@@ -189,7 +218,9 @@ def _check(file: Path, key: str, value: object) -> None:
 def _memory_of_user(given: str, file: Path) -> str:
     """A relative one would be another memory in every folder."""
     if "://" not in given and not Path(given).is_absolute() and not given.startswith("~"):
-        raise _refused(file, "memory", given, "a path from the root (/…) or from a home folder (~/…)")
+        raise _refused(
+            file, "memory", given, "a path from the root (/…) or from a home folder (~/…)"
+        )
     return given
 
 

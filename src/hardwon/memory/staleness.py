@@ -1,4 +1,6 @@
-"""Whether the files that records are about are still what they were. Recall marks; `check_stale` archives and restores."""
+"""Whether the files that records are about are still what they were. Recall marks; `check_stale`
+archives and restores.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def with_files_found(record: R, checkout: Checkout) -> R:
     found = checkout.find(words) if words else []
     if not found:
         return record
-    return record.altered(metadata=record.metadata.altered(context=moment.altered(related_files=found)))
+    return record.altered(
+        metadata=record.metadata.altered(context=moment.altered(related_files=found))
+    )
 
 
 class Watch:
@@ -47,8 +51,9 @@ class Watch:
         self._bytes_max = limits.FILE_HASH_BYTES_MAX if thorough else limits.STALE_FILE_BYTES_MAX
 
     def __call__(self, record: AnyRecord) -> tuple[StaleFile, ...]:
-        """What became of a record's files. A record of a commit that this repository never had, of whose files none is here,
-        was made in another repository: nothing is told of it."""
+        """What became of a record's files. A record of a commit that this repository never had, of
+        whose files none is here, was made in another repository: nothing is told of it.
+        """
         related = record.metadata.context.related_files[: self._files_max]
         if not related or self._checkout.all_unchanged(related):
             return ()
@@ -63,13 +68,19 @@ class Watch:
                 here = here or not file.path.startswith("/")
             elif file.hash and not file.path.startswith("/"):
                 vanished.append(file)
-        renames = self._follow(vanished, record.metadata.context.git_commit, seen, here) if vanished else {}
+        renames = (
+            self._follow(vanished, record.metadata.context.git_commit, seen, here)
+            if vanished
+            else {}
+        )
         return stale_files(related, seen, renames)
 
     def _follow(
         self, vanished: Sequence[RelatedFile], commit: str, seen: dict[str, str | None], here: bool
     ) -> Mapping[str, str]:
-        """Where files went that vanished. `seen` gets what is there, and loses what nothing can be told of."""
+        """Where files went that vanished. `seen` gets what is there, and loses what nothing can be
+        told of.
+        """
         moves = self._checkout.moves(vanished, commit, self._patience)
         if not moves.sought:  # a later recall will know whether they are gone
             for file in vanished:
@@ -100,7 +111,9 @@ def check_stale(
     dry_run: bool,
     progress: Progress | None,
 ) -> StaleReport:
-    """Files are looked at before anybody has to wait; then a batch is a transaction, so that other writers get their turn."""
+    """Files are looked at before anybody has to wait; then a batch is a transaction, so that other
+    writers get their turn.
+    """
     from hardwon.memory.results import StaleReport
     from hardwon.store.query import readable
 
@@ -134,7 +147,12 @@ def _count(report: StaleReport, record_id: str, changes: Sequence[StaleFile]) ->
     report.files += [(record_id, change) for change in changes[:room]]
 
 
-def _foresee(store: Store, project: str, due: Sequence[tuple[str, tuple[StaleFile, ...]]], report: StaleReport) -> None:
+def _foresee(
+    store: Store,
+    project: str,
+    due: Sequence[tuple[str, tuple[StaleFile, ...]]],
+    report: StaleReport,
+) -> None:
     for record_id, changes in due:
         if is_stale(changes):
             report.archived += 1
@@ -161,11 +179,19 @@ def _settle(
         if effective_validation(envelope, events).status != "archived":
             at = clock()
             reason = in_words(changes)
-            happen(writer, project, Event(id=new_id(at), record_id=record_id, kind="stale", at=at, by=by, reason=reason))
+            happen(
+                writer,
+                project,
+                Event(
+                    id=new_id(at), record_id=record_id, kind="stale", at=at, by=by, reason=reason
+                ),
+            )
             report.archived += 1
     elif is_held_as_stale(envelope, events):
         at = clock()
-        happen(writer, project, Event(id=new_id(at), record_id=record_id, kind="fresh", at=at, by=by))
+        happen(
+            writer, project, Event(id=new_id(at), record_id=record_id, kind="fresh", at=at, by=by)
+        )
         report.restored += 1
 
 

@@ -1,4 +1,6 @@
-"""What `Memory.stats` answers: apart from the other reports, because it is asked by itself, and often."""
+"""What `Memory.stats` answers: apart from the other reports, because it is asked by itself, and
+often.
+"""
 
 from __future__ import annotations
 

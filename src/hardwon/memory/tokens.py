@@ -28,7 +28,9 @@ _RESERVED: Final = ("hardwon", *VERIFIERS)
 
 @dataclass(frozen=True)
 class Token:
-    """What is known of a token; the token itself is shown once, when it is made. `projects`: None means all of them."""
+    """What is known of a token; the token itself is shown once, when it is made. `projects`: None
+    means all of them.
+    """
 
     id: str
     name: str
@@ -68,17 +70,22 @@ class Tokens:
         projects: Sequence[str] | None = None,
         days: float | None = limits.TOKEN_DAYS,
     ) -> NewToken:
-        """Makes a token. `name` becomes the author of what it writes; two may have the same, to replace one by the other.
-        `days` it is valid; None means until it is revoked."""
+        """Makes a token. `name` becomes the author of what it writes; two may have the same, to
+        replace one by the other. `days` it is valid; None means until it is revoked.
+        """
         name = author_name("name", name)
         if scope not in SCOPES:
             raise InvalidInputError.one("scope", scope, ", ".join(SCOPES))
         reached = None if projects is None else _projects(projects)
         at = self._clock()
         if days is not None and (
-            isinstance(days, bool) or not isinstance(days, int | float) or not 0 < days <= limits.DAYS_MAX
+            isinstance(days, bool)
+            or not isinstance(days, int | float)
+            or not 0 < days <= limits.DAYS_MAX
         ):
-            raise InvalidInputError.one("days", days, f"more than 0 and at most {limits.DAYS_MAX} days, or None")
+            raise InvalidInputError.one(
+                "days", days, f"more than 0 and at most {limits.DAYS_MAX} days, or None"
+            )
         expires_us = None if days is None else to_us(at + timedelta(days=days))
         token_id = secrets.token_hex(6)
         secret = f"hwt_{token_id}_{secrets.token_urlsafe(32)}"
@@ -86,7 +93,10 @@ class Tokens:
         row = TokenRow(token_id, name, _digest(secret), scope, listed, to_us(at), expires_us, None)
         kept = self._keep.add(row, to_us(at - timedelta(days=limits.TOKEN_REMEMBERED_DAYS)))
         if kept > limits.TOKENS_MAX:
-            raise FullError(f"there are {limits.TOKENS_MAX} tokens already: revoke some; those that ended are dropped later")
+            raise FullError(
+                f"there are {limits.TOKENS_MAX} tokens already: revoke some; those that ended are "
+                f"dropped later"
+            )
         return NewToken(_token(row), secret)
 
     def all(self) -> list[Token]:
@@ -96,10 +106,15 @@ class Tokens:
     def revoke(self, id_or_name: str) -> list[Token]:
         """Ends a token at once, or all of one name; returns them."""
         wanted = intake.text("id_or_name", id_or_name)
-        found = [token for token in self.all() if wanted in (token.id, token.name) and token.revoked is None]
+        found = [
+            token
+            for token in self.all()
+            if wanted in (token.id, token.name) and token.revoked is None
+        ]
         if not found:
             raise UnknownTokenError(
-                f"there is no token {wanted[: limits.NAME_CHARS_MAX]!r} to revoke: hardwon tokens list shows those there are"
+                f"there is no token {wanted[: limits.NAME_CHARS_MAX]!r} to revoke: hardwon tokens "
+                f"list shows those there are"
             )
         self._keep.revoke([token.id for token in found], to_us(self._clock()))
         ended = {token.id for token in found}
@@ -120,10 +135,14 @@ class Tokens:
 
 
 def author_name(field: str, name: str) -> str:
-    """The name as an author's: whoever asks from outside is nobody who is believed for their name."""
+    """The name as an author's: whoever asks from outside is nobody who is believed for their
+    name.
+    """
     name = Source(author=name).author.strip()
     if not name or name in _RESERVED or redact(name)[1]:
-        raise InvalidInputError.one(field, name, f"a name that is no secret and none of {', '.join(_RESERVED)}")
+        raise InvalidInputError.one(
+            field, name, f"a name that is no secret and none of {', '.join(_RESERVED)}"
+        )
     return name
 
 
@@ -135,7 +154,9 @@ def _digest(secret: str) -> bytes:
 def _projects(given: Sequence[str]) -> list[str]:
     names = [Metadata(project_id=name).project_id for name in intake.items("projects", given)]
     if not names or not all(name.strip() for name in names) or len(names) > limits.ITEMS_MAX:
-        raise InvalidInputError.one("projects", given, f"1 to {limits.ITEMS_MAX} names of projects, or None for all")
+        raise InvalidInputError.one(
+            "projects", given, f"1 to {limits.ITEMS_MAX} names of projects, or None for all"
+        )
     return sorted(set(names))
 
 

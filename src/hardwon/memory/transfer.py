@@ -1,5 +1,6 @@
-"""Records from a file or from another memory. A batch is a transaction: other writers get their turn in between, and what was
-interrupted is finished by doing it again."""
+"""Records from a file or from another memory. A batch is a transaction: other writers get their
+turn in between, and what was interrupted is finished by doing it again.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +42,10 @@ def load(
     mirror_of: MirrorOf,
     at_once: bool = False,
 ) -> Loaded:
-    """All records are checked before the first is written, so they are read twice; new ones land as hypotheses. `at_once`: they
-    are read once, all in one transaction, and where one is refused none is kept."""
+    """All records are checked before the first is written, so they are read twice; new ones land as
+    hypotheses. `at_once`: they are read once, all in one transaction, and where one is refused none
+    is kept.
+    """
     total = 0 if at_once else sum(1 for _ in map(prepare, read()))
     if dry_run:
         return _foresee(store, project, map(prepare, read()))
@@ -54,14 +57,24 @@ def load(
             for batch in transaction:
                 added = incoming.append(writer, batch, [_imported_row(record) for record in batch])
                 at = clock()
-                events = [Event(id=new_id(at), record_id=new, kind="imported", at=at, by=by) for new in added]
+                events = [
+                    Event(id=new_id(at), record_id=new, kind="imported", at=at, by=by)
+                    for new in added
+                ]
                 writer.add_events(project, [clean_event(event) for event in events])
                 if progress and at_once:
                     progress(incoming.done, incoming.done)
         incoming.put()
         if progress and not at_once:
             progress(incoming.done, max(total, incoming.done))
-    return Loaded(incoming.done, incoming.added, incoming.present, incoming.conflicts, incoming.forgotten, dry_run=False)
+    return Loaded(
+        incoming.done,
+        incoming.added,
+        incoming.present,
+        incoming.conflicts,
+        incoming.forgotten,
+        dry_run=False,
+    )
 
 
 class _Incoming:
@@ -74,13 +87,17 @@ class _Incoming:
         self._mirror: Mirror | None = None
         self._planted: list[Planting] = []
 
-    def append(self, writer: Writer, records: Sequence[AnyRecord], rows: Sequence[Row]) -> Sequence[str]:
+    def append(
+        self, writer: Writer, records: Sequence[AnyRecord], rows: Sequence[Row]
+    ) -> Sequence[str]:
         """The ids of those that are new here."""
         appended = writer.append(rows)
         self.conflicts += really_conflicting(writer, self._project, appended.conflicting)
         self._mirror = self._mirror_of(writer)
         new = set(appended.added)
-        kept = [(record, row) for record, row in zip(records, rows, strict=True) if record.id in new]
+        kept = [
+            (record, row) for record, row in zip(records, rows, strict=True) if record.id in new
+        ]
         self._planted += self._mirror.plant(writer, kept) if self._mirror else []
         self.added += len(appended.added)
         self.forgotten += len(appended.forgotten)
@@ -100,7 +117,9 @@ class _Incoming:
 
 def _imported_row(record: AnyRecord) -> Row:
     if isinstance(record, Cleaned):
-        raise InvalidInputError.one("records", record.id, "records that are whole: this is what is left of one")
+        raise InvalidInputError.one(
+            "records", record.id, "records that are whole: this is what is left of one"
+        )
     return row_of(record, record.metadata.validation.altered(status="hypothesis"))
 
 
@@ -124,45 +143,84 @@ def _foresee(store: Store, project: str, records: Iterable[AnyRecord]) -> Loaded
             present += same
             conflicts += [] if same else [record.id]
         first_seen.setdefault(record.id, digest)
-    return Loaded(total, total - present - forgotten - len(conflicts), present, conflicts, forgotten, dry_run=True)
+    return Loaded(
+        total,
+        total - present - forgotten - len(conflicts),
+        present,
+        conflicts,
+        forgotten,
+        dry_run=True,
+    )
 
 
-def merge(source: Store, target: Store, project: str, progress: Progress | None, mirror_of: MirrorOf) -> Merged:
+def merge(
+    source: Store, target: Store, project: str, progress: Progress | None, mirror_of: MirrorOf
+) -> Merged:
     """The union of records and events, minus what either side forgot."""
     total = source.counts(project).total if progress else 0
-    local = {stored.id for undone in (False, True) for stored in _local(source, project, undone=undone)}
+    local = {
+        stored.id for undone in (False, True) for stored in _local(source, project, undone=undone)
+    }
     incoming = _Incoming(project, mirror_of)
-    for batch in batches((stored for stored in source.stream(project) if stored.id not in local), limits.BATCH_ROWS):
+    for batch in batches(
+        (stored for stored in source.stream(project) if stored.id not in local), limits.BATCH_ROWS
+    ):
         records = [without_secrets(original_of(restored(stored) or stored)) for stored in batch]
         with target.write(project) as writer:
             added = incoming.append(writer, records, [row_of(record) for record in records])
-            for new in writer.having_events(project, added):  # an earlier merge may have brought them
+            # an earlier merge may have brought them
+            for new in writer.having_events(project, added):
                 refresh_status(writer, project, new)
         incoming.put()
         if progress:
             progress(incoming.done, max(total, incoming.done))
-    events, erased = _merge_events(source, target, project, local, frozenset(incoming.conflicts), mirror_of)
+    events, erased = _merge_events(
+        source, target, project, local, frozenset(incoming.conflicts), mirror_of
+    )
     pending = erased > 0 and not target.finish_erasure()
-    return Merged(incoming.added, incoming.present, incoming.conflicts, incoming.forgotten, events, erased, pending)
+    return Merged(
+        incoming.added,
+        incoming.present,
+        incoming.conflicts,
+        incoming.forgotten,
+        events,
+        erased,
+        pending,
+    )
 
 
 def _merge_events(
-    source: Store, target: Store, project: str, local: Set[str], conflicts: Set[str], mirror_of: MirrorOf
+    source: Store,
+    target: Store,
+    project: str,
+    local: Set[str],
+    conflicts: Set[str],
+    mirror_of: MirrorOf,
 ) -> tuple[int, int]:
     """How many events are new, and how many records they erased."""
     strangers = local | conflicts
     added = erased = 0
     for happened in batches(source.events(project), limits.BATCH_ROWS):
-        tombstones = [event for event in happened if event.kind == "forgotten" and event.record_id not in local]
+        tombstones = [
+            event
+            for event in happened
+            if event.kind == "forgotten" and event.record_id not in local
+        ]
         with target.write(project) as writer:
             mirror = mirror_of(writer)
             if mirror:
                 mirror.keep_away(writer, [event.record_id for event in tombstones])
-            erased += writer.erase(project, [event.record_id for event in tombstones], list(map(clean_event, tombstones)))
+            erased += writer.erase(
+                project,
+                [event.record_id for event in tombstones],
+                list(map(clean_event, tombstones)),
+            )
             # What was said of another content under the same id says nothing about ours.
             # That a file is absent there, or another one, says nothing about the files here.
             others = [
-                clean_event(event) for event in happened if event.kind not in _OF_ONE_PLACE and event.record_id not in strangers
+                clean_event(event)
+                for event in happened
+                if event.kind not in _OF_ONE_PLACE and event.record_id not in strangers
             ]
             fresh = writer.add_events(project, others)
             for record_id in dict.fromkeys(event.record_id for event in fresh):

@@ -1,9 +1,12 @@
-"""What turns texts into vectors: a model in this process, an OpenAI-compatible endpoint, or any function.
+"""What turns texts into vectors: a model in this process, an OpenAI-compatible endpoint, or any
+function.
 
-An `Embedder` is one method with a name and a dimension, which are stamped on what it wrote: vectors of two embedders must
-never be compared. Nobody else's array is trusted; `as_vectors` is the one way in, and checks everything.
+An `Embedder` is one method with a name and a dimension, which are stamped on what it wrote: vectors
+of two embedders must never be compared. Nobody else's array is trusted; `as_vectors` is the one way
+in, and checks everything.
 
-NumPy and the packages of the models are imported where they are used: most programs need none of them.
+NumPy and the packages of the models are imported where they are used: most programs need none of
+them.
 """
 
 from __future__ import annotations
@@ -26,12 +29,16 @@ if TYPE_CHECKING:
 INSTALL: Final = 'pip install "hardwon[embeddings]"'
 FASTEMBED_MODEL: Final = "BAAI/bge-small-en-v1.5"
 _FLOAT_MAX: Final = sys.float_info.max
-_EMBEDDINGS: Final = Api("embedding", "/embeddings", "is the base URL that of an embeddings API?", EmbeddingError)
+_EMBEDDINGS: Final = Api(
+    "embedding", "/embeddings", "is the base URL that of an embeddings API?", EmbeddingError
+)
 
 
 class Embedder(Protocol):
-    """Whatever turns texts into vectors. `embed` returns what `numpy.asarray` makes an array of shape (texts, dimension) of,
-    in the order of the texts. The name changes whenever the vectors do."""
+    """Whatever turns texts into vectors. `embed` returns what `numpy.asarray` makes an array of
+    shape (texts, dimension) of, in the order of the texts. The name changes whenever the vectors
+    do.
+    """
 
     @property
     def name(self) -> str: ...
@@ -43,10 +50,11 @@ class Embedder(Protocol):
 
 
 def as_vectors(embedder: Embedder, texts: Sequence[str]) -> NDArray[numpy.float32]:
-    """One row of length 1 for each text; a zero vector, which says that a text means nothing to the embedder, stays zero.
+    """One row of length 1 for each text; a zero vector, which says that a text means nothing to the
+    embedder, stays zero.
 
-    Texts are cut to `EMBED_TEXT_CHARS_MAX`. Raises `EmbeddingError` when the embedder fails, or returns anything but finite
-    numbers in the shape that is wanted.
+    Texts are cut to `EMBED_TEXT_CHARS_MAX`. Raises `EmbeddingError` when the embedder fails, or
+    returns anything but finite numbers in the shape that is wanted.
     """
     np = _package("numpy")
     name, dimension = _checked_name(embedder.name), _checked_dimension(embedder.dimension)
@@ -57,16 +65,20 @@ def as_vectors(embedder: Embedder, texts: Sequence[str]) -> NDArray[numpy.float3
         wanted = _Wanted(name, len(batch), dimension)
         vectors[start : start + wanted.count] = _unit_rows(_answer(embedder, batch, wanted), wanted)
     different = len({text for text in fitted if text.strip()})
-    if different > 1 and not vectors.any():  # one text may mean nothing to an embedder; if none does, it is broken
-        raise _Wanted(name, len(fitted), dimension).error(f"nothing but zeros for {different} different texts")
+    # one text may mean nothing to an embedder; if none does, it is broken
+    if different > 1 and not vectors.any():
+        raise _Wanted(name, len(fitted), dimension).error(
+            f"nothing but zeros for {different} different texts"
+        )
     return vectors
 
 
-# --- embedders --------------------------------------------------------------------------------------------------
+# --- embedders ---
 
 
 class WordLlamaEmbedder:
-    """The small model that comes inside the wordllama package: nothing is downloaded, and a text takes half a millisecond.
+    """The small model that comes inside the wordllama package: nothing is downloaded, and a text
+    takes half a millisecond.
 
     Loaded here, which takes a few tenths of a second. Safe to share between threads.
     """
@@ -76,12 +88,17 @@ class WordLlamaEmbedder:
             package: Any = _package("wordllama")
         self.dimension: Final = 256
         self.name: Final = _checked_name(f"wordllama-{self.dimension}-{package.__version__}")
-        # It looks for its tokenizer in a folder of the wrong name, and would download it, unless told its own folder.
+        # It looks for its tokenizer in a folder of the wrong name, and would download it, unless
+        # told its own folder.
         folder = Path(package.__file__).parent
         try:
-            self._model = package.WordLlama.load(cache_dir=folder, dim=self.dimension, disable_download=True)
+            self._model = package.WordLlama.load(
+                cache_dir=folder, dim=self.dimension, disable_download=True
+            )
         except Exception as error:
-            raise EmbeddingError(f"{_named(self.name)} could not load the model of its package: {_said(error)}") from error
+            raise EmbeddingError(
+                f"{_named(self.name)} could not load the model of its package: {_said(error)}"
+            ) from error
 
     def __repr__(self) -> str:
         return "WordLlamaEmbedder()"
@@ -95,25 +112,32 @@ class WordLlamaEmbedder:
 
 
 class FastembedEmbedder:
-    """A model of the fastembed package. The first use on a machine downloads it from Hugging Face (the default: 70 MB).
+    """A model of the fastembed package. The first use on a machine downloads it from Hugging Face
+    (the default: 70 MB).
 
-    Downloaded and loaded here; without a network that fails after 40 seconds of attempts. `cache_dir` is where models
-    are kept, by default a folder of the user's: fastembed's own default is shared with everybody on the machine.
+    Downloaded and loaded here; without a network that fails after 40 seconds of attempts.
+    `cache_dir` is where models are kept, by default a folder of the user's: fastembed's own default
+    is shared with everybody on the machine.
     """
 
-    def __init__(self, model: str = FASTEMBED_MODEL, *, cache_dir: str | Path | None = None) -> None:
+    def __init__(
+        self, model: str = FASTEMBED_MODEL, *, cache_dir: str | Path | None = None
+    ) -> None:
         package: Any = _package("fastembed")
         self.model: Final = model
         self.dimension: Final = _checked_dimension(_fastembed_dimension(package, model))
-        # Its version is a part of the name, because releases have changed how the same model's vectors are made.
+        # Its version is a part of the name, because releases have changed how the same model's
+        # vectors are made.
         self.name: Final = _checked_name(f"fastembed-{package.__version__}:{model}")
         folder = Path(cache_dir) if cache_dir else _model_folder()
         try:
             self._model = package.TextEmbedding(model_name=model, cache_dir=str(folder))
         except Exception as error:
             problem = (
-                f"{_named(self.name)} could not load its model: {_said(error)}; it is downloaded once, from Hugging Face to "
-                f"{folder}: check the network and the disk, or use WordLlamaEmbedder, which downloads nothing"
+                f"{_named(self.name)} could not load its model: {_said(error)}; it is downloaded "
+                f"once, from Hugging Face to "
+                f"{folder}: check the network and the disk, or use WordLlamaEmbedder, which "
+                f"downloads nothing"
             )
             raise EmbeddingError(problem) from error
 
@@ -129,11 +153,13 @@ class FastembedEmbedder:
 
 
 class EndpointEmbedder:
-    """A model at an endpoint that speaks OpenAI's embeddings. Safe to share between threads; keeps nothing open.
+    """A model at an endpoint that speaks OpenAI's embeddings. Safe to share between threads; keeps
+    nothing open.
 
-    As safe as a `ChatModel`: https, or http to this machine; no redirects; the key goes to no other host and into no error.
-    An address, model or key that cannot be used is refused here, before anything is sent. A dimension that is not given is
-    learned from one short question when it is first needed. Blank texts, which many endpoints refuse, are not sent.
+    As safe as a `ChatModel`: https, or http to this machine; no redirects; the key goes to no other
+    host and into no error. An address, model or key that cannot be used is refused here, before
+    anything is sent. A dimension that is not given is learned from one short question when it is
+    first needed. Blank texts, which many endpoints refuse, are not sent.
     """
 
     def __init__(
@@ -153,7 +179,9 @@ class EndpointEmbedder:
         return f"EndpointEmbedder({self._endpoint.base_url!r}, model={self._endpoint.model!r})"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("an EndpointEmbedder holds a key and is neither pickled nor copied; make a new one")
+        raise TypeError(
+            "an EndpointEmbedder holds a key and is neither pickled nor copied; make a new one"
+        )
 
     @property
     def dimension(self) -> int:
@@ -168,7 +196,8 @@ class EndpointEmbedder:
         dimension = self.dimension
         rows = [[0.0] * dimension for _ in texts]
         sent = [place for place, text in enumerate(texts) if text.strip()]
-        fitting = limits.LLM_REPLY_BYTES_MAX // ((dimension + 8) * limits.EMBED_NUMBER_BYTES)  # 8 more, for what is around it
+        # 8 more, for what is around it
+        fitting = limits.LLM_REPLY_BYTES_MAX // ((dimension + 8) * limits.EMBED_NUMBER_BYTES)
         size = max(1, min(fitting, limits.EMBED_BATCH_TEXTS))
         for start in range(0, len(sent), size):
             places = sent[start : start + size]
@@ -198,7 +227,9 @@ class EndpointEmbedder:
                 case {"index": int(index), "embedding": list(row)}:
                     found[index] = row
                 case _:
-                    raise self._endpoint.error("sent data of which one has no index, or no embedding that is a list")
+                    raise self._endpoint.error(
+                        "sent data of which one has no index, or no embedding that is a list"
+                    )
         count = len(texts)
         if len(items) != count or found.keys() != set(range(count)):
             wanted = f"{count}, with each index from 0 to {count - 1} once"
@@ -208,18 +239,29 @@ class EndpointEmbedder:
                 wanted = f"1 to {limits.EMBED_DIMENSION_MAX}"
                 raise self._endpoint.error(f"sent a vector of {len(row)} numbers; wanted: {wanted}")
             if dimension is not None and len(row) != dimension:
-                raise self._endpoint.error(f"sent a vector of {len(row)} numbers; wanted: {dimension}")
-            if not all(type(number) in (int, float) and -_FLOAT_MAX <= number <= _FLOAT_MAX for number in row):
-                raise self._endpoint.error("sent a vector with something in it that is no finite number")
+                raise self._endpoint.error(
+                    f"sent a vector of {len(row)} numbers; wanted: {dimension}"
+                )
+            if not all(
+                type(number) in (int, float) and -_FLOAT_MAX <= number <= _FLOAT_MAX
+                for number in row
+            ):
+                raise self._endpoint.error(
+                    "sent a vector with something in it that is no finite number"
+                )
         return [found[index] for index in range(count)]
 
 
 class CallableEmbedder:
-    """Any function from a list of texts to their vectors. Give it another name when it begins to return other vectors."""
+    """Any function from a list of texts to their vectors. Give it another name when it begins to
+    return other vectors.
+    """
 
     def __init__(self, function: Callable[[list[str]], object], name: str, dimension: int) -> None:
         if not callable(function):
-            raise InvalidInputError.one("function", function, "a function that takes a list of texts")
+            raise InvalidInputError.one(
+                "function", function, "a function that takes a list of texts"
+            )
         self._function = function
         self.name: Final = _checked_name(name)
         self.dimension: Final = _checked_dimension(dimension)
@@ -232,7 +274,7 @@ class CallableEmbedder:
         return self._function(list(texts))
 
 
-# --- packages ---------------------------------------------------------------------------------------------------
+# --- packages ---
 
 
 def _package(name: str) -> Any:
@@ -241,12 +283,16 @@ def _package(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise MissingExtraError(f"{name} cannot be imported ({_said(error)}); install it with: {INSTALL}") from error
+        raise MissingExtraError(
+            f"{name} cannot be imported ({_said(error)}); install it with: {INSTALL}"
+        ) from error
 
 
 @contextmanager
 def _root_logger_kept() -> Iterator[None]:
-    """Importing wordllama sets up logging for the whole program, unless somebody did so before; that is not ours to do."""
+    """Importing wordllama sets up logging for the whole program, unless somebody did so before;
+    that is not ours to do.
+    """
     handler, root = logging.NullHandler(), logging.getLogger()
     root.addHandler(handler)
     try:
@@ -262,14 +308,17 @@ def _model_folder() -> Path:
 
 
 def _fastembed_dimension(package: Any, model: str) -> object:
-    # Looked up first: a model that fastembed does not know should not be reported as a failed download.
+    # Looked up first: a model that fastembed does not know should not be reported as a failed
+    # download.
     for known in package.TextEmbedding.list_supported_models():
         if known["model"].lower() == model.lower():
             return known["dim"]
-    raise InvalidInputError.one("model", model, "one that fastembed.TextEmbedding.list_supported_models() names")
+    raise InvalidInputError.one(
+        "model", model, "one that fastembed.TextEmbedding.list_supported_models() names"
+    )
 
 
-# --- what comes in and out --------------------------------------------------------------------------------------
+# --- what comes in and out ---
 
 
 class _Wanted:
@@ -280,7 +329,9 @@ class _Wanted:
 
     def error(self, returned: str) -> EmbeddingError:
         shape = f"an array of finite numbers of shape ({self.count}, {self.dimension})"
-        return EmbeddingError(f"{_named(self.name)} returned {returned}; wanted: {shape}, one row for each text")
+        return EmbeddingError(
+            f"{_named(self.name)} returned {returned}; wanted: {shape}, one row for each text"
+        )
 
 
 def _answer(embedder: Embedder, batch: list[str], wanted: _Wanted) -> Any:
@@ -295,7 +346,9 @@ def _answer(embedder: Embedder, batch: list[str], wanted: _Wanted) -> Any:
     try:
         array = np.asarray(answer)
     except Exception as error:
-        raise wanted.error(f"a {type(answer).__name__} that is no array ({_said(error)})") from error
+        raise wanted.error(
+            f"a {type(answer).__name__} that is no array ({_said(error)})"
+        ) from error
     if array.dtype.kind not in "fiu":
         raise wanted.error(f"a {type(answer).__name__} that is no array of real numbers")
     return array
@@ -337,7 +390,12 @@ def _fitted(text: str) -> str:
 
 
 def _checked_name(name: object) -> str:
-    if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > limits.NAME_CHARS_MAX:
+    if (
+        not isinstance(name, str)
+        or not name.strip()
+        or not name.isprintable()
+        or len(name) > limits.NAME_CHARS_MAX
+    ):
         allowed = f"1 to {limits.NAME_CHARS_MAX} characters on one line"
         raise InvalidInputError.one("the embedder's name", name, allowed)
     return name

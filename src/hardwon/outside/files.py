@@ -1,4 +1,6 @@
-"""Files and folders that are private, appear whole or not at all, and stand on a disk that keeps its word."""
+"""Files and folders that are private, appear whole or not at all, and stand on a disk that keeps
+its word.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from hardwon.errors import FullError, InvalidInputError, PlaceError
 FILE_MODE: Final = 0o600
 FOLDER_MODE: Final = 0o700
 _GITIGNORE: Final = ".gitignore"
-_ALL_BUT_SETTINGS: Final = b"# A memory is of one machine; the project's settings are for everybody.\n*\n!config.toml\n"
+_ALL_BUT_SETTINGS: Final = (
+    b"# A memory is of one machine; the project's settings are for everybody.\n*\n!config.toml\n"
+)
 
 NETWORK_FILE_SYSTEMS: Final = frozenset(
     """nfs nfs4 cifs smb smb2 smb3 smbfs ncpfs 9p afs ceph glusterfs lustre beegfs gpfs orangefs davfs ocfs2 gfs2 fuse.sshfs
@@ -28,10 +32,12 @@ NETWORK_FILE_SYSTEMS: Final = frozenset(
 
 
 def make_folder(folder: Path, mode: int = FOLDER_MODE) -> None:
-    """Makes the folder and its missing parents, each readable by its owner alone where nothing else is said. Folders that exist
-    stay as they are.
+    """Makes the folder and its missing parents, each readable by its owner alone where nothing else
+    is said. Folders that exist stay as they are.
 
-    What is made is on disk when this returns: a power cut that took the folder would take along whatever was synced in it."""
+    What is made is on disk when this returns: a power cut that took the folder would take along
+    whatever was synced in it.
+    """
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     for path in reversed(missing):
         with suppress(FileExistsError):
@@ -51,12 +57,16 @@ def sync(path: Path) -> None:
 
 
 def create(path: Path) -> BinaryIO:
-    """A new file, open for writing, that only its owner can read. There must be none of that name."""
+    """A new file, open for writing, that only its owner can read. There must be none of that
+    name.
+    """
     return os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE), "wb")
 
 
 def hide_from_git(folder: Path) -> None:
-    """Keeps git from taking in what is in this folder. A .gitignore that is there stays as it is."""
+    """Keeps git from taking in what is in this folder. A .gitignore that is there stays as it
+    is.
+    """
     path = folder / _GITIGNORE
     try:
         with suppress(FileExistsError), create(path) as file:
@@ -66,8 +76,9 @@ def hide_from_git(folder: Path) -> None:
 
 
 def show_to_git(folder: Path, but_for: bytes) -> None:
-    """Lets git take in this folder but for what these lines name, also where `hide_from_git` was first. Somebody's own
-    .gitignore stays as it is."""
+    """Lets git take in this folder but for what these lines name, also where `hide_from_git` was
+    first. Somebody's own .gitignore stays as it is.
+    """
     path = folder / _GITIGNORE
     with suppress(OSError, PlaceError):
         if read_regular(path, len(_ALL_BUT_SETTINGS) + 1) == _ALL_BUT_SETTINGS:
@@ -96,7 +107,9 @@ def temporary_beside(path: Path) -> Path:
 
 
 def publish(temporary: Path, path: Path) -> None:
-    """Gives a finished, synced file its name; raises FileExistsError rather than replace one that is there."""
+    """Gives a finished, synced file its name; raises FileExistsError rather than replace one that
+    is there.
+    """
     try:
         os.link(temporary, path)
     except FileExistsError:
@@ -111,10 +124,12 @@ def publish(temporary: Path, path: Path) -> None:
 
 @contextmanager
 def writing_atomically(path: Path, mode: int = FILE_MODE) -> Iterator[BinaryIO]:
-    """A file that replaces `path` when the block ends well, and leaves what was there when it does not.
+    """A file that replaces `path` when the block ends well, and leaves what was there when it does
+    not.
 
-    A link stays one: the file that it leads to is replaced. What is there and no regular file (a device, a pipe, a folder) is
-    refused: a file in its place would break whoever uses it."""
+    A link stays one: the file that it leads to is replaced. What is there and no regular file (a
+    device, a pipe, a folder) is refused: a file in its place would break whoever uses it.
+    """
     path = replaceable(path)
     temporary = temporary_beside(path)
     try:
@@ -137,30 +152,42 @@ def replaceable(path: Path) -> Path:
     try:
         target = path.resolve()
         if not stat.S_ISREG(target.stat().st_mode):
-            raise PlaceError(f"{path} is there and no regular file: it was left as it is, choose another name")
+            raise PlaceError(
+                f"{path} is there and no regular file: it was left as it is, choose another name"
+            )
     except FileNotFoundError:
         pass
     except (OSError, RuntimeError) as error:
-        raise PlaceError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
+        raise PlaceError(
+            f"cannot write {path}: {getattr(error, 'strerror', None) or error}"
+        ) from error
     return target
 
 
 def read_regular(path: Path, bytes_max: int) -> bytes:
-    """The first bytes of a file. PlaceError where it is no regular one: a pipe would keep us waiting for good."""
+    """The first bytes of a file. PlaceError where it is no regular one: a pipe would keep us
+    waiting for good.
+    """
     _refuse_irregular(path, path.stat().st_mode)
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        _refuse_irregular(path, os.fstat(file.fileno()).st_mode)  # somebody may have put another in its place
+        # somebody may have put another in its place
+        _refuse_irregular(path, os.fstat(file.fileno()).st_mode)
         return file.read(bytes_max)
 
 
 def _refuse_irregular(path: Path, mode: int) -> None:
     if not stat.S_ISREG(mode):
-        raise PlaceError(f"{path} is no regular file and was left as it is: move it away, or choose another place")
+        raise PlaceError(
+            f"{path} is no regular file and was left as it is: move it away, or choose another "
+            f"place"
+        )
 
 
 def disk_error(error: OSError, path: Path) -> PlaceError | FullError:
     if error.errno in _NO_ROOM:
-        return FullError(f"no room to write {path}: {error.strerror}. Free some space and try again")
+        return FullError(
+            f"no room to write {path}: {error.strerror}. Free some space and try again"
+        )
     return PlaceError(f"cannot write {path}: {error.strerror or error}")
 
 
@@ -168,13 +195,17 @@ _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def sha256_of(path: Path) -> str:
-    """Never call this on a database that this process has open: closing the file would drop SQLite's locks."""
+    """Never call this on a database that this process has open: closing the file would drop
+    SQLite's locks.
+    """
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sha1_of(path: Path) -> str:
-    """The SHA-1 of a related file's content; empty where there is no such file. Whatever is named, it ends soon."""
+    """The SHA-1 of a related file's content; empty where there is no such file. Whatever is named,
+    it ends soon.
+    """
     try:
         if not path.is_file():
             if path.exists():
@@ -182,24 +213,32 @@ def sha1_of(path: Path) -> str:
             return ""
         real = os.path.realpath(path)
         if is_of_the_system(real):
-            raise InvalidInputError.one("related_files", str(path), "regular files, and none that the system makes up")
+            raise InvalidInputError.one(
+                "related_files", str(path), "regular files, and none that the system makes up"
+            )
         handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):  # somebody may have put another in its place
+            # somebody may have put another in its place
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise InvalidInputError.one("related_files", str(path), "regular files")
             sha1 = sha1_of_open(handle, limits.FILE_HASH_BYTES_MAX)
         finally:
             os.close(handle)
     except OSError as error:
-        raise InvalidInputError.one("related_files", str(path), f"readable files ({error.strerror})") from error
+        raise InvalidInputError.one(
+            "related_files", str(path), f"readable files ({error.strerror})"
+        ) from error
     if sha1 is None:
-        raise InvalidInputError.one("related_files", str(path), f"files up to {limits.FILE_HASH_BYTES_MAX} bytes")
+        raise InvalidInputError.one(
+            "related_files", str(path), f"files up to {limits.FILE_HASH_BYTES_MAX} bytes"
+        )
     return sha1
 
 
 def sha1_of_open(handle: int, bytes_max: int) -> str | None:
-    """The SHA-1 of an open file; None where it holds more than `bytes_max`. What its size says does not count: files that the
-    system makes up say 0 and go on for ever."""
+    """The SHA-1 of an open file; None where it holds more than `bytes_max`. What its size says does
+    not count: files that the system makes up say 0 and go on for ever.
+    """
     if os.fstat(handle).st_size > bytes_max:
         return None
     sha1 = hashlib.sha1(usedforsecurity=False)
@@ -213,20 +252,27 @@ def sha1_of_open(handle: int, bytes_max: int) -> str | None:
 
 
 SYSTEM_FOLDERS: Final = ("/proc/", "/sys/", "/dev/", "/run/")
-"""What is in there looks like files and is none: to read it may wait for ever, or change something."""
+"""What is in there looks like files and is none: to read it may wait for ever, or change something.
+"""
 
 
 def is_of_the_system(real: str, root: str = "/") -> bool:
-    """Whether a path without links leads to what the system makes up. What lies in the same such folder as `root`, a checkout
-    in /dev/shm say, is somebody's own."""
-    return any(real.startswith(folder) and not f"{root}/".startswith(folder) for folder in SYSTEM_FOLDERS)
+    """Whether a path without links leads to what the system makes up. What lies in the same such
+    folder as `root`, a checkout in /dev/shm say, is somebody's own.
+    """
+    return any(
+        real.startswith(folder) and not f"{root}/".startswith(folder) for folder in SYSTEM_FOLDERS
+    )
 
 
-_ESCAPED: Final = re.compile(r"\\([0-7]{3})")  # how the list of mounts writes blanks and backslashes
+# how the list of mounts writes blanks and backslashes
+_ESCAPED: Final = re.compile(r"\\([0-7]{3})")
 
 
 def file_system_of(path: Path, mounts: str) -> str:
-    """The type of the file system that `path` is on, from the text of /proc/self/mountinfo; empty when unknown."""
+    """The type of the file system that `path` is on, from the text of /proc/self/mountinfo; empty
+    when unknown.
+    """
     best, best_type = "", ""
     target = str(path)
     for line in mounts.splitlines():
@@ -242,8 +288,9 @@ def file_system_of(path: Path, mounts: str) -> str:
 
 
 def boot_id() -> str:
-    """Changes whenever the machine starts anew: what was written and not synced since is still there as long as it has not.
-    Empty where the system does not tell."""
+    """Changes whenever the machine starts anew: what was written and not synced since is still
+    there as long as it has not. Empty where the system does not tell.
+    """
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -251,7 +298,9 @@ def boot_id() -> str:
 
 
 def refuse_network_file_system(folder: Path) -> None:
-    """SQLite's write-ahead log needs shared memory and honest locks, which network file systems do not give."""
+    """SQLite's write-ahead log needs shared memory and honest locks, which network file systems do
+    not give.
+    """
     try:
         mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:  # not Linux: there is no list to look at
@@ -259,6 +308,8 @@ def refuse_network_file_system(folder: Path) -> None:
     kind = file_system_of(folder.resolve(), mounts)
     if kind in NETWORK_FILE_SYSTEMS:
         raise PlaceError(
-            f"{folder} is on a network file system ({kind}), where SQLite cannot keep a shared memory safe. "
-            "Choose a folder on a local disk, or use PostgreSQL to share one memory between machines"
+            f"{folder} is on a network file system ({kind}), where SQLite cannot keep a shared "
+            f"memory safe. "
+            "Choose a folder on a local disk, or use PostgreSQL to share one memory between "
+            "machines"
         )

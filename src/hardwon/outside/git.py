@@ -1,16 +1,18 @@
-"""The commit and branch of a checkout, read from git's own files: a process per record would cost milliseconds. Git itself is
-asked only by hooks, and by who installs them.
+"""The commit and branch of a checkout, read from git's own files: a process per record would cost
+milliseconds. Git itself is asked only by hooks, and by who installs them.
 
-The files of a checkout as they are now: what they hold, as SHA-1, and where those went that vanished.
-
-Looking costs one `stat` where nothing changed. A file is read only if its size, times or inode are not those of when it was
-last hashed, or if it was so young then that it may have changed since without showing it. Git is asked only about files that
+The files of a checkout as they are now: what they hold, as SHA-1, and where those went that
 vanished.
 
-Paths come out of records, which anybody may have written: none leads upward or through a link out of the checkout, only regular
-files are opened that are on some disk, no more is read of them than was asked for, and never a file of a memory: closing it
-would drop the locks that SQLite holds on it. Git is asked only what it answers without looking at files: for those it would run
-the filters that a repository's settings name.
+Looking costs one `stat` where nothing changed. A file is read only if its size, times or inode are
+not those of when it was last hashed, or if it was so young then that it may have changed since
+without showing it. Git is asked only about files that vanished.
+
+Paths come out of records, which anybody may have written: none leads upward or through a link out
+of the checkout, only regular files are opened that are on some disk, no more is read of them than
+was asked for, and never a file of a memory: closing it would drop the locks that SQLite holds on
+it. Git is asked only what it answers without looking at files: for those it would run the filters
+that a repository's settings name.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from hardwon.outside.files import is_of_the_system, sha1_of_open
 from hardwon.records.kinds import RelatedFile
 from hardwon.text.entities import holds_secrets
 
-# ---- git ------------------------------------------------------------
+# --- git ---
 
 _COMMIT: Final = re.compile(r"^[0-9a-f]{40}([0-9a-f]{24})?$")
 _BARE: Final = re.compile(r"^\s*bare\s*=\s*(?:true|yes|on|1)\s*$", re.IGNORECASE | re.MULTILINE)
@@ -59,7 +61,9 @@ def repository_root(start: Path) -> Path | None:
 
 @dataclass
 class Repository:
-    """A checkout, main or linked worktree. `head` is read anew only when one of the files behind it changed."""
+    """A checkout, main or linked worktree. `head` is read anew only when one of the files behind it
+    changed.
+    """
 
     root: Path
     _git_dir: Path = field(init=False)
@@ -71,15 +75,23 @@ class Repository:
     def __post_init__(self) -> None:
         self._git_dir = _linked(self.root / ".git")
         common = self._git_dir / "commondir"
-        self._common_dir = (self._git_dir / common.read_text().strip()).resolve() if common.is_file() else self._git_dir
+        self._common_dir = (
+            (self._git_dir / common.read_text().strip()).resolve()
+            if common.is_file()
+            else self._git_dir
+        )
 
     @property
     def has_files(self) -> bool:
-        """A bare repository has none: also where a `.git` leads to it, for the sake of worktrees elsewhere."""
+        """A bare repository has none: also where a `.git` leads to it, for the sake of worktrees
+        elsewhere.
+        """
         if self._git_dir != self._common_dir:
             return True
         try:
-            return not _BARE.search((self._git_dir / "config").read_text(encoding="utf-8", errors="replace"))
+            return not _BARE.search(
+                (self._git_dir / "config").read_text(encoding="utf-8", errors="replace")
+            )
         except OSError:
             return True
 
@@ -97,7 +109,8 @@ class Repository:
             behind = [f"{git}/HEAD", f"{common}/refs/heads/{self._head.branch}"]
             if _stamp(behind[1]) is None:
                 behind.append(f"{common}/packed-refs")
-            # A head that moved to another branch has other files behind it: those count from the next call on.
+            # A head that moved to another branch has other files behind it: those count from the
+            # next call on.
             self._seen = stamps if behind == self._behind else None
             self._behind = behind
         return self._head
@@ -133,7 +146,9 @@ class Repository:
 
 
 def _name_of(ref: str) -> str:
-    """Cut to what a record can hold: a name that long is still told from others by its beginning."""
+    """Cut to what a record can hold: a name that long is still told from others by its
+    beginning.
+    """
     branch = ref.removeprefix("refs/heads/")[: limits.NAME_CHARS_MAX]
     return branch if branch.isprintable() else ""
 
@@ -141,7 +156,12 @@ def _name_of(ref: str) -> str:
 def _linked(dot_git: Path) -> Path:
     """`.git` is a folder, or in worktrees and submodules a file that names it."""
     if dot_git.is_file():
-        target = dot_git.read_text(encoding="utf-8", errors="replace").strip().removeprefix("gitdir:").strip()
+        target = (
+            dot_git.read_text(encoding="utf-8", errors="replace")
+            .strip()
+            .removeprefix("gitdir:")
+            .strip()
+        )
         return (dot_git.parent / target).resolve()
     return dot_git
 
@@ -154,13 +174,15 @@ def _stamp(path: str) -> tuple[int, int, int] | None:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-# --- asking git -------------------------------------------------------------------------------------------------------
+# --- asking git ---
 
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit that was just made: its id, the commits it follows or replaces, when its parent was made (None: it has none),
-    the files it changed, and whether it left nothing behind (no tracked file differs from it)."""
+    """A commit that was just made: its id, the commits it follows or replaces, when its parent was
+    made (None: it has none), the files it changed, and whether it left nothing behind (no tracked
+    file differs from it).
+    """
 
     root: Path
     id: str
@@ -191,26 +213,39 @@ def git(root: Path, *arguments: str) -> str | None:
 
 
 def last_commit(root: Path) -> Commit | None:
-    """The commit that HEAD is at, as a hook sees it right after it was made; None where git does not say."""
+    """The commit that HEAD is at, as a hook sees it right after it was made; None where git does
+    not say.
+    """
     listed = git(root, "log", "-2", "--first-parent", "--format=%H %ct", "HEAD")
     lines = [line.split() for line in (listed or "").splitlines()]
-    if not lines or not all(len(line) == 2 and _COMMIT.match(line[0]) and line[1].isdigit() for line in lines):
+    if not lines or not all(
+        len(line) == 2 and _COMMIT.match(line[0]) and line[1].isdigit() for line in lines
+    ):
         return None
     made = lines[0][0]
     parent = lines[1] if len(lines) > 1 else None
     replaced = (git(root, "rev-parse", "--quiet", "--verify", "HEAD@{1}") or "").strip()
-    compared = ("diff-tree", "-r", "--no-commit-id", "--name-only", "-z", *((parent[0], made) if parent else ("--root", made)))
+    compared = (
+        "diff-tree",
+        "-r",
+        "--no-commit-id",
+        "--name-only",
+        "-z",
+        *((parent[0], made) if parent else ("--root", made)),
+    )
     return Commit(
         root=root,
         id=made,
-        before=tuple(each for each in dict.fromkeys((parent[0] if parent else "", replaced)) if each),
+        before=tuple(
+            each for each in dict.fromkeys((parent[0] if parent else "", replaced)) if each
+        ),
         parent_at=datetime.fromtimestamp(int(parent[1]), UTC) if parent else None,
         changed=frozenset(filter(None, (git(root, *compared) or "").split("\0"))),
         is_everything=git(root, "status", "--porcelain", "--untracked-files=no") == "",
     )
 
 
-# ---- checkout ------------------------------------------------------------
+# --- checkout ---
 
 UNSURE: Final = "?"
 """Instead of a SHA-1: it cannot be said what is there."""
@@ -218,18 +253,23 @@ UNSURE: Final = "?"
 _NOTHING: Final = hashlib.sha1(b"", usedforsecurity=False).hexdigest()
 _COMMIT_START: Final = re.compile(r"[0-9a-f]{7,64}")
 _NO_SUCH_COMMIT: Final = re.compile(
-    rb"bad object|bad revision|unknown revision|ambiguous argument|not a valid object", re.IGNORECASE
+    rb"bad object|bad revision|unknown revision|ambiguous argument|not a valid object",
+    re.IGNORECASE,
 )
 _DATABASE_SUFFIXES: Final = (".db", ".db-wal", ".db-shm", ".db-journal")
 
 Signature = tuple[int, int, int, int]
-"""Inode, size, when its content and when anything of it changed last: who sets the first time back cannot set the other."""
+"""Inode, size, when its content and when anything of it changed last: who sets the first time back
+cannot set the other.
+"""
 
 Stamp = tuple[int, int, int] | None
 
 
 class _Hashed(NamedTuple):
-    """`sure`: the file was old enough when it was read that every later change shows in its signature."""
+    """`sure`: the file was old enough when it was read that every later change shows in its
+    signature.
+    """
 
     signature: Signature
     sha1: str
@@ -237,7 +277,9 @@ class _Hashed(NamedTuple):
 
 
 class Hashes:
-    """What files held when they were last read, by their full path. Bounded; forgets everything when it is full."""
+    """What files held when they were last read, by their full path. Bounded; forgets everything
+    when it is full.
+    """
 
     def __init__(self) -> None:
         self._known: dict[str, _Hashed] = {}
@@ -247,22 +289,31 @@ class Hashes:
         return found.sha1 if found and found.sure and found.signature == signature else None
 
     def all_unchanged(self, prefix: str, files: Iterable[RelatedFile]) -> bool:
-        """Whether every file is known to be what it was: the common case, which every hit waits for."""
+        """Whether every file is known to be what it was: the common case, which every hit waits
+        for.
+        """
         known, look = self._known, os.stat
         try:
             for file in files:
                 full = prefix + file.path
-                signature, sha1, sure = known[full]  # nothing is known of a path that may not be looked at
+                # nothing is known of a path that may not be looked at
+                signature, sha1, sure = known[full]
                 now = look(full)
-                if (now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns) != signature or sha1 != file.hash or not sure:
+                if (
+                    (now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns) != signature
+                    or sha1 != file.hash
+                    or not sure
+                ):
                     return False
         except (KeyError, OSError):
             return False
         return True
 
     def read(self, path: str, signature: Signature, kept_as: str, bytes_max: int) -> str:
-        """The SHA-1 of a regular file, which must be the one that the signature is of; UNSURE where it is not, cannot be read
-        or holds more than `bytes_max`. It is known by the path that led to it."""
+        """The SHA-1 of a regular file, which must be the one that the signature is of; UNSURE where
+        it is not, cannot be read or holds more than `bytes_max`. It is known by the path that led
+        to it.
+        """
         try:
             handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
@@ -285,7 +336,9 @@ class Hashes:
     def keep(self, path: str, signature: Signature, sha1: str, begun_ns: int) -> None:
         if len(self._known) >= limits.HASHES_KEPT_MAX:
             self._known.clear()
-        self._known[path] = _Hashed(signature, sha1, begun_ns - signature[-1] > limits.FILE_UNSURE_NS)
+        self._known[path] = _Hashed(
+            signature, sha1, begun_ns - signature[-1] > limits.FILE_UNSURE_NS
+        )
 
 
 HASHES: Final = Hashes()
@@ -297,8 +350,10 @@ def signature_of(status: os.stat_result) -> Signature:
 
 
 class Moves(NamedTuple):
-    """Where vanished files went. `commit_known` is False where this repository never had the commit, None where git did not
-    say. `sought` is False where nobody had the patience to ask: whatever was not found may still be somewhere."""
+    """Where vanished files went. `commit_known` is False where this repository never had the
+    commit, None where git did not say. `sought` is False where nobody had the patience to ask:
+    whatever was not found may still be somewhere.
+    """
 
     renames: Mapping[str, str]
     commit_known: bool | None
@@ -306,7 +361,9 @@ class Moves(NamedTuple):
 
 
 class Patience:
-    """How often, and for how long, git is asked before it is let be for a while, however many commits records are of."""
+    """How often, and for how long, git is asked before it is let be for a while, however many
+    commits records are of.
+    """
 
     def __init__(self) -> None:
         self._until_s = -1.0
@@ -334,7 +391,9 @@ class Endless(Patience):
 
 
 class _Since(NamedTuple):
-    """What git knows of a commit: where files of it went, which came, and whether there is such a commit."""
+    """What git knows of a commit: where files of it went, which came, and whether there is such a
+    commit.
+    """
 
     renames: Mapping[str, str]
     added: list[str]
@@ -349,30 +408,47 @@ class _Listing(NamedTuple):
 
 
 class Checkout:
-    """A work tree. `folder` is where whoever opened the memory is: paths in texts may start there. `memory_file` is the memory
-    itself where it is a file, and `memory_folder` a folder that is the memory's own."""
+    """A work tree. `folder` is where whoever opened the memory is: paths in texts may start there.
+    `memory_file` is the memory itself where it is a file, and `memory_folder` a folder that is the
+    memory's own.
+    """
 
     def __init__(
-        self, repository: Repository, folder: Path, memory_file: Path | None, memory_folder: Path | None = None
+        self,
+        repository: Repository,
+        folder: Path,
+        memory_file: Path | None,
+        memory_folder: Path | None = None,
     ) -> None:
         self.repository = repository
         self._root = str(repository.root)
         self._prefix = f"{self._root}/"
         self._real_root = os.path.realpath(self._root)
-        self._below = folder.relative_to(repository.root).as_posix() if folder.is_relative_to(repository.root) else "."
+        self._below = (
+            folder.relative_to(repository.root).as_posix()
+            if folder.is_relative_to(repository.root)
+            else "."
+        )
         self._memory_file = memory_file
         # A checkout may be the memory's folder itself; then all of it is looked at.
-        inside = memory_folder and memory_folder != Path(self._real_root) and memory_folder.is_relative_to(self._real_root)
-        self._of_memory = f"{memory_folder.relative_to(self._real_root)}/" if memory_folder and inside else "\0"
+        inside = (
+            memory_folder
+            and memory_folder != Path(self._real_root)
+            and memory_folder.is_relative_to(self._real_root)
+        )
+        self._of_memory = (
+            f"{memory_folder.relative_to(self._real_root)}/" if memory_folder and inside else "\0"
+        )
 
-    # --- what is there --------------------------------------------------------------------------------------------
+    # --- what is there ---
 
     def find(self, words: Iterable[str]) -> list[RelatedFile]:
         """Those of the words that are files of the checkout, as they are now."""
         found: dict[str, str] = {}
         for word in words:
             for path in self._named(word):
-                if not os.access(self._prefix + path, os.R_OK):  # most words are no file, and this says so without an exception
+                # most words are no file, and this says so without an exception
+                if not os.access(self._prefix + path, os.R_OK):
                     continue
                 if path.startswith(self._of_memory) or self._holds_secrets(path):
                     continue
@@ -391,22 +467,29 @@ class Checkout:
             status = os.stat(full)  # noqa: PTH116  # this runs for every file that a text names
         except (OSError, ValueError):
             return False  # there is nothing to find either
-        return _leads_to_secrets(full, self._prefix, self._real_root, status.st_ino, status.st_ctime_ns)
+        return _leads_to_secrets(
+            full, self._prefix, self._real_root, status.st_ino, status.st_ctime_ns
+        )
 
     def _named(self, word: str) -> list[str]:
-        """What a word may mean, from the root: said from there, or from where we are, or in full."""
+        """What a word may mean, from the root: said from there, or from where we are, or in
+        full.
+        """
         if word.startswith("/"):
             inside = word.startswith(f"{self._root}/")
             return [word[len(self._root) + 1 :]] if inside else []
         return [word] if self._below == "." else [word, f"{self._below}/{word}"]
 
     def all_unchanged(self, files: Iterable[RelatedFile]) -> bool:
-        """Whether all files are known to be what they were; False where that must be looked at more closely."""
+        """Whether all files are known to be what they were; False where that must be looked at more
+        closely.
+        """
         return HASHES.all_unchanged(self._prefix, files)
 
     def sha1(self, path: str, bytes_max: int) -> str | None:
-        """What is at a path from the root, or at a full one: its SHA-1, None where there is no such file, UNSURE where that
-        cannot be said."""
+        """What is at a path from the root, or at a full one: its SHA-1, None where there is no such
+        file, UNSURE where that cannot be said.
+        """
         if len(path) > limits.PATH_CHARS_MAX or ".." in path.split("/"):
             return UNSURE
         full = path if path.startswith("/") else f"{self._root}/{path}"
@@ -438,16 +521,20 @@ class Checkout:
                 return False
         if is_of_the_system(real, self._real_root):
             return False
-        return not real.lower().endswith(_DATABASE_SUFFIXES) and identity not in identities_of(self._memory_file)
+        return not real.lower().endswith(_DATABASE_SUFFIXES) and identity not in identities_of(
+            self._memory_file
+        )
 
-    # --- what became of what vanished -----------------------------------------------------------------------------
+    # --- what became of what vanished ---
 
     def look_anew(self) -> None:
         """What was seen a moment ago does not count."""
         _listings.pop(self._root, None)
 
     def moves(self, vanished: Iterable[RelatedFile], commit: str, patience: Patience) -> Moves:
-        """Where files went that were there at a commit: as git knows, and as the same content elsewhere tells."""
+        """Where files went that were there at a commit: as git knows, and as the same content
+        elsewhere tells.
+        """
         asked = self._since(commit, patience)
         since, sought = asked or _Since({}, [], None), asked is not None
         renames = {}
@@ -462,13 +549,25 @@ class Checkout:
         return Moves(renames, since.commit_known, sought)
 
     def _since(self, commit: str, patience: Patience) -> _Since | None:
-        """None where git may not be asked any more. Only the index is compared: what is there by now is for us to see."""
+        """None where git may not be asked any more. Only the index is compared: what is there by
+        now is for us to see.
+        """
         if not _COMMIT_START.fullmatch(commit):
             return _Since({}, [], False)
         key = self._root, commit, self.repository.head.commit, self.repository.index_stamp
         kept = _since.get(key)
         if kept is None:
-            asked = ("diff-index", "--cached", "-r", "--name-status", "-z", "-M", "--diff-filter=AR", commit, "--")
+            asked = (
+                "diff-index",
+                "--cached",
+                "-r",
+                "--name-status",
+                "-z",
+                "-M",
+                "--diff-filter=AR",
+                commit,
+                "--",
+            )
             answer = _ask_git(self._root, asked, patience)
             if answer is None:
                 return None
@@ -485,8 +584,9 @@ class Checkout:
         return os.path.lexists(self._prefix + path)
 
     def _same_elsewhere(self, file: RelatedFile, listing: _Listing, added: list[str]) -> str | None:
-        """A file with the same content that git was not told of, or only of its new name, or of the same name in another
-        folder."""
+        """A file with the same content that git was not told of, or only of its new name, or of the
+        same name in another folder.
+        """
         if file.hash == _NOTHING or file.path.startswith("/"):  # one empty file is like any other
             return None
         namesakes = listing.by_name.get(file.path.rpartition("/")[2], [])
@@ -503,7 +603,9 @@ class Checkout:
         now_s = time.monotonic()
         if kept and kept[0] == key and now_s - kept[1] < limits.LISTING_KEPT_S:
             return kept[2]
-        answer = _ask_git(self._root, ("ls-files", "-z", "-t", "-c", "-o", "--exclude-standard"), patience)
+        answer = _ask_git(
+            self._root, ("ls-files", "-z", "-t", "-c", "-o", "--exclude-standard"), patience
+        )
         if answer is None:
             return None
         code, told, _ = answer
@@ -521,19 +623,28 @@ _tired_until_s: dict[str, float] = {}
 
 @lru_cache(maxsize=limits.FOUND_FILES_REMEMBERED_MAX)
 def _related_file(path: str, sha1: str) -> RelatedFile:
-    """Made once: the same few files are met again and again, and to check their names costs more than to look at them."""
+    """Made once: the same few files are met again and again, and to check their names costs more
+    than to look at them.
+    """
     return RelatedFile(path=path, hash=sha1)
 
 
 @lru_cache(maxsize=limits.FOUND_FILES_REMEMBERED_MAX)
-def _leads_to_secrets(full: str, prefix: str, real_root: str, _inode: int, _changed_ns: int) -> bool:
-    """Found out once for each file, for links are slow to follow. One that leads elsewhere by now leads to another inode, and a
-    file that was renamed changed."""
-    return holds_secrets(full.removeprefix(prefix)) or holds_secrets(os.path.realpath(full).removeprefix(f"{real_root}/"))
+def _leads_to_secrets(
+    full: str, prefix: str, real_root: str, _inode: int, _changed_ns: int
+) -> bool:
+    """Found out once for each file, for links are slow to follow. One that leads elsewhere by now
+    leads to another inode, and a file that was renamed changed.
+    """
+    return holds_secrets(full.removeprefix(prefix)) or holds_secrets(
+        os.path.realpath(full).removeprefix(f"{real_root}/")
+    )
 
 
 def identities_of(memory_file: Path | None) -> list[tuple[int, int]]:
-    """Device and inode of the files that a memory consists of: a link under another name is the same file."""
+    """Device and inode of the files that a memory consists of: a link under another name is the
+    same file.
+    """
     found = []
     for suffix in ("", "-wal", "-shm", "-journal") if memory_file else ():
         with suppress(OSError):
@@ -543,7 +654,9 @@ def identities_of(memory_file: Path | None) -> list[tuple[int, int]]:
 
 
 def _read_since(told: bytes) -> _Since:
-    """As `--name-status -z` writes them: `A`, a name; `R` with how much is the same, the old name, the new one."""
+    """As `--name-status -z` writes them: `A`, a name; `R` with how much is the same, the old name,
+    the new one.
+    """
     fields = iter(told.decode(errors="surrogateescape").split("\0"))
     renames, added = {}, []
     for sort in fields:
@@ -567,9 +680,12 @@ def _listed(told: bytes) -> _Listing:
     return _Listing(by_name, untracked)
 
 
-def _ask_git(root: str, arguments: Iterable[str], patience: Patience) -> tuple[int | None, bytes, bytes] | None:
-    """Exit code, answer and complaint; no code where there is no git, or it takes too long or says too much. None where the
-    patience is at its end."""
+def _ask_git(
+    root: str, arguments: Iterable[str], patience: Patience
+) -> tuple[int | None, bytes, bytes] | None:
+    """Exit code, answer and complaint; no code where there is no git, or it takes too long or says
+    too much. None where the patience is at its end.
+    """
     begun_s = time.monotonic()
     if begun_s < _tired_until_s.get(root, 0.0):
         return None, b"", b""
@@ -582,15 +698,24 @@ def _ask_git(root: str, arguments: Iterable[str], patience: Patience) -> tuple[i
         patience.spend(time.monotonic() - begun_s)
 
 
-def _answer(root: str, arguments: Iterable[str], wait_s: float) -> tuple[int | None, bytes, bytes] | None:
-    """Git runs nothing that a repository's settings name, fetches nothing (a program that these name would), takes no locks,
-    and ignores what a hook that we may run in told it."""
+def _answer(
+    root: str, arguments: Iterable[str], wait_s: float
+) -> tuple[int | None, bytes, bytes] | None:
+    """Git runs nothing that a repository's settings name, fetches nothing (a program that these
+    name would), takes no locks, and ignores what a hook that we may run in told it.
+    """
     import subprocess  # both only where a file vanished
     import tempfile
 
     given = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    given |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
-    given |= {"GIT_ALLOW_PROTOCOL": "none"}  # an older git does not know the variable that forbids to fetch
+    given |= {
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_NO_LAZY_FETCH": "1",
+        "LC_ALL": "C",
+    }
+    # an older git does not know the variable that forbids to fetch
+    given |= {"GIT_ALLOW_PROTOCOL": "none"}
     command = ["git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", *arguments]
     with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as complaint:
         try:

@@ -1,8 +1,10 @@
-"""One HTTP request, by httpx, to a server that is not trusted: it ends at a deadline, and its reply has a bound.
+"""One HTTP request, by httpx, to a server that is not trusted: it ends at a deadline, and its reply
+has a bound.
 
-A timeout of httpx begins anew with every byte, and looking up a name has none. So the request runs in a thread of its own,
-and whoever asked waits until the deadline, then takes the connection away. httpx's transport is used without its client:
-the client is what would follow redirects, use proxies of the environment and log addresses.
+A timeout of httpx begins anew with every byte, and looking up a name has none. So the request runs
+in a thread of its own, and whoever asked waits until the deadline, then takes the connection away.
+httpx's transport is used without its client: the client is what would follow redirects, use proxies
+of the environment and log addresses.
 
 httpx is imported where it is used: a program that asks nothing does not pay for it.
 """
@@ -30,14 +32,18 @@ class Reply(NamedTuple):
 
 
 class HttpError(Exception):
-    """There is no whole answer. The text says why, as something that the server did, and holds nothing that was sent."""
+    """There is no whole answer. The text says why, as something that the server did, and holds
+    nothing that was sent.
+    """
 
 
-def post(url: str, headers: Mapping[str, str], content: bytes, *, timeout_s: float, reply_bytes_max: int) -> Reply:
+def post(
+    url: str, headers: Mapping[str, str], content: bytes, *, timeout_s: float, reply_bytes_max: int
+) -> Reply:
     """The server's answer, as it was sent: redirects are not followed, and nothing is decompressed.
 
-    Over https the server must have a certificate that this machine trusts; over http it must be on this machine. Raises
-    `HttpError`, within the timeout whatever the server does.
+    Over https the server must have a certificate that this machine trusts; over http it must be on
+    this machine. Raises `HttpError`, within the timeout whatever the server does.
     """
     import logging
     import ssl
@@ -45,15 +51,23 @@ def post(url: str, headers: Mapping[str, str], content: bytes, *, timeout_s: flo
 
     import httpx
 
-    for name in ("httpcore.connection", "httpcore.http11"):  # on level DEBUG they log a reply's headers, which may repeat a key
+    # on level DEBUG they log a reply's headers, which may repeat a key
+    for name in ("httpcore.connection", "httpcore.http11"):
         logging.getLogger(name).addFilter(_is_not_of_a_request)
     secure = url.lower().startswith("https://")
-    # Without https the context is never used, and loading the certificates of the machine takes longer than the question.
+    # Without https the context is never used, and loading the certificates of the machine takes
+    # longer than the question.
     context = ssl.create_default_context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     exchange = _Exchange(secure, reply_bytes_max)
     waits = dict.fromkeys(("connect", "read", "write", "pool"), timeout_s)
     extensions = {"timeout": waits, "trace": exchange.watch}
-    request = httpx.Request("POST", url, headers={**headers, "Connection": "close"}, content=content, extensions=extensions)
+    request = httpx.Request(
+        "POST",
+        url,
+        headers={**headers, "Connection": "close"},
+        content=content,
+        extensions=extensions,
+    )
     thread = Thread(target=exchange.run, args=(request, context), name=_THREAD, daemon=True)
     thread.start()
     try:
@@ -61,9 +75,12 @@ def post(url: str, headers: Mapping[str, str], content: bytes, *, timeout_s: flo
         error = TimeoutError() if thread.is_alive() else exchange.error
     finally:
         exchange.hang_up()
-    if error is None or exchange.status not in (0, 200):  # the status of an error matters more than its text
+    # the status of an error matters more than its text
+    if error is None or exchange.status not in (0, 200):
         return Reply(exchange.status, exchange.headers, exchange.body)
-    raise HttpError(str(error) if isinstance(error, HttpError) else _problem(error, exchange, timeout_s))
+    raise HttpError(
+        str(error) if isinstance(error, HttpError) else _problem(error, exchange, timeout_s)
+    )
 
 
 def is_loopback(host: str) -> bool:
@@ -114,21 +131,27 @@ class _Exchange:
         return bytes(body)
 
     def watch(self, event: str, found: Mapping[str, Any]) -> None:
-        """httpx calls it at every step, in the thread. When a connection is there, nothing has been sent yet."""
+        """httpx calls it at every step, in the thread. When a connection is there, nothing has been
+        sent yet.
+        """
         from socket import gaierror
 
         if event not in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
             return
         self._connection = found["return_value"]
         # A hosts file can give the name localhost to another machine.
-        elsewhere = not self.secure and not is_loopback(self._connection.get_extra_info("server_addr")[0])
+        elsewhere = not self.secure and not is_loopback(
+            self._connection.get_extra_info("server_addr")[0]
+        )
         if elsewhere or self._is_over:
             self._connection.close()
             raise gaierror("no address on this machine") if elsewhere else TimeoutError
         self.connected = not self.secure or event == "connection.start_tls.complete"
 
     def hang_up(self) -> None:
-        """Ends whatever the thread waits for, except the lookup of a name, which it gives up after."""
+        """Ends whatever the thread waits for, except the lookup of a name, which it gives up
+        after.
+        """
         from socket import SHUT_RDWR
 
         self._is_over = True
@@ -156,7 +179,11 @@ def _problem(error: BaseException, exchange: _Exchange, timeout_s: float) -> str
         case OSError() if exchange.connected:
             return "closed the connection before its answer was complete; try again"
         case ssl.SSLError() | ConnectionError() if exchange.secure:
-            reason = getattr(error, "verify_message", "") or getattr(error, "reason", "") or "the connection was closed"
+            reason = (
+                getattr(error, "verify_message", "")
+                or getattr(error, "reason", "")
+                or "the connection was closed"
+            )
             return f"could not be trusted, and was sent nothing: TLS failed ({reason})"
         case OSError():
             return f"could not be reached: {error.strerror or type(error).__name__}"

@@ -1,8 +1,8 @@
 """Models behind OpenAI-compatible endpoints.
 
-A key goes to the host of the base URL and nowhere else: over https, or over plain http to this machine only; redirects
-are not followed and proxies of the environment are not used. Whatever goes wrong is an error without a cause or a context,
-because those are where a key would turn up.
+A key goes to the host of the base URL and nowhere else: over https, or over plain http to this
+machine only; redirects are not followed and proxies of the environment are not used. Whatever goes
+wrong is an error without a cause or a context, because those are where a key would turn up.
 """
 
 from __future__ import annotations
@@ -24,16 +24,19 @@ GROQ_MODEL: Final = "llama-3.3-70b-versatile"
 
 
 class Llm(Protocol):
-    """Whatever answers a question: a system and a user message in, text out. Raises `LlmError` when it cannot."""
+    """Whatever answers a question: a system and a user message in, text out. Raises `LlmError` when
+    it cannot.
+    """
 
     def complete(self, system: str, user: str) -> str: ...
 
 
 class ChatModel:
-    """A model at an endpoint that speaks OpenAI's chat completions. Safe to share between threads; keeps nothing open.
+    """A model at an endpoint that speaks OpenAI's chat completions. Safe to share between threads;
+    keeps nothing open.
 
-    A base URL, model name or key that cannot be used is refused here, before anything is sent. An empty key means that
-    none is sent, for servers on this machine that want none.
+    A base URL, model name or key that cannot be used is refused here, before anything is sent. An
+    empty key means that none is sent, for servers on this machine that want none.
     """
 
     def __init__(
@@ -56,9 +59,10 @@ class ChatModel:
     def from_environment(cls, environ: Mapping[str, str]) -> ChatModel | None:
         """The model that the environment asks for, or None where it asks for none.
 
-        `GROQ_API_KEY` is the key. `API_BASE_URL` is the endpoint and `LLM_MODEL` the model, by default Groq's. Without a
-        key, an `API_BASE_URL` on this machine (an Ollama at `http://localhost:11434/v1`, say) is used without one.
-        A key together with an address or model that cannot be used raises `LlmError`.
+        `GROQ_API_KEY` is the key. `API_BASE_URL` is the endpoint and `LLM_MODEL` the model, by
+        default Groq's. Without a key, an `API_BASE_URL` on this machine (an Ollama at
+        `http://localhost:11434/v1`, say) is used without one. A key together with an address or
+        model that cannot be used raises `LlmError`.
         """
         key = environ.get("GROQ_API_KEY", "")
         base_url = environ.get("API_BASE_URL", "").strip()
@@ -80,7 +84,12 @@ class ChatModel:
     def complete(self, system: str, user: str) -> str:
         """The model's answer. The whole exchange ends within the timeout, one way or the other."""
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-        question = {"model": self.model, "messages": messages, "temperature": 0, "max_tokens": self._max_tokens}
+        question = {
+            "model": self.model,
+            "messages": messages,
+            "temperature": 0,
+            "max_tokens": self._max_tokens,
+        }
         try:
             return self._content(self._endpoint.ask(question))
         except LlmError as error:
@@ -93,20 +102,26 @@ class ChatModel:
             case {"choices": [{"message": {"content": str(content)}}, *_]} if content.strip():
                 return content
             case {"choices": [{"message": {"content": str() | None}}, *_]}:
-                raise self._endpoint.error("sent an empty answer; try again, with more max_tokens, or with another model")
+                raise self._endpoint.error(
+                    "sent an empty answer; try again, with more max_tokens, or with another model"
+                )
         raise self._endpoint.error(f"sent JSON without choices[0].message.content; {CHAT.is_it}")
 
 
-# --- endpoints --------------------------------------------------------------------------------------------------
+# --- endpoints ---
 
 _RETRY_SECONDS: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,3})?")
 _RETRY_DATE: Final = re.compile(r"[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} GMT")
-_AUTHORITY: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9_][a-z0-9._-]{0,252}))(?::([1-9][0-9]{0,4}))?")
+_AUTHORITY: Final = re.compile(
+    r"(?:\[([0-9a-f:.]+)\]|([a-z0-9_][a-z0-9._-]{0,252}))(?::([1-9][0-9]{0,4}))?"
+)
 _PIECE_CHARS: Final = 8  # fewer characters of a key occur in ordinary text, and help nobody
 
 
 class Api(NamedTuple):
-    """What an endpoint speaks: the path behind the base URL, and the words and the error that problems are told with."""
+    """What an endpoint speaks: the path behind the base URL, and the words and the error that
+    problems are told with.
+    """
 
     noun: str
     path: str
@@ -114,11 +129,14 @@ class Api(NamedTuple):
     error: type[HardwonError]
 
 
-CHAT: Final = Api("LLM", "/chat/completions", "is the base URL that of a chat-completions API?", LlmError)
+CHAT: Final = Api(
+    "LLM", "/chat/completions", "is the base URL that of a chat-completions API?", LlmError
+)
 
 
 class Endpoint:
-    """A model at an address. An address, model or key that cannot be used is refused here, before anything is sent.
+    """A model at an address. An address, model or key that cannot be used is refused here, before
+    anything is sent.
 
     Every error of `ask` has to be raised anew where none of its frames is left: they hold the key.
     """
@@ -128,7 +146,8 @@ class Endpoint:
             allowed = f"more than 0 and at most {limits.LLM_TIMEOUT_S_MAX:g} seconds"
             raise InvalidInputError.one("timeout_s", timeout_s, allowed)
         self._origin, _ = _origin_and_host(api, base_url)
-        if not re.fullmatch(r"[!-~]*", api_key):  # httpx would refuse the same, with an error that shows the key
+        # httpx would refuse the same, with an error that shows the key
+        if not re.fullmatch(r"[!-~]*", api_key):
             what = "holds spaces, line breaks or other characters that no key has; was it pasted whole?"
             raise api.error(f"the {api.noun} API key {what}")
         if not model.strip() or not model.isprintable() or len(model) > limits.NAME_CHARS_MAX:
@@ -146,7 +165,11 @@ class Endpoint:
 
     def ask(self, question: Mapping[str, object]) -> object:
         """The JSON of its reply."""
-        headers = {"User-Agent": "hardwon", "Accept": "application/json", "Accept-Encoding": "identity"}
+        headers = {
+            "User-Agent": "hardwon",
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+        }
         headers["Content-Type"] = "application/json"
         if key := self._key.reveal():
             headers["Authorization"] = f"Bearer {key}"
@@ -193,15 +216,22 @@ class Endpoint:
         return f"{what} (HTTP {status}){self._quoted(text)}"
 
     def _quoted(self, text: str) -> str:
-        """What an endpoint says, fit to be shown: it may repeat the key, whole, cut or in other letter case."""
+        """What an endpoint says, fit to be shown: it may repeat the key, whole, cut or in other
+        letter case.
+        """
         key = self._key.reveal()
-        # Invisible characters go first: taken out later, they could join what was found to be harmless apart.
-        plain = "".join(char if char.isprintable() else " " for char in text[: limits.LLM_SAID_CHARS_MAX * 50])
+        # Invisible characters go first: taken out later, they could join what was found to be
+        # harmless apart.
+        plain = "".join(
+            char if char.isprintable() else " " for char in text[: limits.LLM_SAID_CHARS_MAX * 50]
+        )
         plain = redact(plain)[0]
         if key:
             plain = plain.replace(key, "[REDACTED:api-key]")
         shown, hidden = plain.lower(), key.lower()
-        if any(hidden[at : at + _PIECE_CHARS] in shown for at in range(len(hidden) - _PIECE_CHARS + 1)):
+        if any(
+            hidden[at : at + _PIECE_CHARS] in shown for at in range(len(hidden) - _PIECE_CHARS + 1)
+        ):
             return "; what it says is not shown, because it repeats a part of the key"
         plain = " ".join(plain.split())
         if len(plain) > limits.LLM_SAID_CHARS_MAX:
@@ -222,16 +252,21 @@ class _Secret:
 
 
 def _origin_and_host(api: Api, base_url: str) -> tuple[str, str]:
-    """Where a base URL leads. What is refused is not repeated: a base URL with a password in it is one of the cases."""
+    """Where a base URL leads. What is refused is not repeated: a base URL with a password in it is
+    one of the cases.
+    """
     from ipaddress import ip_address
     from urllib.parse import urlsplit
 
     def refusal(what: str) -> HardwonError:
         return api.error(f"the {api.noun} base URL {what}")
 
-    # urlsplit takes line breaks and tabs out without a word, and then sees another host than a reader does.
+    # urlsplit takes line breaks and tabs out without a word, and then sees another host than a
+    # reader does.
     if not re.fullmatch(r"[!-~]+", base_url) or "\\" in base_url:
-        raise refusal("is empty or holds spaces, backslashes, control characters or letters beyond ASCII")
+        raise refusal(
+            "is empty or holds spaces, backslashes, control characters or letters beyond ASCII"
+        )
     try:
         parts = urlsplit(base_url)
         if parts.netloc.startswith("["):
@@ -250,7 +285,10 @@ def _origin_and_host(api: Api, base_url: str) -> tuple[str, str]:
     host: str = found[1] or found[2]
     if parts.scheme == "http" and not http.is_loopback(host):
         where = "localhost, 127.0.0.0/8 or ::1"
-        raise api.error(f"plain http to {host} is refused: anybody on the way could read the key; use https (http: {where})")
+        raise api.error(
+            f"plain http to {host} is refused: anybody on the way could read the key; use https "
+            f"(http: {where})"
+        )
     return f"{parts.scheme}://{parts.netloc.lower()}", host
 
 

@@ -1,4 +1,6 @@
-"""What is written where a memory is meant: a file, or the address of a database, which may hold a password."""
+"""What is written where a memory is meant: a file, or the address of a database, which may hold a
+password.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,13 @@ FOLDER_NAME: Final = ".hardwon"
 """In which a memory is looked for from the folder where somebody is, and upward."""
 _URL: Final = re.compile(r"postgres(?:ql)?://")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_ADDRESS: Final = re.compile(rf"{_SCHEME.pattern}(?:(?P<user>[^:@/?]*)(?::[^@/?]*)?@)?(?P<rest>[^@?]*)")
+_ADDRESS: Final = re.compile(
+    rf"{_SCHEME.pattern}(?:(?P<user>[^:@/?]*)(?::[^@/?]*)?@)?(?P<rest>[^@?]*)"
+)
 _HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]*\]|[^:/\[\]=&]*)(?::[0-9]*)?(?:/[^=&]*)?")
-"""With the path behind it. An option in there, such as a password, is one whose question mark was forgotten."""
+"""With the path behind it. An option in there, such as a password, is one whose question mark was
+forgotten.
+"""
 UNCLEAR: Final = "…"
 """Stands for an address that cannot be told apart from its password."""
 
@@ -23,13 +29,19 @@ def is_url(location: object) -> bool:
 
 
 def without_password(location: str) -> str:
-    """A location as it may be shown. An address that cannot be told apart from its password is not shown at all."""
+    """A location as it may be shown. An address that cannot be told apart from its password is not
+    shown at all.
+    """
     scheme = _SCHEME.match(location)
     if not scheme:
         return location
     head, mark, options = location.partition("?")
     found = _ADDRESS.fullmatch(head)
-    clear = found and all(_HOST.fullmatch(host) for host in found["rest"].split(",")) and "@" not in options
+    clear = (
+        found
+        and all(_HOST.fullmatch(host) for host in found["rest"].split(","))
+        and "@" not in options
+    )
     if not found or not clear:
         return f"{scheme[0]}{UNCLEAR}"
     shown = "&".join(option for option in options.split("&") if not _is_secret(option))

@@ -1,4 +1,6 @@
-"""A file that is read whole, replaced whole, by one writer at a time, and never overwritten where it cannot be read."""
+"""A file that is read whole, replaced whole, by one writer at a time, and never overwritten where
+it cannot be read.
+"""
 
 from __future__ import annotations
 
@@ -41,13 +43,18 @@ class LockedFile:
         lock = self.path.with_name(f".{self.path.name}.lock")
         deadline = time.monotonic() + limits.BUSY_TIMEOUT_MS / 1000
         while True:
-            self._file = io.FileIO(lock, "r+", opener=lambda name, _flags: os.open(name, _LOCK_MODE, files.FILE_MODE))
+            self._file = io.FileIO(
+                lock, "r+", opener=lambda name, _flags: os.open(name, _LOCK_MODE, files.FILE_MODE)
+            )
             if _locks(self._lock, deadline) and _leads_to(lock, self._lock):
                 return
             self.close()
             if time.monotonic() > deadline:
                 waited_s = limits.BUSY_TIMEOUT_MS // 1000
-                raise BusyError(f"{lock} was held by another process for {waited_s} s; nothing was changed, try again")
+                raise BusyError(
+                    f"{lock} was held by another process for {waited_s} s; nothing was changed, "
+                    f"try again"
+                )
 
     def close(self) -> None:
         if self._file is not None:
@@ -64,14 +71,16 @@ class LockedFile:
             files.publish(self.path, aside)
         except OSError as error:
             raise PlaceError(
-                f"{self.path} cannot be read as what it should be and could not be moved aside ({error.strerror or error}). "
+                f"{self.path} cannot be read as what it should be and could not be moved aside "
+                f"({error.strerror or error}). "
                 "It was left as it is: move it away, or choose another path"
             ) from error
         return aside
 
     def write(self, content: bytes) -> None:
-        """Replaces the file in one step, durably. The lock file holds the name of what is being written, so that the next
-        writer clears away what a killed one left."""
+        """Replaces the file in one step, durably. The lock file holds the name of what is being
+        written, so that the next writer clears away what a killed one left.
+        """
         temporary = files.temporary_beside(self.path)
         try:
             os.pwrite(self._lock, temporary.name.encode(), 0)
@@ -100,7 +109,9 @@ class LockedFile:
 
 @contextmanager
 def lock_file(path: Path) -> Iterator[LockedFile]:
-    """Holds the file's lock, which the kernel takes back from a process that dies. The folder is made where it is missing."""
+    """Holds the file's lock, which the kernel takes back from a process that dies. The folder is
+    made where it is missing.
+    """
     held = LockedFile(path)
     try:
         try:
@@ -118,7 +129,9 @@ _held: weakref.WeakSet[LockedFile] = weakref.WeakSet()
 
 
 def close_all() -> None:
-    """In a child that was forked in the middle of another thread's save: the lock is that thread's alone."""
+    """In a child that was forked in the middle of another thread's save: the lock is that thread's
+    alone.
+    """
     for held in list(_held):
         held.close()
 
@@ -131,11 +144,17 @@ def _locks(handle: int, deadline: float) -> bool:
         except BlockingIOError:
             if time.monotonic() > deadline:
                 return False
-            time.sleep(random.uniform(limits.TRAINING_LOCK_WAIT_MAX_S / 10, limits.TRAINING_LOCK_WAIT_MAX_S))
+            time.sleep(
+                random.uniform(
+                    limits.TRAINING_LOCK_WAIT_MAX_S / 10, limits.TRAINING_LOCK_WAIT_MAX_S
+                )
+            )
 
 
 def _leads_to(lock: Path, handle: int) -> bool:
-    """Whether the name still leads to what was locked: somebody may have cleared the folder in between."""
+    """Whether the name still leads to what was locked: somebody may have cleared the folder in
+    between.
+    """
     try:
         found = lock.stat(follow_symlinks=False)
     except FileNotFoundError:
@@ -145,12 +164,15 @@ def _leads_to(lock: Path, handle: int) -> bool:
 
 
 def read(path: Path) -> bytes | None:
-    """The file's bytes; None where there is none. It is replaced whole, so that no lock is needed to read it."""
+    """The file's bytes; None where there is none. It is replaced whole, so that no lock is needed
+    to read it.
+    """
     try:
         return files.read_regular(path, limits.TRAINING_FILE_BYTES_MAX + 1)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise PlaceError(
-            f"{path} cannot be read ({error.strerror or error}): check who owns the file and its folder"
+            f"{path} cannot be read ({error.strerror or error}): check who owns the file and its "
+            f"folder"
         ) from error

@@ -1,7 +1,9 @@
-"""Which files are a memory's own, so that nothing that its user has written somewhere replaces one of them.
+"""Which files are a memory's own, so that nothing that its user has written somewhere replaces one
+of them.
 
-What counts is the file that a name leads to, through links, `..` and linked folders: by the place where it is, or would be, and
-where it exists also by what it is (device and inode), for a second name of the same file.
+What counts is the file that a name leads to, through links, `..` and linked folders: by the place
+where it is, or would be, and where it exists also by what it is (device and inode), for a second
+name of the same file.
 """
 
 from __future__ import annotations
@@ -17,10 +19,14 @@ SUFFIX: Final = ".json"
 _DATABASE: Final = (".db", ".db-wal", ".db-shm", ".db-journal")
 
 
-def target(field: str, given: Path, location: str | Path, such_as: str, also: tuple[str, ...] = ()) -> Path:
-    """Where something may be written that replaces what is there: the file that `given` leads to. InvalidInputError where that
-    has a database's name or is one of the own files of the memory at `location`; PlaceError where it is no regular file.
-    `also`: how the names begin of what else the memory keeps in its folder."""
+def target(
+    field: str, given: Path, location: str | Path, such_as: str, also: tuple[str, ...] = ()
+) -> Path:
+    """Where something may be written that replaces what is there: the file that `given` leads to.
+    InvalidInputError where that has a database's name or is one of the own files of the memory at
+    `location`; PlaceError where it is no regular file. `also`: how the names begin of what else the
+    memory keeps in its folder.
+    """
     found = files.replaceable(given)
     refuse_database(field, found, such_as)
     refuse(field, given, location, such_as, also)
@@ -30,14 +36,21 @@ def target(field: str, given: Path, location: str | Path, such_as: str, also: tu
 def refuse_database(field: str, found: Path, such_as: str) -> None:
     """InvalidInputError where a file, at the end of all links, has the name of a database."""
     if found.name.lower().endswith(_DATABASE):  # some file systems take both for one
-        raise InvalidInputError.one(field, str(found), f"a name that no database has, such as {such_as}")
+        raise InvalidInputError.one(
+            field, str(found), f"a name that no database has, such as {such_as}"
+        )
 
 
-def refuse(field: str, given: Path, location: str | Path, such_as: str, also: tuple[str, ...] = ()) -> None:
-    """InvalidInputError where a name leads to one of the own files of the memory at `location`. One that is in a database, or
-    elsewhere, has none here."""
+def refuse(
+    field: str, given: Path, location: str | Path, such_as: str, also: tuple[str, ...] = ()
+) -> None:
+    """InvalidInputError where a name leads to one of the own files of the memory at `location`. One
+    that is in a database, or elsewhere, has none here.
+    """
     memory = Path(location)
-    if memory.is_absolute() and _is_own(files.replaceable(given), memory.parent.resolve() / memory.name, also):
+    if memory.is_absolute() and _is_own(
+        files.replaceable(given), memory.parent.resolve() / memory.name, also
+    ):
         allowed = f"a file that is not the memory's own, such as {such_as}"
         raise InvalidInputError.one(field, str(given), allowed)
 
@@ -52,7 +65,9 @@ def _is_own(found: Path, memory: Path, also: tuple[str, ...]) -> bool:
 
 
 def _is_own_name(name: str, memory: Path, also: tuple[str, ...]) -> bool:
-    """The database, its log, what restoring kept, its tokens, the tree's mark, and what is on its way to one of these."""
+    """The database, its log, what restoring kept, its tokens, the tree's mark, and what is on its
+    way to one of these.
+    """
     told, database = name.lower().removeprefix("."), memory.name.lower()
     tokens = memory.with_suffix(".tokens.db").name.lower()
     if told in (database, tokens) or name.lower() == MARK:
@@ -66,6 +81,9 @@ def _is_second_name(found: Path, memory: Path, also: tuple[str, ...]) -> bool:
     """Whether an own file is the same one, or a link that leads to it."""
     try:
         own = [each for each in memory.parent.iterdir() if _is_own_name(each.name, memory, also)]
-        return any(each.resolve() == found or (found.exists() and each.exists() and each.samefile(found)) for each in own)
+        return any(
+            each.resolve() == found or (found.exists() and each.exists() and each.samefile(found))
+            for each in own
+        )
     except FileNotFoundError:  # taken away meanwhile, or the memory's folder is
         return False

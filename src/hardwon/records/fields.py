@@ -1,4 +1,6 @@
-"""What the fields of a record may hold: times, ids, texts, numbers, free-form JSON; and errors that say so. No I/O."""
+"""What the fields of a record may hold: times, ids, texts, numbers, free-form JSON; and errors that
+say so. No I/O.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,13 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem
 
-# --- ids and time -----------------------------------------------------------------------------------------------
+# --- ids and time ---
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _TIME_ALLOWED: Final = (
-    "an ISO 8601 time with a zone (2026-01-31T12:00:00Z), a datetime with tzinfo, or whole milliseconds since 1970 (UTC)"
+    "an ISO 8601 time with a zone (2026-01-31T12:00:00Z), a datetime with tzinfo, or whole "
+    "milliseconds since 1970 (UTC)"
 )
 
 
@@ -42,7 +45,8 @@ def now() -> datetime:
 def to_us(time: datetime) -> int:
     """Microseconds since 1970, exact."""
     since = time - _EPOCH
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds  # a third of the time of a division
+    # a third of the time of a division
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 # The last moment that a datetime can tell.
@@ -64,8 +68,9 @@ def new_id(at: datetime | None = None) -> str:
 
 
 def derived_id(*parts: str | bytes) -> str:
-    """An id that whoever knows the parts comes to as well (a UUIDv8). Bytes and texts differ by nothing but their
-    place, so a caller always gives the same sorts in the same order."""
+    """An id that whoever knows the parts comes to as well (a UUIDv8). Bytes and texts differ by
+    nothing but their place, so a caller always gives the same sorts in the same order.
+    """
     digest = blake2b(digest_size=16)
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -80,7 +85,9 @@ def is_derived(record_id: str) -> bool:
 
 
 def parse_time(value: object) -> datetime:
-    """What a caller may give as a time, as UTC. Times without a zone are refused: their meaning is a guess."""
+    """What a caller may give as a time, as UTC. Times without a zone are refused: their meaning is
+    a guess.
+    """
     time: datetime | None = None
     try:
         if isinstance(value, datetime):
@@ -100,11 +107,15 @@ def parse_time(value: object) -> datetime:
 
 def refuse(allowed: str, **culprit: object) -> PydanticCustomError:
     """`culprit` is one field with its value, for rules that look at more than one field."""
-    return PydanticCustomError("allowed", "{allowed}", {"allowed": allowed, "culprit": _Culprit(culprit)})
+    return PydanticCustomError(
+        "allowed", "{allowed}", {"allowed": allowed, "culprit": _Culprit(culprit)}
+    )
 
 
 class _Culprit:
-    """Keeps pydantic from writing out the value, which may be endless, whenever it makes a message."""
+    """Keeps pydantic from writing out the value, which may be endless, whenever it makes a
+    message.
+    """
 
     def __init__(self, fields: dict[str, object]) -> None:
         self.fields = fields
@@ -113,7 +124,7 @@ class _Culprit:
         return ", ".join(self.fields)
 
 
-# --- field types ------------------------------------------------------------------------------------------------
+# --- field types ---
 
 
 def _check_text(text: str) -> str:
@@ -129,8 +140,11 @@ def check_not_blank(text: str) -> str:
 
 
 def check_name(text: str) -> str:
-    # A line break or control character in a short name is never meant, and could forge a line where the name is shown.
-    if not text.isprintable() and any(unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in text):
+    # A line break or control character in a short name is never meant, and could forge a line where
+    # the name is shown.
+    if not text.isprintable() and any(
+        unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in text
+    ):
         raise refuse("a single line without control characters")
     return text
 
@@ -144,13 +158,16 @@ class _Native:
             schema, "allowed", custom_error_message="{allowed}", custom_error_context=context
         )
 
-    def __get_pydantic_core_schema__(self, _source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, _source: object, _handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         return self.schema
 
 
 def _number(ge: float | None = None, le: float | None = None) -> CoreSchema:
     schema = core_schema.float_schema(strict=True, allow_inf_nan=False, ge=ge, le=le)
-    return core_schema.no_info_after_validator_function((0.0).__add__, schema)  # -0.0 and 0.0 must not be two scores
+    # -0.0 and 0.0 must not be two scores
+    return core_schema.no_info_after_validator_function((0.0).__add__, schema)
 
 
 def _check_id(value: object) -> str:
@@ -223,29 +240,41 @@ def open_set(known: tuple[str, ...]) -> WithJsonSchema:
     return WithJsonSchema({"type": "string", "minLength": 1, "examples": list(known)})
 
 
-Text = Annotated[str, Field(strict=True, max_length=limits.TEXT_CHARS_MAX), AfterValidator(_check_text)]
+Text = Annotated[
+    str, Field(strict=True, max_length=limits.TEXT_CHARS_MAX), AfterValidator(_check_text)
+]
 Prose = Annotated[Text, AfterValidator(check_not_blank)]
-Name = Annotated[str, Field(strict=True, max_length=limits.NAME_CHARS_MAX), AfterValidator(check_name)]
+Name = Annotated[
+    str, Field(strict=True, max_length=limits.NAME_CHARS_MAX), AfterValidator(check_name)
+]
 RequiredName = Annotated[Name, AfterValidator(check_not_blank)]
 _COUNT: Final = core_schema.int_schema(strict=True, ge=0, le=limits.JSON_INT_ABS_MAX)
 Unit = Annotated[float, _Native(_number(ge=0, le=1), "a finite number from 0 to 1")]
 Finite = Annotated[float, _Native(_number(), "a finite number")]
 Seconds = Annotated[float, _Native(_number(ge=0), "a finite number of seconds, 0 or more")]
-Count = Annotated[int, _Native(_COUNT, "a whole number, 0 or more"), WithJsonSchema({"type": "integer", "minimum": 0})]
+Count = Annotated[
+    int,
+    _Native(_COUNT, "a whole number, 0 or more"),
+    WithJsonSchema({"type": "integer", "minimum": 0}),
+]
 Flag = Annotated[bool, _Native(core_schema.bool_schema(strict=True), "true or false")]
 Scalar = Annotated[str | int | float | bool | None, BeforeValidator(check_json)]
 Time = Annotated[
     datetime,
     BeforeValidator(parse_time),
-    WithJsonSchema({"anyOf": [{"type": "string", "format": "date-time"}, {"type": "integer", "minimum": 0}]}),
+    WithJsonSchema(
+        {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "integer", "minimum": 0}]}
+    ),
 ]
-RecordId = Annotated[str, BeforeValidator(_check_id), WithJsonSchema({"type": "string", "format": "uuid"})]
+RecordId = Annotated[
+    str, BeforeValidator(_check_id), WithJsonSchema({"type": "string", "format": "uuid"})
+]
 JsonObject = Annotated[dict[str, Any], AfterValidator(check_json)]
 Names = Annotated[list[RequiredName], Field(max_length=limits.ITEMS_MAX)]
 Texts = Annotated[list[Text], Field(max_length=limits.ITEMS_MAX)]
 
 
-# --- errors that speak our language -----------------------------------------------------------------------------
+# --- errors that speak our language ---
 
 ABSENT: Final = "(absent)"
 
@@ -298,7 +327,8 @@ class _RaisesTypedErrors(ModelMetaclass):
 
 _new = object.__new__
 _set_fields_set, _set_extra, _set_private = (
-    BaseModel.__dict__[slot].__set__ for slot in ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+    BaseModel.__dict__[slot].__set__
+    for slot in ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
 )
 
 
@@ -322,7 +352,9 @@ class Model(BaseModel, metaclass=_RaisesTypedErrors):
             raise InvalidInputError(problems_of(error)) from None
 
     def altered(self, **changes: Any) -> Self:
-        """A copy with other values, which must be valid already. `model_copy` at a third of its price: writes need it."""
+        """A copy with other values, which must be valid already. `model_copy` at a third of its
+        price: writes need it.
+        """
         twin = _new(type(self))
         fields = twin.__dict__
         fields.update(self.__dict__)

@@ -1,15 +1,18 @@
-"""The five kinds of record, the decisions made about them, what was adopted without records, and the envelope that all of
-them carry. No I/O.
+"""The five kinds of record, the decisions made about them, what was adopted without records, and
+the envelope that all of them carry. No I/O.
 
-Truth is a log of records. Each record says what was tried or found (its own fields) inside an envelope (`metadata`): where
-it came from, when and at which commit, how far it may be believed, and to which project it belongs. Records never change;
-what happens to one later (verified, superseded, forgotten …) is an `Event` of its own, and the status that a reader sees is
-computed from both (`trust.lifecycle`).
+Truth is a log of records. Each record says what was tried or found (its own fields) inside an
+envelope (`metadata`): where it came from, when and at which commit, how far it may be believed, and
+to which project it belongs. Records never change; what happens to one later (verified, superseded,
+forgotten …) is an `Event` of its own, and the status that a reader sees is computed from both
+(`trust.lifecycle`).
 
-As JSON, a record is one object with the names below. Times are ISO 8601 in UTC; the metadata schema's own JSON has whole
-milliseconds instead, is read as well, and is written by `to_agentdb`. Absent optional fields are left out.
+As JSON, a record is one object with the names below. Times are ISO 8601 in UTC; the metadata
+schema's own JSON has whole milliseconds instead, is read as well, and is written by `to_agentdb`.
+Absent optional fields are left out.
 
-Annotations are not postponed here: pydantic would have to evaluate each of them before anybody could use a memory.
+Annotations are not postponed here: pydantic would have to evaluate each of them before anybody
+could use a memory.
 """
 
 import re
@@ -18,7 +21,15 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Self, get_args
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import CoreSchema, from_json
 
 from hardwon import limits
@@ -56,10 +67,24 @@ Status = Literal["hypothesis", "verified", "published", "archived"]
 Verifier = Literal["test_runner", "human_approval", "compiler"]
 SourceType = Literal["user_interaction", "agent_execution", "test_result", "file_analysis"]
 FactType = Literal["error", "solution", "observation", "decision"]
-Kind = Literal["experience", "fact", "trajectory", "episode", "fix", "decision", "adopted", "cleaned"]
-Action = Literal["rule", "merge", "promote", "retire", "contradiction", "rollback", "cleanup", "compress"]
+Kind = Literal[
+    "experience", "fact", "trajectory", "episode", "fix", "decision", "adopted", "cleaned"
+]
+Action = Literal[
+    "rule", "merge", "promote", "retire", "contradiction", "rollback", "cleanup", "compress"
+]
 EventKind = Literal[
-    "status", "superseded", "absent", "present", "stale", "fresh", "imported", "credited", "repeated", "undone", "forgotten"
+    "status",
+    "superseded",
+    "absent",
+    "present",
+    "stale",
+    "fresh",
+    "imported",
+    "credited",
+    "repeated",
+    "undone",
+    "forgotten",
 ]
 
 OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
@@ -111,26 +136,38 @@ ROUTES: Final[Mapping[tuple[str, str | None], Route | None]] = MappingProxyType(
 INTAKE: Final = "_intake"
 
 
-# --- the envelope -----------------------------------------------------------------------------------------------
+# --- the envelope ---
 
 
 class Source(Model):
-    """Where a record came from. `author` is the source that support, influence and rollback are counted by."""
+    """Where a record came from. `author` is the source that support, influence and rollback are
+    counted by.
+    """
 
     type: Annotated[SourceType, Field(description="What sort of source.")] = "agent_execution"
-    id: Annotated[Name, Field(description="A session or run: what is of one session is found together.")] = ""
-    author: Annotated[RequiredName, Field(description="Who says so. Support, influence and rollback are counted by it.")] = (
-        "agent"
-    )
+    id: Annotated[
+        Name, Field(description="A session or run: what is of one session is found together.")
+    ] = ""
+    author: Annotated[
+        RequiredName,
+        Field(description="Who says so. Support, influence and rollback are counted by it."),
+    ] = "agent"
 
 
 class RelatedFile(Model):
-    """A file the record is about, with the SHA-1 of its content at that time (empty: there was no such file)."""
+    """A file the record is about, with the SHA-1 of its content at that time (empty: there was no
+    such file).
+    """
 
     path: Annotated[
-        Text, AfterValidator(check_not_blank), AfterValidator(check_name), Field(description="From the root of the checkout.")
+        Text,
+        AfterValidator(check_not_blank),
+        AfterValidator(check_name),
+        Field(description="From the root of the checkout."),
     ]
-    hash: Annotated[Name, Field(description="The SHA-1 of its content; empty: there is no such file.")] = ""
+    hash: Annotated[
+        Name, Field(description="The SHA-1 of its content; empty: there is no such file.")
+    ] = ""
 
 
 Change = Literal["changed", "gone", "appeared", "renamed"]
@@ -161,7 +198,10 @@ class Moment(Model):
     git_branch: Annotated[Name, Field(description="The branch it happened on.")] = ""
     related_files: Annotated[
         list[RelatedFile],
-        Field(max_length=limits.ITEMS_MAX, description="Files it is about, each with the SHA-1 of its content."),
+        Field(
+            max_length=limits.ITEMS_MAX,
+            description="Files it is about, each with the SHA-1 of its content.",
+        ),
     ] = []
 
 
@@ -170,17 +210,24 @@ class Validation(Model):
 
     status: Annotated[Status, Field(description="How far it is believed.")] = "hypothesis"
     verified_by: Annotated[Verifier | None, Field(description="What confirmed it.")] = None
-    verification_id: Annotated[Name | None, Field(description="Which run, approval or build it was.")] = None
+    verification_id: Annotated[
+        Name | None, Field(description="Which run, approval or build it was.")
+    ] = None
     failure_hash: Annotated[Name | None, Field(description="The hash of how a test failed.")] = None
 
 
 class Metadata(Model):
-    """The envelope: the metadata schema, same names and nesting. `project_id` is empty until a memory takes the record."""
+    """The envelope: the metadata schema, same names and nesting. `project_id` is empty until a
+    memory takes the record.
+    """
 
     source: Source = Field(default_factory=Source, description="Where it came from.")
-    context: Moment = Field(default_factory=Moment, description="When, and at which state of the code.")
+    context: Moment = Field(
+        default_factory=Moment, description="When, and at which state of the code."
+    )
     validation: Validation = Field(
-        default_factory=Validation, description="How far it may be believed, and who vouched for it."
+        default_factory=Validation,
+        description="How far it may be believed, and who vouched for it.",
     )
     tags: Annotated[Names, Field(description="Words to filter by.")] = []
     project_id: Annotated[Name, Field(description="The project; a memory fills in its own.")] = ""
@@ -197,14 +244,21 @@ Label = Annotated[str, Field(strict=True, pattern=r"^[a-z0-9-]{1,40}$")]
 
 
 class Record(Model):
-    """What all kinds have: an id, the envelope, the labels of secrets that were taken out before storage, and the ids of what
-    was recalled before it was tried."""
+    """What all kinds have: an id, the envelope, the labels of secrets that were taken out before
+    storage, and the ids of what was recalled before it was tried.
+    """
 
-    own_json_leaves_out: ClassVar[frozenset[str]] = frozenset({"id", "kind", "redacted", "recalled"})
+    own_json_leaves_out: ClassVar[frozenset[str]] = frozenset(
+        {"id", "kind", "redacted", "recalled"}
+    )
 
     kind: Annotated[Kind, Field(description="Which of the records it is.")]
-    id: RecordId = Field(default_factory=new_id, description="A UUIDv7: sorts by time. Made where none is given.")
-    redacted: Annotated[list[Label] | None, Field(description="The labels of secrets that were taken out.")] = None
+    id: RecordId = Field(
+        default_factory=new_id, description="A UUIDv7: sorts by time. Made where none is given."
+    )
+    redacted: Annotated[
+        list[Label] | None, Field(description="The labels of secrets that were taken out.")
+    ] = None
     recalled: Annotated[
         Annotated[list[RecordId], Field(max_length=limits.ITEMS_MAX)] | None,
         Field(description="Ids of what was recalled before it was tried."),
@@ -225,17 +279,23 @@ class Record(Model):
         return None
 
     def to_agentdb(self) -> dict[str, Any]:
-        """As the metadata schema writes it: without what only Hardwon knows, times in milliseconds."""
-        data = self.model_dump(mode="json", exclude_none=True, exclude=set(self.own_json_leaves_out))
+        """As the metadata schema writes it: without what only Hardwon knows, times in
+        milliseconds.
+        """
+        data = self.model_dump(
+            mode="json", exclude_none=True, exclude=set(self.own_json_leaves_out)
+        )
         data["metadata"] = self.metadata.to_agentdb()
         return data
 
 
-# --- the five kinds ---------------------------------------------------------------------------------------------
+# --- the five kinds ---
 
 
 def safe_summary(text: str) -> str:
-    """Lowercase, `[a-z0-9_-]`, at most 50 characters, never empty: fit to be part of a file name."""
+    """Lowercase, `[a-z0-9_-]`, at most 50 characters, never empty: fit to be part of a file
+    name.
+    """
     text = text[: limits.SUMMARY_READ_CHARS_MAX]
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9_-]+", "_", plain)[: limits.SUMMARY_CHARS_MAX].strip("_-")
@@ -243,10 +303,12 @@ def safe_summary(text: str) -> str:
 
 
 class Experience(Record):
-    """Something that happened, routed by its outcome and tool. Keys of your own are kept beside the required one.
+    """Something that happened, routed by its outcome and tool. Keys of your own are kept beside the
+    required one.
 
-    A key given as None counts as not given. `unrouted` says why no route took it: it is kept and found, and teaches nothing.
-    `own_schema`: it was routed by a schema of the caller's own, in which outcomes and tools are what that schema says.
+    A key given as None counts as not given. `unrouted` says why no route took it: it is kept and
+    found, and teaches nothing. `own_schema`: it was routed by a schema of the caller's own, in
+    which outcomes and tools are what that schema says.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -255,12 +317,20 @@ class Experience(Record):
     kind: Literal["experience"] = "experience"
     content: Annotated[Prose, Field(description="What happened.")]
     outcome: Annotated[
-        Name, WithJsonSchema({"type": "string", "examples": list(OUTCOMES)}), Field(description="How it turned out.")
+        Name,
+        WithJsonSchema({"type": "string", "examples": list(OUTCOMES)}),
+        Field(description="How it turned out."),
     ]
     tool: Annotated[Name | None, Field(description="The tool that was used.")] = None
-    summary: Annotated[Text, Field(description="A few words; made from the content where there are none.")] = ""
-    unrouted: Annotated[Prose | None, Field(description="Why no route took it, where that is so.")] = None
-    own_schema: Annotated[Flag | None, Field(description="It was routed by a schema of your own.")] = None
+    summary: Annotated[
+        Text, Field(description="A few words; made from the content where there are none.")
+    ] = ""
+    unrouted: Annotated[
+        Prose | None, Field(description="Why no route took it, where that is so.")
+    ] = None
+    own_schema: Annotated[
+        Flag | None, Field(description="It was routed by a schema of your own.")
+    ] = None
 
     @model_validator(mode="before")
     @classmethod
@@ -282,7 +352,9 @@ class Experience(Record):
             raise refuse(f"one of {', '.join(OUTCOMES)}", outcome=self.outcome)
         if (self.outcome, self.tool) not in ROUTES:
             tools = [tool for outcome, tool in ROUTES if outcome == self.outcome]
-            allowed = "no tool" if tools == [None] else f"one of {', '.join(str(tool) for tool in tools)}"
+            allowed = (
+                "no tool" if tools == [None] else f"one of {', '.join(str(tool) for tool in tools)}"
+            )
             raise refuse(f"with outcome {self.outcome}, {allowed}", tool=self.tool or ABSENT)
         route = ROUTES[self.outcome, self.tool]
         if route and self.extra.get(route[0]) not in route[1]:
@@ -297,7 +369,9 @@ class Experience(Record):
 
     @property
     def path(self) -> str | None:
-        """Where its file is in the tree, from a memory that has one and has just kept it; else None."""
+        """Where its file is in the tree, from a memory that has one and has just kept it; else
+        None.
+        """
         return self.__dict__.get("path_in_tree")  # no field: it is no part of what is kept
 
     @property
@@ -307,16 +381,27 @@ class Experience(Record):
 
     @property
     def route(self) -> tuple[str, str] | None:
-        """The routing key of the outcome/tool pair with its value, or None where the pair needs none."""
+        """The routing key of the outcome/tool pair with its value, or None where the pair needs
+        none.
+        """
         required = ROUTES.get((self.outcome, self.tool))
-        return (required[0], self.extra[required[0]]) if required and required[0] in self.extra else None
+        return (
+            (required[0], self.extra[required[0]])
+            if required and required[0] in self.extra
+            else None
+        )
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        cls, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         schema = handler.resolve_ref_schema(handler(core))
         routes: list[dict[str, Any]] = []
         for (outcome, tool), route in ROUTES.items():
-            properties: dict[str, Any] = {"outcome": {"const": outcome}, "tool": {"const": tool} if tool else {"type": "null"}}
+            properties: dict[str, Any] = {
+                "outcome": {"const": outcome},
+                "tool": {"const": tool} if tool else {"type": "null"},
+            }
             properties |= {route[0]: {"enum": list(route[1])}} if route else {}
             required = [name for name in properties if name != "tool" or tool]
             routes.append({"properties": properties, "required": required})
@@ -336,20 +421,30 @@ class Entities(Model):
 
 
 class Fact(Record):
-    """One self-contained sentence: no pronouns, no "yesterday". `confidence` is the author's own estimate. `original` is the
-    sentence as it was given, where the memory changed it; `findings` say what keeps it from standing alone."""
+    """One self-contained sentence: no pronouns, no "yesterday". `confidence` is the author's own
+    estimate. `original` is the sentence as it was given, where the memory changed it; `findings`
+    say what keeps it from standing alone.
+    """
 
-    own_json_leaves_out: ClassVar[frozenset[str]] = Record.own_json_leaves_out | {"original", "findings"}
+    own_json_leaves_out: ClassVar[frozenset[str]] = Record.own_json_leaves_out | {
+        "original",
+        "findings",
+    }
 
     kind: Literal["fact"] = "fact"
     content: Annotated[Prose, Field(description="A sentence that stands alone.")]
     fact_type: Annotated[FactType, Field(description="What it is about.")]
     confidence: Annotated[Unit, Field(description="How sure it is, 0 to 1.")] = 0.5
     entities: Entities = Field(
-        default_factory=Entities, description="Names in it; those that are found in the sentence are added."
+        default_factory=Entities,
+        description="Names in it; those that are found in the sentence are added.",
     )
-    original: Annotated[Text | None, Field(description="The sentence as it was given, where the memory changed it.")] = None
-    findings: Annotated[Texts | None, Field(description="What keeps it from standing alone.")] = None
+    original: Annotated[
+        Text | None, Field(description="The sentence as it was given, where the memory changed it.")
+    ] = None
+    findings: Annotated[Texts | None, Field(description="What keeps it from standing alone.")] = (
+        None
+    )
 
 
 class Step(Model):
@@ -366,7 +461,11 @@ class Trajectory(Record):
     kind: Literal["trajectory"] = "trajectory"
     task: Annotated[Text, Field(description="What was to be done.")] = ""
     steps: Annotated[
-        list[Step], Field(max_length=limits.STEPS_MAX, description="Each with its action, what was observed, and a reward.")
+        list[Step],
+        Field(
+            max_length=limits.STEPS_MAX,
+            description="Each with its action, what was observed, and a reward.",
+        ),
     ]
     final_reward: Annotated[Unit, Field(description="How it ended; from 0.5 on it was solved.")]
 
@@ -384,22 +483,30 @@ class Trajectory(Record):
 CardText = Annotated[
     Text,
     Field(max_length=limits.CARD_TEXT_CHARS_MAX),
-    BeforeValidator(lambda value: value[: limits.CARD_TEXT_CHARS_MAX] if isinstance(value, str) else value),
+    BeforeValidator(
+        lambda value: value[: limits.CARD_TEXT_CHARS_MAX] if isinstance(value, str) else value
+    ),
 ]
 
 
 class MistakeCard(Model):
-    """A mistake with the decision that would have been right. Without a task_id it belongs to its episode's task."""
+    """A mistake with the decision that would have been right. Without a task_id it belongs to its
+    episode's task.
+    """
 
-    mistake_type: Annotated[RequiredName, Field(description="What sort of mistake.")] = "unknown_mistake"
-    task_id: Annotated[RequiredName | None, Field(description="Its task, where it is not the episode's.")] = None
+    mistake_type: Annotated[RequiredName, Field(description="What sort of mistake.")] = (
+        "unknown_mistake"
+    )
+    task_id: Annotated[
+        RequiredName | None, Field(description="Its task, where it is not the episode's.")
+    ] = None
     worker_id: Annotated[Scalar, Field(description="Whom it concerned.")] = None
     bad_decision: Annotated[Scalar, Field(description="What was decided.")] = None
     correct_decision: Annotated[Scalar, Field(description="What would have been right.")] = None
     evidence: Annotated[CardText, Field(description="What shows it; longer texts are cut.")] = ""
-    lesson: Annotated[CardText, Field(description="What to do next time; longer texts are cut.")] = (
-        "Avoid repeating this failure."
-    )
+    lesson: Annotated[
+        CardText, Field(description="What to do next time; longer texts are cut.")
+    ] = "Avoid repeating this failure."
 
 
 class Episode(Record):
@@ -412,7 +519,9 @@ class Episode(Record):
     trajectory_summary: Annotated[Text, Field(description="What was done, in short.")] = ""
     mistakes: Annotated[Texts, Field(description="What went wrong.")] = []
     successes: Annotated[Texts, Field(description="What went well.")] = []
-    mistake_cards: Annotated[list[MistakeCard], Field(max_length=limits.ITEMS_MAX, description="Mistakes in detail.")] = []
+    mistake_cards: Annotated[
+        list[MistakeCard], Field(max_length=limits.ITEMS_MAX, description="Mistakes in detail.")
+    ] = []
 
     @property
     def turned_out_well(self) -> bool:
@@ -427,20 +536,30 @@ class Issue(Model):
 
     model: Annotated[Name, Field(description="The model whose output is wrong.")] = ""
     issue_type: Annotated[
-        RequiredName, open_set(KNOWN_ISSUE_TYPES), Field(description="What sort of issue. Any name; these are common.")
+        RequiredName,
+        open_set(KNOWN_ISSUE_TYPES),
+        Field(description="What sort of issue. Any name; these are common."),
     ] = "CUSTOM"
     description: Annotated[Text, Field(description="What is wrong, in words.")] = ""
     error_output: Annotated[Text | None, Field(description="What was printed.")] = None
     test_prompt: Annotated[Text | None, Field(description="What the model was asked.")] = None
     expected_pattern: Annotated[Text | None, Field(description="What was to come back.")] = None
     actual_response: Annotated[Text | None, Field(description="What came back.")] = None
-    timestamp: Annotated[Text | None, Field(description="When it was noticed, as its reporter wrote it.")] = None
-    test_environment: Annotated[JsonObject | None, Field(description="The machine that it was noticed on.")] = None
+    timestamp: Annotated[
+        Text | None, Field(description="When it was noticed, as its reporter wrote it.")
+    ] = None
+    test_environment: Annotated[
+        JsonObject | None, Field(description="The machine that it was noticed on.")
+    ] = None
 
     @model_validator(mode="before")
     @classmethod
     def _drop_absent(cls, data: object) -> object:
-        return {key: value for key, value in data.items() if value is not None} if isinstance(data, dict) else data
+        return (
+            {key: value for key, value in data.items() if value is not None}
+            if isinstance(data, dict)
+            else data
+        )
 
     @model_validator(mode="after")
     def _check_extra(self) -> Self:
@@ -449,28 +568,44 @@ class Issue(Model):
 
 
 class Fix(Record):
-    """One attempt to fix an issue. Applied is `fix_success`; a success is applied and verified. `other` is what else the
-    fixer's reply, or the row of an older database, had to say."""
+    """One attempt to fix an issue. Applied is `fix_success`; a success is applied and verified.
+    `other` is what else the fixer's reply, or the row of an older database, had to say.
+    """
 
     kind: Literal["fix"] = "fix"
     issue: Annotated[Issue, Field(description="What is wrong, and where.")]
     analysis: Annotated[Text, Field(description="What was found to be the cause.")] = ""
-    fix_commands: Annotated[Texts, Field(description="What was done. Kept as text and never run.")] = []
+    fix_commands: Annotated[
+        Texts, Field(description="What was done. Kept as text and never run.")
+    ] = []
     fix_success: Annotated[Flag, Field(description="Whether the fix was applied.")]
     verification_success: Annotated[Flag, Field(description="Whether it was verified to work.")]
     execution_time_seconds: Annotated[Seconds | None, Field(description="How long it took.")] = None
-    system_info: JsonObject = Field(default_factory=dict, description="Whatever may matter of the machine.")
+    system_info: JsonObject = Field(
+        default_factory=dict, description="Whatever may matter of the machine."
+    )
     notes: Annotated[Text | None, Field(description="Anything else, in words.")] = None
-    fixer_type: Annotated[RequiredName, open_set(KNOWN_FIXER_TYPES), Field(description="Who tried.")] = "claude"
-    fix_type: Annotated[Name | None, Field(description="What sort of fix, as the fixer calls it.")] = None
+    fixer_type: Annotated[
+        RequiredName, open_set(KNOWN_FIXER_TYPES), Field(description="Who tried.")
+    ] = "claude"
+    fix_type: Annotated[
+        Name | None, Field(description="What sort of fix, as the fixer calls it.")
+    ] = None
     confidence: Annotated[Unit | None, Field(description="How sure the fixer was.")] = None
-    verification_steps: Annotated[Texts | None, Field(description="How it was to be verified.")] = None
+    verification_steps: Annotated[Texts | None, Field(description="How it was to be verified.")] = (
+        None
+    )
     expected_outcome: Annotated[Text | None, Field(description="What the fixer expected.")] = None
-    other: Annotated[JsonObject | None, Field(description="What else the fixer's reply, or an older row, had to say.")] = None
+    other: Annotated[
+        JsonObject | None,
+        Field(description="What else the fixer's reply, or an older row, had to say."),
+    ] = None
 
     @property
     def number(self) -> int | None:
-        """Its number in the tables of fix history, from a memory that has just kept it; else None."""
+        """Its number in the tables of fix history, from a memory that has just kept it; else
+        None.
+        """
         return self.__dict__.get("number_in_history")  # no field: it is of one file alone
 
     @property
@@ -484,9 +619,9 @@ class Fix(Record):
 
 
 class Decision(Record):
-    """Something the memory, or whoever keeps it, decided about what it knows. Logged like everything else and undone by
-    archiving it. It is in effect while it is verified or published, so one that came in from a file is not; a `rule` that
-    is still a hypothesis is a candidate.
+    """Something the memory, or whoever keeps it, decided about what it knows. Logged like
+    everything else and undone by archiving it. It is in effect while it is verified or published,
+    so one that came in from a file is not; a `rule` that is still a hypothesis is a candidate.
 
     rule           `text` was written down as a rule, from the records in `evidence`
     merge          the lesson `target` is the same as `replacement`
@@ -500,13 +635,17 @@ class Decision(Record):
 
     kind: Literal["decision"] = "decision"
     action: Annotated[Action, Field(description="What was decided.")]
-    task_id: Annotated[RequiredName | None, Field(description="The task that it concerns; none: the whole project.")] = None
+    task_id: Annotated[
+        RequiredName | None,
+        Field(description="The task that it concerns; none: the whole project."),
+    ] = None
     target: Annotated[Name, Field(description="The lesson, or source, that it is about.")] = ""
     replacement: Annotated[Name, Field(description="The lesson that takes its place.")] = ""
     text: Annotated[Text, Field(description="A rule that was written down.")] = ""
     tasks: Annotated[Names, Field(description="Tasks that a lesson was learned in.")] = []
     evidence: Annotated[
-        list[RecordId], Field(max_length=limits.ITEMS_MAX, description="Ids of the records that it rests on.")
+        list[RecordId],
+        Field(max_length=limits.ITEMS_MAX, description="Ids of the records that it rests on."),
     ] = []
     reason: Annotated[Text, Field(description="Why, in words.")] = ""
 
@@ -517,8 +656,10 @@ class Decision(Record):
 
 
 class Adopted(Record):
-    """What another store had added up, without the records it was added up from. `origin` names the sort of store, and with it
-    what `data` looks like. One source's word: it suggests, until records bear it out or somebody verifies it."""
+    """What another store had added up, without the records it was added up from. `origin` names the
+    sort of store, and with it what `data` looks like. One source's word: it suggests, until records
+    bear it out or somebody verifies it.
+    """
 
     kind: Literal["adopted"] = "adopted"
     origin: Annotated[RequiredName, Field(description="The sort of store it came from.")]
@@ -529,8 +670,10 @@ LessonText = Annotated[str, Field(strict=True, max_length=limits.TEXT_CHARS_MAX)
 
 
 class Cleaned(Record):
-    """A fix that left the history: who tried what and when, in short, and what it taught, which counts as before. `packed` is
-    the fix itself, from which `undo` brings it back; once the memory was compacted it is gone."""
+    """A fix that left the history: who tried what and when, in short, and what it taught, which
+    counts as before. `packed` is the fix itself, from which `undo` brings it back; once the memory
+    was compacted it is gone.
+    """
 
     kind: Literal["cleaned"] = "cleaned"
     decision: RecordId
@@ -543,13 +686,16 @@ class Cleaned(Record):
     analysis: Text = ""
     level: Annotated[int, Field(strict=True, ge=0, le=2)]
     lessons: Annotated[
-        list[tuple[LessonText, LessonText, LessonText, Count, Count]], Field(max_length=2 * limits.LESSONS_PER_RECORD_MAX)
+        list[tuple[LessonText, LessonText, LessonText, Count, Count]],
+        Field(max_length=2 * limits.LESSONS_PER_RECORD_MAX),
     ]
     packed: str | None = None
 
 
 class SolutionPattern(Model):
-    """The metadata schema's deprecated aggregate. Read so that old data can be adopted; never written by us."""
+    """The metadata schema's deprecated aggregate. Read so that old data can be adopted; never
+    written by us.
+    """
 
     diagnosis_id: Annotated[Text, Field(description="What was diagnosed.")]
     strategy: Annotated[Text, Field(description="What was done.")]
@@ -559,7 +705,9 @@ class SolutionPattern(Model):
 
     def to_agentdb(self) -> dict[str, Any]:
         """The metadata schema's own JSON: times in whole milliseconds."""
-        return self.model_dump(mode="json", exclude={"metadata"}) | {"metadata": self.metadata.to_agentdb()}
+        return self.model_dump(mode="json", exclude={"metadata"}) | {
+            "metadata": self.metadata.to_agentdb()
+        }
 
 
 AgentDBMetadata = Metadata
@@ -579,11 +727,13 @@ MODEL_OF_KIND: Final[Mapping[str, type[AnyRecord]]] = {
 }
 
 
-# --- what happens to a record later -----------------------------------------------------------------------------
+# --- what happens to a record later ---
 
 
 class Event(Model):
-    """Something that happened to a record after it was created. Its creation is the record itself."""
+    """Something that happened to a record after it was created. Its creation is the record
+    itself.
+    """
 
     id: RecordId = Field(default_factory=new_id)
     record_id: RecordId
@@ -603,7 +753,7 @@ class Event(Model):
         return to_us(self.at)
 
 
-# --- in and out -------------------------------------------------------------------------------------------------
+# --- in and out ---
 
 
 def parse_record(json_text: str | bytes) -> AnyRecord:
@@ -613,19 +763,26 @@ def parse_record(json_text: str | bytes) -> AnyRecord:
     except ValueError as error:
         raise InvalidInputError.one("record", json_text, f"one JSON object ({error})") from None
     kind = data.get("kind", ABSENT) if isinstance(data, dict) else data
-    allowed = [name for name in MODEL_OF_KIND if name != "cleaned"]  # what is left of a fix is nothing to hand on
+    # what is left of a fix is nothing to hand on
+    allowed = [name for name in MODEL_OF_KIND if name != "cleaned"]
     if not isinstance(kind, str) or kind not in allowed:
-        raise InvalidInputError.one("kind", kind, f"an object whose kind is one of {', '.join(allowed)}")
+        raise InvalidInputError.one(
+            "kind", kind, f"an object whose kind is one of {', '.join(allowed)}"
+        )
     return MODEL_OF_KIND[kind].model_validate(data)
 
 
 def is_record(data: object) -> bool:
-    """Whether JSON is meant to be a record: it names a kind, which memories of a data set and of older stores do not."""
+    """Whether JSON is meant to be a record: it names a kind, which memories of a data set and of
+    older stores do not.
+    """
     return isinstance(data, dict) and "kind" in data
 
 
 def json_schema(kind: str) -> dict[str, Any]:
-    """A JSON Schema for a kind of record, or for `metadata`, `mistake_card`, `solution_pattern` and `event`."""
+    """A JSON Schema for a kind of record, or for `metadata`, `mistake_card`, `solution_pattern` and
+    `event`.
+    """
     models: dict[str, type[Model]] = {
         **MODEL_OF_KIND,
         "metadata": Metadata,

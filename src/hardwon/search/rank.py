@@ -1,16 +1,19 @@
 """Which of the candidates answer a question best, and why.
 
-A score is the sum of named parts, so that whoever wonders can look. The text's match counts most; what else is known of a
-record moves it by a little: whether it is the very failure that is asked about, how it turned out, who stands behind it, how
-old it is, whether it helped those who were shown it before.
+A score is the sum of named parts, so that whoever wonders can look. The text's match counts most;
+what else is known of a record moves it by a little: whether it is the very failure that is asked
+about, how it turned out, who stands behind it, how old it is, whether it helped those who were
+shown it before.
 
-Measured on replayed SQL episodes, by the share of the first five hits that are about the right database: vectors at 0.8 add
-0.03 to 0.04 to text alone (at 0.2 half of that; vectors alone lose 0.06), an outcome at 0.05 hardly costs anything and at 0.3
-costs 0.03. Trust, age and usefulness are ties there: they decide between equals.
+Measured on replayed SQL episodes, by the share of the first five hits that are about the right
+database: vectors at 0.8 add 0.03 to 0.04 to text alone (at 0.2 half of that; vectors alone lose
+0.06), an outcome at 0.05 hardly costs anything and at 0.3 costs 0.03. Trust, age and usefulness are
+ties there: they decide between equals.
 
-How well a text answers a question by its words is Okapi BM25. SQLite's full-text search computes it itself. PostgreSQL's own
-ranking knows nothing of how rare a word is, so its candidates are scored here, from how often each has a word, how many texts
-have it, and how long texts are. Then both engines order the same texts the same.
+How well a text answers a question by its words is Okapi BM25. SQLite's full-text search computes it
+itself. PostgreSQL's own ranking knows nothing of how rare a word is, so its candidates are scored
+here, from how often each has a word, how many texts have it, and how long texts are. Then both
+engines order the same texts the same.
 """
 
 from __future__ import annotations
@@ -40,21 +43,29 @@ EXACT: Final = 0.5
 NEIGHBOUR: Final = 0.3
 VECTOR: Final = 0.8
 OUTCOME: Final = 0.05
-TRUST: Final[Mapping[str, float]] = {"published": 0.15, "verified": 0.1, "hypothesis": 0.0, "archived": -0.2}
+TRUST: Final[Mapping[str, float]] = {
+    "published": 0.15,
+    "verified": 0.1,
+    "hypothesis": 0.0,
+    "archived": -0.2,
+}
 AGE: Final = 0.1
 USEFUL: Final = 0.2
 REPEATS: Final = -0.3
 STALE: Final = -0.2
 
 TOP: Final = 5
-RELEVANT_FROM: Final = 0.2  # of the best score: who is less relevant displaces nobody; stuffed with the query's words, a
+# of the best score: who is less relevant displaces nobody; stuffed with the query's words, a
+RELEVANT_FROM: Final = 0.2
 # planted record scores several times what an honest one does
 
 
 class Candidate(NamedTuple):
-    """A record that may answer, with what the store knows of it. `good`: whether it turned out well, None where that is no
-    question; `said`: its terms, for telling two that say the same; `neighbour`: the text score of the best hit of the same
-    session; `vector`: the cosine to the question, where there is an embedder."""
+    """A record that may answer, with what the store knows of it. `good`: whether it turned out
+    well, None where that is no question; `said`: its terms, for telling two that say the same;
+    `neighbour`: the text score of the best hit of the same session; `vector`: the cosine to the
+    question, where there is an embedder.
+    """
 
     id: str
     at_us: int
@@ -90,24 +101,34 @@ class Ranked(NamedTuple):
 
 
 def rank(candidates: Iterable[Candidate], k: int, today: int, *, about_error: bool) -> list[Ranked]:
-    """The best `k`, the score of each explained. Of a source that nobody vouches for at most one is among the first five
-    as long as five others have something relevant to say."""
+    """The best `k`, the score of each explained. Of a source that nobody vouches for at most one is
+    among the first five as long as five others have something relevant to say.
+    """
     given = list(candidates)
     best_text = max((candidate.text for candidate in given), default=0.0) or 1.0
     ranked = _sorted(Ranked.of(each, _parts(each, best_text, today, about_error)) for each in given)
-    if len({each.said for each in given}) < len(given):  # what a better hit says is worth less when it is said again
+    # what a better hit says is worth less when it is said again
+    if len({each.said for each in given}) < len(given):
         best = {each.candidate.said: each for each in reversed(ranked)}
-        ranked = _sorted(each if best[each.candidate.said] is each else each.moved("repeats", REPEATS) for each in ranked)
+        ranked = _sorted(
+            each if best[each.candidate.said] is each else each.moved("repeats", REPEATS)
+            for each in ranked
+        )
     return _taking_turns(ranked)[:k]
 
 
 def lowered(ranked: Sequence[Ranked], stale: Collection[str]) -> list[Ranked]:
-    """The same hits, those whose files changed a little lower. Who has to wait behind the first five is decided anew: or else
-    a place that becomes free would go to a source that has one already."""
+    """The same hits, those whose files changed a little lower. Who has to wait behind the first
+    five is decided anew: or else a place that becomes free would go to a source that has one
+    already.
+    """
     if not stale:
         return list(ranked)
     moved = [each.moved("stale", STALE) if each.candidate.id in stale else each for each in ranked]
-    moved = _sorted(Ranked.of(each.candidate, {part: by for part, by in each.why.items() if part != _WAITS}) for each in moved)
+    moved = _sorted(
+        Ranked.of(each.candidate, {part: by for part, by in each.why.items() if part != _WAITS})
+        for each in moved
+    )
     return _taking_turns(moved)
 
 
@@ -115,9 +136,14 @@ def _sorted(ranked: Iterable[Ranked]) -> list[Ranked]:
     return sorted(ranked, key=lambda each: (-each.score, -each.candidate.at_us, each.candidate.id))
 
 
-def _parts(candidate: Candidate, best_text: float, today: int, about_error: bool) -> dict[str, float]:
+def _parts(
+    candidate: Candidate, best_text: float, today: int, about_error: bool
+) -> dict[str, float]:
     age_days = max(0, today - candidate.at_us // limits.DAY_US)
-    why = {"text": TEXT * candidate.text / best_text, "age": AGE * 0.5 ** (age_days / limits.HALF_LIFE_DAYS)}
+    why = {
+        "text": TEXT * candidate.text / best_text,
+        "age": AGE * 0.5 ** (age_days / limits.HALF_LIFE_DAYS),
+    }
     if candidate.exact:
         why["exact"] = EXACT
     if candidate.neighbour:
@@ -141,8 +167,9 @@ def _taking_turns(ranked: list[Ranked]) -> list[Ranked]:
 
 
 def _capped(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """The first five, sources that nobody vouches for taking turns: each has its best before any has its second. Those that
-    have to wait stand behind the first five."""
+    """The first five, sources that nobody vouches for taking turns: each has its best before any
+    has its second. Those that have to wait stand behind the first five.
+    """
     floor = RELEVANT_FROM * ranked[0].score
     turn_of: dict[str, int] = {}
     waiting: list[tuple[int, int, Ranked]] = []
@@ -161,7 +188,9 @@ def _capped(ranked: Sequence[Ranked]) -> list[Ranked]:
     return [
         *(each for _, each in top),
         *(
-            each.moved(_WAITS, last - each.score - (number + 1) * _STEP) if each.score >= last else each
+            each.moved(_WAITS, last - each.score - (number + 1) * _STEP)
+            if each.score >= last
+            else each
             for number, (_, each) in enumerate(behind)
         ),
     ]
@@ -170,7 +199,7 @@ def _capped(ranked: Sequence[Ranked]) -> list[Ranked]:
 _WAITS: Final = "influence"
 _STEP: Final = 1e-6  # keeps the order of those that have to wait
 
-# --- Okapi BM25 -------------------------------------------------------------------------------------------------
+# --- Okapi BM25 ---
 
 # How soon a word that is repeated stops counting more.
 K1: Final = 1.2
@@ -178,13 +207,16 @@ K1: Final = 1.2
 # How far a text is made to answer for its length.
 B: Final = 0.75
 
-_WORTH_MIN: Final = 1e-6  # a word that more than half of all texts have still tells two texts apart that have nothing else
+# a word that more than half of all texts have still tells two texts apart that have nothing else
+_WORTH_MIN: Final = 1e-6
 
 
 @dataclass(frozen=True)
 class Frequencies:
-    """Of the texts that are searched: how many there are, how many words they have together, and in how many of them each of
-    the words that are asked for occurs. A word that nobody has counted yet is new, and so rare."""
+    """Of the texts that are searched: how many there are, how many words they have together, and in
+    how many of them each of the words that are asked for occurs. A word that nobody has counted yet
+    is new, and so rare.
+    """
 
     texts: int
     words: int
@@ -212,18 +244,24 @@ def scores(terms: Sequence[str], texts: Sequence[str], frequencies: Frequencies)
         for word in words:
             if word in times:
                 times[word] += 1
-        found.append(sum(worth[term] * count * (K1 + 1) / (count + slowness) for term, count in times.items()))
+        found.append(
+            sum(
+                worth[term] * count * (K1 + 1) / (count + slowness) for term, count in times.items()
+            )
+        )
     return found
 
 
-# --- what recall hands back -------------------------------------------------------------------------------------
+# --- what recall hands back ---
 
 
 @dataclass(frozen=True)
 class Hit:
-    """A record that answers a query. `score` is the sum of the named parts in `why`; higher is better. `stale`: a file that it
-    is about is no longer what it was; `changed` tells which, and also of files that only got another name. `str(hit)` is one
-    line, of whatever kind the record is: the score, how it turned out (else its kind), and what it is about."""
+    """A record that answers a query. `score` is the sum of the named parts in `why`; higher is
+    better. `stale`: a file that it is about is no longer what it was; `changed` tells which, and
+    also of files that only got another name. `str(hit)` is one line, of whatever kind the record
+    is: the score, how it turned out (else its kind), and what it is about.
+    """
 
     record: AnyRecord
     score: float

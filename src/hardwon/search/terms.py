@@ -11,7 +11,17 @@ from pydantic import AfterValidator
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.fields import Model, Name, Text, Time, refuse
-from hardwon.records.kinds import Episode, Experience, Fact, Fix, Kind, Outcome, Record, Status, Trajectory
+from hardwon.records.kinds import (
+    Episode,
+    Experience,
+    Fact,
+    Fix,
+    Kind,
+    Outcome,
+    Record,
+    Status,
+    Trajectory,
+)
 
 
 def searchable_text(record: Record) -> str:
@@ -36,11 +46,24 @@ def own_texts(record: Record) -> Iterable[str]:
         return chain([record.task], *((step.action, step.observation) for step in record.steps))
     if isinstance(record, Episode):
         own = (record.task_id, record.trajectory_summary, *record.mistakes, *record.successes)
-        return chain(own, *((card.mistake_type, card.lesson, card.evidence) for card in record.mistake_cards))
+        return chain(
+            own, *((card.mistake_type, card.lesson, card.evidence) for card in record.mistake_cards)
+        )
     if isinstance(record, Fix):
         issue = record.issue
-        what = (issue.model, issue.issue_type, issue.description, issue.error_output or "", record.analysis)
-        more = (record.notes or "", issue.test_prompt or "", issue.actual_response or "", record.fixer_type)
+        what = (
+            issue.model,
+            issue.issue_type,
+            issue.description,
+            issue.error_output or "",
+            record.analysis,
+        )
+        more = (
+            record.notes or "",
+            issue.test_prompt or "",
+            issue.actual_response or "",
+            record.fixer_type,
+        )
         return chain(what, record.fix_commands, more)
     return []
 
@@ -53,9 +76,11 @@ def _check_pair(pair: str) -> str:
 
 
 class Filters(Model):
-    """All given ones must hold. `since` is included, `until` is not; `path` is a glob over the related files in which
-    `*` also crosses folders; `key` is a key of experiences with its value, as `error_type=runtime`. `any_standing` is our
-    own: also what is archived now, and sources that do not count now."""
+    """All given ones must hold. `since` is included, `until` is not; `path` is a glob over the
+    related files in which `*` also crosses folders; `key` is a key of experiences with its value,
+    as `error_type=runtime`. `any_standing` is our own: also what is archived now, and sources that
+    do not count now.
+    """
 
     kind: Kind | None = None
     outcome: Outcome | None = None
@@ -77,10 +102,14 @@ class Filters(Model):
         """Checks a caller's keywords. A memory answers for its own project only."""
         asked = given.pop("project", None)
         if asked not in (None, project):
-            raise InvalidInputError.one("project", asked, f"{project!r}, the project this memory was opened for")
+            raise InvalidInputError.one(
+                "project", asked, f"{project!r}, the project this memory was opened for"
+            )
         for name, value in given.items():
             if name not in _ASKED:
-                raise InvalidInputError.one(name, value, f"the filters {', '.join(_ASKED)}, project")
+                raise InvalidInputError.one(
+                    name, value, f"the filters {', '.join(_ASKED)}, project"
+                )
         return cls.model_validate(given)
 
 

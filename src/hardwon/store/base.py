@@ -1,9 +1,9 @@
-"""Writing what is kept: a record becomes a row and what is derived from it, and every writer that speaks SQL does the same in
-the same words. `doctor` derives everything again.
+"""Writing what is kept: a record becomes a row and what is derived from it, and every writer that
+speaks SQL does the same in the same words. `doctor` derives everything again.
 
-Knowledge is tallies that are added to when a record comes in, and taken from when it goes. Adding commutes. Taking back
-subtracts; only where the record that goes was the newest or the best of its tally, that tally is counted again from the records
-of its day and author.
+Knowledge is tallies that are added to when a record comes in, and taken from when it goes. Adding
+commutes. Taking back subtracts; only where the record that goes was the newest or the best of its
+tally, that tally is counted again from the records of its day and author.
 """
 
 from __future__ import annotations
@@ -61,20 +61,39 @@ from hardwon.store.query import (
     trusted_authors,
     trusted_record,
 )
-from hardwon.store.types import Bound, Cursor, Dialect, Request, Row, Session, Stored, Values, Writer
+from hardwon.store.types import (
+    Bound,
+    Cursor,
+    Dialect,
+    Request,
+    Row,
+    Session,
+    Stored,
+    Values,
+    Writer,
+)
 from hardwon.text.terms import index_text
 
-# ---- rows ------------------------------------------------------------
+# --- rows ---
 
 
-def row_of(record: Record, effective: Validation | None = None, credited: tuple[int, int] = (0, 0)) -> Row:
-    """The row of a record whose events add up to `effective` (None: it has no events) and to these credits."""
+def row_of(
+    record: Record, effective: Validation | None = None, credited: tuple[int, int] = (0, 0)
+) -> Row:
+    """The row of a record whose events add up to `effective` (None: it has no events) and to these
+    credits.
+    """
     try:
         body = record.to_json_bytes()
     except ValueError as error:  # something put into the record after it was checked
-        raise InvalidInputError.one("record", record.id, f"values that JSON can hold ({error})") from None
-    if len(body) > limits.RECORD_BYTES_MAX and not isinstance(record, Cleaned):  # it holds one that was small enough
-        raise InvalidInputError.one("record", f"{len(body)} bytes", f"at most {limits.RECORD_BYTES_MAX} bytes")
+        raise InvalidInputError.one(
+            "record", record.id, f"values that JSON can hold ({error})"
+        ) from None
+    # it holds one that was small enough
+    if len(body) > limits.RECORD_BYTES_MAX and not isinstance(record, Cleaned):
+        raise InvalidInputError.one(
+            "record", f"{len(body)} bytes", f"at most {limits.RECORD_BYTES_MAX} bytes"
+        )
     outcome: str | None = None
     tool = task_id = model = issue_type = None
     if isinstance(record, Experience):
@@ -108,7 +127,9 @@ def row_of(record: Record, effective: Validation | None = None, credited: tuple[
         effective.to_json() if effective and effective != envelope else None,
         index_text(searchable_text(record)),
         tuple(sorted(set(metadata.tags))) if metadata.tags else (),
-        tuple(sorted({file.path for file in metadata.context.related_files})) if metadata.context.related_files else (),
+        tuple(sorted({file.path for file in metadata.context.related_files}))
+        if metadata.context.related_files
+        else (),
         keys_of(record) if has_keys(record) else (),
         *credited,
         tallies_of(record),
@@ -125,40 +146,55 @@ def packed_row(row: Row, fix: Fix, decision_id: str) -> Row:
     )
 
 
-def kept_row(stored: Stored | Row, record: AnyRecord, effective: Validation | None, credited: tuple[int, int]) -> Row:
-    """The row that a record is kept in. Another version may write the same record as other JSON: what was written stays, and
-    what was packed stays packed."""
-    row = row_of(record, effective, credited)._replace(body=sound_body(stored), digest=stored.digest)
+def kept_row(
+    stored: Stored | Row, record: AnyRecord, effective: Validation | None, credited: tuple[int, int]
+) -> Row:
+    """The row that a record is kept in. Another version may write the same record as other JSON:
+    what was written stays, and what was packed stays packed.
+    """
+    row = row_of(record, effective, credited)._replace(
+        body=sound_body(stored), digest=stored.digest
+    )
     if is_packed(stored.body) and isinstance(record, Fix):
         return packed_row(row, record, packed_by(stored.body))._replace(body=stored.body)
     return row
 
 
-# ---- tallies ------------------------------------------------------------
+# --- tallies ---
 
 
 _LEVELS: Final = [f"level{level}" for level in range(LEVELS)]
 _PLACE: Final = "project_id, scope, key, item, day, author"
 _FIGURES: Final = ", ".join(["vouched", "total", "best", "last_us", "last_id", *_LEVELS])
 _TEXTS: Final = ("project_id", "scope", "key", "item", "author", "last_id")
-_COLUMNS: Final = {name: "text" if name in _TEXTS else "bigint" for name in f"{_PLACE}, {_FIGURES}".split(", ")}
+_COLUMNS: Final = {
+    name: "text" if name in _TEXTS else "bigint" for name in f"{_PLACE}, {_FIGURES}".split(", ")
+}
 _SUMS: Final = ["vouched", "total", *_LEVELS]
 _TIMES: Final = f"({' + '.join(_LEVELS)})"
-_WHERE_PLACE: Final = " AND ".join(f"{name} = ?{number}" for number, name in enumerate(_PLACE.split(", "), 1))
-_TASK_SCOPES: Final = ("score", "works", "avoid", "card")  # taught by episodes whose task is the key
+_WHERE_PLACE: Final = " AND ".join(
+    f"{name} = ?{number}" for number, name in enumerate(_PLACE.split(", "), 1)
+)
+# taught by episodes whose task is the key
+_TASK_SCOPES: Final = ("score", "works", "avoid", "card")
 
 
 @cache
 def _adding(dialect: Dialect, table: str) -> str:
     sums = "".join(f"{name} = {table}.{name} + excluded.{name}, " for name in _SUMS)
     return (
-        f"ON CONFLICT ({_PLACE}) DO UPDATE SET {sums}best = {dialect.greatest}({table}.best, excluded.best), "
-        f"last_us = {dialect.greatest}({table}.last_us, excluded.last_us), last_id = CASE WHEN (excluded.last_us, "
-        f"excluded.last_id) > ({table}.last_us, {table}.last_id) THEN excluded.last_id ELSE {table}.last_id END"
+        f"ON CONFLICT ({_PLACE}) DO UPDATE SET {sums}best = {dialect.greatest}({table}.best, "
+        f"excluded.best), "
+        f"last_us = {dialect.greatest}({table}.last_us, excluded.last_us), last_id = CASE WHEN "
+        f"(excluded.last_us, "
+        f"excluded.last_id) > ({table}.last_us, {table}.last_id) THEN excluded.last_id ELSE "
+        f"{table}.last_id END"
     )
 
 
-def add_tallies(session: Session, dialect: Dialect, taught: Iterable[RecordCounts], table: str = "tally") -> None:
+def add_tallies(
+    session: Session, dialect: Dialect, taught: Iterable[RecordCounts], table: str = "tally"
+) -> None:
     """Counts what these records teach."""
     counted = sum_counts(taught)
     if counted:
@@ -172,9 +208,14 @@ def change_status(session: Session, dialect: Dialect, taught: RecordCounts, stat
     if taught.status in TEACHING_STATUSES and status in TEACHING_STATUSES:
         more = (status in VOUCHED_STATUSES) - (taught.status in VOUCHED_STATUSES)
         for place, (_, _, _, _, _, *levels) in sum_counts([taught]).items() if more else ():
-            # A record may teach one thing at two levels: of its actions some worked and some failed.
+            # A record may teach one thing at two levels: of its actions some worked and some
+            # failed.
             bound = Bound(place)
-            session.run(f"UPDATE tally SET vouched = vouched + {bound.add(more * sum(levels))} WHERE {_WHERE_PLACE}", bound)
+            session.run(
+                f"UPDATE tally SET vouched = vouched + {bound.add(more * sum(levels))} WHERE "
+                f"{_WHERE_PLACE}",
+                bound,
+            )
     else:
         add_tallies(session, dialect, [taught._replace(status=status)])
         take_back(session, [taught])
@@ -186,9 +227,12 @@ def take_back(session: Session, taught: Iterable[RecordCounts]) -> None:
     lost_best: list[TallyKey] = []
     for place, figures in sum_counts(taught).items():
         vouched, total, best, _, last_id, *levels = figures
-        kept = session.first(f"SELECT {_TIMES}, best, last_id FROM tally WHERE {_WHERE_PLACE}", place)
+        kept = session.first(
+            f"SELECT {_TIMES}, best, last_id FROM tally WHERE {_WHERE_PLACE}", place
+        )
         if kept is None:
-            continue  # a memory whose tallies were damaged: doctor says so, and rebuild counts again
+            # a memory whose tallies were damaged: doctor says so, and rebuild counts again
+            continue
         times, kept_best, kept_last_id = kept
         if times <= sum(levels):
             session.run(f"DELETE FROM tally WHERE {_WHERE_PLACE}", place)
@@ -206,8 +250,9 @@ def take_back(session: Session, taught: Iterable[RecordCounts]) -> None:
 
 
 def _find_again(session: Session, places: Iterable[TallyKey], until_found: bool) -> None:
-    """The newest record of each tally, and its best value, from the records of its day and author, newest first. Where only
-    the newest is missing, the search ends as soon as it is found."""
+    """The newest record of each tally, and its best value, from the records of its day and author,
+    newest first. Where only the newest is missing, the search ends as soon as it is found.
+    """
     groups: dict[tuple[str, str, int, str, str | None], set[TallyKey]] = {}
     for place in places:
         project, scope, key, _, day, author = place
@@ -240,12 +285,15 @@ def _place(taught: RecordCounts, lesson: Any) -> TallyKey:
     return taught.project_id, lesson.scope, lesson.key, lesson.item, day, taught.author
 
 
-def taught_where(session: Session, where: str, values: Values, *, newest_first: bool = False) -> Iterator[RecordCounts]:
+def taught_where(
+    session: Session, where: str, values: Values, *, newest_first: bool = False
+) -> Iterator[RecordCounts]:
     """What the records that pass a condition teach, as far as they can be read."""
     teaching = ", ".join(f"'{status}'" for status in TEACHING_STATUSES)
     sql = (
         "SELECT project_id, author, status, id, kind, at_us, body, digest, validation FROM record "
-        f"WHERE {where} AND status IN ({teaching}){' ORDER BY at_us DESC, id DESC' if newest_first else ''}"
+        f"WHERE {where} AND status IN "
+        f"({teaching}){' ORDER BY at_us DESC, id DESC' if newest_first else ''}"
     )
     for project, author, status, *stored in session.each(sql, values):
         try:
@@ -255,7 +303,7 @@ def taught_where(session: Session, where: str, values: Values, *, newest_first: 
         yield RecordCounts(project, author, record.at_us, record.id, status, tallies_of(record))
 
 
-# --- counting everything again ----------------------------------------------------------------------------------
+# --- counting everything again ---
 
 
 def _count_afresh(session: Session, dialect: Dialect, project: str) -> None:
@@ -287,7 +335,7 @@ def recount(session: Session, dialect: Dialect, project: str) -> None:
     session.run("DROP TABLE fresh")
 
 
-# ---- the writer ------------------------------------------------------------
+# --- the writer ---
 
 
 ROW: Final = "project_id, id, kind, at_us, author, outcome, tool, task_id, model, issue_type, body, digest, status, validation"
@@ -321,8 +369,9 @@ class Kept(NamedTuple):
 
 
 class Listener:
-    """What a design keeps in tables of its own, in the transaction that changes records, on the connection that does so. Every
-    method does nothing unless a design says otherwise."""
+    """What a design keeps in tables of its own, in the transaction that changes records, on the
+    connection that does so. Every method does nothing unless a design says otherwise.
+    """
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -348,8 +397,9 @@ class Listener:
 
 
 class Design(NamedTuple):
-    """A design that keeps tables beside the records of these kinds. Its listener, "module:class", is imported when one of them
-    changes."""
+    """A design that keeps tables beside the records of these kinds. Its listener, "module:class",
+    is imported when one of them changes.
+    """
 
     kinds: frozenset[str]
     listener: str
@@ -361,7 +411,11 @@ DESIGNS: Final[list[Design]] = []
 
 def listeners(session: Session, kinds: Iterable[str] | None = None) -> list[Listener]:
     """Of every design, or of those that keep something of records of these kinds."""
-    concerned = DESIGNS if kinds is None else [design for design in DESIGNS if not design.kinds.isdisjoint(kinds)]
+    concerned = (
+        DESIGNS
+        if kinds is None
+        else [design for design in DESIGNS if not design.kinds.isdisjoint(kinds)]
+    )
     return [load(design.listener)(session) for design in concerned]
 
 
@@ -384,14 +438,18 @@ class SqlWriter(Writer):
 
     @abstractmethod
     def _drop_derived(self, project: str, seq: int) -> None:
-        """Removes what is kept of a record beside its row and its vector: search terms, tags, files and keys."""
+        """Removes what is kept of a record beside its row and its vector: search terms, tags, files
+        and keys.
+        """
 
     @abstractmethod
     def _drop_vector(self, project: str, seq: int) -> None:
         """Removes the vector of a record, where it has one."""
 
     def _listeners(self, kinds: Iterable[str]) -> list[Listener]:  # noqa: ARG002
-        """Of the designs that keep tables of their own in this engine: none, unless an engine says otherwise."""
+        """Of the designs that keep tables of their own in this engine: none, unless an engine says
+        otherwise.
+        """
         return []
 
     # --- records ---
@@ -399,11 +457,23 @@ class SqlWriter(Writer):
     def get(self, project: str, record_id: str) -> Stored | None:
         return stored_of(self.session, project, record_id)
 
-    def page(self, project: str, filters: Filters, before: Cursor | None, limit: int, *, trusted: bool = False) -> list[Stored]:
-        return page(self.session, self._dialect, project, filters, before, limit, only_trusted=trusted)
+    def page(
+        self,
+        project: str,
+        filters: Filters,
+        before: Cursor | None,
+        limit: int,
+        *,
+        trusted: bool = False,
+    ) -> list[Stored]:
+        return page(
+            self.session, self._dialect, project, filters, before, limit, only_trusted=trusted
+        )
 
     def _seq_of(self, project: str, record_id: str) -> int | None:
-        row = self.session.first("SELECT seq FROM record WHERE project_id = ?1 AND id = ?2", (project, record_id))
+        row = self.session.first(
+            "SELECT seq FROM record WHERE project_id = ?1 AND id = ?2", (project, record_id)
+        )
         return int(row[0]) if row else None
 
     def _kept(self, project: str, record_id: str) -> Kept | None:
@@ -424,11 +494,17 @@ class SqlWriter(Writer):
             return None
 
     def set_standing(
-        self, project: str, record_id: str, status: str, validation: str | None, credited: tuple[int, int]
+        self,
+        project: str,
+        record_id: str,
+        status: str,
+        validation: str | None,
+        credited: tuple[int, int],
     ) -> None:
         kept = self._kept(project, record_id)
         self.session.run(
-            "UPDATE record SET status = ?3, validation = ?4, helped = ?5, hindered = ?6 WHERE project_id = ?1 AND id = ?2",
+            "UPDATE record SET status = ?3, validation = ?4, helped = ?5, hindered = ?6 WHERE "
+            "project_id = ?1 AND id = ?2",
             (project, record_id, status, validation, *credited),
         )
         if kept and kept.taught.status != status:
@@ -440,7 +516,10 @@ class SqlWriter(Writer):
     def _rewrite_columns(self, seq: int, row: Row) -> None:
         changes = ", ".join(f"{name} = ?{number}" for number, name in enumerate(DERIVED, 3))
         derived = [getattr(row, name) for name in DERIVED]
-        self.session.run(f"UPDATE record SET {changes} WHERE project_id = ?1 AND seq = ?2", (row.project_id, seq, *derived))
+        self.session.run(
+            f"UPDATE record SET {changes} WHERE project_id = ?1 AND seq = ?2",
+            (row.project_id, seq, *derived),
+        )
 
     def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
         run = self.session.run
@@ -455,7 +534,10 @@ class SqlWriter(Writer):
                 run("DELETE FROM record WHERE project_id = ?1 AND seq = ?2", (project, seq))
                 erased += 1
                 gone += [kept] if kept else []
-            run("DELETE FROM event WHERE project_id = ?1 AND record_id = ?2 AND kind <> 'forgotten'", (project, record_id))
+            run(
+                "DELETE FROM event WHERE project_id = ?1 AND record_id = ?2 AND kind <> 'forgotten'",
+                (project, record_id),
+            )
         take_back(self.session, [kept.taught for kept in gone])
         for listener in self._listeners({kept.record.kind for kept in gone}):
             listener.on_erase(gone)
@@ -464,7 +546,8 @@ class SqlWriter(Writer):
 
     def cleaned(self, project: str, after_id: str, limit: int) -> list[Stored]:
         sql = (
-            f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.id > ?2 AND r.kind = 'cleaned' ORDER BY r.id LIMIT ?3"
+            f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.id > ?2 AND r.kind = "
+            f"'cleaned' ORDER BY r.id LIMIT ?3"
         )
         return [Stored._make(row) for row in self.session.select(sql, (project, after_id, limit))]
 
@@ -472,14 +555,18 @@ class SqlWriter(Writer):
 
     def add_events(self, project: str, events: Sequence[Event]) -> list[Event]:
         sql = (
-            "INSERT INTO event (project_id, id, record_id, kind, at_us, body) SELECT ?1, ?2, ?3, ?4, ?5, ?6 "
+            "INSERT INTO event (project_id, id, record_id, kind, at_us, body) SELECT ?1, ?2, ?3, "
+            "?4, ?5, ?6 "
             "WHERE ?4 = 'forgotten' OR NOT EXISTS "
-            "(SELECT 1 FROM event WHERE project_id = ?1 AND record_id = ?3 AND kind = 'forgotten') ON CONFLICT DO NOTHING"
+            "(SELECT 1 FROM event WHERE project_id = ?1 AND record_id = ?3 AND kind = 'forgotten') "
+            "ON CONFLICT DO NOTHING"
         )
         return [
             event
             for event in events
-            if self.session.run(sql, (project, event.id, event.record_id, event.kind, event.at_us, event.to_json()))
+            if self.session.run(
+                sql, (project, event.id, event.record_id, event.kind, event.at_us, event.to_json())
+            )
         ]
 
     def events_of(self, project: str, record_id: str) -> list[Event]:
@@ -487,10 +574,15 @@ class SqlWriter(Writer):
 
     def having_events(self, project: str, record_ids: Sequence[str]) -> list[str]:
         sql = f"SELECT DISTINCT record_id FROM event WHERE project_id = ?1 AND {self._dialect.within('record_id', '?2')}"
-        return [str(found) for (found,) in self.session.select(sql, (project, self._dialect.listed(record_ids)))]
+        return [
+            str(found)
+            for (found,) in self.session.select(sql, (project, self._dialect.listed(record_ids)))
+        ]
 
     def event(self, project: str, event_id: str) -> Event | None:
-        found = self.session.first("SELECT body FROM event WHERE project_id = ?1 AND id = ?2", (project, event_id))
+        found = self.session.first(
+            "SELECT body FROM event WHERE project_id = ?1 AND id = ?2", (project, event_id)
+        )
         return event_of(found[0]) if found else None
 
     # --- knowledge ---
@@ -498,8 +590,10 @@ class SqlWriter(Writer):
     def votes(self, project: str, record_id: str, besides: str) -> tuple[int, int]:
         at_most = f"{self._dialect.least}({{}}, {limits.VOTES_OF_AUTHOR_MAX})"
         sql = (
-            f"SELECT coalesce(sum({at_most.format('v.good')}), 0), coalesce(sum({at_most.format('v.bad')}), 0) FROM ("
-            "SELECT sum(level1) AS good, sum(level0) AS bad FROM tally WHERE project_id = ?1 AND scope = 'credit' AND key = ?2 "
+            f"SELECT coalesce(sum({at_most.format('v.good')}), 0), "
+            f"coalesce(sum({at_most.format('v.bad')}), 0) FROM ("
+            "SELECT sum(level1) AS good, sum(level0) AS bad FROM tally WHERE project_id = ?1 AND "
+            "scope = 'credit' AND key = ?2 "
             f"AND author <> ?3 AND {trusted_authors(self._dialect)} GROUP BY author) v"
         )
         good, bad = self.session.first(sql, (project, record_id, besides)) or (0, 0)
@@ -511,23 +605,29 @@ class SqlWriter(Writer):
     def known_keys(self, project: str, keys: Iterable[str], statuses: Sequence[str]) -> set[str]:
         within = self._dialect.within
         sql = (
-            f"SELECT DISTINCT k.key FROM record_key k JOIN record r ON {self._dialect.same_row('r', 'k')} "
+            f"SELECT DISTINCT k.key FROM record_key k JOIN record r ON "
+            f"{self._dialect.same_row('r', 'k')} "
             f"WHERE k.project_id = ?1 AND {within('k.key', '?2')} AND {within('r.status', '?3')}"
         )
-        found = self.session.select(sql, (project, self._dialect.listed(keys), self._dialect.listed(statuses)))
+        found = self.session.select(
+            sql, (project, self._dialect.listed(keys), self._dialect.listed(statuses))
+        )
         return {key for (key,) in found}
 
     def with_key(self, project: str, key: str) -> list[Stored]:
         sql = (
-            f"SELECT {STORED} FROM record_key k {self._dialect.join} record r ON {self._dialect.same_row('r', 'k')} "
+            f"SELECT {STORED} FROM record_key k {self._dialect.join} record r ON "
+            f"{self._dialect.same_row('r', 'k')} "
             "WHERE k.project_id = ?1 AND k.key = ?2 ORDER BY k.seq"
         )
         return [Stored._make(row) for row in self.session.select(sql, (project, key))]
 
     def facts_with_key(self, project: str, key: str, limit: int) -> list[Stored]:
         sql = (
-            f"SELECT {STORED} FROM record_key k {self._dialect.join} record r ON {self._dialect.same_row('r', 'k')} "
-            f"WHERE k.project_id = ?1 AND k.key = ?2 AND r.kind = 'fact' AND {trusted_record(self._dialect)} "
+            f"SELECT {STORED} FROM record_key k {self._dialect.join} record r ON "
+            f"{self._dialect.same_row('r', 'k')} "
+            f"WHERE k.project_id = ?1 AND k.key = ?2 AND r.kind = 'fact' AND "
+            f"{trusted_record(self._dialect)} "
             "ORDER BY k.seq LIMIT ?3"
         )
         return [Stored._make(row) for row in self.session.select(sql, (project, key, limit))]
@@ -541,7 +641,9 @@ class SqlWriter(Writer):
     # --- what is kept beside records ---
 
     def state(self, project: str, name: str) -> int:
-        row = self.session.first("SELECT value FROM state WHERE project_id = ?1 AND name = ?2", (project, name))
+        row = self.session.first(
+            "SELECT value FROM state WHERE project_id = ?1 AND name = ?2", (project, name)
+        )
         return int(row[0]) if row else 0
 
     def set_state(self, project: str, name: str, value: int) -> None:
@@ -552,10 +654,14 @@ class SqlWriter(Writer):
         self.session.run(sql, (project, name, value))
 
     def request(self, project: str, key: bytes) -> Request | None:
-        row = self.session.first("SELECT said, ids FROM request WHERE project_id = ?1 AND key = ?2", (project, key))
+        row = self.session.first(
+            "SELECT said, ids FROM request WHERE project_id = ?1 AND key = ?2", (project, key)
+        )
         return Request(row[0], json.loads(row[1])) if row else None
 
-    def keep_request(self, project: str, key: bytes, request: Request, at_us: int, kept_since_us: int) -> None:
+    def keep_request(
+        self, project: str, key: bytes, request: Request, at_us: int, kept_since_us: int
+    ) -> None:
         self._drop_requests(kept_since_us)
         self.session.run(
             "INSERT INTO request (project_id, key, said, ids, at_us) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -566,11 +672,16 @@ class SqlWriter(Writer):
         """Some of those that are older."""
         self.session.run(
             "DELETE FROM request WHERE (project_id, key) IN "
-            f"(SELECT project_id, key FROM request WHERE at_us < ?1 LIMIT {limits.REQUESTS_DROPPED_AT_ONCE})",
+            f"(SELECT project_id, key FROM request WHERE at_us < ?1 LIMIT "
+            f"{limits.REQUESTS_DROPPED_AT_ONCE})",
             (kept_since_us,),
         )
 
 
 def taught_by(rows: Iterable[Row]) -> list[RecordCounts]:
     """What new rows teach."""
-    return [RecordCounts(row.project_id, row.author, row.at_us, row.id, row.status, row.lessons) for row in rows if row.lessons]
+    return [
+        RecordCounts(row.project_id, row.author, row.at_us, row.id, row.status, row.lessons)
+        for row in rows
+        if row.lessons
+    ]

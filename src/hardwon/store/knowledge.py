@@ -1,4 +1,6 @@
-"""Knowledge, read: what records taught, from the tallies that `base.py` keeps. Sources that were rolled back are left out."""
+"""Knowledge, read: what records taught, from the tallies that `base.py` keeps. Sources that were
+rolled back are left out.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from hardwon.store.query import ORDINARY, Query, trusted_authors
 from hardwon.store.types import Active, Bound, Daily, DayTotal, Dialect, Total
 
 _LEVELS: Final = [f"level{level}" for level in range(LEVELS)]
-_HALF_LIVES_MAX: Final = 1_000  # after so many a weight is next to nothing; after a few more no number can hold it
+# after so many a weight is next to nothing; after a few more no number can hold it
+_HALF_LIVES_MAX: Final = 1_000
 _NAMED: Final = 10  # fields of a tally before its levels
 _IN_ORDER: Final = "ORDER BY item, day, author"
 
@@ -37,16 +40,25 @@ def _trusted_under_key(dialect: Dialect) -> str:
 
 
 class SqlStore(Query):
-    """The readings that engines share. What only one of them can do, or does better, is in its own store."""
+    """The readings that engines share. What only one of them can do, or does better, is in its own
+    store.
+    """
 
-    def daily(self, project: str, scope: str, key: str, items_max: int | None = None) -> list[Daily]:
+    def daily(
+        self, project: str, scope: str, key: str, items_max: int | None = None
+    ) -> list[Daily]:
         here = _trusted_under_key(self.dialect)
         chosen = "" if items_max is None else f" AND {_most_counted_items(scope, here, '?4')}"
         sql = f"SELECT item, day, {_sums_of(scope)} FROM tally WHERE {here}{chosen} GROUP BY item, day ORDER BY item, day"
         given = (project, scope, key, *(() if items_max is None else (items_max,)))
-        return [Daily(item, day, tuple(levels)) for item, day, *levels in self._select(project, sql, given)]
+        return [
+            Daily(item, day, tuple(levels))
+            for item, day, *levels in self._select(project, sql, given)
+        ]
 
-    def shares(self, project: str, scope: str, key: str, today: int, items_max: int | None = None) -> list[tuple[str, Share]]:
+    def shares(
+        self, project: str, scope: str, key: str, today: int, items_max: int | None = None
+    ) -> list[tuple[str, Share]]:
         # Bounded, because PostgreSQL refuses what is too small.
         half_lives = f"{self.dialect.greatest}(0, ?4 - day) / CAST(?5 AS double precision)"
         weight = f"pow(2.0, -{self.dialect.least}({half_lives}, {_HALF_LIVES_MAX}))"
@@ -54,15 +66,21 @@ class SqlStore(Query):
         bound = Bound([project, scope, key, today, limits.HALF_LIFE_DAYS * 1.0])
         most = "" if items_max is None else f" LIMIT {bound.add(items_max)}"
         sql = (
-            f"SELECT item, sum{tried}, sum(level1 + level2), sum(level2), sum({tried} * {weight}), sum(level2 * {weight}) "
-            f"FROM tally WHERE {_trusted_under_key(self.dialect)} GROUP BY item ORDER BY 2 DESC, item{most}"
+            f"SELECT item, sum{tried}, sum(level1 + level2), sum(level2), sum({tried} * {weight}), "
+            f"sum(level2 * {weight}) "
+            f"FROM tally WHERE {_trusted_under_key(self.dialect)} GROUP BY item ORDER BY 2 DESC, "
+            f"item{most}"
         )
         return [(item, Share(*figures)) for item, *figures in self._select(project, sql, bound)]
 
-    def newest_taught(self, project: str, scope: str, key: str, item_start: str, limit: int) -> list[tuple[int, str]]:
+    def newest_taught(
+        self, project: str, scope: str, key: str, item_start: str, limit: int
+    ) -> list[tuple[int, str]]:
         sql = (
-            f"SELECT last_us, last_id FROM tally WHERE {_trusted_under_key(self.dialect)} AND item >= ?4 "
-            "AND substr(item, 1, length(CAST(?4 AS TEXT))) = ?4 ORDER BY last_us DESC, last_id DESC LIMIT ?5"
+            f"SELECT last_us, last_id FROM tally WHERE {_trusted_under_key(self.dialect)} AND item "
+            f">= ?4 "
+            "AND substr(item, 1, length(CAST(?4 AS TEXT))) = ?4 ORDER BY last_us DESC, last_id "
+            "DESC LIMIT ?5"
         )
         found = self._select(project, sql, (project, scope, key, item_start, limit))
         return [(last_us, last_id) for last_us, last_id in found]
@@ -75,9 +93,12 @@ class SqlStore(Query):
         return self._tallies(project, scope, key, "item = ?4", item)
 
     def _tallies(self, project: str, scope: str, key: str, chosen: str, value: Any) -> list[Tally]:
-        figures = ", ".join(["vouched", "total", "best", "last_us", "last_id", *_LEVELS[: levels_of(scope)]])
+        figures = ", ".join(
+            ["vouched", "total", "best", "last_us", "last_id", *_LEVELS[: levels_of(scope)]]
+        )
         sql = (
-            f"SELECT scope, key, item, day, author, {figures} FROM tally WHERE {_trusted_under_key(self.dialect)} "
+            f"SELECT scope, key, item, day, author, {figures} FROM tally WHERE "
+            f"{_trusted_under_key(self.dialect)} "
             f"AND {chosen} {_IN_ORDER}"
         )
         found = self._select(project, sql, (project, scope, key, value))
@@ -85,19 +106,23 @@ class SqlStore(Query):
 
     def vouched_items(self, project: str) -> set[tuple[str, str]]:
         sql = (
-            f"SELECT DISTINCT scope, item FROM tally{self.dialect.hint('tally_vouched')} WHERE project_id = ?1 "
+            f"SELECT DISTINCT scope, item FROM tally{self.dialect.hint('tally_vouched')} WHERE "
+            f"project_id = ?1 "
             f"AND scope IN ('works', 'avoid') AND vouched > 0 AND {trusted_authors(self.dialect)}"
         )
         return {(str(scope), str(item)) for scope, item in self._select(project, sql, (project,))}
 
     def most_counted(self, project: str, scope: str, limit: int) -> list[str]:
         sql = (
-            f"SELECT key FROM tally WHERE project_id = ?1 AND scope = ?2 AND {trusted_authors(self.dialect)} "
+            f"SELECT key FROM tally WHERE project_id = ?1 AND scope = ?2 AND "
+            f"{trusted_authors(self.dialect)} "
             f"GROUP BY key ORDER BY sum{_times_of(scope)} DESC, key LIMIT ?3"
         )
         return [key for (key,) in self._select(project, sql, (project, scope, limit))]
 
-    def totals(self, project: str, scope: str, limit: int, since_day: int | None = None) -> list[Total]:
+    def totals(
+        self, project: str, scope: str, limit: int, since_day: int | None = None
+    ) -> list[Total]:
         bound = Bound([project, scope, limit])
         since = "" if since_day is None else f"AND day >= {bound.add(since_day)} "
         sql = (
@@ -105,13 +130,17 @@ class SqlStore(Query):
             f"AND {trusted_authors(self.dialect)} "
             f"{since}GROUP BY key, item ORDER BY sum{_times_of(scope)} DESC, key, item LIMIT ?3"
         )
-        return [Total(key, item, tuple(levels)) for key, item, *levels in self._select(project, sql, bound)]
+        return [
+            Total(key, item, tuple(levels))
+            for key, item, *levels in self._select(project, sql, bound)
+        ]
 
     def day_totals(self, project: str, scope: str, keys_max: int, since_day: int) -> list[DayTotal]:
         here = f"project_id = ?1 AND scope = ?2 AND {trusted_authors(self.dialect)} AND day >= ?4"
         sql = (
             f"SELECT key, day, {_sums_of(scope)} FROM tally WHERE {here} AND key IN "
-            f"(SELECT key FROM tally WHERE {here} GROUP BY key ORDER BY sum{_times_of(scope)} DESC, key LIMIT ?3) "
+            f"(SELECT key FROM tally WHERE {here} GROUP BY key ORDER BY sum{_times_of(scope)} "
+            f"DESC, key LIMIT ?3) "
             "GROUP BY key, day ORDER BY key, day"
         )
         found = self._select(project, sql, (project, scope, keys_max, since_day))
@@ -130,20 +159,32 @@ class SqlStore(Query):
             "count(*) FILTER (WHERE outcome = 'success' AND status <> 'archived'), "
             "count(*) FILTER (WHERE outcome = 'failure' AND status <> 'archived') "
             f"FROM record{self.dialect.hint('record_counted')} "
-            f"WHERE project_id = ?1 AND {ORDINARY} AND at_us >= ?2 AND at_us < ?3 GROUP BY 1, 2 ORDER BY 1, 2"
+            f"WHERE project_id = ?1 AND {ORDINARY} AND at_us >= ?2 AND at_us < ?3 GROUP BY 1, 2 "
+            f"ORDER BY 1, 2"
         )
         # How many fixes were verified and not, how many episodes scored at least half and less.
         half = LEVELS // 2
-        good, bad = (" + ".join(f"level{level}" for level in levels) for levels in (range(half, LEVELS), range(half)))
+        good, bad = (
+            " + ".join(f"level{level}" for level in levels)
+            for levels in (range(half, LEVELS), range(half))
+        )
         trusted = trusted_authors(self.dialect)
         judged = (
-            f"SELECT 'fix', day, sum(level{SUCCEEDED}), sum(level{FAILED} + level{APPLIED}) FROM tally "
-            f"WHERE project_id = ?1 AND scope = 'fix' AND day >= ?2 AND day < ?3 AND {trusted} GROUP BY day "
+            f"SELECT 'fix', day, sum(level{SUCCEEDED}), sum(level{FAILED} + level{APPLIED}) FROM "
+            f"tally "
+            f"WHERE project_id = ?1 AND scope = 'fix' AND day >= ?2 AND day < ?3 AND {trusted} "
+            f"GROUP BY day "
             f"UNION ALL SELECT 'episode', day, sum({good}), sum({bad}) FROM tally "
-            f"WHERE project_id = ?1 AND scope = 'score' AND day >= ?2 AND day < ?3 AND {trusted} GROUP BY day"
+            f"WHERE project_id = ?1 AND scope = 'score' AND day >= ?2 AND day < ?3 AND {trusted} "
+            f"GROUP BY day"
         )
         with self.snapshot(project) as session:
-            found = session.select(recorded, (project, since_day * limits.DAY_US, until_day * limits.DAY_US))
+            found = session.select(
+                recorded, (project, since_day * limits.DAY_US, until_day * limits.DAY_US)
+            )
             figures = session.select(judged, (project, since_day, until_day))
         of_day = {(kind, day): (int(well), int(badly)) for kind, day, well, badly in figures}
-        return [Active(day, kind, count, *of_day.get((kind, day), (well, badly))) for day, kind, count, well, badly in found]
+        return [
+            Active(day, kind, count, *of_day.get((kind, day), (well, badly)))
+            for day, kind, count, well, badly in found
+        ]

@@ -10,17 +10,26 @@ from typing import Final, NamedTuple
 
 from hardwon.errors import InvalidInputError, MissingExtraError
 from hardwon.outside.git import repository_root
-from hardwon.outside.locations import DEFAULT_PROJECT, FOLDER_NAME, UNCLEAR, is_url, without_password
+from hardwon.outside.locations import (
+    DEFAULT_PROJECT,
+    FOLDER_NAME,
+    UNCLEAR,
+    is_url,
+    without_password,
+)
 from hardwon.store.knowledge import SqlStore
 from hardwon.store.sqlite.engine import SqliteStore
 
-# ---- place ------------------------------------------------------------
+# --- place ---
 
 FILE_NAME: Final = "memory.db"
 FIX_HISTORY_FILE_NAME: Final = "ai_memory.db"
-_ALLOWED: Final = "a folder, a file whose name ends in .db, postgresql://user@host/database, or nothing"
+_ALLOWED: Final = (
+    "a folder, a file whose name ends in .db, postgresql://user@host/database, or nothing"
+)
 COPIES: Final = (
-    "pg_dump copies it whole, and pg_restore puts it back; hardwon --memory copy.db merge URL copies a project of it into a "
+    "pg_dump copies it whole, and pg_restore puts it back; hardwon --memory copy.db merge URL "
+    "copies a project of it into a "
     "file, and hardwon --memory URL merge copy.db brings that in"
 )
 """How a database is backed up."""
@@ -40,9 +49,10 @@ class Place(NamedTuple):
 
 
 def find(location: str | Path | None, start: Path) -> Place:
-    """A folder keeps its memory in memory.db, one of fix history in ai_memory.db; a url is that of a database. Nothing said:
-    the nearest .hardwon folder upward, else the user's data folder, and the project is named after the git checkout we are
-    in."""
+    """A folder keeps its memory in memory.db, one of fix history in ai_memory.db; a url is that of
+    a database. Nothing said: the nearest .hardwon folder upward, else the user's data folder, and
+    the project is named after the git checkout we are in.
+    """
     if location is None:
         return _discover(start)
     if not isinstance(location, str | Path):
@@ -52,14 +62,17 @@ def find(location: str | Path | None, start: Path) -> Place:
         return _database(text)
     if text.lower().startswith(("postgresql:/", "postgres:/")):  # a Path makes one slash of two
         raise InvalidInputError.one(
-            "location", "postgresql:/…", "the url of a database as text, in small letters: postgresql://…"
+            "location",
+            "postgresql:/…",
+            "the url of a database as text, in small letters: postgresql://…",
         )
     if not text.strip() or "\0" in text or text == ":memory:":
         raise InvalidInputError.one("location", location, _ALLOWED)
     try:
         text.encode()
         path = start / Path(text).expanduser()
-        # Through a link, SQLite would look for the log beside the link's target, and we beside the link.
+        # Through a link, SQLite would look for the log beside the link's target, and we beside the
+        # link.
         path = (path if path.suffix == ".db" and not path.is_dir() else _file_in(path)).resolve()
     except (UnicodeEncodeError, RuntimeError, OSError) as error:
         raise InvalidInputError.one("location", location, f"{_ALLOWED} ({error})") from None
@@ -69,7 +82,11 @@ def find(location: str | Path | None, start: Path) -> Place:
 def _database(url: str) -> Place:
     shown = without_password(url)
     if not url.isprintable() or " " in url:
-        raise InvalidInputError.one("location", shown, "an address on one line, other characters written as %20 and the like")
+        raise InvalidInputError.one(
+            "location",
+            shown,
+            "an address on one line, other characters written as %20 and the like",
+        )
     if shown.endswith(UNCLEAR):
         allowed = "postgresql://user@host:5432/database; inside its parts, @ is written %40, / is %2F, : is %3A and ? is %3F"
         raise InvalidInputError.one("location", shown, allowed)
@@ -93,7 +110,7 @@ def _discover(start: Path) -> Place:
     return Place(user_data_path("hardwon", appauthor=False) / FILE_NAME, project)
 
 
-# ---- opening ------------------------------------------------------------
+# --- opening ---
 
 
 def open_store(found: Place, busy_timeout_ms: int | None = None) -> SqlStore:

@@ -1,8 +1,9 @@
 """Connections to one database, shared by the threads of one process and given up before a fork.
 
-A connection must not cross a fork: the child of a process with a SQLite file would believe to hold locks that only its parent
-holds, and two processes that talk to a server through one socket would read each other's answers. So all idle connections are
-closed right before a fork, and parent and child open their own when they next need one.
+A connection must not cross a fork: the child of a process with a SQLite file would believe to hold
+locks that only its parent holds, and two processes that talk to a server through one socket would
+read each other's answers. So all idle connections are closed right before a fork, and parent and
+child open their own when they next need one.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class _Place:
 class Pool(Generic[C]):
     """Lends each connection to one thread at a time.
 
-    `is_sound` ends the transaction that a connection may come back with, and tells whether it can be lent again; `rest` lets a
-    connection that will hardly be needed soon give its memory back.
+    `is_sound` ends the transaction that a connection may come back with, and tells whether it can
+    be lent again; `rest` lets a connection that will hardly be needed soon give its memory back.
     """
 
     def __init__(
@@ -50,8 +51,9 @@ class Pool(Generic[C]):
         self._connections_max = connections_max
         self._change = threading.Condition()
         self._idle: list[C] = []
-        # With the thread that has it. Weak: an interrupt can come between any two steps, and a connection that was lost on its
-        # way back must be closed, and its locks with it, when nobody holds it any more.
+        # With the thread that has it. Weak: an interrupt can come between any two steps, and a
+        # connection that was lost on its way back must be closed, and its locks with it, when
+        # nobody holds it any more.
         self._lent: dict[int, tuple[weakref.ref[Any], int]] = {}
         self._inherited: list[C | _Place] = []
         self._closed = False
@@ -66,7 +68,10 @@ class Pool(Generic[C]):
             self._pause_where_all_leave()
             while not self._idle and len(self._in_use()) >= self._connections_max:
                 if not self._change.wait(deadline - time.monotonic()):
-                    raise BusyError(f"all {self._connections_max} connections to {self._name} are in use; try again")
+                    raise BusyError(
+                        f"all {self._connections_max} connections to {self._name} are in use; try "
+                        f"again"
+                    )
                 self._refuse_where_unusable()
             if self._idle:
                 return self._lend(self._idle.pop())
@@ -95,14 +100,20 @@ class Pool(Generic[C]):
         return lent
 
     def _in_use(self) -> list[tuple[C | _Place, int]]:
-        """The connections that somebody has or makes, with their threads; those that were lost are struck off."""
-        alive = {key: (found, thread) for key, (ref, thread) in self._lent.items() if (found := ref()) is not None}
+        """The connections that somebody has or makes, with their threads; those that were lost are
+        struck off.
+        """
+        alive = {
+            key: (found, thread)
+            for key, (ref, thread) in self._lent.items()
+            if (found := ref()) is not None
+        }
         self._lent = {key: self._lent[key] for key in alive}
         return list(alive.values())
 
     def give_back(self, connection: C) -> None:
-        # An interrupt may come between the statement that begins a transaction and the one that would end it: a connection
-        # that went back with its lock would block every process.
+        # An interrupt may come between the statement that begins a transaction and the one that
+        # would end it: a connection that went back with its lock would block every process.
         sound = self._is_sound(connection)
         with self._change:
             self._lent.pop(id(connection), None)
@@ -117,7 +128,9 @@ class Pool(Generic[C]):
             self._change.notify()
 
     def close_idle(self) -> None:
-        """Gives up what nobody uses: where one connection turned out dead, the others may be as well."""
+        """Gives up what nobody uses: where one connection turned out dead, the others may be as
+        well.
+        """
         with self._change:
             self._close_idle()
 
@@ -128,8 +141,10 @@ class Pool(Generic[C]):
             self._change.notify_all()
 
     def leave(self, deadline: float) -> None:
-        """The process ends, and this is its last thread that counts. Others (daemons) finish what they do, until the deadline;
-        whoever comes later is still served, as long as the process lives."""
+        """The process ends, and this is its last thread that counts. Others (daemons) finish what
+        they do, until the deadline; whoever comes later is still served, as long as the process
+        lives.
+        """
         with self._change:
             self._left_by = me = threading.get_ident()
             while any(thread != me for _, thread in self._in_use()):
@@ -138,10 +153,13 @@ class Pool(Generic[C]):
             self._close_idle()
 
     def _pause_where_all_leave(self) -> None:
-        """A daemon that begins anew while the process ends would be cut off in the middle, and leave the log behind. It is let
-        through after a while, in case that somebody waits for it."""
+        """A daemon that begins anew while the process ends would be cut off in the middle, and
+        leave the log behind. It is let through after a while, in case that somebody waits for it.
+        """
         me = threading.get_ident()
-        if self._left_by not in (None, me) and not any(thread == me for _, thread in self._in_use()):
+        if self._left_by not in (None, me) and not any(
+            thread == me for _, thread in self._in_use()
+        ):
             self._change.wait(limits.EXIT_PAUSE_S)
 
     @property
@@ -168,7 +186,8 @@ class Pool(Generic[C]):
         self._change.release()
 
     def after_fork_in_child(self) -> None:
-        # What was still in use is kept, never used and never closed: closing would disturb the parent's locks.
+        # What was still in use is kept, never used and never closed: closing would disturb the
+        # parent's locks.
         self._inherited.extend(connection for connection, _ in self._in_use())
         self._lent.clear()
         self.write_turn = threading.RLock()
@@ -176,9 +195,12 @@ class Pool(Generic[C]):
 
 
 def forked_midway() -> StorageError:
-    """What a process is told that has its parent's connections, in the middle of what the parent does with them."""
+    """What a process is told that has its parent's connections, in the middle of what the parent
+    does with them.
+    """
     return StorageError(
-        "this process was forked in the middle of an operation on the memory, so it cannot be used here "
+        "this process was forked in the middle of an operation on the memory, so it cannot be used "
+        "here "
         "safely. Fork between operations, or start processes with 'spawn'"
     )
 
@@ -206,4 +228,8 @@ def _after_fork_in_child() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=_after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
+    )

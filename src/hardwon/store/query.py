@@ -1,8 +1,9 @@
-"""Reading what is kept: rows become records again, filters become conditions, and every store that speaks SQL answers in the
-same words. The project is parameter 1 of every condition.
+"""Reading what is kept: rows become records again, filters become conditions, and every store that
+speaks SQL answers in the same words. The project is parameter 1 of every condition.
 
-A body that was packed away is compressed, and still the same record to whoever reads it. It is JSON as well: beside the
-packed text it has what SQL asks of a body without reading the record, and the decision that packed it.
+A body that was packed away is compressed, and still the same record to whoever reads it. It is JSON
+as well: beside the packed text it has what SQL asks of a body without reading the record, and the
+decision that packed it.
 """
 
 from __future__ import annotations
@@ -32,19 +33,32 @@ from hardwon.records.kinds import (
     Validation,
 )
 from hardwon.search.terms import Filters
-from hardwon.store.types import Bound, Counts, Cursor, Dialect, Found, Routed, Row, Session, Store, Stored, Values
+from hardwon.store.types import (
+    Bound,
+    Counts,
+    Cursor,
+    Dialect,
+    Found,
+    Routed,
+    Row,
+    Session,
+    Store,
+    Stored,
+    Values,
+)
 from hardwon.trust.lifecycle import BY_TREE
 
-# ---- packing ------------------------------------------------------------
+# --- packing ---
 
-# What bodies of fixes have in common. Every packed body needs it to be read again: it is never changed, only replaced by
-# another under a new mark.
+# What bodies of fixes have in common. Every packed body needs it to be read again: it is never
+# changed, only replaced by another under a new mark.
 _COMMON: Final = (
     b'"source":{"type":"agent_execution","id":"","author":""},"context":{"timestamp":"2026-01-01T00:00:00.000000Z",'
     b'"git_commit":"","git_branch":"","related_files":[]},"validation":{"status":"hypothesis"},"tags":[],"project_id":"default"},'
     b'"issue":{"model":"qwen2.5:7b","issue_type":"UNEXPECTED_RESPONSE","issue_type":"MODEL_NOT_AVAILABLE","issue_type":"TIMEOUT",'
     b'"description":"","error_output":"","test_prompt":"","expected_pattern":"","actual_response":"","test_environment":{}},'
-    b'"analysis":"","fix_commands":["ollama pull systemctl restart ollama"],"fix_success":true,"verification_success":false,'
+    b'"analysis":"","fix_commands":["ollama pull systemctl restart '
+    b'ollama"],"fix_success":true,"verification_success":false,'
     b'"execution_time_seconds":1.0,"system_info":{"os":"Linux","ram_gb":16,"gpu_available":true,"ollama_version":"0.1.17"},'
     b'"notes":"","fixer_type":"claude","confidence":0.85}{"kind":"fix","id":"01'
 )
@@ -59,12 +73,16 @@ def pack(text: str) -> str:
 
 
 def unpack(packed: str) -> str:
-    """ValueError where it is not what was packed. A few bytes can stand for many: no more is unpacked than a record can be."""
+    """ValueError where it is not what was packed. A few bytes can stand for many: no more is
+    unpacked than a record can be.
+    """
     if not packed.startswith(_MARK):
         raise ValueError("packed by a newer version")
     unpacker = zlib.decompressobj(zdict=_COMMON)
     try:
-        text = unpacker.decompress(b64decode(packed[len(_MARK) :], validate=True), limits.BODY_BYTES_MAX)
+        text = unpacker.decompress(
+            b64decode(packed[len(_MARK) :], validate=True), limits.BODY_BYTES_MAX
+        )
     except zlib.error as error:
         raise ValueError(str(error)) from None
     if not unpacker.eof:
@@ -75,7 +93,9 @@ def unpack(packed: str) -> str:
 def packed_body(body: str, decision_id: str) -> str:
     given = json.loads(body)
     asked_for = {name: given[name] for name in _ASKED_FOR if name in given}
-    return json.dumps({"packed": pack(body), "decision": decision_id, **asked_for}, separators=(",", ":"))
+    return json.dumps(
+        {"packed": pack(body), "decision": decision_id, **asked_for}, separators=(",", ":")
+    )
 
 
 def is_packed(body: str) -> bool:
@@ -99,19 +119,26 @@ def did(body: str) -> tuple[list[str], str] | None:
         said = json.loads(plain_body(body))
     except (ValueError, KeyError):
         return None
-    given = (" ".join(command.split())[: limits.LESSON_CHARS_MAX] for command in said.get("fix_commands", ()))
+    given = (
+        " ".join(command.split())[: limits.LESSON_CHARS_MAX]
+        for command in said.get("fix_commands", ())
+    )
     commands = list(islice(filter(None, given), limits.FIXES_LISTED_MAX))
-    return commands, "" if commands else " ".join(said.get("analysis", "").split())[: limits.LESSON_CHARS_MAX]
+    return commands, "" if commands else " ".join(said.get("analysis", "").split())[
+        : limits.LESSON_CHARS_MAX
+    ]
 
 
-# ---- rows ------------------------------------------------------------
+# --- rows ---
 
 FIX_KINDS: Final = ("fix", "cleaned")
 """A fix, and what is left of one that left the history."""
 
 
 def digest_of(body: bytes) -> bytes:
-    """Tells a damaged body from a sound one. Not a signature: whoever can write the file can write a digest."""
+    """Tells a damaged body from a sound one. Not a signature: whoever can write the file can write
+    a digest.
+    """
     return blake2b(body, digest_size=8).digest()
 
 
@@ -140,25 +167,35 @@ def event_of(body: str) -> Event:
         return Event.model_validate_json(body)
     except InvalidInputError as error:
         raise DamagedError(
-            f"an event is not what was written ({error}): the file was damaged on disk. Run doctor to see how much is "
+            f"an event is not what was written ({error}): the file was damaged on disk. Run doctor "
+            f"to see how much is "
             "affected, and restore a backup"
         ) from None
 
 
 def untrue_events(rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """Of rows of events (id, record_id, kind, at_us, body), the ids of those whose columns say something else than the body."""
+    """Of rows of events (id, record_id, kind, at_us, body), the ids of those whose columns say
+    something else than the body.
+    """
     for event_id, record_id, kind, at_us, body in rows:
         try:
             event = event_of(body)
         except DamagedError:
             yield event_id
             continue
-        if (event.id, event.record_id, event.kind, event.at_us) != (event_id, record_id, kind, at_us):
+        if (event.id, event.record_id, event.kind, event.at_us) != (
+            event_id,
+            record_id,
+            kind,
+            at_us,
+        ):
             yield event_id
 
 
 def restored(stored: Stored) -> Stored | None:
-    """As it was before it was packed away, or left the history; itself where it never was. None: it is gone for good."""
+    """As it was before it was packed away, or left the history; itself where it never was. None: it
+    is gone for good.
+    """
     if stored.kind != "cleaned":
         return stored._replace(body=sound_body(stored))
     record = original_of(stored)
@@ -206,8 +243,9 @@ def readable(stored: Iterable[Stored]) -> Iterator[AnyRecord]:
 
 
 def written_in(stored: Stored) -> dict[str, Any]:
-    """What a record says, as it was written: for whoever wants little of very many, and need not check again what was checked
-    when it was recorded."""
+    """What a record says, as it was written: for whoever wants little of very many, and need not
+    check again what was checked when it was recorded.
+    """
     try:
         said: dict[str, Any] = json.loads(sound_body(stored))
         if said["id"] == stored.id:
@@ -224,7 +262,7 @@ def _damaged(stored: Stored | Row) -> DamagedError:
     )
 
 
-# ---- conditions and columns ------------------------------------------------------------
+# --- conditions and columns ---
 
 
 STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation, r.helped, r.hindered"
@@ -240,14 +278,24 @@ EVENTS: Final = "SELECT body FROM event WHERE project_id = ?1 ORDER BY at_us, id
 """Everything of a project, oldest first."""
 
 _IN_EFFECT: Final = "(" + ", ".join(f"'{status}'" for status in VOUCHED_STATUSES) + ")"
-_EQUAL_COLUMNS: Final = ("kind", "outcome", "tool", "task_id", "model", "issue_type", "status", "author")
+_EQUAL_COLUMNS: Final = (
+    "kind",
+    "outcome",
+    "tool",
+    "task_id",
+    "model",
+    "issue_type",
+    "status",
+    "author",
+)
 
 
 @cache
 def rolled_back(dialect: Dialect) -> str:
     """Selects the sources that were rolled back."""
     return (
-        f"SELECT substr(k.key, 10) FROM record_key k JOIN record d ON {dialect.same_row('d', 'k')} WHERE k.project_id = ?1 "
+        f"SELECT substr(k.key, 10) FROM record_key k JOIN record d ON {dialect.same_row('d', 'k')} "
+        f"WHERE k.project_id = ?1 "
         f"AND k.key >= 'rollback:' AND k.key < 'rollback;' AND d.status IN {_IN_EFFECT}"
     )
 
@@ -267,15 +315,19 @@ def trusted_record(dialect: Dialect) -> str:
 def is_undone(dialect: Dialect, event: str) -> str:
     """Whether somebody took an event back."""
     return (
-        f"EXISTS (SELECT 1 FROM event u WHERE u.project_id = {event}.project_id AND u.record_id = {event}.record_id "
+        f"EXISTS (SELECT 1 FROM event u WHERE u.project_id = {event}.project_id AND u.record_id = "
+        f"{event}.record_id "
         f"AND u.kind = 'undone' AND {dialect.said('u', 'undoes')} = {event}.id)"
     )
 
 
 def _votes(dialect: Dialect, level: str) -> str:
-    """How many attempts that recalled a record turned out so; an author has three votes, one that was rolled back none."""
+    """How many attempts that recalled a record turned out so; an author has three votes, one that
+    was rolled back none.
+    """
     return (
-        f"(SELECT coalesce(sum({dialect.least}(v.votes, {limits.VOTES_OF_AUTHOR_MAX})), 0) FROM (SELECT sum({level}) AS votes "
+        f"(SELECT coalesce(sum({dialect.least}(v.votes, {limits.VOTES_OF_AUTHOR_MAX})), 0) FROM "
+        f"(SELECT sum({level}) AS votes "
         "FROM tally t WHERE t.project_id = r.project_id AND t.scope = 'credit' AND t.key = r.id "
         f"AND t.{trusted_authors(dialect)} GROUP BY t.author) v)"
     )
@@ -283,13 +335,17 @@ def _votes(dialect: Dialect, level: str) -> str:
 
 @cache
 def credit_columns(dialect: Dialect) -> tuple[str, str]:
-    """How often the record `r` helped, and did not, as credited and as attempts turned out that recalled it."""
+    """How often the record `r` helped, and did not, as credited and as attempts turned out that
+    recalled it.
+    """
     return f"r.helped + {_votes(dialect, 'level1')}", f"r.hindered + {_votes(dialect, 'level0')}"
 
 
 @cache
 def found_columns(dialect: Dialect, *, votes: bool = True) -> str:
-    """What `found_of` reads, from `record r` and `record_text`. Without votes where there are none: they cost time."""
+    """What `found_of` reads, from `record r` and `record_text`. Without votes where there are none:
+    they cost time.
+    """
     helped, hindered = credit_columns(dialect) if votes else ("r.helped", "r.hindered")
     session = (
         f"(SELECT substr(s.key, 9) FROM record_key s WHERE {dialect.same_row('s', 'r')} "
@@ -302,13 +358,18 @@ def found_of(row: Sequence[Any]) -> Found:
     *stored, author, status, good, terms, session, helped, hindered = row
     kept = Stored._make(stored)
     if status not in STATUSES or not isinstance(author, str) or not isinstance(terms, str):
-        raise DamagedError(f"record {kept.id} is not what was written: run doctor to see how much is, and restore a backup")
+        raise DamagedError(
+            f"record {kept.id} is not what was written: run doctor to see how much is, and restore "
+            f"a backup"
+        )
     worked = None if good is None else bool(good)
     return Found(kept, author, status, worked, terms, session or "", helped, hindered)
 
 
 def condition_of(dialect: Dialect, project: str, filters: Filters) -> tuple[str, Bound]:
-    """Conditions from our own constants; what the caller gave is bound, never written into the statement."""
+    """Conditions from our own constants; what the caller gave is bound, never written into the
+    statement.
+    """
     bound = Bound([project])
     conditions = ["r.project_id = ?1"]
     if filters.kind is None:
@@ -325,16 +386,24 @@ def condition_of(dialect: Dialect, project: str, filters: Filters) -> tuple[str,
     if filters.until is not None:
         conditions.append(f"r.at_us < {bound.add(to_us(filters.until))}")
     if filters.tag is not None:
-        conditions.append(f"r.seq IN (SELECT seq FROM record_tag WHERE project_id = ?1 AND tag = {bound.add(filters.tag)})")
+        conditions.append(
+            f"r.seq IN (SELECT seq FROM record_tag WHERE project_id = ?1 AND tag = "
+            f"{bound.add(filters.tag)})"
+        )
     if filters.path is not None:
-        glob = filters.path.replace("[!", "[^")  # both say the same in a glob; engines know the second
+        # both say the same in a glob; engines know the second
+        glob = filters.path.replace("[!", "[^")
         matches = dialect.matches_glob("path", bound.add(dialect.glob(glob)))
-        conditions.append(f"r.seq IN (SELECT seq FROM record_file WHERE project_id = ?1 AND {matches})")
+        conditions.append(
+            f"r.seq IN (SELECT seq FROM record_file WHERE project_id = ?1 AND {matches})"
+        )
     return " AND ".join(conditions), bound
 
 
 def search_condition_of(dialect: Dialect, project: str, filters: Filters) -> tuple[str, Bound]:
-    """As `condition_of`; archived records and rolled-back sources only where the filters ask for them."""
+    """As `condition_of`; archived records and rolled-back sources only where the filters ask for
+    them.
+    """
     conditions, bound = condition_of(dialect, project, filters)
     if filters.any_standing:
         return conditions, bound
@@ -346,16 +415,27 @@ def search_condition_of(dialect: Dialect, project: str, filters: Filters) -> tup
 
 
 def page(
-    session: Session, dialect: Dialect, project: str, filters: Filters, before: Cursor | None, limit: int, *, only_trusted: bool
+    session: Session,
+    dialect: Dialect,
+    project: str,
+    filters: Filters,
+    before: Cursor | None,
+    limit: int,
+    *,
+    only_trusted: bool,
 ) -> list[Stored]:
     """As `Store.page` and `Writer.page` promise."""
-    # The end of the time is left out where the cursor lies before it: SQLite would enter the index there, every time.
-    is_past_it = before is not None and filters.until is not None and before.at_us < to_us(filters.until)
+    # The end of the time is left out where the cursor lies before it: SQLite would enter the index
+    # there, every time.
+    is_past_it = (
+        before is not None and filters.until is not None and before.at_us < to_us(filters.until)
+    )
     asked = filters.altered(until=None) if is_past_it else filters
     few = asked.tag is not None and _few_have(session, project, asked.tag)
     conditions, bound = condition_of(dialect, project, asked.altered(tag=None) if few else asked)
     source = "record r"
-    if few:  # from the few rows of the tag to their records, not through all records in the order of time
+    # from the few rows of the tag to their records, not through all records in the order of time
+    if few:
         source = f"record_tag g {dialect.join} record r ON {dialect.same_row('r', 'g')}"
         conditions += f" AND g.project_id = ?1 AND g.tag = {bound.add(asked.tag)}"
     if only_trusted:
@@ -373,10 +453,13 @@ def _few_have(session: Session, project: str, tag: str) -> bool:
 
 
 def stored_of(session: Session, project: str, record_id: str) -> Stored | None:
-    row = session.first(f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.id = ?2", (project, record_id))
+    row = session.first(
+        f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.id = ?2", (project, record_id)
+    )
     if row and row[0] != record_id:
         raise DamagedError(
-            f"the index leads from {record_id} to another record: the memory is damaged. Run doctor, and restore a backup"
+            f"the index leads from {record_id} to another record: the memory is damaged. Run "
+            f"doctor, and restore a backup"
         )
     return Stored._make(row) if row else None
 
@@ -402,7 +485,7 @@ def rolled_back_authors(session: Session, dialect: Dialect, project: str) -> set
     return {author for (author,) in session.select(rolled_back(dialect), (project,))}
 
 
-# ---- the store ------------------------------------------------------------
+# --- the store ---
 
 
 _BEHIND_ALL: Final = "\U0010ffff"
@@ -410,7 +493,9 @@ _BEHIND_ALL: Final = "\U0010ffff"
 
 
 class Query(Store):
-    """The readings that engines share. What only one of them can do, or does better, is in its own store."""
+    """The readings that engines share. What only one of them can do, or does better, is in its own
+    store.
+    """
 
     dialect: Dialect
 
@@ -435,27 +520,43 @@ class Query(Store):
         with self.read(project) as session:
             return stored_of(session, project, record_id)
 
-    def page(self, project: str, filters: Filters, before: Cursor | None, limit: int, *, trusted: bool = False) -> list[Stored]:
+    def page(
+        self,
+        project: str,
+        filters: Filters,
+        before: Cursor | None,
+        limit: int,
+        *,
+        trusted: bool = False,
+    ) -> list[Stored]:
         with self.read(project) as session:
-            return page(session, self.dialect, project, filters, before, limit, only_trusted=trusted)
+            return page(
+                session, self.dialect, project, filters, before, limit, only_trusted=trusted
+            )
 
-    def marked(self, project: str, filters: Filters, by: str, status: str, limit: int) -> list[Stored]:
+    def marked(
+        self, project: str, filters: Filters, by: str, status: str, limit: int
+    ) -> list[Stored]:
         where, bound = condition_of(self.dialect, project, filters)
         said = self.dialect.said
         happened = "SELECT 1 FROM event e WHERE e.project_id = r.project_id AND e.record_id = r.id AND e.kind"
         sql = (
             f"SELECT {STORED} FROM record r WHERE {where} AND EXISTS ({happened} = 'status' "
-            f"AND {said('e', 'by')} = {bound.add(by)} AND {said('e', 'status')} = {bound.add(status)}) "
-            f"AND NOT EXISTS ({happened} = 'imported') ORDER BY r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
+            f"AND {said('e', 'by')} = {bound.add(by)} AND {said('e', 'status')} = "
+            f"{bound.add(status)}) "
+            f"AND NOT EXISTS ({happened} = 'imported') ORDER BY r.at_us DESC, r.id DESC LIMIT "
+            f"{bound.add(limit)}"
         )
         return self._stored(project, sql, bound)
 
     def most_helpful(self, project: str, status: str, limit: int) -> list[tuple[Stored, int, int]]:
-        # Those that were credited, and those that attempts name which turned out well; of the latter, those that most do.
+        # Those that were credited, and those that attempts name which turned out well; of the
+        # latter, those that most do.
         most = limits.HELPFUL_CONSIDERED_MAX
         trusted = trusted_authors(self.dialect)
         credited = (
-            f"SELECT id FROM record WHERE project_id = ?1 AND status = ?2 AND helped > 0 ORDER BY helped DESC LIMIT {most}"
+            f"SELECT id FROM record WHERE project_id = ?1 AND status = ?2 AND helped > 0 ORDER BY "
+            f"helped DESC LIMIT {most}"
         )
         named = (
             f"SELECT key FROM tally WHERE project_id = ?1 AND scope = 'credit' AND {trusted} "
@@ -463,8 +564,10 @@ class Query(Store):
         )
         good, bad = credit_columns(self.dialect)
         considered = (
-            f"SELECT {good} AS good, {bad} AS bad, {STORED} FROM record r WHERE r.project_id = ?1 AND r.status = ?2 "
-            f"AND r.id IN (SELECT c.id FROM ({credited}) c UNION SELECT n.key FROM ({named}) n) AND r.{ORDINARY} "
+            f"SELECT {good} AS good, {bad} AS bad, {STORED} FROM record r WHERE r.project_id = ?1 "
+            f"AND r.status = ?2 "
+            f"AND r.id IN (SELECT c.id FROM ({credited}) c UNION SELECT n.key FROM ({named}) n) "
+            f"AND r.{ORDINARY} "
             f"AND r.{trusted}"
         )
         sql = (
@@ -476,14 +579,19 @@ class Query(Store):
         return [(Stored(*row), int(good), int(bad)) for good, bad, *row in found]
 
     def held_as_stale(self, project: str, limit: int) -> list[tuple[Stored, Event]]:
-        # What somebody decided later stands above it, and so does that the files are again what they were.
+        # What somebody decided later stands above it, and so does that the files are again what
+        # they were.
         by = self.dialect.said("l", "by")
         sql = (
-            f"SELECT e.body, {STORED} FROM event e {self.dialect.join} record r ON r.project_id = e.project_id "
-            f"AND r.id = e.record_id WHERE e.project_id = ?1 AND e.kind = 'stale' AND r.status = 'archived' AND r.{ORDINARY} "
-            "AND NOT EXISTS (SELECT 1 FROM event l WHERE l.project_id = e.project_id AND l.record_id = e.record_id "
+            f"SELECT e.body, {STORED} FROM event e {self.dialect.join} record r ON r.project_id = "
+            f"e.project_id "
+            f"AND r.id = e.record_id WHERE e.project_id = ?1 AND e.kind = 'stale' AND r.status = "
+            f"'archived' AND r.{ORDINARY} "
+            "AND NOT EXISTS (SELECT 1 FROM event l WHERE l.project_id = e.project_id AND "
+            "l.record_id = e.record_id "
             f"AND (l.at_us, l.id) > (e.at_us, e.id) AND NOT {is_undone(self.dialect, 'l')} "
-            f"AND (l.kind IN ('status', 'fresh', 'stale') OR (l.kind = 'superseded' AND {by} <> ?2))) "
+            f"AND (l.kind IN ('status', 'fresh', 'stale') OR (l.kind = 'superseded' AND {by} <> "
+            f"?2))) "
             "ORDER BY e.at_us DESC, e.id DESC LIMIT ?3"
         )
         with self.read(project) as session:
@@ -492,7 +600,8 @@ class Query(Store):
 
     def newest_of_others(self, project: str, author: str, until_us: int) -> int:
         sql = (
-            f"SELECT r.at_us FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND r.author <> ?2 AND r.at_us < ?3 "
+            f"SELECT r.at_us FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND r.author "
+            f"<> ?2 AND r.at_us < ?3 "
             "ORDER BY r.at_us DESC LIMIT 1"
         )
         with self.read(project) as session:
@@ -503,16 +612,21 @@ class Query(Store):
         with self.read(project) as session:
             return events_of(session, project, record_id)
 
-    def by_key(self, project: str, keys: Sequence[str], filters: Filters, limit: int) -> list[Found]:
+    def by_key(
+        self, project: str, keys: Sequence[str], filters: Filters, limit: int
+    ) -> list[Found]:
         if not keys:
             return []
         where, bound = search_condition_of(self.dialect, project, filters)
         # Said one by one, a planner knows how many there are, and plans once for all of them.
         within = f"key IN ({', '.join(map(bound.add, keys))})"
-        # From the few rows of the keys to their records, not through all records in the order of time.
+        # From the few rows of the keys to their records, not through all records in the order of
+        # time.
         sql = (
-            f"SELECT {found_columns(self.dialect)} FROM (SELECT DISTINCT project_id, seq FROM record_key "
-            f"WHERE project_id = ?1 AND {within}) k {self.dialect.join} record r ON {self.dialect.same_row('r', 'k')} "
+            f"SELECT {found_columns(self.dialect)} FROM (SELECT DISTINCT project_id, seq FROM "
+            f"record_key "
+            f"WHERE project_id = ?1 AND {within}) k {self.dialect.join} record r ON "
+            f"{self.dialect.same_row('r', 'k')} "
             f"{self.dialect.join} record_text ON {self.dialect.same_text('k')} WHERE {where} "
             f"ORDER BY r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
         )
@@ -521,77 +635,111 @@ class Query(Store):
 
     def with_files(self, project: str, after_id: str, limit: int) -> list[Stored]:
         sql = (
-            f"SELECT {STORED} FROM record r{self.dialect.hint('record_by_id')} WHERE r.project_id = ?1 AND r.id > ?2 "
-            f"AND r.{ORDINARY} AND EXISTS (SELECT 1 FROM record_file f WHERE {self.dialect.same_row('f', 'r')}) "
+            f"SELECT {STORED} FROM record r{self.dialect.hint('record_by_id')} WHERE r.project_id "
+            f"= ?1 AND r.id > ?2 "
+            f"AND r.{ORDINARY} AND EXISTS (SELECT 1 FROM record_file f WHERE "
+            f"{self.dialect.same_row('f', 'r')}) "
             "ORDER BY r.id LIMIT ?3"
         )
         return self._stored(project, sql, (project, after_id, limit))
 
     def fixes_before(self, project: str, before_us: int, after: Cursor, limit: int) -> list[Stored]:
         sql = (
-            f"SELECT {STORED} FROM record r{self.dialect.hint('record_by_time')} WHERE r.project_id = ?1 AND r.at_us < ?2 "
-            "AND (r.at_us, r.id) > (?3, ?4) AND r.kind = 'fix' AND r.status <> 'archived' ORDER BY r.at_us, r.id LIMIT ?5"
+            f"SELECT {STORED} FROM record r{self.dialect.hint('record_by_time')} WHERE "
+            f"r.project_id = ?1 AND r.at_us < ?2 "
+            "AND (r.at_us, r.id) > (?3, ?4) AND r.kind = 'fix' AND r.status <> 'archived' ORDER BY "
+            "r.at_us, r.id LIMIT ?5"
         )
         return self._stored(project, sql, (project, before_us, *after, limit))
 
     def newest_fixes(self, project: str, key: str) -> tuple[str | None, str | None]:
         fixes = (
-            f"SELECT r.id FROM record_key k {self.dialect.join} record r ON {self.dialect.same_row('r', 'k')} "
-            f"WHERE k.project_id = ?1 AND k.key = ?2 AND r.kind = 'fix' AND {trusted_record(self.dialect)}"
+            f"SELECT r.id FROM record_key k {self.dialect.join} record r ON "
+            f"{self.dialect.same_row('r', 'k')} "
+            f"WHERE k.project_id = ?1 AND k.key = ?2 AND r.kind = 'fix' AND "
+            f"{trusted_record(self.dialect)}"
         )
         newest_first = "ORDER BY r.at_us DESC, r.id DESC LIMIT 1"
         with self.snapshot(project) as session:
             newest = session.first(f"{fixes} {newest_first}", (project, key))
-            worked = newest and session.first(f"{fixes} AND {self.dialect.solved} {newest_first}", (project, key))
+            worked = newest and session.first(
+                f"{fixes} AND {self.dialect.solved} {newest_first}", (project, key)
+            )
         return newest[0] if newest else None, worked[0] if worked else None
 
     def decisions(
-        self, project: str, actions: Sequence[str], task_id: str | None, limit: int, *, undone: bool = False
+        self,
+        project: str,
+        actions: Sequence[str],
+        task_id: str | None,
+        limit: int,
+        *,
+        undone: bool = False,
     ) -> list[Stored]:
         bound = Bound([project, self.dialect.listed(actions), limit])
-        of_task = "" if task_id is None else f"AND (r.task_id IS NULL OR r.task_id = {bound.add(task_id)}) "
+        of_task = (
+            ""
+            if task_id is None
+            else f"AND (r.task_id IS NULL OR r.task_id = {bound.add(task_id)}) "
+        )
         sql = (
-            f"SELECT {STORED} FROM record r{self.dialect.hint('record_decision')} WHERE r.project_id = ?1 "
+            f"SELECT {STORED} FROM record r{self.dialect.hint('record_decision')} WHERE "
+            f"r.project_id = ?1 "
             f"AND r.kind = 'decision' AND r.status {'=' if undone else '<>'} 'archived' "
             f"AND (r.outcome = 'rollback' OR r.{trusted_authors(self.dialect)}) "
-            f"AND {self.dialect.within('r.outcome', '?2')} {of_task}ORDER BY r.at_us DESC, r.id DESC LIMIT ?3"
+            f"AND {self.dialect.within('r.outcome', '?2')} {of_task}ORDER BY r.at_us DESC, r.id "
+            f"DESC LIMIT ?3"
         )
         return self._stored(project, sql, bound)
 
     def tags(self, project: str, start: str) -> list[str]:
         sql = (
-            f"SELECT DISTINCT t.tag FROM record_tag t {self.dialect.join} record r ON {self.dialect.same_row('r', 't')} "
-            f"WHERE t.project_id = ?1 AND t.tag >= ?2 AND t.tag < ?3 AND {trusted_record(self.dialect)}"
+            f"SELECT DISTINCT t.tag FROM record_tag t {self.dialect.join} record r ON "
+            f"{self.dialect.same_row('r', 't')} "
+            f"WHERE t.project_id = ?1 AND t.tag >= ?2 AND t.tag < ?3 AND "
+            f"{trusted_record(self.dialect)}"
         )
         with self.read(project) as session:
-            return sorted(tag for (tag,) in session.select(sql, (project, start, start + _BEHIND_ALL)))
+            return sorted(
+                tag for (tag,) in session.select(sql, (project, start, start + _BEHIND_ALL))
+            )
 
     def superseded_by(self, project: str, record_id: str) -> list[str]:
         sql = (
             "SELECT e.record_id FROM event e WHERE e.project_id = ?1 AND e.kind = 'superseded' "
-            f"AND {self.dialect.said('e', 'replaced_by')} = ?2 AND NOT {is_undone(self.dialect, 'e')} "
+            f"AND {self.dialect.said('e', 'replaced_by')} = ?2 AND NOT "
+            f"{is_undone(self.dialect, 'e')} "
             "ORDER BY e.at_us, e.id"
         )
         with self.read(project) as session:
-            return list(dict.fromkeys(found for (found,) in session.select(sql, (project, record_id))))
+            return list(
+                dict.fromkeys(found for (found,) in session.select(sql, (project, record_id)))
+            )
 
     # --- figures ---
 
     def counts(self, project: str) -> Counts:
-        # One way through all rows, which in a large memory takes its time, instead of one for each figure.
+        # One way through all rows, which in a large memory takes its time, instead of one for each
+        # figure.
         sql = (
-            "SELECT kind, outcome, tool, status, author, count(*), min(at_us), max(at_us) FROM record WHERE project_id = ?1 "
+            "SELECT kind, outcome, tool, status, author, count(*), min(at_us), max(at_us) FROM "
+            "record WHERE project_id = ?1 "
             "GROUP BY 1, 2, 3, 4, 5"
         )
         happened = (
-            "SELECT count(*), count(DISTINCT CASE WHEN kind = 'forgotten' THEN record_id END) FROM event WHERE project_id = ?1"
+            "SELECT count(*), count(DISTINCT CASE WHEN kind = 'forgotten' THEN record_id END) FROM "
+            "event WHERE project_id = ?1"
         )
         with self.snapshot(project) as session:
             groups = session.select(sql, (project,))
             events, forgotten = session.first(happened, (project,)) or (0, 0)
-        internal = {kind: sum(group[5] for group in groups if group[0] == kind) for kind in INTERNAL_KINDS}
+        internal = {
+            kind: sum(group[5] for group in groups if group[0] == kind) for kind in INTERNAL_KINDS
+        }
         ordinary = [group for group in groups if group[0] not in internal]
-        kinds, outcomes, tools, statuses, authors = (_added_up(ordinary, column) for column in range(5))
+        kinds, outcomes, tools, statuses, authors = (
+            _added_up(ordinary, column) for column in range(5)
+        )
         return Counts(
             sum(group[5] for group in ordinary),
             internal["decision"],
@@ -621,7 +769,8 @@ class Query(Store):
         given = "".join(f"{self.dialect.given(bound.add(key))}, " for key in keys)
         unrouted = f"({self.dialect.given(bound.add('unrouted'))}) IS NOT NULL"
         sql = (
-            f"SELECT r.outcome, r.tool, {given}{unrouted}, count(*), sum(octet_length(r.body)) FROM record r "
+            f"SELECT r.outcome, r.tool, {given}{unrouted}, count(*), sum(octet_length(r.body)) "
+            f"FROM record r "
             "WHERE r.project_id = ?1 AND r.kind = 'experience' AND r.status <> 'archived' "
             f"GROUP BY {', '.join(str(column) for column in range(1, len(keys) + 4))}"
         )
@@ -643,7 +792,9 @@ class Query(Store):
 
 
 def _added_up(groups: Iterable[Sequence[Any]], column: int) -> dict[str, int]:
-    """How many records there are by the values of a column, of groups that end with their number and times."""
+    """How many records there are by the values of a column, of groups that end with their number
+    and times.
+    """
     sums: dict[str, int] = {}
     for group in groups:
         if group[column] is not None:

@@ -1,5 +1,6 @@
-"""Tokens are kept beside the memory, in a file of their own: a backup of the memory does not hold them, and restoring one
-brings no revoked token back. Never a token itself, only its digest."""
+"""Tokens are kept beside the memory, in a file of their own: a backup of the memory does not hold
+them, and restoring one brings no revoked token back. Never a token itself, only its digest.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +53,10 @@ class TokenFile(TokenKeep):
         with self._open() as connection:
             if connection is None:
                 return []
-            return [TokenRow(*row) for row in connection.execute("SELECT * FROM token ORDER BY created_us, id")]
+            return [
+                TokenRow(*row)
+                for row in connection.execute("SELECT * FROM token ORDER BY created_us, id")
+            ]
 
     def get(self, token_id: str) -> TokenRow | None:
         with self._open() as connection:
@@ -66,10 +70,14 @@ class TokenFile(TokenKeep):
         with self._open() as connection:
             assert connection is not None  # noqa: S101  # for type checkers: the file was just made
             with connection:
-                connection.execute("DELETE FROM token WHERE expires_us < ?1 OR revoked_us < ?1", (ended_before_us,))
+                connection.execute(
+                    "DELETE FROM token WHERE expires_us < ?1 OR revoked_us < ?1", (ended_before_us,)
+                )
                 count: int = connection.execute("SELECT count(*) FROM token").get
                 if count < limits.TOKENS_MAX:
-                    connection.execute(f"INSERT INTO token VALUES (?{', ?' * (len(token) - 1)})", token)
+                    connection.execute(
+                        f"INSERT INTO token VALUES (?{', ?' * (len(token) - 1)})", token
+                    )
             return count + 1
 
     def revoke(self, token_ids: Sequence[str], at_us: int) -> None:
@@ -87,13 +95,15 @@ class TokenFile(TokenKeep):
         with self._lock, storage_errors(self._path):
             if self._connection is None and self._path.exists():
                 self._connection = connect(self._path)
-                # There is no log: a commit takes its journal's name away. Were that not synced, a power cut would bring the
-                # journal back, and with it the token that was revoked.
+                # There is no log: a commit takes its journal's name away. Were that not synced, a
+                # power cut would bring the journal back, and with it the token that was revoked.
                 self._connection.execute("PRAGMA synchronous = EXTRA").fetchall()
                 if self._connection.pragma("application_id") != _APPLICATION_ID:
                     self._connection.close()
                     self._connection = None
-                    raise ForeignFileError(f"{self._path} does not hold tokens: move it elsewhere, its name is taken")
+                    raise ForeignFileError(
+                        f"{self._path} does not hold tokens: move it elsewhere, its name is taken"
+                    )
             yield self._connection
 
     def _create_if_missing(self) -> None:

@@ -1,10 +1,12 @@
-"""What a store promises, and how statements that every engine shares are run, and worded where the engines differ.
+"""What a store promises, and how statements that every engine shares are run, and worded where the
+engines differ.
 
-Shared statements are written once, in `query.py`, `knowledge.py` and `base.py`. They stay within what SQLite and PostgreSQL
-both understand and ask a Dialect for the rest; the tests in `tests/test_store_contract.py` hold for every store.
+Shared statements are written once, in `query.py`, `knowledge.py` and `base.py`. They stay within
+what SQLite and PostgreSQL both understand and ask a Dialect for the rest; the tests in
+`tests/test_store_contract.py` hold for every store.
 
-A store keeps rows and events, and finds them again. It never embeds, ranks or reads the clock: values come in, values go
-out. Everything is kept per project; no call sees two projects.
+A store keeps rows and events, and finds them again. It never embeds, ranks or reads the clock:
+values come in, values go out. Everything is kept per project; no call sees two projects.
 """
 
 from __future__ import annotations
@@ -21,13 +23,15 @@ from hardwon.learn.tallies import Increment, Tally
 from hardwon.records.kinds import Event, Record
 from hardwon.search.terms import Filters
 
-# ---- sql ------------------------------------------------------------
+# --- sql ---
 
 Values = Sequence[Any]
 
 
 class Session(ABC):
-    """One connection, inside or outside of a transaction. The parameters of a statement are numbered: ?1, ?2 …"""
+    """One connection, inside or outside of a transaction. The parameters of a statement are
+    numbered: ?1, ?2 …
+    """
 
     connection: Any
     """The driver's own: for what only one engine can do."""
@@ -49,8 +53,10 @@ class Session(ABC):
         """The same statement for many rows."""
 
     def each(self, sql: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
-        """The rows one after the other, other statements of this session in between: for results that may be larger than
-        what should be held at once. An engine that reads on as it is asked says how."""
+        """The rows one after the other, other statements of this session in between: for results
+        that may be larger than what should be held at once. An engine that reads on as it is asked
+        says how.
+        """
         yield from self.select(sql, values)
 
 
@@ -61,7 +67,9 @@ class Dialect(ABC):
     greatest: str
     """The smallest, and the largest, of several values in one row."""
     join: str
-    """A join of what stands before it with what stands after it, in that order where the engine can be told so."""
+    """A join of what stands before it with what stands after it, in that order where the engine can
+    be told so.
+    """
     solved: str
     """Whether the record `r` turned out well; NULL where that is no question."""
 
@@ -79,11 +87,15 @@ class Dialect(ABC):
 
     @abstractmethod
     def same_row(self, one: str, other: str) -> str:
-        """Whether rows of two tables, by their aliases, belong to the same record. Both tables have its number and project."""
+        """Whether rows of two tables, by their aliases, belong to the same record. Both tables have
+        its number and project.
+        """
 
     @abstractmethod
     def same_text(self, row: str) -> str:
-        """Whether a row of `record_text` belongs to the same record as another row, by its alias."""
+        """Whether a row of `record_text` belongs to the same record as another row, by its
+        alias.
+        """
 
     @abstractmethod
     def said(self, event: str, name: str) -> str:
@@ -91,11 +103,15 @@ class Dialect(ABC):
 
     @abstractmethod
     def given(self, name: str) -> str:
-        """What the experience `r` says under a key, a parameter, as text; NULL where it says nothing, or cannot be read."""
+        """What the experience `r` says under a key, a parameter, as text; NULL where it says
+        nothing, or cannot be read.
+        """
 
     @abstractmethod
     def has_key(self, name: str, value: str) -> str:
-        """Whether the record `r` is an experience with this key and this value of it, both parameters."""
+        """Whether the record `r` is an experience with this key and this value of it, both
+        parameters.
+        """
 
     @abstractmethod
     def matches_glob(self, path: str, parameter: str) -> str:
@@ -103,15 +119,28 @@ class Dialect(ABC):
 
     @abstractmethod
     def glob(self, pattern: str) -> str:
-        """A pattern of paths, with `*` (which also crosses folders), `?`, `[…]` and `[^…]`, as a parameter."""
+        """A pattern of paths, with `*` (which also crosses folders), `?`, `[…]` and `[^…]`, as a
+        parameter.
+        """
 
     @abstractmethod
     def make_fresh_tallies(self, session: Session) -> None:
-        """Makes an empty table `fresh` like `tally`, for this session alone; one that was left over goes."""
+        """Makes an empty table `fresh` like `tally`, for this session alone; one that was left over
+        goes.
+        """
 
     @abstractmethod
-    def insert_many(self, session: Session, table: str, columns: Mapping[str, str], rows: Iterable[Values], also: str) -> None:
-        """Inserts rows in their order. `columns` have their types; `also` ends the statement: what to do about a conflict."""
+    def insert_many(
+        self,
+        session: Session,
+        table: str,
+        columns: Mapping[str, str],
+        rows: Iterable[Values],
+        also: str,
+    ) -> None:
+        """Inserts rows in their order. `columns` have their types; `also` ends the statement: what
+        to do about a conflict.
+        """
 
 
 class Bound(list[Any]):
@@ -123,16 +152,18 @@ class Bound(list[Any]):
         return f"?{len(self)}"
 
 
-# ---- contract ------------------------------------------------------------
+# --- contract ---
 
 Progress = Callable[[int, int], None]
 """Called with (done, total) now and then during long work."""
 
 
 class Row(NamedTuple):
-    """A record as it is kept. `body` is the truth; every field after `digest` is derived from it (and, for `status` and
-    `validation`, from the record's events), as are the columns before it. `lessons` are counted, not kept, and `record` is
-    what the row was made of, where a design keeps something of its kind: a row that was read has neither."""
+    """A record as it is kept. `body` is the truth; every field after `digest` is derived from it
+    (and, for `status` and `validation`, from the record's events), as are the columns before it.
+    `lessons` are counted, not kept, and `record` is what the row was made of, where a design keeps
+    something of its kind: a row that was read has neither.
+    """
 
     project_id: str
     id: str
@@ -172,9 +203,11 @@ class Stored(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A record as ranking sees it, without reading its body: who says it, its status, whether it turned out well (None: that
-    is no question), its search terms, the session (`source.id`) it came from, and how often it helped and did not: as was
-    credited, and as attempts turned out that say they recalled it, no author more than three times."""
+    """A record as ranking sees it, without reading its body: who says it, its status, whether it
+    turned out well (None: that is no question), its search terms, the session (`source.id`) it came
+    from, and how often it helped and did not: as was credited, and as attempts turned out that say
+    they recalled it, no author more than three times.
+    """
 
     stored: Stored
     author: str
@@ -191,7 +224,9 @@ class Found(NamedTuple):
 
 
 class Daily(NamedTuple):
-    """How often something turned out at each level on one day (days since 1970), all authors together."""
+    """How often something turned out at each level on one day (days since 1970), all authors
+    together.
+    """
 
     item: str
     day: int
@@ -207,7 +242,9 @@ class Total(NamedTuple):
 
 
 class DayTotal(NamedTuple):
-    """How often anything under a key turned out at each level on one day, all items and authors together."""
+    """How often anything under a key turned out at each level on one day, all items and authors
+    together.
+    """
 
     key: str
     day: int
@@ -215,8 +252,9 @@ class DayTotal(NamedTuple):
 
 
 class Active(NamedTuple):
-    """What was recorded on one day (UTC, days since 1970): records of a kind, and of those that teach, how many turned out
-    well and badly."""
+    """What was recorded on one day (UTC, days since 1970): records of a kind, and of those that
+    teach, how many turned out well and badly.
+    """
 
     day: int
     kind: str
@@ -226,7 +264,9 @@ class Active(NamedTuple):
 
 
 class Routed(NamedTuple):
-    """Experiences that lie in the same place: what decides that, how many, and the size of their JSON."""
+    """Experiences that lie in the same place: what decides that, how many, and the size of their
+    JSON.
+    """
 
     packet: dict[str, str]
     unrouted: bool
@@ -250,8 +290,9 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True)
 class Appended:
-    """What became of the rows of one `append`: ids, and for those that may conflict the rows themselves. `has_tree`: whether a
-    tree of files mirrors some project of the store."""
+    """What became of the rows of one `append`: ids, and for those that may conflict the rows
+    themselves. `has_tree`: whether a tree of files mirrors some project of the store.
+    """
 
     added: list[str]
     present: list[str]
@@ -262,8 +303,9 @@ class Appended:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many records there are, seen from several sides. Decisions, what was adopted without records, and fixes that left
-    the history, are counted apart."""
+    """How many records there are, seen from several sides. Decisions, what was adopted without
+    records, and fixes that left the history, are counted apart.
+    """
 
     records: int
     decisions: int
@@ -307,7 +349,9 @@ class TokenRow(NamedTuple):
 
 
 class TokenKeep(ABC):
-    """Keeps the tokens of one memory, whatever their projects. Never a token itself, only its digest."""
+    """Keeps the tokens of one memory, whatever their projects. Never a token itself, only its
+    digest.
+    """
 
     @abstractmethod
     def all(self) -> list[TokenRow]:
@@ -319,8 +363,9 @@ class TokenKeep(ABC):
 
     @abstractmethod
     def add(self, token: TokenRow, ended_before_us: int) -> int:
-        """Keeps a token and drops those that ended before a time; returns how many there are. Nothing is kept where there
-        are too many."""
+        """Keeps a token and drops those that ended before a time; returns how many there are.
+        Nothing is kept where there are too many.
+        """
 
     @abstractmethod
     def revoke(self, token_ids: Sequence[str], at_us: int) -> None:
@@ -342,20 +387,31 @@ class Writer(ABC):
 
     @abstractmethod
     def append(self, rows: Sequence[Row]) -> Appended:
-        """Adds the rows whose ids are new, and counts their lessons. An id that is kept with the same content is `present`,
-        with other content `conflicting`, and one that was forgotten stays so; none of these changes anything. Called with a
-        batch at a time."""
+        """Adds the rows whose ids are new, and counts their lessons. An id that is kept with the
+        same content is `present`, with other content `conflicting`, and one that was forgotten
+        stays so; none of these changes anything. Called with a batch at a time.
+        """
 
     @abstractmethod
     def add_events(self, project: str, events: Sequence[Event]) -> list[Event]:
-        """Adds the events that are not there yet and returns them. Events of a forgotten record are dropped."""
+        """Adds the events that are not there yet and returns them. Events of a forgotten record are
+        dropped.
+        """
 
     @abstractmethod
     def get(self, project: str, record_id: str) -> Stored | None:
         """The record as this transaction sees it, or None."""
 
     @abstractmethod
-    def page(self, project: str, filters: Filters, before: Cursor | None, limit: int, *, trusted: bool = False) -> list[Stored]:
+    def page(
+        self,
+        project: str,
+        filters: Filters,
+        before: Cursor | None,
+        limit: int,
+        *,
+        trusted: bool = False,
+    ) -> list[Stored]:
         """As in Store, as this transaction sees it."""
 
     @abstractmethod
@@ -372,15 +428,23 @@ class Writer(ABC):
 
     @abstractmethod
     def votes(self, project: str, record_id: str, besides: str) -> tuple[int, int]:
-        """How many attempts that recalled a record turned out well, and badly: of every author but one, and no more than three
-        of each."""
+        """How many attempts that recalled a record turned out well, and badly: of every author but
+        one, and no more than three of each.
+        """
 
     @abstractmethod
     def set_standing(
-        self, project: str, record_id: str, status: str, validation: str | None, credited: tuple[int, int]
+        self,
+        project: str,
+        record_id: str,
+        status: str,
+        validation: str | None,
+        credited: tuple[int, int],
     ) -> None:
-        """Keeps the status, and how often it helped and did not, that the record's events add up to. What the record teaches
-        counts accordingly: archived, not at all; verified or published, as vouched for."""
+        """Keeps the status, and how often it helped and did not, that the record's events add up
+        to. What the record teaches counts accordingly: archived, not at all; verified or published,
+        as vouched for.
+        """
 
     @abstractmethod
     def rewrite(self, row: Row) -> None:
@@ -388,12 +452,15 @@ class Writer(ABC):
 
     @abstractmethod
     def replace(self, row: Row) -> None:
-        """Replaces a row that is kept by another that teaches the same: its texts were packed away, or brought back."""
+        """Replaces a row that is kept by another that teaches the same: its texts were packed away,
+        or brought back.
+        """
 
     @abstractmethod
     def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
-        """Removes the records, what is indexed of them, what they taught and their events, keeps the tombstones; how many
-        there were."""
+        """Removes the records, what is indexed of them, what they taught and their events, keeps
+        the tombstones; how many there were.
+        """
 
     @abstractmethod
     def embedder(self, project: str) -> tuple[str, int] | None:
@@ -405,7 +472,9 @@ class Writer(ABC):
 
     @abstractmethod
     def keep_vectors(self, project: str, vectors_of: Iterable[tuple[str, bytes]]) -> None:
-        """Keeps vectors (32-bit little-endian floats) by record id. Ids of no record are left out."""
+        """Keeps vectors (32-bit little-endian floats) by record id. Ids of no record are left
+        out.
+        """
 
     @abstractmethod
     def recount(self, project: str) -> None:
@@ -417,7 +486,9 @@ class Writer(ABC):
 
     @abstractmethod
     def number_of(self, project: str, record_id: str) -> int | None:
-        """The number under which a fix is in the tables of fix history; None where they are not about its project."""
+        """The number under which a fix is in the tables of fix history; None where they are not
+        about its project.
+        """
 
     @abstractmethod
     def with_key(self, project: str, key: str) -> list[Stored]:
@@ -425,8 +496,9 @@ class Writer(ABC):
 
     @abstractmethod
     def facts_with_key(self, project: str, key: str, limit: int) -> list[Stored]:
-        """The facts that have an exact key, those that came in first. Archived ones and sources that were rolled back
-        are left out."""
+        """The facts that have an exact key, those that came in first. Archived ones and sources
+        that were rolled back are left out.
+        """
 
     @abstractmethod
     def is_rolled_back(self, project: str, author: str) -> bool:
@@ -449,12 +521,18 @@ class Writer(ABC):
         """The request that was carried out under this key; None where none was."""
 
     @abstractmethod
-    def keep_request(self, project: str, key: bytes, request: Request, at_us: int, kept_since_us: int) -> None:
-        """Keeps it with everything else that this transaction writes; some that are older than a time go."""
+    def keep_request(
+        self, project: str, key: bytes, request: Request, at_us: int, kept_since_us: int
+    ) -> None:
+        """Keeps it with everything else that this transaction writes; some that are older than a
+        time go.
+        """
 
     @abstractmethod
     def on_failure(self, undo: Callable[[], object]) -> None:
-        """Called where the transaction is not kept, before anybody else can write: for what was done outside of the store."""
+        """Called where the transaction is not kept, before anybody else can write: for what was
+        done outside of the store.
+        """
 
 
 class Store(ABC):
@@ -467,55 +545,83 @@ class Store(ABC):
 
     @abstractmethod
     def write(self, project: str, *, alone: bool = True) -> AbstractContextManager[Writer]:
-        """One transaction on one project, durable when the block ends, rolled back when it raises. Waits its turn among
-        writers; BusyError when that takes longer than the busy timeout. `alone`: nobody else writes to the project
-        meanwhile. False only where the transaction does nothing but append (`append`, `keep_vectors`, `number_of`, `get`,
-        `request`, `keep_request`, `on_failure`): others may then append at the same time, where the store can do that."""
+        """One transaction on one project, durable when the block ends, rolled back when it raises.
+        Waits its turn among writers; BusyError when that takes longer than the busy timeout.
+        `alone`: nobody else writes to the project meanwhile. False only where the transaction does
+        nothing but append (`append`, `keep_vectors`, `number_of`, `get`, `request`, `keep_request`,
+        `on_failure`): others may then append at the same time, where the store can do that.
+        """
 
     @abstractmethod
     def get(self, project: str, record_id: str) -> Stored | None:
         """The record, or None."""
 
     @abstractmethod
-    def page(self, project: str, filters: Filters, before: Cursor | None, limit: int, *, trusted: bool = False) -> list[Stored]:
-        """Up to `limit` records older than the cursor, newest first; an empty list at the end. `trusted`: without archived
-        ones and sources that were rolled back."""
+    def page(
+        self,
+        project: str,
+        filters: Filters,
+        before: Cursor | None,
+        limit: int,
+        *,
+        trusted: bool = False,
+    ) -> list[Stored]:
+        """Up to `limit` records older than the cursor, newest first; an empty list at the end.
+        `trusted`: without archived ones and sources that were rolled back.
+        """
 
     @abstractmethod
-    def marked(self, project: str, filters: Filters, by: str, status: str, limit: int) -> list[Stored]:
-        """The newest records that pass the filters, came from nowhere else (`imported`), and were given this status by an event
-        of `by`; archived ones too."""
+    def marked(
+        self, project: str, filters: Filters, by: str, status: str, limit: int
+    ) -> list[Stored]:
+        """The newest records that pass the filters, came from nowhere else (`imported`), and were
+        given this status by an event of `by`; archived ones too.
+        """
 
     @abstractmethod
     def most_helpful(self, project: str, status: str, limit: int) -> list[tuple[Stored, int, int]]:
-        """The records of a status that helped most often when they were recalled, of those that ever did, with how often they
-        did and did not, counted as in `Found`; of equal ones the newest first. Sources that were rolled back are left out."""
+        """The records of a status that helped most often when they were recalled, of those that
+        ever did, with how often they did and did not, counted as in `Found`; of equal ones the
+        newest first. Sources that were rolled back are left out.
+        """
 
     @abstractmethod
     def held_as_stale(self, project: str, limit: int) -> list[tuple[Stored, Event]]:
-        """The records that nothing but files that changed keeps archived, each with the event that did so, the newest first."""
+        """The records that nothing but files that changed keeps archived, each with the event that
+        did so, the newest first.
+        """
 
     @abstractmethod
     def newest_of_others(self, project: str, author: str, until_us: int) -> int:
-        """The time of the newest record before a time that anybody but this author recorded; 0 where there is none."""
+        """The time of the newest record before a time that anybody but this author recorded; 0
+        where there is none.
+        """
 
     @abstractmethod
     def last_arrived(self, project: str, limit: int) -> list[Stored]:
-        """The trusted records that came in last, whatever their time, the last first. Looks back over a bounded number of
-        rows of all projects."""
+        """The trusted records that came in last, whatever their time, the last first. Looks back
+        over a bounded number of rows of all projects.
+        """
 
     @abstractmethod
-    def search(self, project: str, terms: Sequence[str], filters: Filters, limit: int) -> list[tuple[Found, float]]:
-        """Records that contain any of the terms, with a text score (higher is better), best first. Archived records are
-        left out unless the filters ask for them. No terms, no hits."""
+    def search(
+        self, project: str, terms: Sequence[str], filters: Filters, limit: int
+    ) -> list[tuple[Found, float]]:
+        """Records that contain any of the terms, with a text score (higher is better), best first.
+        Archived records are left out unless the filters ask for them. No terms, no hits.
+        """
 
     @abstractmethod
     def stream(self, project: str) -> Generator[Stored]:
-        """Every record, oldest first, as of one instant. Holds a read transaction until it is exhausted or closed."""
+        """Every record, oldest first, as of one instant. Holds a read transaction until it is
+        exhausted or closed.
+        """
 
     @abstractmethod
     def rows(self, project: str) -> Generator[tuple[Row, list[Event]]]:
-        """Every row with all that is derived, and the record's events, oldest first, as of one instant."""
+        """Every row with all that is derived, and the record's events, oldest first, as of one
+        instant.
+        """
 
     @abstractmethod
     def events(self, project: str) -> Generator[Event]:
@@ -535,11 +641,15 @@ class Store(ABC):
 
     @abstractmethod
     def activity(self, project: str, since_day: int, until_day: int) -> list[Active]:
-        """From a day to the day before another, by day and kind; days without records are left out."""
+        """From a day to the day before another, by day and kind; days without records are left
+        out.
+        """
 
     @abstractmethod
     def change_mark(self, project: str) -> tuple[int, int]:
-        """Two numbers, of which one is another after anything was recorded, decided or forgotten. Costs next to nothing."""
+        """Two numbers, of which one is another after anything was recorded, decided or forgotten.
+        Costs next to nothing.
+        """
 
     @abstractmethod
     def count(self, project: str, filters: Filters, *, trusted: bool = False) -> int:
@@ -547,7 +657,9 @@ class Store(ABC):
 
     @abstractmethod
     def routes(self, project: str, keys: Sequence[str]) -> list[Routed]:
-        """How many experiences that are not archived have the same outcome, tool and values of these keys."""
+        """How many experiences that are not archived have the same outcome, tool and values of
+        these keys.
+        """
 
     # Vectors, where an embedder is used.
 
@@ -556,9 +668,12 @@ class Store(ABC):
         """Name and dimension of the embedder whose vectors are kept; None where none are."""
 
     @abstractmethod
-    def nearest(self, project: str, vector: Sequence[float], filters: Filters, limit: int) -> list[tuple[Found, float]]:
-        """Records by the cosine of their vector to this one, best first, as far as they pass the filters; archived ones and
-        rolled-back sources as in `search`."""
+    def nearest(
+        self, project: str, vector: Sequence[float], filters: Filters, limit: int
+    ) -> list[tuple[Found, float]]:
+        """Records by the cosine of their vector to this one, best first, as far as they pass the
+        filters; archived ones and rolled-back sources as in `search`.
+        """
 
     @abstractmethod
     def without_vector(self, project: str, limit: int) -> list[Stored]:
@@ -567,18 +682,28 @@ class Store(ABC):
     # What records taught. Sources that were rolled back are left out.
 
     @abstractmethod
-    def daily(self, project: str, scope: str, key: str, items_max: int | None = None) -> list[Daily]:
-        """The counts under a key per item and day; an empty list where nothing was counted. `items_max`: of the items that were
-        counted most, all days of an item or none."""
+    def daily(
+        self, project: str, scope: str, key: str, items_max: int | None = None
+    ) -> list[Daily]:
+        """The counts under a key per item and day; an empty list where nothing was counted.
+        `items_max`: of the items that were counted most, all days of an item or none.
+        """
 
     @abstractmethod
-    def newest_taught(self, project: str, scope: str, key: str, item_start: str, limit: int) -> list[tuple[int, str]]:
-        """Time and id of the newest record of each tally under a key whose item begins so, the newest first."""
+    def newest_taught(
+        self, project: str, scope: str, key: str, item_start: str, limit: int
+    ) -> list[tuple[int, str]]:
+        """Time and id of the newest record of each tally under a key whose item begins so, the
+        newest first.
+        """
 
     @abstractmethod
-    def shares(self, project: str, scope: str, key: str, today: int, items_max: int | None = None) -> list[tuple[str, Share]]:
-        """The same counts added up over the days, as they are and as they weigh today (`learn.confidence.age_weight`): of every
-        item, or of those that were counted most."""
+    def shares(
+        self, project: str, scope: str, key: str, today: int, items_max: int | None = None
+    ) -> list[tuple[str, Share]]:
+        """The same counts added up over the days, as they are and as they weigh today
+        (`learn.confidence.age_weight`): of every item, or of those that were counted most.
+        """
 
     @abstractmethod
     def tallies(self, project: str, scope: str, key: str, items_max: int) -> list[Tally]:
@@ -590,30 +715,39 @@ class Store(ABC):
 
     @abstractmethod
     def vouched_items(self, project: str) -> set[tuple[str, str]]:
-        """Scope and item of every lesson of `works` or `avoid` that a verified or published record teaches."""
+        """Scope and item of every lesson of `works` or `avoid` that a verified or published record
+        teaches.
+        """
 
     @abstractmethod
     def most_counted(self, project: str, scope: str, limit: int) -> list[str]:
         """The keys of a scope that were counted most, in that order."""
 
     @abstractmethod
-    def totals(self, project: str, scope: str, limit: int, since_day: int | None = None) -> list[Total]:
-        """Everything in a scope, from a day on or of all days, added up per key and item: the `limit` that were counted most,
-        in that order. The levels are those that the scope uses."""
+    def totals(
+        self, project: str, scope: str, limit: int, since_day: int | None = None
+    ) -> list[Total]:
+        """Everything in a scope, from a day on or of all days, added up per key and item: the
+        `limit` that were counted most, in that order. The levels are those that the scope uses.
+        """
 
     @abstractmethod
     def day_totals(self, project: str, scope: str, keys_max: int, since_day: int) -> list[DayTotal]:
-        """Everything in a scope from a day on, added up per key and day, of the keys that were counted most since then: all
-        days of a key or none, by key and day."""
+        """Everything in a scope from a day on, added up per key and day, of the keys that were
+        counted most since then: all days of a key or none, by key and day.
+        """
 
     @abstractmethod
     def distinct_keys(self, project: str, scope: str) -> int:
         """How many keys of a scope were counted, without the empty one."""
 
     @abstractmethod
-    def by_key(self, project: str, keys: Sequence[str], filters: Filters, limit: int) -> list[Found]:
-        """The newest records that have any of the exact keys and pass the filters; archived ones and rolled-back sources as in
-        `search`."""
+    def by_key(
+        self, project: str, keys: Sequence[str], filters: Filters, limit: int
+    ) -> list[Found]:
+        """The newest records that have any of the exact keys and pass the filters; archived ones
+        and rolled-back sources as in `search`.
+        """
 
     @abstractmethod
     def with_files(self, project: str, after_id: str, limit: int) -> list[Stored]:
@@ -625,19 +759,30 @@ class Store(ABC):
 
     @abstractmethod
     def newest_fixes(self, project: str, key: str) -> tuple[str | None, str | None]:
-        """Of the trusted fixes with an exact key, the ids of the newest, and of the newest that succeeded."""
+        """Of the trusted fixes with an exact key, the ids of the newest, and of the newest that
+        succeeded.
+        """
 
     @abstractmethod
     def decisions(
-        self, project: str, actions: Sequence[str], task_id: str | None, limit: int, *, undone: bool = False
+        self,
+        project: str,
+        actions: Sequence[str],
+        task_id: str | None,
+        limit: int,
+        *,
+        undone: bool = False,
     ) -> list[Stored]:
-        """Decisions of these actions that are not archived (`undone`: that are), of a task and of the whole project (None: of
-        every task), newest first. Those of a source that was rolled back are left out, but for rollbacks."""
+        """Decisions of these actions that are not archived (`undone`: that are), of a task and of
+        the whole project (None: of every task), newest first. Those of a source that was rolled
+        back are left out, but for rollbacks.
+        """
 
     @abstractmethod
     def tags(self, project: str, start: str) -> list[str]:
-        """The tags that begin so, each once, in order: of records that are neither archived nor of a source that was rolled
-        back."""
+        """The tags that begin so, each once, in order: of records that are neither archived nor of
+        a source that was rolled back.
+        """
 
     @abstractmethod
     def superseded_by(self, project: str, record_id: str) -> list[str]:
@@ -657,9 +802,11 @@ class Store(ABC):
 
     @abstractmethod
     def finish_erasure(self) -> bool:
-        """Makes what was erased unreadable in every file of the store. False: a reader still needs the old log; what was
-        erased is gone for queries, and its bytes go with the first write of this store after the reader has finished,
-        with the next `finish_erasure`, or when the last process closes the store."""
+        """Makes what was erased unreadable in every file of the store. False: a reader still needs
+        the old log; what was erased is gone for queries, and its bytes go with the first write of
+        this store after the reader has finished, with the next `finish_erasure`, or when the last
+        process closes the store.
+        """
 
     @abstractmethod
     def shrink(self) -> None:
@@ -667,12 +814,15 @@ class Store(ABC):
 
     @abstractmethod
     def backup(self, target: Path, progress: Progress | None) -> str:
-        """Copies everything, all projects, as of one instant, into a new file; verified; returns its SHA-256."""
+        """Copies everything, all projects, as of one instant, into a new file; verified; returns
+        its SHA-256.
+        """
 
     @abstractmethod
     def check(self, project: str) -> Iterator[Finding]:
-        """What the store can say about its own health, a finding at a time: of this project, or of everything, where all
-        projects lie together."""
+        """What the store can say about its own health, a finding at a time: of this project, or of
+        everything, where all projects lie together.
+        """
 
     @abstractmethod
     def tokens(self) -> TokenKeep:

@@ -1,6 +1,8 @@
-"""Older stores of every kind into a memory: what it is, is found out by looking, and the door that knows it does the work.
+"""Older stores of every kind into a memory: what it is, is found out by looking, and the door that
+knows it does the work.
 
-The store itself is only read. Adopting it twice adds nothing the second time, but for a data set, whose memories have no ids.
+The store itself is only read. Adopting it twice adds nothing the second time, but for a data set,
+whose memories have no ids.
 """
 
 from __future__ import annotations
@@ -32,10 +34,15 @@ if TYPE_CHECKING:
     from hardwon.store.types import Progress
 
 _MEMORY_NAMES: Final = ("memory.db", fix_adoption.FILE_NAME)
-_TRAINING_KEYS: Final = frozenset({"total_episodes", "episode_log", "task_rules", "score_history", "mistake_cards"})
-_KNOWLEDGE_KEYS: Final = frozenset({"general_patterns", "failure_patterns", "model_specific_tips", "successful_strategies"})
+_TRAINING_KEYS: Final = frozenset(
+    {"total_episodes", "episode_log", "task_rules", "score_history", "mistake_cards"}
+)
+_KNOWLEDGE_KEYS: Final = frozenset(
+    {"general_patterns", "failure_patterns", "model_specific_tips", "successful_strategies"}
+)
 _LOOKED_FOR: Final = (
-    "a BTB tree (folders such as outcome=failure), a training memory's JSON, an ai_memory.db of fix history or its folder, a "
+    "a BTB tree (folders such as outcome=failure), a training memory's JSON, an ai_memory.db of "
+    "fix history or its folder, a "
     "knowledge_base.json, or a data set"
 )
 
@@ -59,8 +66,9 @@ class Remark(NamedTuple):
 
 @dataclass(frozen=True)
 class Adoption:
-    """What an older store brought. What was read was added, was present already, was forgotten here and stays so, or was
-    `rejected` for a reason. `mended`: what had to be changed to fit."""
+    """What an older store brought. What was read was added, was present already, was forgotten here
+    and stays so, or was `rejected` for a reason. `mended`: what had to be changed to fit.
+    """
 
     kind: StoreKind
     read: int
@@ -74,7 +82,10 @@ class Adoption:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON can hold it."""
-        remarks = {name: [each._asdict() for each in getattr(self, name)] for name in ("rejected", "mended")}
+        remarks = {
+            name: [each._asdict() for each in getattr(self, name)]
+            for name in ("rejected", "mended")
+        }
         return {**asdict(self), **remarks, "kind": self.kind.value}
 
     def __str__(self) -> str:
@@ -83,7 +94,9 @@ class Adoption:
         lines = [f"{told}, {len(self.rejected)} rejected, {len(self.mended)} mended"]
         lines += [f"{self.forgotten} were forgotten here and stay so"] if self.forgotten else []
         lines += self.notes[: limits.ADOPTION_SHOWN_MAX]
-        return "\n".join([*lines, *_listed("rejected", self.rejected), *_listed("mended", self.mended)])
+        return "\n".join(
+            [*lines, *_listed("rejected", self.rejected), *_listed("mended", self.mended)]
+        )
 
 
 def _listed(heading: str, remarks: list[Remark]) -> Iterator[str]:
@@ -102,8 +115,9 @@ def adopt(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Adoption:
-    """Brings an older store into a memory. `kind` says what it is, where looking would not do; `author` is the source that it
-    counts as, else the one that each kind has."""
+    """Brings an older store into a memory. `kind` says what it is, where looking would not do;
+    `author` is the source that it counts as, else the one that each kind has.
+    """
     source = checked_path("path", path)
     if author is not None:
         Source(author=author)  # what is wrong with the name is told before anything is read
@@ -118,7 +132,7 @@ def _checked_kind(given: StoreKind | str) -> StoreKind:
         raise InvalidInputError.one("kind", given, f"one of {', '.join(StoreKind)}") from None
 
 
-# --- what it is ---------------------------------------------------------------------------------------------------------
+# --- what it is ---
 
 
 def kind_of(given: str | Path) -> StoreKind:
@@ -149,7 +163,9 @@ def _kind_of_folder(folder: Path) -> StoreKind:
 
 def _refuse_memory(file: Path) -> None:
     if legacy_fixes.is_ours(file):
-        raise ForeignFileError(f"{file} is a Hardwon memory already: hardwon merge brings it into another")
+        raise ForeignFileError(
+            f"{file} is a Hardwon memory already: hardwon merge brings it into another"
+        )
 
 
 def _kind_of_text(file: Path) -> StoreKind:
@@ -185,34 +201,57 @@ def _kind_of_lines(file: Path) -> StoreKind:
 def _refuse_export(file: Path, found: object) -> None:
     if is_record(found):
         raise InvalidInputError.one(
-            "path", str(file), "an older store; these are records of a memory, which hardwon load takes in as JSON Lines"
+            "path",
+            str(file),
+            "an older store; these are records of a memory, which hardwon load "
+            "takes in as JSON Lines",
         )
 
 
-# --- each kind ------------------------------------------------------------------------------------------------------------
+# --- each kind ---
 
 
-def _adopt_fix_history(source: Path, memory: Memory, author: str | None, dry_run: bool, progress: Progress | None) -> Adoption:
+def _adopt_fix_history(
+    source: Path, memory: Memory, author: str | None, dry_run: bool, progress: Progress | None
+) -> Adoption:
     """A database; of a folder, also the knowledge base beside it."""
     database = source / fix_adoption.FILE_NAME if source.is_dir() else source
     done = _of_fixes(
         StoreKind.FIX_HISTORY,
-        fix_adoption.adopt_fix_history(database, memory, dry_run=dry_run, progress=progress, **_named(author)),
+        fix_adoption.adopt_fix_history(
+            database, memory, dry_run=dry_run, progress=progress, **_named(author)
+        ),
     )
     knowledge = database.with_name(fix_adoption.KNOWLEDGE_BASE_NAME)
     if not source.is_dir() or not knowledge.is_file():
         return done
     beside = _adopt_knowledge_base(knowledge, memory, author, dry_run, progress)
-    note = f"{knowledge.name} {'would be' if dry_run else 'was'} adopted" if beside.added else f"{knowledge.name} added nothing"
-    counts = {name: getattr(done, name) + getattr(beside, name) for name in ("read", "added", "present", "forgotten")}
-    return Adoption(done.kind, **counts, rejected=done.rejected, mended=done.mended, notes=[*done.notes, note], dry_run=dry_run)
+    note = (
+        f"{knowledge.name} {'would be' if dry_run else 'was'} adopted"
+        if beside.added
+        else f"{knowledge.name} added nothing"
+    )
+    counts = {
+        name: getattr(done, name) + getattr(beside, name)
+        for name in ("read", "added", "present", "forgotten")
+    }
+    return Adoption(
+        done.kind,
+        **counts,
+        rejected=done.rejected,
+        mended=done.mended,
+        notes=[*done.notes, note],
+        dry_run=dry_run,
+    )
 
 
 def _adopt_knowledge_base(
     source: Path, memory: Memory, author: str | None, dry_run: bool, progress: Progress | None
 ) -> Adoption:
     file = source / fix_adoption.KNOWLEDGE_BASE_NAME if source.is_dir() else source
-    done = fix_adoption.adopt_knowledge_base(file, memory, dry_run=dry_run, progress=progress, **_named(author))
+    done = fix_adoption.adopt_knowledge_base(
+        file, memory, dry_run=dry_run, progress=progress, **_named(author)
+    )
     return _of_fixes(StoreKind.KNOWLEDGE_BASE, done)
 
 
@@ -222,8 +261,20 @@ def _named(author: str | None) -> dict[str, str]:
 
 
 def _of_fixes(kind: StoreKind, done: FixAdoption) -> Adoption:
-    rejected, mended = ([Remark(f"row {row}", what) for row, what in rows] for rows in (done.rejected, done.mended))
-    return Adoption(kind, done.read, done.added, done.present, done.forgotten, rejected, mended, done.notes, done.dry_run)
+    rejected, mended = (
+        [Remark(f"row {row}", what) for row, what in rows] for rows in (done.rejected, done.mended)
+    )
+    return Adoption(
+        kind,
+        done.read,
+        done.added,
+        done.present,
+        done.forgotten,
+        rejected,
+        mended,
+        done.notes,
+        done.dry_run,
+    )
 
 
 def _adopt_training_memory(
@@ -231,28 +282,56 @@ def _adopt_training_memory(
 ) -> Adoption:
     from hardwon.training.adopt import adopt as adopt_training_memory
 
-    done = adopt_training_memory(source, memory, dry_run=dry_run, progress=progress, **_named(author))
+    done = adopt_training_memory(
+        source, memory, dry_run=dry_run, progress=progress, **_named(author)
+    )
     return _of_loaded(StoreKind.TRAINING_MEMORY, done, [])
 
 
 def _of_loaded(kind: StoreKind, done: Loaded, rejected: list[Remark]) -> Adoption:
-    kept = [Remark(record_id, "is kept here with other content, which stays") for record_id in done.conflicting]
+    kept = [
+        Remark(record_id, "is kept here with other content, which stays")
+        for record_id in done.conflicting
+    ]
     read = done.read + len(rejected)
-    return Adoption(kind, read, done.added, done.present, done.forgotten, [*rejected, *kept], dry_run=done.dry_run)
+    return Adoption(
+        kind,
+        read,
+        done.added,
+        done.present,
+        done.forgotten,
+        [*rejected, *kept],
+        dry_run=done.dry_run,
+    )
 
 
-def _adopt_data_set(source: Path, memory: Memory, author: str | None, dry_run: bool, progress: Progress | None) -> Adoption:
+def _adopt_data_set(
+    source: Path, memory: Memory, author: str | None, dry_run: bool, progress: Progress | None
+) -> Adoption:
     from hardwon.tree import datasets
 
     # Our own function of that name, which reads a file of this machine.
-    done = datasets.load_dataset(memory, source, dry_run=dry_run, progress=progress, **_named(author))  # nosec B615
-    rejected = [Remark(f"memory {fault.index}, {fault.field}", f"{fault.wrong}; {fault.remedy}") for fault in done.rejected]
-    notes = [f"{len(done.warnings)} warnings, which hardwon validate tells"] if done.warnings else []
-    return Adoption(StoreKind.DATA_SET, done.total, done.stored, rejected=rejected, notes=notes, dry_run=dry_run)
+    done = datasets.load_dataset(
+        memory, source, dry_run=dry_run, progress=progress, **_named(author)
+    )  # nosec B615
+    rejected = [
+        Remark(f"memory {fault.index}, {fault.field}", f"{fault.wrong}; {fault.remedy}")
+        for fault in done.rejected
+    ]
+    notes = (
+        [f"{len(done.warnings)} warnings, which hardwon validate tells"] if done.warnings else []
+    )
+    return Adoption(
+        StoreKind.DATA_SET, done.total, done.stored, rejected=rejected, notes=notes, dry_run=dry_run
+    )
 
 
-def _adopt_tree(source: Path, memory: Memory, author: str | None, dry_run: bool, progress: Progress | None) -> Adoption:
-    """Takes a copy of the memory files in, elsewhere: a tree that is opened gets a database, and this one is not to change."""
+def _adopt_tree(
+    source: Path, memory: Memory, author: str | None, dry_run: bool, progress: Progress | None
+) -> Adoption:
+    """Takes a copy of the memory files in, elsewhere: a tree that is opened gets a database, and
+    this one is not to change.
+    """
     from hardwon.tree.engine import MemoryEngine
 
     if not source.is_dir():
@@ -298,7 +377,9 @@ def _copy_tree(tree: TreeFiles, target: Path) -> list[Remark]:
     return left
 
 
-_BY_KIND: Final[dict[StoreKind, Callable[[Path, Memory, str | None, bool, Progress | None], Adoption]]] = {
+_BY_KIND: Final[
+    dict[StoreKind, Callable[[Path, Memory, str | None, bool, Progress | None], Adoption]]
+] = {
     StoreKind.TREE: _adopt_tree,
     StoreKind.TRAINING_MEMORY: _adopt_training_memory,
     StoreKind.FIX_HISTORY: _adopt_fix_history,

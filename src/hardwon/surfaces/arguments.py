@@ -1,10 +1,12 @@
-"""What each operation takes, as callers from outside say it: every field with its meaning, its bounds and an example.
+"""What each operation takes, as callers from outside say it: every field with its meaning, its
+bounds and an example.
 
-Which fields those are, and their defaults, the signature of `Memory`'s method says (`arguments_of`); what a field takes and
-means is written here once, whichever methods have it. What is said in another way than `Memory` has it is a class.
+Which fields those are, and their defaults, the signature of `Memory`'s method says
+(`arguments_of`); what a field takes and means is written here once, whichever methods have it. What
+is said in another way than `Memory` has it is a class.
 
-A caller names neither an author nor a project: both come with the token. Files are named with their hash: the server does not
-look at its own.
+A caller names neither an author nor a project: both come with the token. Files are named with their
+hash: the server does not look at its own.
 """
 
 from __future__ import annotations
@@ -61,9 +63,16 @@ from hardwon.records.kinds import (
 )
 
 EXAMPLE_ID = "0198c0de-0000-7000-8000-000000000001"
-_ISSUE = {"model": "gpt-4", "issue_type": "TIMEOUT", "description": "the test took longer than 30 seconds"}
+_ISSUE = {
+    "model": "gpt-4",
+    "issue_type": "TIMEOUT",
+    "description": "the test took longer than 30 seconds",
+}
 
-Ids = Annotated[list[RecordId], Field(max_length=limits.ITEMS_MAX, description="Ids of records.", examples=[[EXAMPLE_ID]])]
+Ids = Annotated[
+    list[RecordId],
+    Field(max_length=limits.ITEMS_MAX, description="Ids of records.", examples=[[EXAMPLE_ID]]),
+]
 Days = Annotated[float, Field(ge=0, le=limits.DAYS_MAX)]
 
 
@@ -80,14 +89,18 @@ class Arguments(Model):
 
     def given(self) -> dict[str, Any]:
         """What the caller said, under the names that `Memory` has for it."""
-        return {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
+        return {
+            name: getattr(self, name)
+            for name in type(self).model_fields
+            if name in self.model_fields_set
+        }
 
 
 class Nothing(Arguments):
     """Takes nothing."""
 
 
-# --- recording --------------------------------------------------------------------------------------------------------
+# --- recording ---
 
 
 class NamedSource(Model):
@@ -102,8 +115,12 @@ class Enveloped(Arguments):
 
     tags: Annotated[Names, as_in(Metadata, "tags", examples=[["uploads"]])] = []
     source: Annotated[NamedSource, as_in(Metadata, "source")] = NamedSource()
-    timestamp: Annotated[Time | None, Field(description="When it happened, with a zone; now where nobody says.")] = None
-    related_files: Annotated[list[RelatedFile], as_in(Moment, "related_files", max_length=limits.ITEMS_MAX)] = []
+    timestamp: Annotated[
+        Time | None, Field(description="When it happened, with a zone; now where nobody says.")
+    ] = None
+    related_files: Annotated[
+        list[RelatedFile], as_in(Moment, "related_files", max_length=limits.ITEMS_MAX)
+    ] = []
     git_commit: Annotated[Name, as_in(Moment, "git_commit")] = ""
     git_branch: Annotated[Name, as_in(Moment, "git_branch")] = ""
     failure_hash: Annotated[Name | None, as_in(Validation, "failure_hash")] = None
@@ -121,40 +138,69 @@ class Enveloped(Arguments):
 class Remember(Enveloped):
     """An experience."""
 
-    content: Annotated[Text, as_in(Experience, "content", examples=["KeyError 'id' in login.py: the row was empty"])]
+    content: Annotated[
+        Text,
+        as_in(Experience, "content", examples=["KeyError 'id' in login.py: the row was empty"]),
+    ]
     outcome: Annotated[Outcome, as_in(Experience, "outcome", examples=["failure"])]
     tool: Annotated[Name | None, as_in(Experience, "tool", examples=["code_interpreter"])] = None
     summary: Annotated[Text | None, as_in(Experience, "summary")] = None
     task_type: Annotated[
-        Name | None, Field(description="Of a success of code_interpreter: write, debug, refactor, explain.")
+        Name | None,
+        Field(description="Of a success of code_interpreter: write, debug, refactor, explain."),
     ] = None
-    domain: Annotated[Name | None, Field(description="Of a success of web_search: technical, research, general.")] = None
+    domain: Annotated[
+        Name | None, Field(description="Of a success of web_search: technical, research, general.")
+    ] = None
     error_type: Annotated[
         Name | None,
-        Field(description="Of a failure of code_interpreter: syntax, runtime, logic, timeout.", examples=["runtime"]),
+        Field(
+            description="Of a failure of code_interpreter: syntax, runtime, logic, timeout.",
+            examples=["runtime"],
+        ),
     ] = None
-    reason: Annotated[Name | None, Field(description="Of a failure of web_search: no_results, blocked, irrelevant.")] = None
-    insight_type: Annotated[Name | None, Field(description="Of a learning: pattern, correction, preference, fact.")] = None
-    sentiment: Annotated[Name | None, Field(description="Of an interaction: positive, neutral, negative.")] = None
-    keys: Annotated[dict[Name, Scalar], Field(max_length=limits.ITEMS_MAX, description="Keys of your own.")] = {}
+    reason: Annotated[
+        Name | None,
+        Field(description="Of a failure of web_search: no_results, blocked, irrelevant."),
+    ] = None
+    insight_type: Annotated[
+        Name | None, Field(description="Of a learning: pattern, correction, preference, fact.")
+    ] = None
+    sentiment: Annotated[
+        Name | None, Field(description="Of an interaction: positive, neutral, negative.")
+    ] = None
+    keys: Annotated[
+        dict[Name, Scalar], Field(max_length=limits.ITEMS_MAX, description="Keys of your own.")
+    ] = {}
 
     def given(self) -> dict[str, Any]:
         for name in self.keys:
             if name == "author" or name in type(self).model_fields:
-                raise InvalidInputError.one(f"keys.{name}", self.keys[name], "keys that no record has already")
+                raise InvalidInputError.one(
+                    f"keys.{name}", self.keys[name], "keys that no record has already"
+                )
         said = super().given()
-        return {**said.pop("keys", {}), **{name: value for name, value in said.items() if value is not None}}
+        return {
+            **said.pop("keys", {}),
+            **{name: value for name, value in said.items() if value is not None},
+        }
 
 
 class RecordFact(Enveloped):
     """One self-contained sentence."""
 
-    content: Annotated[Text, as_in(Fact, "content", examples=["Uploads over 2 GB fail with HTTP 413."])]
+    content: Annotated[
+        Text, as_in(Fact, "content", examples=["Uploads over 2 GB fail with HTTP 413."])
+    ]
     fact_type: Annotated[FactType, as_in(Fact, "fact_type", examples=["error"])]
     confidence: Annotated[Unit, as_in(Fact, "confidence")] = 0.5
     entities: Annotated[Entities, as_in(Fact, "entities")] = Entities()
     restate: Annotated[
-        bool, Field(description="Have the LLM that the operator set up write it anew, so that it stands alone.")
+        bool,
+        Field(
+            description="Have the LLM that the operator set up write it anew, so that it stands "
+            "alone."
+        ),
     ] = False
 
 
@@ -168,7 +214,9 @@ class RecordTrajectory(Enveloped):
             Trajectory,
             "steps",
             max_length=limits.ITEMS_MAX,
-            examples=[[{"action": "pytest tests/test_login.py", "observation": "1 failed", "reward": 0.0}]],
+            examples=[
+                [{"action": "pytest tests/test_login.py", "observation": "1 failed", "reward": 0.0}]
+            ],
         ),
     ]
     final_reward: Annotated[Finite, as_in(Trajectory, "final_reward", examples=[0.0])]
@@ -183,7 +231,9 @@ class RecordEpisode(Enveloped):
     trajectory_summary: Annotated[Text, as_in(Episode, "trajectory_summary")] = ""
     mistakes: Annotated[Texts, as_in(Episode, "mistakes", examples=[["Forgot time zones"]])] = []
     successes: Annotated[Texts, as_in(Episode, "successes")] = []
-    mistake_cards: Annotated[list[MistakeCard], as_in(Episode, "mistake_cards", max_length=limits.ITEMS_MAX)] = []
+    mistake_cards: Annotated[
+        list[MistakeCard], as_in(Episode, "mistake_cards", max_length=limits.ITEMS_MAX)
+    ] = []
 
 
 class RecordFix(Enveloped):
@@ -193,7 +243,9 @@ class RecordFix(Enveloped):
     fix_success: Annotated[Flag, as_in(Fix, "fix_success", examples=[True])]
     verification_success: Annotated[Flag, as_in(Fix, "verification_success", examples=[True])]
     analysis: Annotated[Text, as_in(Fix, "analysis")] = ""
-    fix_commands: Annotated[Texts, as_in(Fix, "fix_commands", examples=[["raise the timeout to 60 s"]])] = []
+    fix_commands: Annotated[
+        Texts, as_in(Fix, "fix_commands", examples=[["raise the timeout to 60 s"]])
+    ] = []
     execution_time_seconds: Annotated[Seconds | None, as_in(Fix, "execution_time_seconds")] = None
     system_info: Annotated[JsonObject, as_in(Fix, "system_info")] = {}
     notes: Annotated[Text | None, as_in(Fix, "notes")] = None
@@ -201,7 +253,9 @@ class RecordFix(Enveloped):
     confidence: Annotated[Unit | None, as_in(Fix, "confidence")] = None
 
 
-_AnyRecordJson = Annotated[JsonObject, Field(description="A record as the documentation of records has it, with its kind.")]
+_AnyRecordJson = Annotated[
+    JsonObject, Field(description="A record as the documentation of records has it, with its kind.")
+]
 
 
 class Add(Arguments):
@@ -209,7 +263,15 @@ class Add(Arguments):
 
     record: Annotated[
         _AnyRecordJson,
-        Field(examples=[{"kind": "fact", "content": "Uploads over 2 GB fail with HTTP 413.", "fact_type": "error"}]),
+        Field(
+            examples=[
+                {
+                    "kind": "fact",
+                    "content": "Uploads over 2 GB fail with HTTP 413.",
+                    "fact_type": "error",
+                }
+            ]
+        ),
     ]
 
 
@@ -222,7 +284,15 @@ class AddMany(Arguments):
             min_length=1,
             max_length=limits.RECORDS_AT_ONCE_MAX,
             description="Records.",
-            examples=[[{"kind": "fact", "content": "Uploads over 2 GB fail with HTTP 413.", "fact_type": "error"}]],
+            examples=[
+                [
+                    {
+                        "kind": "fact",
+                        "content": "Uploads over 2 GB fail with HTTP 413.",
+                        "fact_type": "error",
+                    }
+                ]
+            ],
         ),
     ]
 
@@ -231,36 +301,51 @@ class Credit(Arguments):
     """What was recalled helped, or did not."""
 
     ids: Ids
-    outcome: Annotated[Flag, Field(description="True: it helped. False: it did not.", examples=[True])]
+    outcome: Annotated[
+        Flag, Field(description="True: it helped. False: it did not.", examples=[True])
+    ]
 
     def given(self) -> dict[str, Any]:
         return {"context_or_ids": self.ids, "outcome": self.outcome}
 
 
-# --- asking -----------------------------------------------------------------------------------------------------------
+# --- asking ---
 
 
 class Filtered(Arguments):
     """What a question may be narrowed by; all that are given must hold."""
 
-    kind: Annotated[Kind | None, Field(description="experience, fact, trajectory, episode or fix.")] = None
-    outcome: Annotated[Outcome | None, Field(description="Of experiences: success, failure, learning or interaction.")] = None
+    kind: Annotated[
+        Kind | None, Field(description="experience, fact, trajectory, episode or fix.")
+    ] = None
+    outcome: Annotated[
+        Outcome | None,
+        Field(description="Of experiences: success, failure, learning or interaction."),
+    ] = None
     tool: Annotated[Name | None, Field(description="Of experiences with this tool.")] = None
     task_id: Annotated[Name | None, Field(description="Of this task's episodes.")] = None
     model: Annotated[Name | None, Field(description="Of this model's fixes.")] = None
     issue_type: Annotated[Name | None, Field(description="Of fixes of this issue type.")] = None
     key: Annotated[
-        Name | None, Field(description="Of experiences with this key and value.", examples=["error_type=runtime"])
+        Name | None,
+        Field(
+            description="Of experiences with this key and value.", examples=["error_type=runtime"]
+        ),
     ] = None
-    status: Annotated[Status | None, Field(description="hypothesis, verified, published or archived.")] = None
+    status: Annotated[
+        Status | None, Field(description="hypothesis, verified, published or archived.")
+    ] = None
     tag: Annotated[Name | None, Field(description="With this tag.")] = None
     author: Annotated[Name | None, Field(description="By this author.")] = None
     since: Annotated[Time | None, Field(description="From this time on, with a zone.")] = None
     until: Annotated[Time | None, Field(description="Before this time.")] = None
-    path: Annotated[Text | None, Field(description="About files whose path matches this glob.", examples=["src/*.py"])] = None
+    path: Annotated[
+        Text | None,
+        Field(description="About files whose path matches this glob.", examples=["src/*.py"]),
+    ] = None
 
 
-# --- looking after it -------------------------------------------------------------------------------------------------
+# --- looking after it ---
 
 
 class Forget(Filtered):
@@ -281,25 +366,36 @@ class Load(Arguments):
     dry_run: Annotated[bool, Field(description="Only say what would happen.")] = False
 
 
-# --- what signatures say ------------------------------------------------------------------------------------------------
+# --- what signatures say ---
 
 NOT_SENT: Final = ("self", "author", "by", "progress", "count_tokens", "path", "format")
 """Keywords of `Memory` that a caller elsewhere has no say in, or that do not go over a wire."""
 
 _A_DAY: Final = "2026-11-01T00:00:00Z"
 _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
-    "action": (Text, Field(description="The very command or change.", examples=["pip install foo"])),
-    "as_of": (Time, Field(description="As it was believed then: a time with a zone.", examples=[_A_DAY])),
+    "action": (
+        Text,
+        Field(description="The very command or change.", examples=["pip install foo"]),
+    ),
+    "as_of": (
+        Time,
+        Field(description="As it was believed then: a time with a zone.", examples=[_A_DAY]),
+    ),
     "budget_tokens": (
         int,
-        Field(ge=1, le=limits.CONTEXT_TOKENS_MAX, description="The text has at most so many tokens."),
+        Field(
+            ge=1, le=limits.CONTEXT_TOKENS_MAX, description="The text has at most so many tokens."
+        ),
     ),
     "by_run": (bool, Field(description="Whether the episodes of a run count as one.")),
     "cursor": (Text, Field(description="What the page before gave as its next.")),
     "days": (int, Field(ge=1, le=limits.FIX_DAYS_MAX, description="The last so many days.")),
     "decision_id": (
         RecordId,
-        Field(description="The id of a decision, or of an event that changed a status.", examples=[EXAMPLE_ID]),
+        Field(
+            description="The id of a decision, or of an event that changed a status.",
+            examples=[EXAMPLE_ID],
+        ),
     ),
     "dry_run": (bool, Field(description="Only say what would happen.")),
     "error": (Text, Field(description="The error, as it was seen.")),
@@ -308,17 +404,32 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
     "issue_type": (Name, Field(description="Of this issue type.", examples=["TIMEOUT"])),
     "k": (int, Field(ge=1, le=limits.RECALL_K_MAX, description="How many.")),
     "limit": (int, Field(ge=1, le=limits.SHOWN_MAX, description="How many at most.")),
-    "llm": (bool, Field(description="Also ask the LLM that the operator set up, if there is one, for rules.")),
+    "llm": (
+        bool,
+        Field(description="Also ask the LLM that the operator set up, if there is one, for rules."),
+    ),
     "model": (Name, Field(description="Of this model.")),
     "name": (Name, Field(description="The model.", examples=["gpt-4"])),
     "new_id": (
         RecordId,
-        Field(description="The record that replaces it.", examples=["0198c0de-0000-7000-8000-000000000002"]),
+        Field(
+            description="The record that replaces it.",
+            examples=["0198c0de-0000-7000-8000-000000000002"],
+        ),
     ),
     "old_id": (RecordId, Field(description="The id of a record.", examples=[EXAMPLE_ID])),
     "older_than_days": (Days, Field(description="Fixes older than this.")),
-    "origin": (Name, Field(description="The sort of store it came from.", examples=["training_memory"])),
-    "query": (Text, Field(description="What it is about: an error, a task, a few words.", examples=["login KeyError"])),
+    "origin": (
+        Name,
+        Field(description="The sort of store it came from.", examples=["training_memory"]),
+    ),
+    "query": (
+        Text,
+        Field(
+            description="What it is about: an error, a task, a few words.",
+            examples=["login KeyError"],
+        ),
+    ),
     "reason": (Text, Field(description="Why.", examples=["the service is gone"])),
     "record_id": (RecordId, Field(description="The id of a record.", examples=[EXAMPLE_ID])),
     "share": (Unit, Field(description="At least this share of what lies above it.")),
@@ -326,37 +437,62 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
     "source": (Name, Field(description="The author.", examples=["agent-7"])),
     "state": (RuleState, Field(description="candidate, active or retired.")),
     "status": (Status, Field(description="How far it is believed.")),
-    "steps": (list[Step], Field(max_length=limits.ITEMS_MAX, description="The current attempt so far.")),
-    "successes_days": (Days, Field(description="Successful ones: three times that, unless it is given.")),
+    "steps": (
+        list[Step],
+        Field(max_length=limits.ITEMS_MAX, description="The current attempt so far."),
+    ),
+    "successes_days": (
+        Days,
+        Field(description="Successful ones: three times that, unless it is given."),
+    ),
     "task": (Text, Field(description="What it is for.")),
     "task_id": (Name, Field(description="Of this task.", examples=["parse_dates"])),
     "tool": (Name, Field(description="Experiences with this tool.")),
     "until": (Time, Field(description="To the day of this time; today, unless it is given.")),
     "verification_id": (Name, Field(description="Which run, approval or build it was.")),
     # what means something else in one operation
-    "compare.tag": (Name, Field(description="Episodes with this tag had the memory; without one, those that recalled.")),
+    "compare.tag": (
+        Name,
+        Field(
+            description="Episodes with this tag had the memory; without one, those that recalled."
+        ),
+    ),
     "decisions.action": (
         Action,
-        Field(description="rule, merge, promote, retire, contradiction, rollback, cleanup or compress."),
+        Field(
+            description="rule, merge, promote, retire, contradiction, rollback, cleanup or "
+            "compress."
+        ),
     ),
     "fix_types.days": (
         int,
-        Field(ge=1, le=limits.FIX_DAYS_MAX, description="The last so many days; all there are, unless it is given."),
+        Field(
+            ge=1,
+            le=limits.FIX_DAYS_MAX,
+            description="The last so many days; all there are, unless it is given.",
+        ),
     ),
     "page.limit": (int, Field(ge=1, le=limits.PAGE_RECORDS_MAX, description="How many.")),
-    "similar_issues.issue": (Issue, Field(description="An issue that is to be fixed.", examples=[_ISSUE])),
+    "similar_issues.issue": (
+        Issue,
+        Field(description="An issue that is to be fixed.", examples=[_ISSUE]),
+    ),
     "verify.by": (Verifier, Field(description="What confirmed it.", examples=["human_approval"])),
 }
 
 
 def arguments_of(method: Callable[..., Any]) -> type[Arguments]:
-    """What a method of `Memory` takes from callers elsewhere: its keywords with their defaults, and its filters."""
+    """What a method of `Memory` takes from callers elsewhere: its keywords with their defaults, and
+    its filters.
+    """
     signature = inspect.signature(method).parameters
     base = Filtered if "filters" in signature else Arguments
     fields: dict[str, Any] = {}
     for name, parameter in signature.items():
         own = _FIELDS.get(f"{method.__name__}.{name}")
-        if own or not (name in NOT_SENT or name in base.model_fields or parameter.kind is parameter.VAR_KEYWORD):
+        if own or not (
+            name in NOT_SENT or name in base.model_fields or parameter.kind is parameter.VAR_KEYWORD
+        ):
             kind, field = own or _FIELDS[name]
             default: Any = ... if parameter.default is parameter.empty else parameter.default
             default = list(default) if default == () else default

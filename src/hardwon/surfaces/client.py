@@ -1,7 +1,8 @@
 """`Client`: a memory behind a server, with `Memory`'s methods. The standard library alone.
 
-What a method takes and gives is what `Memory`'s takes and gives; the table of operations says how it goes over the wire. The
-token's name is the author of what is written, and the token says which projects it reaches.
+What a method takes and gives is what `Memory`'s takes and gives; the table of operations says how
+it goes over the wire. The token's name is the author of what is written, and the token says which
+projects it reaches.
 """
 
 from __future__ import annotations
@@ -61,9 +62,11 @@ else:
 
 
 class Client(_Methods):
-    """A memory at a URL. Safe to use from several threads. Close it, or use it as a context manager.
+    """A memory at a URL. Safe to use from several threads. Close it, or use it as a context
+    manager.
 
-    A request whose answer does not arrive is sent again, a few times, under the same idempotency key: it is carried out once.
+    A request whose answer does not arrive is sent again, a few times, under the same idempotency
+    key: it is carried out once.
     """
 
     def __init__(
@@ -76,8 +79,9 @@ class Client(_Methods):
         ca_file: str | Path | None = None,
         plain_http: bool = False,
     ) -> None:
-        """`ca_file`: the certificates to trust instead of the system's. `plain_http`: send the token unencrypted to another
-        machine, where the network is your own."""
+        """`ca_file`: the certificates to trust instead of the system's. `plain_http`: send the
+        token unencrypted to another machine, where the network is your own.
+        """
         self._wire = _Connections(url, token, timeout_s, ca_file, plain_http)
         self.project = project
         root = repository_root(Path.cwd())
@@ -101,7 +105,7 @@ class Client(_Methods):
         """Closes the connections; closing twice is allowed."""
         self._wire.close()
 
-    # --- what is more than one request, or none ---------------------------------------------------------------------
+    # --- what is more than one request, or none ---
 
     def projects(self) -> list[str]:
         """The projects that have records, as far as the token reaches."""
@@ -113,10 +117,13 @@ class Client(_Methods):
         if limit is not None:
             intake.whole_number("limit", limit, 0, limits.JSON_INT_ABS_MAX)
         size = min(limits.PAGE_RECORDS_MAX, limits.PAGE_RECORDS if limit is None else max(limit, 1))
-        first = self.page(size, **filters)  # what is wrong with the filters is told before anybody iterates
+        # what is wrong with the filters is told before anybody iterates
+        first = self.page(size, **filters)
         return self._browsed(first, limit, size, filters)
 
-    def _browsed(self, page: Any, limit: int | None, size: int, filters: dict[str, Any]) -> Iterator[AnyRecord]:
+    def _browsed(
+        self, page: Any, limit: int | None, size: int, filters: dict[str, Any]
+    ) -> Iterator[AnyRecord]:
         given = 0
         while True:
             for record in page.records:
@@ -129,9 +136,13 @@ class Client(_Methods):
             page = self.page(size, page.next, **filters)
 
     def get(self, record_id: Any, as_of: datetime | str | None = None) -> AnyRecord | None:
-        """The record as it stands now, or as it stood then; None where there is, or was, no such record."""
+        """The record as it stands now, or as it stood then; None where there is, or was, no such
+        record.
+        """
         with suppress(UnknownRecordError):
-            found: AnyRecord = self._ask(OPERATIONS["get"], {"record_id": str(record_id), "as_of": as_of})
+            found: AnyRecord = self._ask(
+                OPERATIONS["get"], {"record_id": str(record_id), "as_of": as_of}
+            )
             return found
         return None
 
@@ -157,31 +168,49 @@ class Client(_Methods):
         return [self.get(kept) for kept in self.add_many(records)]
 
     def trajectory(self, task: str, **envelope: Any) -> TrajectoryRecorder:
-        """`with client.trajectory(task) as t: t.step(action, observation, reward)`: recorded whatever happens in the block."""
+        """`with client.trajectory(task) as t: t.step(action, observation, reward)`: recorded
+        whatever happens in the block.
+        """
         return TrajectoryRecorder(self, task, envelope)  # type: ignore[arg-type]  # an envelope is a dictionary
 
     def episode(self, task_id: str, **envelope: Any) -> EpisodeRecorder:
-        """`with client.episode(task_id) as ep: ep.score = 0.4`: recorded whatever happens in the block."""
+        """`with client.episode(task_id) as ep: ep.score = 0.4`: recorded whatever happens in the
+        block.
+        """
         return EpisodeRecorder(self, task_id, envelope)  # type: ignore[arg-type]
 
-    # --- streams --------------------------------------------------------------------------------------------------------
+    # --- streams ---
 
-    def export(self, path: str | Path, format: Literal["jsonl", "json"] = "jsonl", progress: Any = None) -> int:  # noqa: A002
-        """Writes every record of the project to a file of this machine, one JSON object a line; returns how many."""
+    def export(
+        self,
+        path: str | Path,
+        format: Literal["jsonl", "json"] = "jsonl",  # noqa: A002
+        progress: Any = None,
+    ) -> int:
+        """Writes every record of the project to a file of this machine, one JSON object a line;
+        returns how many.
+        """
         if format != "jsonl":
             raise InvalidInputError.one("format", format, "jsonl")
         if progress is not None:
             raise InvalidInputError.one("progress", progress, "None: a server does not tell")
         count = 0
         target = own_files.target("path", intake.path("path", path), self.location, "records.jsonl")
-        with files.writing_atomically(target) as file, self._stream(OPERATIONS["export"]) as response:
+        with (
+            files.writing_atomically(target) as file,
+            self._stream(OPERATIONS["export"]) as response,
+        ):
             for line in self._wire.lines(response):
                 file.write(line)
                 count += 1
         return count
 
-    def load(self, path: str | Path, dry_run: bool = False, by: str = "user", progress: Any = None) -> Loaded:
-        """Adds the records of an exported file of this machine; needs a token with the scope admin."""
+    def load(
+        self, path: str | Path, dry_run: bool = False, by: str = "user", progress: Any = None
+    ) -> Loaded:
+        """Adds the records of an exported file of this machine; needs a token with the scope
+        admin.
+        """
         said = {"dry_run": dry_run, "by": by, "progress": progress}
         _refuse_unsendable("load", said)
         query = {"dry_run": "true"} if dry_run else {}
@@ -190,13 +219,20 @@ class Client(_Methods):
         return loaded
 
     def backup(self, path: str | Path, progress: Any = None) -> Backup:
-        """Copies the whole memory to a file of this machine, verified; needs a token with the scope admin."""
+        """Copies the whole memory to a file of this machine, verified; needs a token with the scope
+        admin.
+        """
         if progress is not None:
             raise InvalidInputError.one("progress", progress, "None: a server does not tell")
         target = intake.path("path", path)
         if files.exists(target):  # as where the memory is of this machine
-            raise PlaceError(f"{target} exists already and is kept: choose another name for the backup")
-        with files.writing_atomically(target) as file, self._stream(OPERATIONS["backup"]) as response:
+            raise PlaceError(
+                f"{target} exists already and is kept: choose another name for the backup"
+            )
+        with (
+            files.writing_atomically(target) as file,
+            self._stream(OPERATIONS["backup"]) as response,
+        ):
             told, digest = response.getheader("Hardwon-SHA256", ""), sha256()
             for data in self._wire.pieces(response):
                 file.write(data)
@@ -209,24 +245,36 @@ class Client(_Methods):
     def _stream(self, operation: Operation) -> Any:
         return self._wire.stream(self._path(operation.path))
 
-    # --- one request ------------------------------------------------------------------------------------------------
+    # --- one request ---
 
     def _path(self, path: str, query: Mapping[str, Any] | None = None) -> str:
         whole = f"/api/v1/projects/{quote(self.project, safe='')}{path}"
         return f"{whole}?{urlencode(query)}" if query else whole
 
     def _ask(self, operation: Operation, said: Mapping[str, Any]) -> Any:
-        checked = operation.takes.model_validate({name: value for name, value in said.items() if value is not None})
-        sent = {name: jsonable(value) for name, value in checked if name in checked.model_fields_set}
-        path = operation.path.format(**{name: quote(str(sent.pop(name)), safe="") for name in operation.in_path})
+        checked = operation.takes.model_validate(
+            {name: value for name, value in said.items() if value is not None}
+        )
+        sent = {
+            name: jsonable(value) for name, value in checked if name in checked.model_fields_set
+        }
+        path = operation.path.format(
+            **{name: quote(str(sent.pop(name)), safe="") for name in operation.in_path}
+        )
         if operation.method == "GET":
-            answer = self._wire.answer("GET", self._path(path, {name: _in_query(value) for name, value in sent.items()}))
+            answer = self._wire.answer(
+                "GET", self._path(path, {name: _in_query(value) for name, value in sent.items()})
+            )
         else:
-            answer = self._wire.answer("POST", self._path(path), json_bytes(sent), secrets.token_hex(16))
+            answer = self._wire.answer(
+                "POST", self._path(path), json_bytes(sent), secrets.token_hex(16)
+            )
         try:
             return parsed(operation.gives, answer)
         except InvalidInputError as error:
-            raise ServerError(f"{self.location} sent something else than {operation.name} gives ({error})") from None
+            raise ServerError(
+                f"{self.location} sent something else than {operation.name} gives ({error})"
+            ) from None
 
     def _here(self, said: dict[str, Any]) -> dict[str, Any]:
         """With what is known here of what is recorded: the commit, and the hashes of files."""
@@ -235,10 +283,14 @@ class Client(_Methods):
             head = self._repository.head
             said |= {"git_commit": head.commit, "git_branch": head.branch}
         if "related_files" in said:
-            said["related_files"] = [file.model_dump() for file in related_files(said["related_files"], root)]
+            said["related_files"] = [
+                file.model_dump() for file in related_files(said["related_files"], root)
+            ]
         recalled = said.get("recalled")
         if recalled is not None:
-            said["recalled"] = recalled.ids if isinstance(recalled, Context) else [str(each) for each in recalled]
+            said["recalled"] = (
+                recalled.ids if isinstance(recalled, Context) else [str(each) for each in recalled]
+            )
         return said
 
 
@@ -247,14 +299,20 @@ def _in_query(value: Any) -> str:
 
 
 def _refuse_unsendable(name: str, said: dict[str, Any]) -> None:
-    """Takes out what a caller elsewhere has no say in, and refuses it where it was said all the same."""
+    """Takes out what a caller elsewhere has no say in, and refuses it where it was said all the
+    same.
+    """
     usual = inspect.signature(getattr(Memory, name)).parameters
     for unsendable in _NOT_SAID:
         if unsendable not in said or (name == "verify" and unsendable == "by"):
             continue
         value = said.pop(unsendable)
         if unsendable not in usual or value != usual[unsendable].default:
-            raise InvalidInputError.one(unsendable, value, "nothing: the token says who asks, and a server tells no progress")
+            raise InvalidInputError.one(
+                unsendable,
+                value,
+                "nothing: the token says who asks, and a server tells no progress",
+            )
 
 
 def _said(operation: Operation, arguments: inspect.BoundArguments) -> dict[str, Any]:
@@ -271,7 +329,9 @@ def _wired(operation: Operation, said: dict[str, Any], client: Client) -> dict[s
     """What a caller said, under the names that go over the wire."""
     asked = said.pop("project", None)
     if asked not in (None, client.project):
-        raise InvalidInputError.one("project", asked, f"{client.project!r}, the project this client was made for")
+        raise InvalidInputError.one(
+            "project", asked, f"{client.project!r}, the project this client was made for"
+        )
     if issubclass(operation.takes, Enveloped):
         said = client._here(said)
     if operation.takes is Remember:
@@ -292,7 +352,11 @@ def _wired(operation: Operation, said: dict[str, Any], client: Client) -> dict[s
 def _ids(given: Any) -> list[str]:
     if isinstance(given, Context):
         return given.ids
-    return [str(given)] if isinstance(given, str) or not isinstance(given, Iterable) else [str(each) for each in given]
+    return (
+        [str(given)]
+        if isinstance(given, str) or not isinstance(given, Iterable)
+        else [str(each) for each in given]
+    )
 
 
 def _as_json(record: Any) -> Any:
@@ -323,7 +387,7 @@ for _name, _operation in OPERATIONS.items():
         setattr(Client, _name, _method(_operation))
 
 
-# --- the wire ---------------------------------------------------------------------------------------------------------
+# --- the wire ---
 
 
 class _Address(NamedTuple):
@@ -343,11 +407,22 @@ class _Held:
 class _Connections:
     """HTTP to one server: a connection for each thread, kept open between requests."""
 
-    def __init__(self, url: str, token: str | None, timeout_s: float, ca_file: str | Path | None, plain_http: bool) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str | None,
+        timeout_s: float,
+        ca_file: str | Path | None,
+        plain_http: bool,
+    ) -> None:
         self._place = _place_of(url, ca_file, plain_http)
         self.origin = url.rstrip("/")
-        if token is not None and not (isinstance(token, str) and token.isascii() and token.isprintable() and token):
-            raise InvalidInputError.one("token", "(not shown)", "a token as hardwon tokens create printed it")
+        if token is not None and not (
+            isinstance(token, str) and token.isascii() and token.isprintable() and token
+        ):
+            raise InvalidInputError.one(
+                "token", "(not shown)", "a token as hardwon tokens create printed it"
+            )
         self._authorization = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._timeout_s = timeout_s
         self._of_thread = threading.local()
@@ -361,8 +436,12 @@ class _Connections:
         for connection in connections:
             connection.close()
 
-    def answer(self, method: str, path: str, body: bytes | None = None, key: str | None = None) -> Any:
-        """The JSON that comes back. Sent again where no answer came, or where the server says that it has no time."""
+    def answer(
+        self, method: str, path: str, body: bytes | None = None, key: str | None = None
+    ) -> Any:
+        """The JSON that comes back. Sent again where no answer came, or where the server says that
+        it has no time.
+        """
         headers = {"Accept": "application/json"}
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -383,7 +462,9 @@ class _Connections:
         """An answer to be read in pieces, on a connection of its own."""
         with closing(self._connect()) as connection:
             try:
-                connection.request("GET", path, headers={**self._authorization, "Connection": "close"})
+                connection.request(
+                    "GET", path, headers={**self._authorization, "Connection": "close"}
+                )
                 response = connection.getresponse()
             except (OSError, HTTPException) as error:
                 raise self._unanswered(error) from None
@@ -393,15 +474,22 @@ class _Connections:
                 yield response
 
     def lines(self, response: HTTPResponse) -> Iterator[bytes]:
-        """Every line of an answer. One that was cut off is an error, also where it was cut off between two lines."""
+        """Every line of an answer. One that was cut off is an error, also where it was cut off
+        between two lines.
+        """
         rest = b""
         for piece in self.pieces(response):
             *whole, rest = (rest + piece).split(b"\n")
             yield from (line + b"\n" for line in whole)
             if len(rest) > limits.RECORD_BYTES_MAX:
-                raise ServerError(f"{self.origin} sent a line that is longer than any record: is it a Hardwon server?")
+                raise ServerError(
+                    f"{self.origin} sent a line that is longer than any record: is it a Hardwon "
+                    f"server?"
+                )
         if rest:
-            raise ServerError(f"the answer of {self.origin} ends in the middle of a record: try again")
+            raise ServerError(
+                f"the answer of {self.origin} ends in the middle of a record: try again"
+            )
 
     def pieces(self, response: HTTPResponse) -> Iterator[bytes]:
         try:
@@ -415,11 +503,16 @@ class _Connections:
         """`read` says nothing where an answer ends before its length is reached."""
         if response.length:
             raise _UnansweredError(
-                f"the answer of {self.origin} was cut off, {response.length} bytes before its end: try again"
+                f"the answer of {self.origin} was cut off, {response.length} bytes before its end: "
+                f"try again"
             )
 
     def upload(self, path: str, source: Path) -> Any:
-        headers = {**self._authorization, "Content-Type": "application/x-ndjson", "Content-Length": str(source.stat().st_size)}
+        headers = {
+            **self._authorization,
+            "Content-Type": "application/x-ndjson",
+            "Content-Length": str(source.stat().st_size),
+        }
         try:
             with source.open("rb") as file, closing(self._connect()) as connection:
                 connection.request("POST", path, file, headers)
@@ -435,7 +528,9 @@ class _Connections:
             return HTTPConnection(host, port, timeout=self._timeout_s)
         return HTTPSConnection(host, port, timeout=self._timeout_s, context=tls)
 
-    def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> HTTPResponse:
+    def _send(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str]
+    ) -> HTTPResponse:
         connection = self._of_this_thread()
         try:
             connection.request(method, path, body, {**headers, **self._authorization})
@@ -444,7 +539,9 @@ class _Connections:
         except (OSError, HTTPException) as error:
             connection.close()  # the next request opens it anew
             if isinstance(error, ssl.SSLCertVerificationError):
-                raise ServerError(f"{self.origin} has a certificate that is not trusted ({error.verify_message})") from None
+                raise ServerError(
+                    f"{self.origin} has a certificate that is not trusted ({error.verify_message})"
+                ) from None
             raise self._unanswered(error) from None
 
     def _of_this_thread(self) -> HTTPConnection:
@@ -456,7 +553,9 @@ class _Connections:
         return held.connection
 
     def _unanswered(self, error: Exception) -> ServerError:
-        return _UnansweredError(f"{self.origin} did not answer ({_words(error)}): is `hardwon serve` running there?")
+        return _UnansweredError(
+            f"{self.origin} did not answer ({_words(error)}): is `hardwon serve` running there?"
+        )
 
     def _json(self, response: HTTPResponse) -> Any:
         try:
@@ -466,12 +565,17 @@ class _Connections:
             raise self._unanswered(error) from None
         if len(data) > limits.CLIENT_ANSWER_BYTES_MAX:
             self._of_thread.held = None
-            raise ServerError(f"{self.origin} sent more than {limits.CLIENT_ANSWER_BYTES_MAX} bytes: ask for less at a time")
+            raise ServerError(
+                f"{self.origin} sent more than {limits.CLIENT_ANSWER_BYTES_MAX} bytes: ask for "
+                f"less at a time"
+            )
         self._check_all_came(response)
         try:
             value = json.loads(data)
         except (ValueError, RecursionError):
-            raise ServerError(f"{self.origin} sent no JSON (HTTP {response.status}): is it a Hardwon server?") from None
+            raise ServerError(
+                f"{self.origin} sent no JSON (HTTP {response.status}): is it a Hardwon server?"
+            ) from None
         if response.status == 200:
             return value
         raise _error_of(response, value if isinstance(value, dict) else {})
@@ -499,14 +603,18 @@ def _error_of(response: HTTPResponse, problem: Mapping[str, Any]) -> HardwonErro
     listed = problem.get("errors")
     if response.status in (400, 413, 422) and isinstance(listed, list) and listed:
         told = [
-            Problem(str(one.get("field")), one.get("value"), str(one.get("allowed"))) for one in listed if isinstance(one, dict)
+            Problem(str(one.get("field")), one.get("value"), str(one.get("allowed")))
+            for one in listed
+            if isinstance(one, dict)
         ]
         return InvalidInputError(told) if told else ServerError(said)
     return _ERROR_OF_STATUS.get(response.status, ServerError)(said)
 
 
 def _words(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) and error.strerror else str(error)) or type(error).__name__
+    return (
+        error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    ) or type(error).__name__
 
 
 def _place_of(url: str, ca_file: str | Path | None, plain_http: bool) -> _Address:
@@ -528,11 +636,16 @@ def _place_of(url: str, ca_file: str | Path | None, plain_http: bool) -> _Addres
         try:
             context = ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
         except OSError as error:  # SSLError is one
-            raise InvalidInputError.one("ca_file", str(ca_file), f"a file of certificates in PEM ({_words(error)})") from None
+            raise InvalidInputError.one(
+                "ca_file", str(ca_file), f"a file of certificates in PEM ({_words(error)})"
+            ) from None
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         return _Address(parts.hostname, port or 443, context)
     if parts.hostname not in _LOOPBACK and not plain_http:
         raise InvalidInputError.one(
-            "url", url, "https, or http to this machine; plain_http=True sends the token unencrypted to another one"
+            "url",
+            url,
+            "https, or http to this machine; plain_http=True sends the token "
+            "unencrypted to another one",
         )
     return _Address(parts.hostname, port or 80, None)

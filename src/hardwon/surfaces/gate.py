@@ -1,5 +1,6 @@
-"""The one door: whoever asks from outside is let in here, and everything they ask is carried out here. REST, MCP and the web
-have no other way to a memory."""
+"""The one door: whoever asks from outside is let in here, and everything they ask is carried out
+here. REST, MCP and the web have no other way to a memory.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +14,13 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from hardwon import limits
-from hardwon.errors import ConflictError, InvalidInputError, NotAdmittedError, RepeatedError, TooManyRequestsError
+from hardwon.errors import (
+    ConflictError,
+    InvalidInputError,
+    NotAdmittedError,
+    RepeatedError,
+    TooManyRequestsError,
+)
 from hardwon.memory import Memory
 from hardwon.memory.tokens import Tokens
 from hardwon.surfaces.arguments import Arguments
@@ -34,8 +41,10 @@ class Gate:
         open_to: Caller | None = None,
         requests_per_s: float = limits.REQUESTS_PER_S,
     ) -> None:
-        """`open_memory` opens the memory for a project. `tokens`: those that let somebody in. `open_to`: who everybody is
-        taken for that sends no token; only for callers of this machine, and only where its owner said so."""
+        """`open_memory` opens the memory for a project. `tokens`: those that let somebody in.
+        `open_to`: who everybody is taken for that sends no token; only for callers of this machine,
+        and only where its owner said so.
+        """
         self._memories = _Memories(open_memory)
         self._tokens = tokens
         self._open_to = open_to
@@ -50,9 +59,17 @@ class Gate:
         if secret is None and self._open_to is not None:
             caller = self._open_to
         else:
-            found = self._tokens.caller(secret) if secret is not None and self._tokens is not None else None
+            found = (
+                self._tokens.caller(secret)
+                if secret is not None and self._tokens is not None
+                else None
+            )
             if found is None:
-                said = "no token was sent" if secret is None else "the token is unknown, expired or revoked"
+                said = (
+                    "no token was sent"
+                    if secret is None
+                    else "the token is unknown, expired or revoked"
+                )
                 raise NotAdmittedError(f"{said}: {HOW}")
             caller = found
         self._rate.count(caller)
@@ -64,13 +81,21 @@ class Gate:
         return self._open_to is None
 
     def projects(self, caller: Caller, project: str) -> list[str]:
-        """The projects that have records, as far as the caller reaches. `project`: any, to have the memory open."""
+        """The projects that have records, as far as the caller reaches. `project`: any, to have the
+        memory open.
+        """
         check_access(caller, "read", None)
         with self._memories.use(project) as memory:
             found = memory.projects()
-        return found if caller.projects is None else [name for name in found if name in caller.projects]
+        return (
+            found
+            if caller.projects is None
+            else [name for name in found if name in caller.projects]
+        )
 
-    def perform(self, caller: Caller, name: str, project: str, said: Arguments, key: str | None = None) -> Any:
+    def perform(
+        self, caller: Caller, name: str, project: str, said: Arguments, key: str | None = None
+    ) -> Any:
         """Carries out an operation, if the caller may. `key`: under an idempotency key, once."""
         operation = OPERATIONS[name]
         with self.memory(caller, operation, project) as memory:
@@ -80,13 +105,17 @@ class Gate:
 
     @contextmanager
     def memory(self, caller: Caller, operation: Operation, project: str) -> Iterator[Memory]:
-        """The project's memory for an operation that streams; everything else goes through `perform`."""
+        """The project's memory for an operation that streams; everything else goes through
+        `perform`.
+        """
         self.check(caller, operation, project)
         with self._memories.use(project) as memory:
             yield memory
 
     def check(self, caller: Caller, operation: Operation, project: str) -> None:
-        """Raises where the caller may not. Everything that is carried out was checked; who has a body to read asks before."""
+        """Raises where the caller may not. Everything that is carried out was checked; who has a
+        body to read asks before.
+        """
         check_access(caller, operation.scope, project, whole=operation.whole)
 
     def open_projects(self) -> list[str]:
@@ -106,7 +135,8 @@ def _once(memory: Memory, operation: Operation, said: Arguments, caller: Caller,
     except RepeatedError as before:
         if before.said != wanted:
             raise ConflictError(
-                "the idempotency key was used for another request: send the same one again, or this one under a key of its own"
+                "the idempotency key was used for another request: send the same one again, or "
+                "this one under a key of its own"
             ) from None
         return operation.again(memory, before.ids)
 
@@ -122,7 +152,9 @@ class _Open:
 
 
 class _Memories:
-    """The memories that are open, one for each project; of many, those that nobody uses are closed."""
+    """The memories that are open, one for each project; of many, those that nobody uses are
+    closed.
+    """
 
     def __init__(self, open_memory: Callable[[str], Memory]) -> None:
         self._open_memory = open_memory
@@ -133,7 +165,8 @@ class _Memories:
     def use(self, project: str) -> Iterator[Memory]:
         with self._lock:
             known = project in self._open
-        spare = [] if known else [_Open(self._open_memory(project))]  # what takes long to open holds up nobody else
+        # what takes long to open holds up nobody else
+        spare = [] if known else [_Open(self._open_memory(project))]
         with self._lock:
             if project not in self._open:
                 self._open[project] = spare.pop() if spare else _Open(self._open_memory(project))
@@ -185,4 +218,6 @@ class _Rate:
                 self._buckets.popitem(last=False)
         if left < 1:
             wait_s = (1 - left) / self._per_s
-            raise TooManyRequestsError(f"{caller.name} asks too often: wait {wait_s:.2g} seconds", wait_s)
+            raise TooManyRequestsError(
+                f"{caller.name} asks too often: wait {wait_s:.2g} seconds", wait_s
+            )

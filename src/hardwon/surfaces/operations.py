@@ -1,11 +1,12 @@
-"""What a memory answers, as JSON and back, and the JSON Schemas of both: one shape for every surface.
+"""What a memory answers, as JSON and back, and the JSON Schemas of both: one shape for every
+surface.
 
-A record is as `to_json` writes it, absent optional fields left out; every other answer is an object with all of its fields.
-Times are ISO 8601 in UTC.
+A record is as `to_json` writes it, absent optional fields left out; every other answer is an object
+with all of its fields. Times are ISO 8601 in UTC.
 
-Everything that `Memory` offers to callers outside this process, declared once: what it takes and gives, the scope that it
-takes, and where it is found on each surface. REST routes, MCP tools, the client and the matrices that test them are made from
-this table.
+Everything that `Memory` offers to callers outside this process, declared once: what it takes and
+gives, the scope that it takes, and where it is found on each surface. REST routes, MCP tools, the
+client and the matrices that test them are made from this table.
 """
 
 from __future__ import annotations
@@ -25,7 +26,14 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from hardwon.brief.advice import Advice
 from hardwon.errors import InvalidInputError, UnknownRecordError
-from hardwon.fixes.reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend, IssueTypeRecord
+from hardwon.fixes.reports import (
+    FixCell,
+    FixDay,
+    FixerRecord,
+    FixTotals,
+    IssueTrend,
+    IssueTypeRecord,
+)
 from hardwon.learn.compare import Comparison
 from hardwon.learn.fixes import ModelInsights, Pattern, Solution, Strategy, TemporalPattern
 from hardwon.learn.odds import Odds
@@ -71,7 +79,7 @@ from hardwon.surfaces.arguments import Arguments
 from hardwon.trust.access import Caller, Scope, includes
 from hardwon.trust.redact import redact_json
 
-# ---- shapes ------------------------------------------------------------
+# --- shapes ---
 
 REF: Final = "#/components/schemas/{model}"
 
@@ -101,7 +109,9 @@ def jsonable(value: Any) -> Any:
 
 def json_bytes(value: Any) -> bytes:
     """One line of JSON."""
-    return json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return json.dumps(
+        jsonable(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")
+    ).encode()
 
 
 @cache
@@ -122,17 +132,25 @@ def schema_of(shape: Any) -> dict[str, Any]:
     return adapter_of(shape).json_schema(schema_generator=_NamedTuplesAreObjects)
 
 
-def schemas_of(shapes: Mapping[str, Any], ref: str) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+def schemas_of(
+    shapes: Mapping[str, Any], ref: str
+) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
     """The schemas of several at once, by their names, and the definitions that they share."""
     given = [(name, "validation", adapter_of(shape)) for name, shape in shapes.items()]
-    made, shared = TypeAdapter.json_schemas(given, ref_template=ref, schema_generator=_NamedTuplesAreObjects)  # type: ignore[arg-type]
+    made, shared = TypeAdapter.json_schemas(
+        given,  # type: ignore[arg-type]
+        ref_template=ref,
+        schema_generator=_NamedTuplesAreObjects,
+    )
     return {name: schema for (name, _), schema in made.items()}, shared.get("$defs", {})
 
 
 class _NamedTuplesAreObjects(GenerateJsonSchema):
     def named_tuple_schema(self, schema: Any) -> JsonSchemaValue:
         inner = {field["name"]: self.generate_inner(field["schema"]) for field in schema["fields"]}
-        required = [field["name"] for field in schema["fields"] if field["schema"]["type"] != "default"]
+        required = [
+            field["name"] for field in schema["fields"] if field["schema"]["type"] != "default"
+        ]
         return {"type": "object", "properties": inner, "required": required}
 
     def arguments_schema(self, schema: Any) -> JsonSchemaValue:
@@ -140,7 +158,7 @@ class _NamedTuplesAreObjects(GenerateJsonSchema):
         return self.kw_arguments_schema(schema["arguments_schema"], schema.get("var_kwargs_schema"))
 
 
-# ---- operations ------------------------------------------------------------
+# --- operations ---
 
 Method = Literal["GET", "POST"]
 Signature = Literal["author", "by"]
@@ -149,11 +167,13 @@ Again = Callable[[Memory, list[str]], Any]
 
 @dataclass(frozen=True)
 class Operation:
-    """One use of a memory. `path` is below a project's address; `signs` is the keyword by which `Memory` is told who asks;
-    `tool` and `command` are its names as an MCP tool and on the command line, None where it has none there. `again` answers a
-    request that was carried out before, from the ids that it concerned; None where doing it twice does no harm. `streams`:
-    its body or its answer goes as a stream, which each surface does in its own way. `whole`: it reaches into every project,
-    so a token for some of them is not enough."""
+    """One use of a memory. `path` is below a project's address; `signs` is the keyword by which
+    `Memory` is told who asks; `tool` and `command` are its names as an MCP tool and on the command
+    line, None where it has none there. `again` answers a request that was carried out before, from
+    the ids that it concerned; None where doing it twice does no harm. `streams`: its body or its
+    answer goes as a stream, which each surface does in its own way. `whole`: it reaches into every
+    project, so a token for some of them is not enough.
+    """
 
     name: str
     scope: Scope
@@ -201,21 +221,27 @@ def _asked(name: str, signs: Signature | None) -> Callable[[Memory, Arguments, C
 def _same_record(memory: Memory, ids: list[str]) -> Any:
     found = memory.get(ids[0]) if ids else None
     if found is None:
-        raise UnknownRecordError("this request was carried out before, and what it made was forgotten since")
+        raise UnknownRecordError(
+            "this request was carried out before, and what it made was forgotten since"
+        )
     return found
 
 
 def _get(memory: Memory, said: Any, _: Caller) -> AnyRecord:
     found = memory.get(said.record_id, said.as_of)
     if found is None:
-        raise UnknownRecordError(f"there is no record {said.record_id} in project {memory.project!r}")
+        raise UnknownRecordError(
+            f"there is no record {said.record_id} in project {memory.project!r}"
+        )
     return found
 
 
 def _audit(memory: Memory, said: Any, _: Caller) -> list[LifeEvent]:
     life = memory.audit(said.record_id)
     if not life:
-        raise UnknownRecordError(f"there is no record {said.record_id} in project {memory.project!r}, and never was one")
+        raise UnknownRecordError(
+            f"there is no record {said.record_id} in project {memory.project!r}, and never was one"
+        )
     return life
 
 
@@ -224,19 +250,27 @@ def _stats(memory: Memory, _: Arguments, caller: Caller) -> Stats:
     found = memory.stats()
     if caller.token_id is None:
         return found
-    return replace(found, location="PostgreSQL" if is_url(found.location) else Path(found.location).name)
+    return replace(
+        found, location="PostgreSQL" if is_url(found.location) else Path(found.location).name
+    )
 
 
 def _signed(record: Mapping[str, Any], caller: Caller, field: str) -> AnyRecord:
-    """The record as its caller's own. What it claims to be is taken from those alone who may decide that."""
+    """The record as its caller's own. What it claims to be is taken from those alone who may decide
+    that.
+    """
     kind = record.get("kind")
     if not isinstance(kind, str) or kind not in MODEL_OF_KIND:
         raise InvalidInputError.one(f"{field}.kind", kind, ", ".join(MODEL_OF_KIND))
-    made = MODEL_OF_KIND[kind].model_validate(redact_json(dict(record))[0] if kind == "episode" else dict(record))
+    made = MODEL_OF_KIND[kind].model_validate(
+        redact_json(dict(record))[0] if kind == "episode" else dict(record)
+    )
     metadata = made.metadata
     if not includes(caller.scope, "govern"):
         _check_claims_nothing(metadata.validation, f"{field}.metadata.validation")
-    signed: AnyRecord = made.altered(metadata=metadata.altered(source=metadata.source.altered(author=caller.name)))
+    signed: AnyRecord = made.altered(
+        metadata=metadata.altered(source=metadata.source.altered(author=caller.name))
+    )
     return signed
 
 
@@ -254,11 +288,16 @@ def _add(memory: Memory, said: arguments.Add, caller: Caller) -> str:
 
 
 def _add_many(memory: Memory, said: arguments.AddMany, caller: Caller) -> list[str]:
-    return memory.add_many(_signed(record, caller, f"records.{number}") for number, record in enumerate(said.records))
+    return memory.add_many(
+        _signed(record, caller, f"records.{number}") for number, record in enumerate(said.records)
+    )
 
 
 def _streamed(memory: Memory, said: Arguments, caller: Caller) -> Any:
-    raise TypeError(f"{memory.project}: a stream is read and written by the surface itself ({said}, {caller.name})")
+    raise TypeError(
+        f"{memory.project}: a stream is read and written by the surface itself ({said}, "
+        f"{caller.name})"
+    )
 
 
 def _operation(
@@ -277,7 +316,18 @@ def _operation(
     method, path = place.split(" ")
     how = do or _asked(name, signs)
     more["takes_otherwise"] = takes
-    return Operation(name, scope, "GET" if method == "GET" else "POST", path, gives, how, tool, command, signs, **more)
+    return Operation(
+        name,
+        scope,
+        "GET" if method == "GET" else "POST",
+        path,
+        gives,
+        how,
+        tool,
+        command,
+        signs,
+        **more,
+    )
 
 
 _RECORDING: Final[dict[str, Any]] = {"signs": "author", "again": _same_record}
@@ -335,9 +385,23 @@ _ALL: Final = (
         command="record fix",
         **_RECORDING,
     ),
-    _operation("add", "write", "POST /records", str, takes=arguments.Add, do=_add, again=lambda _, ids: ids[0]),
     _operation(
-        "add_many", "write", "POST /records/batch", list[str], takes=arguments.AddMany, do=_add_many, again=lambda _, ids: ids
+        "add",
+        "write",
+        "POST /records",
+        str,
+        takes=arguments.Add,
+        do=_add,
+        again=lambda _, ids: ids[0],
+    ),
+    _operation(
+        "add_many",
+        "write",
+        "POST /records/batch",
+        list[str],
+        takes=arguments.AddMany,
+        do=_add_many,
+        again=lambda _, ids: ids,
     ),
     _operation(
         "credit",
@@ -357,7 +421,14 @@ _ALL: Final = (
     _operation("get", "read", "GET /records/{record_id}", AnyRecord, do=_get, command="show"),
     _operation("page", "read", "GET /records", Page, command="browse"),
     _operation("links", "read", "GET /records/{record_id}/links", Links, command="audit"),
-    _operation("audit", "read", "GET /records/{record_id}/audit", list[LifeEvent], do=_audit, command="audit"),
+    _operation(
+        "audit",
+        "read",
+        "GET /records/{record_id}/audit",
+        list[LifeEvent],
+        do=_audit,
+        command="audit",
+    ),
     _operation(
         "similar_issues",
         "read",
@@ -378,7 +449,14 @@ _ALL: Final = (
         dict[str, list[Strategy]],
         command="successful",
     ),
-    _operation("model_insights", "read", "GET /model-insights", ModelInsights, tool="insights", command="model"),
+    _operation(
+        "model_insights",
+        "read",
+        "GET /model-insights",
+        ModelInsights,
+        tool="insights",
+        command="model",
+    ),
     _operation("fix_totals", "read", "GET /fixes/totals", FixTotals),
     _operation("fix_days", "read", "GET /fixes/days", list[FixDay]),
     _operation("fix_types", "read", "GET /fixes/types", list[IssueTypeRecord]),
@@ -402,9 +480,13 @@ _ALL: Final = (
     _operation("stale_records", "read", "GET /stale", list[Held]),
     _operation("change_mark", "read", "GET /change-mark", str),
     _operation("topology", "read", "GET /topology", Branch, tool="map", command="map"),
-    _operation("hotspots", "read", "GET /hotspots", list[Hotspot], tool="hotspots", command="hotspots"),
+    _operation(
+        "hotspots", "read", "GET /hotspots", list[Hotspot], tool="hotspots", command="hotspots"
+    ),
     _operation("reflect", "read", "GET /reflection", Reflection, tool="reflect", command="reflect"),
-    _operation("export", "read", "GET /export", AnyRecord, do=_streamed, command="export", streams="out"),
+    _operation(
+        "export", "read", "GET /export", AnyRecord, do=_streamed, command="export", streams="out"
+    ),
     # deciding what is believed
     _operation(
         "verify",
@@ -415,7 +497,14 @@ _ALL: Final = (
         command="verify",
         **_RECORDING,
     ),
-    _operation("publish", "govern", "POST /records/{record_id}/publish", AnyRecord, command="publish", **_DECIDING),
+    _operation(
+        "publish",
+        "govern",
+        "POST /records/{record_id}/publish",
+        AnyRecord,
+        command="publish",
+        **_DECIDING,
+    ),
     _operation(
         "archive",
         "govern",
@@ -425,29 +514,80 @@ _ALL: Final = (
         command="archive",
         **_DECIDING,
     ),
-    _operation("supersede", "govern", "POST /records/{old_id}/supersede", AnyRecord, command="supersede", **_DECIDING),
+    _operation(
+        "supersede",
+        "govern",
+        "POST /records/{old_id}/supersede",
+        AnyRecord,
+        command="supersede",
+        **_DECIDING,
+    ),
     _operation("consolidate", "govern", "POST /consolidate", Consolidation, command="consolidate"),
     _operation("rollback", "govern", "POST /rollback", Decision, command="rollback", **_DECIDING),
-    _operation("undo", "govern", "POST /decisions/{decision_id}/undo", AnyRecord, command="undo", **_DECIDING),
+    _operation(
+        "undo",
+        "govern",
+        "POST /decisions/{decision_id}/undo",
+        AnyRecord,
+        command="undo",
+        **_DECIDING,
+    ),
     # taking away, and looking after it
     _operation(
-        "forget", "admin", "POST /forget", Forgotten, takes=arguments.Forget, command="forget", signs="by", destructive=True
+        "forget",
+        "admin",
+        "POST /forget",
+        Forgotten,
+        takes=arguments.Forget,
+        command="forget",
+        signs="by",
+        destructive=True,
     ),
-    _operation("cleanup", "admin", "POST /cleanup", CleanedUp, command="cleanup", signs="by", destructive=True),
+    _operation(
+        "cleanup",
+        "admin",
+        "POST /cleanup",
+        CleanedUp,
+        command="cleanup",
+        signs="by",
+        destructive=True,
+    ),
     _operation("compress", "admin", "POST /compress", Compressed, command="compress", signs="by"),
     _operation("compact", "admin", "POST /compact", Compacted, command="compact", destructive=True),
     _operation(
-        "load", "admin", "POST /import", Loaded, takes=arguments.Load, do=_streamed, command="load", signs="by", streams="in"
+        "load",
+        "admin",
+        "POST /import",
+        Loaded,
+        takes=arguments.Load,
+        do=_streamed,
+        command="load",
+        signs="by",
+        streams="in",
     ),
-    _operation("backup", "admin", "GET /backup", bytes, do=_streamed, command="backup", streams="out", whole=True),
+    _operation(
+        "backup",
+        "admin",
+        "GET /backup",
+        bytes,
+        do=_streamed,
+        command="backup",
+        streams="out",
+        whole=True,
+    ),
     _operation("doctor", "admin", "GET /doctor", Diagnosis, command="doctor"),
     _operation("rebuild", "admin", "POST /rebuild", int, command="rebuild"),
     _operation("reembed", "admin", "POST /reembed", int, command="reembed"),
     _operation("sync", "admin", "POST /sync", Synced, command="sync"),
 )
 
-OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType({operation.name: operation for operation in _ALL})
-_READING: Final = frozenset(each.name for each in _ALL if each.scope == "read") | {"doctor", "backup"}
+OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
+    {operation.name: operation for operation in _ALL}
+)
+_READING: Final = frozenset(each.name for each in _ALL if each.scope == "read") | {
+    "doctor",
+    "backup",
+}
 
 HERE_ALONE: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -455,13 +595,16 @@ HERE_ALONE: Final[Mapping[str, str]] = MappingProxyType(
         "browse": "pages do the same for callers elsewhere",
         "keep": "add does the same and gives the id",
         "keep_many": "add_many does the same and gives the ids",
-        "record_many": "several of one kind from the caller's own files: elsewhere add_many takes several records",
+        "record_many": "several of one kind from the caller's own files: elsewhere add_many takes "
+        "several records",
         "take_in": "brings records with authors of their own: import does that for an administrator",
-        "put_entries": "for what keeps things under names of its own; elsewhere remember and supersede do it",
+        "put_entries": "for what keeps things under names of its own; elsewhere remember and "
+        "supersede do it",
         "append_entries": "for what keeps things in a row of its own; elsewhere add_many does it",
         "entries": "pages by tag do the same for callers elsewhere",
         "entry_names": "for whoever lists the names that it put things under",
-        "trajectory": "a block of the caller's own code; what it records goes through record_trajectory",
+        "trajectory": "a block of the caller's own code; what it records goes through "
+        "record_trajectory",
         "episode": "a block of the caller's own code; what it records goes through record_episode",
         "now": "the memory's own clock",
         "once": "is what an idempotency key does",
@@ -469,11 +612,13 @@ HERE_ALONE: Final[Mapping[str, str]] = MappingProxyType(
         "project_of": "tells what a memory of this machine would be asked about",
         "place_of": "tells where a file of this machine would be",
         "exists": "tells whether a file of this machine is there",
-        "in_project": "opens the caller's own memory once more: callers elsewhere name the project they ask about",
+        "in_project": "opens the caller's own memory once more: callers elsewhere name the project "
+        "they ask about",
         "restore": "puts a file of this machine in the memory's place while nobody asks it anything",
         "merge": "opens another memory of this machine; import takes in what another exported",
         "make_tree": "makes files beside the memory's own",
-        "check_stale": "looks at a checkout, which is where the caller is and not where the memory is",
+        "check_stale": "looks at a checkout, which is where the caller is and not where the memory "
+        "is",
         "record_tests": "reads the files that tests are about, in the caller's checkout",
         "publish_tested": "is asked by a git hook of the caller's checkout",
         "tokens": "whoever could make tokens from outside could make itself stronger ones",

@@ -1,12 +1,14 @@
-"""Text that was recalled stays data. Whatever a record says, it stays inside the lines that we open and close around it, and
-reads as what it is: one item of a list that somebody else wrote.
+"""Text that was recalled stays data. Whatever a record says, it stays inside the lines that we open
+and close around it, and reads as what it is: one item of a list that somebody else wrote.
 
-Three things can go wrong. A line break forges a line of ours: so none survives. A record repeats an earlier context, or
-guesses at the next, to make the reader believe that the data has ended: so the fence carries a mark that nobody could know
-when the record was written, and everything that looks like a fence is taken out. And a tokenizer reads the special tokens of
-a chat template wherever they stand in a text: so they are broken by a blank. What begins a line in Markdown ("#", ">",
-"```") is escaped even behind our own prefix, because a list item may hold a heading or open a code block. A role such as
-"system:" is left alone: it only means something at the beginning of a line, and no line begins with recalled text.
+Three things can go wrong. A line break forges a line of ours: so none survives. A record repeats an
+earlier context, or guesses at the next, to make the reader believe that the data has ended: so the
+fence carries a mark that nobody could know when the record was written, and everything that looks
+like a fence is taken out. And a tokenizer reads the special tokens of a chat template wherever they
+stand in a text: so they are broken by a blank. What begins a line in Markdown ("#", ">", "```") is
+escaped even behind our own prefix, because a list item may hold a heading or open a code block. A
+role such as "system:" is left alone: it only means something at the beginning of a line, and no
+line begins with recalled text.
 """
 
 from __future__ import annotations
@@ -26,12 +28,14 @@ EARLIER_CONTEXT: Final = "[earlier context]"
 
 
 def clean_line(text: str, limit: int) -> str:
-    """One line of at most `limit` characters, in which nothing is hidden and nothing acts: no line breaks, no control,
-    bidirectional, invisible or private characters, no special tokens of chat templates, no Markdown block at its beginning,
-    no fence line of ours. Cleaning it again changes nothing.
+    """One line of at most `limit` characters, in which nothing is hidden and nothing acts: no line
+    breaks, no control, bidirectional, invisible or private characters, no special tokens of chat
+    templates, no Markdown block at its beginning, no fence line of ours. Cleaning it again changes
+    nothing.
 
-    Joiners go as well: without them a composed emoji falls apart and a few scripts look less fine, with them a word can be
-    made that reads the same and is found by no filter."""
+    Joiners go as well: without them a composed emoji falls apart and a few scripts look less fine,
+    with them a word can be made that reads the same and is found by no filter.
+    """
     text = _harmless(" ".join(_visible_part(text).split()))
     if text[:1] in _BLOCK_STARTS and (block := _MARKDOWN_BLOCK.match(text)):
         text = f"{text[: block.start(1)]}\\{text[block.start(1) :]}"
@@ -44,13 +48,18 @@ CODE_INDENT: Final = " " * 6
 
 
 def clean_code(text: str, limit: int) -> list[str]:
-    """The lines of a program, each indented by CODE_INDENT and its own blanks, clean like a line but otherwise word for word.
-    Empty ones are dropped, and whatever is over `limit` characters in all."""
+    """The lines of a program, each indented by CODE_INDENT and its own blanks, clean like a line
+    but otherwise word for word. Empty ones are dropped, and whatever is over `limit` characters in
+    all.
+    """
     return list(filter(None, map(clean_code_line, _cut(text, limit).splitlines())))
 
 
 def clean_code_line(line: str) -> str:
-    text = _cut(_harmless(_visible_part(line.expandtabs(4)).rstrip()), limits.CONTEXT_LINE_CHARS_MAX - len(CODE_INDENT))
+    text = _cut(
+        _harmless(_visible_part(line.expandtabs(4)).rstrip()),
+        limits.CONTEXT_LINE_CHARS_MAX - len(CODE_INDENT),
+    )
     return CODE_INDENT + text if text.strip() else ""
 
 
@@ -63,7 +72,9 @@ def _visible_part(text: str) -> str:
 
 def _harmless(text: str) -> str:
     text = _replaced(text, [fence.span() for fence in _fences(text)], EARLIER_CONTEXT)
-    return _replaced(text, [(special.end(), special.end()) for special in _SPECIAL.finditer(_plainly(text))], " ")
+    return _replaced(
+        text, [(special.end(), special.end()) for special in _SPECIAL.finditer(_plainly(text))], " "
+    )
 
 
 def _cut(text: str, limit: int) -> str:
@@ -92,8 +103,10 @@ _INVISIBLE: Final = frozenset(
 
 
 class _Visible(dict[int, str | None]):
-    """For `translate`: blanks of all kinds as a space, what is neither seen nor a blank as nothing. Python's `isprintable`
-    is false for control, format, surrogate, private and unassigned characters and for all separators but the space."""
+    """For `translate`: blanks of all kinds as a space, what is neither seen nor a blank as nothing.
+    Python's `isprintable` is false for control, format, surrogate, private and unassigned
+    characters and for all separators but the space.
+    """
 
     def __missing__(self, code: int) -> str | None:
         character = chr(code)
@@ -144,8 +157,9 @@ _SKIPPED: Final = "\u0300"
 
 
 class _Plain(dict[int, str]):
-    """For `translate`: one character for each, so that places agree. Look-alikes as what they look like, everything that is
-    not seen, or only sits on another, as one sign that the patterns skip."""
+    """For `translate`: one character for each, so that places agree. Look-alikes as what they look
+    like, everything that is not seen, or only sits on another, as one sign that the patterns skip.
+    """
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -205,7 +219,9 @@ def _replaced(text: str, spans: list[tuple[int, int]], new: str) -> str:
 
 
 def without_mark_of(text: str, mark: str) -> str:
-    """No record can hold the mark of a context that is only now made, unless the caller uses one twice."""
+    """No record can hold the mark of a context that is only now made, unless the caller uses one
+    twice.
+    """
     plain = _plainly(text)
     if mark not in plain.replace(_SKIPPED, ""):
         return text

@@ -1,9 +1,10 @@
 """What a sentence is about: the files, functions, libraries and error codes that it names. No I/O.
 
-It would rather miss one than see one where there is none: facts are told apart by what they name. Whatever a pattern repeats
-is bounded, so that time grows with the text alone.
+It would rather miss one than see one where there is none: facts are told apart by what they name.
+Whatever a pattern repeats is bounded, so that time grows with the text alone.
 
-At the end: the words of a text that look like paths. Whether there are such files is for others to see.
+At the end: the words of a text that look like paths. Whether there are such files is for others to
+see.
 """
 
 from __future__ import annotations
@@ -38,12 +39,21 @@ def find(text: str) -> Named:
     if _PROSE.fullmatch(text):  # the usual case, at a third of the price
         files = _distinct(_files(text)) if "file" in text else ()
         may_have_codes = "tatus " in text or "rrno " in text or _STATUS.search(text)
-        return Named(files, (), _distinct(_libraries(text), fold=True), _distinct(_error_codes(text)) if may_have_codes else ())
+        return Named(
+            files,
+            (),
+            _distinct(_libraries(text), fold=True),
+            _distinct(_error_codes(text)) if may_have_codes else (),
+        )
     if any(mark in text for mark in ("://", "www.", "@", "[REDACTED:")):
         text = _ADDRESS.sub(lambda found: " " * (found.end() - found.start()), text)
     codes = _distinct(_error_codes(text))
-    functions = (place for place in _functions(text) if place.name not in codes and not _is_file(place.name))
-    return Named(_distinct(_files(text)), _distinct(functions), _distinct(_libraries(text), fold=True), codes)
+    functions = (
+        place for place in _functions(text) if place.name not in codes and not _is_file(place.name)
+    )
+    return Named(
+        _distinct(_files(text)), _distinct(functions), _distinct(_libraries(text), fold=True), codes
+    )
 
 
 def added(given: Entities, found: Named) -> Entities:
@@ -83,24 +93,30 @@ def _distinct(places: Iterable[_Mention], *, fold: bool = False) -> tuple[str, .
 
 
 def _folded(name: str, fold: bool) -> str:
-    """Libraries are the same in any letter case, and with either dash; files and functions are not."""
+    """Libraries are the same in any letter case, and with either dash; files and functions are
+    not.
+    """
     return name.casefold().replace("_", "-") if fold else name
 
 
 _STATUS: Final = re.compile(r"[45]\d\d [A-Z]")
 # Nothing but words, in the letters of English, and numbers. Every step takes a space: there is one
 # way to match.
-_PROSE: Final = re.compile(r"(?:(?:[A-Z]?[a-z]*(?:['\u2019-][a-z]+)?|\d{1,9}(?:\.\d{1,3})?%?)[,;:.!?]?(?:[ \n]|\Z)){0,10000}")
+_PROSE: Final = re.compile(
+    r"(?:(?:[A-Z]?[a-z]*(?:['\u2019-][a-z]+)?|\d{1,9}(?:\.\d{1,3})?%?)[,;:.!?]?(?:[ "
+    r"\n]|\Z)){0,10000}"
+)
 
 _ADDRESS: Final = re.compile(
     r"\b[A-Za-z][A-Za-z0-9+.]{1,15}://[^\s<>\"'`]{1,2000}"  # a URL
     r"|\bwww\.[^\s<>\"'`]{1,2000}"
-    r"|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){0,5}\.[A-Za-z][\w-]{1,20}(?::[^\s<>\"'`]{1,500})?"  # mail, git
+    # mail, git
+    r"|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){0,5}\.[A-Za-z][\w-]{1,20}(?::[^\s<>\"'`]{1,500})?"
     r"|\[REDACTED:[a-z0-9-]{1,40}\]"
 )
 
 
-# --- files ------------------------------------------------------------------------------------------------------
+# --- files ---
 
 _EXTENSIONS: Final = frozenset(
     """py pyi pyx ipynb js jsx ts tsx mjs cjs vue svelte c h cc cpp cxx hpp hh rs go java kt kts swift m mm cs fs vb rb php
@@ -126,7 +142,9 @@ _NOT_STEMS: Final = frozenset(
 _ROOTS: Final = "etc|usr|var|home|opt|tmp|root|bin|sbin|lib|lib64|dev|proc|sys|mnt|srv|run|boot|Users|Library|Applications"
 _SEGMENT: Final = r"[\w.@+~$%-]{1,100}"
 _TOKEN: Final = re.compile(r"[^\s,;|()<>\[\]{}\"'`=*?!\u2018\u2019\u201c\u201d]{1,1000}")
-_WINDOWS: Final = re.compile(rf"(?:[A-Za-z]:\\|\\\\|\.{{1,2}}\\)?(?:{_SEGMENT}\\){{0,30}}{_SEGMENT}")
+_WINDOWS: Final = re.compile(
+    rf"(?:[A-Za-z]:\\|\\\\|\.{{1,2}}\\)?(?:{_SEGMENT}\\){{0,30}}{_SEGMENT}"
+)
 _POSIX: Final = re.compile(rf"(?:[A-Za-z]:/|~/|/)?(?:{_SEGMENT}/{{1,2}}){{0,30}}{_SEGMENT}")
 _ANCHORED: Final = re.compile(rf"/(?:{_ROOTS})/\w|~/[.\w]|\.{{1,2}}/[\w.]|[A-Za-z]:[\\/]\w")
 _LINE: Final = re.compile(r"(?::\d{1,7}){1,2}\Z|#L\d{1,7}(?:-L?\d{1,7})?\Z")
@@ -157,7 +175,9 @@ def _is_file(name: str) -> bool:
     if last in _BARE_FILES or (last.startswith(".env.") and last.count(".") == 2):
         return True
     stem, _, extension = last.rpartition(".")
-    if (extension.islower() or extension.isupper() or extension.isdigit()) and extension.lower() in _EXTENSIONS:
+    if (
+        extension.islower() or extension.isupper() or extension.isdigit()
+    ) and extension.lower() in _EXTENSIONS:
         letters = sum(char.isalpha() for char in stem)
         in_folder = len(last) < len(name)
         if stem.lower() in _NOT_STEMS or (not in_folder and last.lower() in _DOTTED_NAMES):
@@ -166,7 +186,7 @@ def _is_file(name: str) -> bool:
     return bool(_ANCHORED.match(name)) and len(last) > 1
 
 
-# --- functions --------------------------------------------------------------------------------------------------
+# --- functions ---
 
 _NAME: Final = r"[A-Za-z_$][\w$]{0,99}"
 _DOTTED: Final = rf"{_NAME}(?:(?:\.|::|->){_NAME}){{0,8}}"
@@ -174,7 +194,9 @@ _CALL: Final = re.compile(rf"(?<![\w$.])({_DOTTED})!?\Z")
 _INSIDE: Final = re.compile(r"\(([^()\n]{0,200})(\)?)")
 _SCOPED: Final = re.compile(rf"(?<![\w$:])({_NAME}(?:::~?{_NAME}){{1,8}})(?![\w:])")
 _TEST_ID: Final = re.compile(rf"\.py::({_NAME}(?:::{_NAME}){{0,3}})")
-_METHOD: Final = re.compile(r"(?<![\w$./\\@:#-])([A-Z][A-Za-z0-9]{1,60}\.[a-z_][\w]{1,60})(?![\w(/\\@]|\.\w|::)")
+_METHOD: Final = re.compile(
+    r"(?<![\w$./\\@:#-])([A-Z][A-Za-z0-9]{1,60}\.[a-z_][\w]{1,60})(?![\w(/\\@]|\.\w|::)"
+)
 _TICKED: Final = re.compile(rf"`(\.?{_DOTTED}|@{_DOTTED})`")
 _SAID_BEFORE: Final = re.compile(
     r"\b(?:functions?|methods?|calls?|calling|called|invokes?|invoking|invoked|decorators?|hook|helper|constructor)\s{1,3}\Z",
@@ -185,22 +207,34 @@ _SAID_AFTER: Final = re.compile(
     r"accepts|takes\s(?:a|an|the|no|two|one|three)\b|calls|(?:is|was|gets|got|must\sbe|should\sbe)\s(?:never\s|not\s)?(?:called|invoked))\b"
 )
 _PLAIN_SAID: Final = re.compile(rf"\b(?:function|method|func|fn|def)\s{{1,3}}({_DOTTED})(?![\w(])")
-_NO_CALL: Final = frozenset("if for while switch return and or not in elif catch with print_ when see is".split())
+_NO_CALL: Final = frozenset(
+    "if for while switch return and or not in elif catch with print_ when see is".split()
+)
 _PLURALS: Final = frozenset(("s", "es", "ies", "er", "ed", "d", "r", "n", "en", "ren"))
 _HOSTS: Final = frozenset("com org net io dev ai app co edu gov de uk js".split())
-_SHORT_FORMS: Final = frozenset("No Mr Mrs Ms Dr St Vs Fig Eq Sec Ch Vol Ref Approx Etc Art Nr Eg Ie Cf Inc Ltd Jr".split())
+_SHORT_FORMS: Final = frozenset(
+    "No Mr Mrs Ms Dr St Vs Fig Eq Sec Ch Vol Ref Approx Etc Art Nr Eg Ie Cf Inc Ltd Jr".split()
+)
 
 
 def _functions(text: str) -> Iterator[_Mention]:
     if "(" in text:
         yield from _calls(text)
     if "::" in text:
-        yield from (_Mention(found.start(1), found[1]) for found in _SCOPED.finditer(text) if not found[1].startswith("py::"))
+        yield from (
+            _Mention(found.start(1), found[1])
+            for found in _SCOPED.finditer(text)
+            if not found[1].startswith("py::")
+        )
         yield from (_Mention(found.start(1), found[1]) for found in _TEST_ID.finditer(text))
     if _DOT_INSIDE.search(text):
         for found in _METHOD.finditer(text):
             owner, _, method = found[1].partition(".")
-            if method not in _HOSTS and owner not in _SHORT_FORMS and any(char.islower() for char in owner):
+            if (
+                method not in _HOSTS
+                and owner not in _SHORT_FORMS
+                and any(char.islower() for char in owner)
+            ):
                 yield _Mention(found.start(), found[1])
     if "`" in text:
         yield from _ticked(text)
@@ -213,29 +247,42 @@ def _functions(text: str) -> Iterator[_Mention]:
 def _calls(text: str) -> Iterator[_Mention]:
     for found in _INSIDE.finditer(text):
         before = text[max(0, found.start() - limits.NAME_CHARS_MAX) : found.start()]
-        called = _CALL.search(before.rsplit(None, 1)[-1]) if before and not before[-1].isspace() else None
+        called = (
+            _CALL.search(before.rsplit(None, 1)[-1])
+            if before and not before[-1].isspace()
+            else None
+        )
         if called and _is_call(called[1], found[1].strip(), closed=bool(found[2])):
             yield _Mention(found.start() - len(called[0]), called[1])
 
 
 def _is_call(name: str, inside: str, *, closed: bool) -> bool:
-    """Whether what stands before a bracket is called, rather than explained by what is in it: `file(s)`, `HTTP(S)`."""
+    """Whether what stands before a bracket is called, rather than explained by what is in it:
+    `file(s)`, `HTTP(S)`.
+    """
     if len(name) < 2 or name.lower() in _NO_CALL or inside.lower() in _PLURALS or name in _LABELS:
         return False
     if not inside:
         return closed
     if name.isupper() and not _looks_like_code(name):  # an abbreviation, or SQL
         return inside == "*"
-    return inside == "*" or _looks_like_code(name) or (closed and bool(_ARGUMENTS.fullmatch(inside)))
+    return (
+        inside == "*" or _looks_like_code(name) or (closed and bool(_ARGUMENTS.fullmatch(inside)))
+    )
 
 
-_ARGUMENTS: Final = re.compile(r"[\w.$'\"-]{1,60}(?:\s?[,=:+*/<>-]\s?[\w.$'\"\[\]-]{1,60}){0,10}|\.\.\.|\u2026")
+_ARGUMENTS: Final = re.compile(
+    r"[\w.$'\"-]{1,60}(?:\s?[,=:+*/<>-]\s?[\w.$'\"\[\]-]{1,60}){0,10}|\.\.\.|\u2026"
+)
 _LABELS: Final = frozenset(("SQLSTATE", "CVE", "HTTP", "Errno", "errno", "WinError"))
 
 
 def _ticked(text: str) -> Iterator[_Mention]:
     for found in _TICKED.finditer(text):
-        before, after = text[max(0, found.start() - 20) : found.start()], text[found.end() : found.end() + 40]
+        before, after = (
+            text[max(0, found.start() - 20) : found.start()],
+            text[found.end() : found.end() + 40],
+        )
         if _SAID_BEFORE.search(before) or _SAID_AFTER.match(after):
             yield _Mention(found.start(), found[1].lstrip(".@"))
 
@@ -249,7 +296,7 @@ _HUMP: Final = re.compile(r"[a-z0-9][A-Z]")
 _DOT_INSIDE: Final = re.compile(r"\.\w")
 
 
-# --- libraries --------------------------------------------------------------------------------------------------
+# --- libraries ---
 
 _LIBRARIES: Final = frozenset(
     """aiohttp airflow ajv alembic angular ansible antd apollo apsw argon2 asyncpg attrs axios babel bcrypt beautifulsoup4
@@ -319,14 +366,19 @@ def _libraries(text: str) -> Iterator[_Mention]:
         for found in _INSTALL.finditer(text):
             if found[1].lower() not in _AFTER_INSTALL and not _is_file(found[1]):
                 yield _Mention(found.start(1), found[1].rstrip("."))
-    if any(word in text for word in ("librar", "package", "framework", "crate", " gem", "SDK", " sdk")):
+    if any(
+        word in text for word in ("librar", "package", "framework", "crate", " gem", "SDK", " sdk")
+    ):
         for found in _CALLED.finditer(text):
             if _names_library(found[2], ticked=bool(found[1])):
                 yield _Mention(found.start(2), found[2])
     if "import" in text or "require(" in text:
         yield from (_Mention(found.start(1), found[1]) for found in _FROM_IMPORT.finditer(text))
         for found in _IMPORT.finditer(text):
-            yield from (_Mention(found.start(1), part.split()[0].partition(".")[0]) for part in found[1].split(","))
+            yield from (
+                _Mention(found.start(1), part.split()[0].partition(".")[0])
+                for part in found[1].split(",")
+            )
         yield from (_Mention(found.start(2), found[2]) for found in _REQUIRE.finditer(text))
 
 
@@ -345,7 +397,8 @@ def _with_versions(text: str) -> Iterator[_Mention]:
         known = name.lower().replace("_", "-") in _LIBRARIES
         certain = name.startswith("@") or (len(name) > 1 and version[0].count(".") >= 2)
         specified = sign[0] in "@=~><!"
-        # After a space a plain number is a version where the name is not countable: `Redis 7`, not `requests 20 times`.
+        # After a space a plain number is a version where the name is not countable: `Redis 7`, not
+        # `requests 20 times`.
         of_name = "." in version[0] or name.lower() not in _COUNTABLE
         if (known and (specified or sign == "-" or of_name)) or (specified and certain):
             yield _Mention(begin + before.rindex(word[0]) + found.start(1), name)
@@ -366,17 +419,30 @@ def _names_library(name: str, *, ticked: bool) -> bool:
         return False
     if plain in _LIBRARIES or ticked:
         return True
-    odd = any(char.isdigit() for char in name) or "_" in name or name.startswith("@") or bool(_HUMP.search(name))
+    odd = (
+        any(char.isdigit() for char in name)
+        or "_" in name
+        or name.startswith("@")
+        or bool(_HUMP.search(name))
+    )
     proper = name[0].isupper() and name[1:].islower()
     return odd or (proper and len(name) > 2)
 
 
-_GENERIC: Final = frozenset("new old same other whole shared internal client server core latest missing entire".split())
+_GENERIC: Final = frozenset(
+    "new old same other whole shared internal client server core latest missing entire".split()
+)
 
 
-# --- error codes ------------------------------------------------------------------------------------------------
+# --- error codes ---
 
-_ERRNO_NAMES: Final = frozenset(errno.errorcode.values()) | {"EAI_AGAIN", "ERESOLVE", "EINTEGRITY", "ELIFECYCLE", "EUSAGE"}
+_ERRNO_NAMES: Final = frozenset(errno.errorcode.values()) | {
+    "EAI_AGAIN",
+    "ERESOLVE",
+    "EINTEGRITY",
+    "ELIFECYCLE",
+    "EUSAGE",
+}
 _CODE: Final = re.compile(
     r"(?<![\w$])(?:"
     r"(?P<word>[A-Z][A-Za-z0-9]{1,80}(?:Error|Exception|Warning|Interrupt|Iteration)"
@@ -412,12 +478,14 @@ def _error_codes(text: str) -> Iterator[_Mention]:
             yield _Mention(found.start(), name)
 
 
-# --- paths ------------------------------------------------------------------------------------------------------
+# --- paths ---
 
 _WORD: Final = r"[\w@+~-]"
-_LOOKS_LIKE_ONE: Final = re.compile(rf"[./]{_WORD}")  # most sentences have nothing like it, and this finds out in no time
+# most sentences have nothing like it, and this finds out in no time
+_LOOKS_LIKE_ONE: Final = re.compile(rf"[./]{_WORD}")
 _PATH: Final = re.compile(
-    # Possessive throughout: no word is read twice, however long it is. Two dots in a row, which lead upward, never match.
+    # Possessive throughout: no word is read twice, however long it is. Two dots in a row, which
+    # lead upward, never match.
     rf"(?<![\w@+~./-])(?:\./)?+{_WORD}*+(?:/\.?{_WORD}++|\.{_WORD}++)++"
 )
 _SECRET_ENDINGS: Final = tuple(
@@ -437,8 +505,9 @@ _SECRET: Final = re.compile(
 
 
 def path_words(text: str) -> list[str]:
-    """Words of a text that may be paths, in their order, each once: with a slash or a dot inside, and never upward. Only the
-    beginning of a long text is looked at."""
+    """Words of a text that may be paths, in their order, each once: with a slash or a dot inside,
+    and never upward. Only the beginning of a long text is looked at.
+    """
     beginning = text[: limits.PATHS_SOUGHT_CHARS_MAX]
     if not _LOOKS_LIKE_ONE.search(beginning):
         return []
@@ -453,13 +522,16 @@ def path_words(text: str) -> list[str]:
     return list(found)[: limits.PATHS_TRIED_MAX]
 
 
-@lru_cache(maxsize=limits.FOUND_FILES_REMEMBERED_MAX)  # the same few files are named again and again
+# the same few files are named again and again
+@lru_cache(maxsize=limits.FOUND_FILES_REMEMBERED_MAX)
 def _may_be_named(word: str) -> bool:
     return ".git" not in word.lower().split("/") and not holds_secrets(word)
 
 
 def holds_secrets(path: str) -> bool:
-    """Whether a file of that name holds secrets and little else. Whoever meets a link asks about where it leads, too."""
+    """Whether a file of that name holds secrets and little else. Whoever meets a link asks about
+    where it leads, too.
+    """
     named = f"/{path.lower()}"
     if named.endswith(_SECRET_ENDINGS):
         return True

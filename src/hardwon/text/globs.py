@@ -1,11 +1,13 @@
 """Globs over relative paths, matched without touching a disk.
 
-A pattern means what it means to `glob.glob(pattern, recursive=True)`: `*`, `?`, `[seq]` and `[!seq]` stay within one name, a
-segment that is exactly `**` stands for any number of folders (at the end: for every file below), and a name that begins with a
-dot is taken only by a pattern that does. Paths are those of files, with `/` between the names.
+A pattern means what it means to `glob.glob(pattern, recursive=True)`: `*`, `?`, `[seq]` and
+`[!seq]` stay within one name, a segment that is exactly `**` stands for any number of folders (at
+the end: for every file below), and a name that begins with a dot is taken only by a pattern that
+does. Paths are those of files, with `/` between the names.
 
-A hostile pattern cannot make this slow: names are matched by expressions that never try a `*` twice, and folders by a set of
-positions in the pattern, so that the work is bounded by the length of the pattern times that of the path.
+A hostile pattern cannot make this slow: names are matched by expressions that never try a `*`
+twice, and folders by a set of positions in the pattern, so that the work is bounded by the length
+of the pattern times that of the path.
 """
 
 from __future__ import annotations
@@ -25,23 +27,34 @@ _EVERY_NAME = frozenset({"*", "*.json", "**"})
 
 
 class Glob:
-    """A pattern for files below a folder. Raises InvalidInputError where it leads out of the tree or is too long."""
+    """A pattern for files below a folder. Raises InvalidInputError where it leads out of the tree
+    or is too long.
+    """
 
     __slots__ = ("_folder", "_name", "pattern")
 
     def __init__(self, pattern: str) -> None:
         if not isinstance(pattern, str) or len(pattern) > limits.GLOB_CHARS_MAX:
-            raise InvalidInputError.one("pattern", pattern, f"a glob of at most {limits.GLOB_CHARS_MAX} characters")
+            raise InvalidInputError.one(
+                "pattern", pattern, f"a glob of at most {limits.GLOB_CHARS_MAX} characters"
+            )
         *folders, name = pattern.split("/")
         if pattern.startswith("/") or ".." in folders or name == "..":
-            raise InvalidInputError.one("pattern", pattern, "a glob that begins below the tree's root and has no '..'")
+            raise InvalidInputError.one(
+                "pattern", pattern, "a glob that begins below the tree's root and has no '..'"
+            )
         if name == "**":
             folders.append(name)
         folders = [part for part in folders if part not in ("", ".")]
-        folders = [part for part, before in zip(folders, ["", *folders], strict=False) if (part, before) != ("**", "**")]
+        folders = [
+            part
+            for part, before in zip(folders, ["", *folders], strict=False)
+            if (part, before) != ("**", "**")
+        ]
         self.pattern = pattern
         self._folder = [_ANY_DEPTH if part == "**" else _name_matcher(part) for part in folders]
-        self._name = None if name in ("", ".") else _name_matcher(name)  # `a/` and `a/.` name folders, never a file
+        # `a/` and `a/.` name folders, never a file
+        self._name = None if name in ("", ".") else _name_matcher(name)
 
     def __repr__(self) -> str:
         return f"Glob({self.pattern!r})"
@@ -73,21 +86,26 @@ class Glob:
         return len(parts) in at
 
     def split(self) -> tuple[Matcher, Matcher | None]:
-        """What tells whether a folder can hold matching files, and what then tells which names match. The latter is None
-        where every name does that ends in .json and does not begin with a dot."""
+        """What tells whether a folder can hold matching files, and what then tells which names
+        match. The latter is None where every name does that ends in .json and does not begin with a
+        dot.
+        """
         every = self.pattern.rpartition("/")[2] in _EVERY_NAME
         return self.matches_folder, None if every or self._name is None else self._name
 
 
 def _after_any_depth(parts: list[Matcher | None], at: set[int]) -> set[int]:
-    """The places themselves, and those behind a `**`, which may stand for no folder at all (two never follow each other)."""
+    """The places themselves, and those behind a `**`, which may stand for no folder at all (two
+    never follow each other).
+    """
     return at | {place + 1 for place in at if place < len(parts) and parts[place] is _ANY_DEPTH}
 
 
 def _name_matcher(pattern: str) -> Matcher:
     if not _MAGIC.search(pattern):
         return pattern.__eq__
-    match = re.compile(fnmatch.translate(pattern)).match  # each `*` but the last in an atomic group: never tried twice
+    # each `*` but the last in an atomic group: never tried twice
+    match = re.compile(fnmatch.translate(pattern)).match
     if pattern.startswith("."):
         return lambda name: match(name) is not None
     return lambda name: not name.startswith(".") and match(name) is not None

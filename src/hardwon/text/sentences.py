@@ -1,17 +1,20 @@
-"""Whether a sentence can stand alone, and whether a fact says again what another says already. No I/O.
+"""Whether a sentence can stand alone, and whether a fact says again what another says already. No
+I/O.
 
-What keeps a sentence from standing alone: pronouns that stand for nothing in it, and times that are counted from the day on
-which it was said. English; whatever is not sure is left alone.
+What keeps a sentence from standing alone: pronouns that stand for nothing in it, and times that are
+counted from the day on which it was said. English; whatever is not sure is left alone.
 
-Times are resolved where the record's own time tells them, in UTC: `yesterday` becomes `yesterday (2026-11-14)`. That is done
-only in sentences that report what happened, or announce what will: what is done every day, or has such a name, would get a date
-that is false. Elsewhere in prose the words are named and stay as they are. Nothing is touched inside code, quotes, paths and
-identifiers, and what has its date behind it already stays as it is.
+Times are resolved where the record's own time tells them, in UTC: `yesterday` becomes `yesterday
+(2026-11-14)`. That is done only in sentences that report what happened, or announce what will: what
+is done every day, or has such a name, would get a date that is false. Elsewhere in prose the words
+are named and stay as they are. Nothing is touched inside code, quotes, paths and identifiers, and
+what has its date behind it already stays as it is.
 
-Facts that say the same meet under one key. Rather two records of one thing than one record of two: what is taken for a
-repetition is not kept as a record of its own. So no word is weighed here. Two sentences say the same if they have the same
-words, signs and symbols in the same order, but for white space, the punctuation between words, the capital letter that
-begins a sentence, and a few words that never change a meaning.
+Facts that say the same meet under one key. Rather two records of one thing than one record of two:
+what is taken for a repetition is not kept as a record of its own. So no word is weighed here. Two
+sentences say the same if they have the same words, signs and symbols in the same order, but for
+white space, the punctuation between words, the capital letter that begins a sentence, and a few
+words that never change a meaning.
 """
 
 from __future__ import annotations
@@ -38,8 +41,9 @@ RELATIVE_DATE: Final = "relative date"
 
 
 class Flaw(NamedTuple):
-    """Something that keeps a sentence from standing alone: the words, where they begin, and what to do about it. `resolved`
-    is what they mean, where that could be worked out."""
+    """Something that keeps a sentence from standing alone: the words, where they begin, and what to
+    do about it. `resolved` is what they mean, where that could be worked out.
+    """
 
     kind: FlawKind
     words: str
@@ -65,16 +69,21 @@ class Linted:
 
 
 def lint(sentence: str, at: datetime) -> Linted:
-    """What was said at that time, as it can be read at any other. Linting the result again changes nothing."""
+    """What was said at that time, as it can be read at any other. Linting the result again changes
+    nothing.
+    """
     text = read_part(sentence)
     lowered = text.lower()
     flaws = list(_pronouns(text))
-    if len(lowered) == len(text):  # else what was found there is somewhere else here; hardly any letter does that
+    # else what was found there is somewhere else here; hardly any letter does that
+    if len(lowered) == len(text):
         if any(word in lowered for word in _TIME_WORDS):
             flaws += _times(text, at.astimezone(UTC))
         if "above" in lowered or "below" in lowered or "as " in lowered:
             for found in _REFERENCE.finditer(_without_quotes(text)):
-                flaws.append(Flaw("reference", found[0], found.start(), "say here what is said there"))
+                flaws.append(
+                    Flaw("reference", found[0], found.start(), "say here what is said there")
+                )
     if not flaws:
         return Linted(sentence)
     flaws = sorted(flaws, key=lambda flaw: flaw.start)[: limits.FINDINGS_MAX]
@@ -87,7 +96,7 @@ def lint(sentence: str, at: datetime) -> Linted:
     return Linted("".join((*parts, sentence[done:])), tuple(flaws))
 
 
-# --- what is not prose ------------------------------------------------------------------------------------------
+# --- what is not prose ---
 
 _QUOTED: Final = re.compile(
     r"```.{0,10000}?```|`[^`\n]{0,1000}`|\"[^\"\n]{0,1000}\"|\u201c[^\u201d\n]{0,300}\u201d|\u00ab[^\u00bb\n]{0,300}\u00bb"
@@ -97,7 +106,9 @@ _QUOTED: Final = re.compile(
 
 
 def _without_quotes(text: str) -> str:
-    """The same text, of the same length, in which nothing quoted, and no line of code, is a word."""
+    """The same text, of the same length, in which nothing quoted, and no line of code, is a
+    word.
+    """
     if _MAY_QUOTE.search(text):
         text = _QUOTED.sub(_blank, text)
     return _SET_OFF.sub(_blank, text)
@@ -111,14 +122,16 @@ _SET_OFF: Final = re.compile(r"^(?: {4}|\t| {1,3}\t| {0,3}>)[^\n]*", re.MULTILIN
 _MAY_QUOTE: Final = re.compile("[`\"'\u201c\u00ab\u2018]|-\\w")
 
 
-# --- times ------------------------------------------------------------------------------------------------------
+# --- times ---
 
 _TIME_WORDS: Final = tuple(
     "day tomorrow night ago week month year hour minute morning evening noon lately recently soon".split()
 )
 _NUMBERS: Final = {
     word: number
-    for number, words in enumerate("a|an|one two three four five six seven eight nine ten eleven twelve".split(), 1)
+    for number, words in enumerate(
+        "a|an|one two three four five six seven eight nine ten eleven twelve".split(), 1
+    )
     for word in words.split("|")
 }
 _COUNT: Final = r"(?:\d{1,4}|" + "|".join(sorted(_NUMBERS, key=len, reverse=True)) + ")"
@@ -149,17 +162,21 @@ _ABOUT: Final = re.compile(
     r"(?:\b(?:about|around|almost|nearly|over|more\sthan|less\sthan|at\sleast|roughly|under|up\sto|some|maybe|approximately)\s|~)\Z",
     re.IGNORECASE,
 )
-_NOT_BEFORE_TURN: Final = re.compile(r"\b(?:the|every|each|a|an|per|any|of\sthis)\s\Z", re.IGNORECASE)
+_NOT_BEFORE_TURN: Final = re.compile(
+    r"\b(?:the|every|each|a|an|per|any|of\sthis)\s\Z", re.IGNORECASE
+)
 _RANGE: Final = re.compile(r"\b(?:to|or|than|the)\s\Z", re.IGNORECASE)
 _COMING: Final = re.compile(
-    r"\b(?:will|shall|going\sto|due|scheduled|planned|deadline|is\sexpected)\b|['\u2019]ll\b", re.IGNORECASE
+    r"\b(?:will|shall|going\sto|due|scheduled|planned|deadline|is\sexpected)\b|['\u2019]ll\b",
+    re.IGNORECASE,
 )
 _HABIT: Final = re.compile(
     r"\b(?:every|each|always|when|whenever|once|if|unless|per|any|an?\s\w{1,30}\sthat|retry|retries|again|by\sdefault|usually)\b",
     re.IGNORECASE,
 )
 _SOON_IDIOM: Final = re.compile(r"\b(?:as|so|too|how|very)\s\Z", re.IGNORECASE)
-_CLAUSE_CHARS: Final = 120  # how far back the words that make "in 3 hours" a moment, or a habit, are looked for
+# how far back the words that make "in 3 hours" a moment, or a habit, are looked for
+_CLAUSE_CHARS: Final = 120
 
 _HAPPENED: Final = re.compile(
     r"(?<![\w-])(?:(?P<before>[a-z]{1,20}(?:['\u2019]t)?)\s)?(?:(?P<sure>(?:was|were|had|did)(?:n['\u2019]t)?|"
@@ -174,7 +191,9 @@ _NO_VERB_AFTER: Final = frozenset(
     to and or its their our your every each""".split()
 )
 
-_NO_PAST: Final = frozenset("hundred embed shed sacred naked nested shared limited unused based need".split())
+_NO_PAST: Final = frozenset(
+    "hundred embed shed sacred naked nested shared limited unused based need".split()
+)
 _WHOSE: Final = re.compile(r"\b(?:that|which|who|whose)\b", re.IGNORECASE)
 _TIME_AND_AGAIN: Final = re.compile(
     r"\b(?:every|each|always|usually|often|normally|typically|generally|regularly|sometimes|never|hourly|nightly|daily|weekly|"
@@ -185,7 +204,8 @@ _TIME_AND_AGAIN: Final = re.compile(
     re.IGNORECASE,
 )
 _SQL: Final = (
-    "(?:SELECT|FROM|TABLE|WHERE|AND|OR|BY|INTO|UPDATE|SET|AS|VALUES|COLUMN|JOIN|ON|IN|IS|VIEW|INDEX|LIMIT|ORDER|GROUP)"
+    "(?:SELECT|FROM|TABLE|WHERE|AND|OR|BY|INTO|UPDATE|SET|AS|VALUES|COLUMN|JOIN|ON|IN|IS|VIEW|INDEX"
+    "|LIMIT|ORDER|GROUP)"
 )
 _NAME_FOLLOWS: Final = re.compile(
     r"(?:\b(?:called|named|titled|label(?:l?ed)?|enum|values?|column|field|table|variable|keyword|option|flag|parameter|argument|"
@@ -206,18 +226,25 @@ _AMBIGUOUS: Final = "say the date; from when it is counted cannot be told"
 def _times(text: str, at: datetime) -> Iterator[Flaw]:
     plain = _without_quotes(text)
     matches = list(_TIME.finditer(plain))
-    listed: set[int] = set()  # where the words stand one after the other, as the values of something do
+    # where the words stand one after the other, as the values of something do
+    listed: set[int] = set()
     for one, other in pairwise(matches):
         if _JOINS.fullmatch(plain, one.end(), other.start()):
             listed |= {one.start(), other.start()}
     for found, tense in zip(matches, _tenses(plain, matches), strict=True):
         before = plain[max(0, found.start() - _CLAUSE_CHARS) : found.start()]
-        if _HAS_DATE.match(plain, found.end()) or not _is_meant(found, before, plain[found.end() : found.end() + 4]):
+        if _HAS_DATE.match(plain, found.end()) or not _is_meant(
+            found, before, plain[found.end() : found.end() + 4]
+        ):
             continue
         words = found[0]
         if found["vague"]:
             yield Flaw("relative_date", words, found.start(), _VAGUE)
-        elif found.start() in listed or not tense.reports(found, before) or _is_name(found, before, plain):
+        elif (
+            found.start() in listed
+            or not tense.reports(found, before)
+            or _is_name(found, before, plain)
+        ):
             yield Flaw("relative_date", words, found.start(), _UNSURE)
         else:
             try:
@@ -228,7 +255,9 @@ def _times(text: str, at: datetime) -> Iterator[Flaw]:
 
 
 class _Tense(NamedTuple):
-    """What a sentence tells of: something that happened, something to come, or neither of the two."""
+    """What a sentence tells of: something that happened, something to come, or neither of the
+    two.
+    """
 
     past: bool
     coming: bool
@@ -244,7 +273,9 @@ class _Tense(NamedTuple):
 
 
 def _tenses(plain: str, matches: list[re.Match[str]]) -> Iterator[_Tense]:
-    """For each of the matches that of the sentence in which it stands; every sentence is read once."""
+    """For each of the matches that of the sentence in which it stands; every sentence is read
+    once.
+    """
     ends = (found.start() for found in _SENTENCE_ENDS.finditer(plain))
     begin, end, tense = 0, -1, _Tense(False, False, False)
     for found in matches:
@@ -258,19 +289,28 @@ def _tenses(plain: str, matches: list[re.Match[str]]) -> Iterator[_Tense]:
 def _tense_of(sentence: str) -> _Tense:
     if _TIME_AND_AGAIN.search(sentence):
         return _Tense(False, False, False)
-    clause = _WHOSE.split(sentence, maxsplit=1)[0]  # of what comes after nothing is taken: jobs that failed may be any day's
+    # of what comes after nothing is taken: jobs that failed may be any day's
+    clause = _WHOSE.split(sentence, maxsplit=1)[0]
     past = any(
-        found["sure"] or ((found["before"] or "").lower() not in _NO_VERB_AFTER and found["past"].lower() not in _NO_PAST)
+        found["sure"]
+        or (
+            (found["before"] or "").lower() not in _NO_VERB_AFTER
+            and found["past"].lower() not in _NO_PAST
+        )
         for found in _HAPPENED.finditer(clause)
     )
     return _Tense(past, bool(_COMING.search(sentence)), True)
 
 
 def _is_name(found: re.Match[str], before: str, plain: str) -> bool:
-    """Whether it may be the name of something: a capital letter inside of a sentence, or the place of a name."""
+    """Whether it may be the name of something: a capital letter inside of a sentence, or the place
+    of a name.
+    """
     inside = before.rstrip(" ([-*\u2022\"'")
     capital = found[0][0].isupper() and bool(inside) and inside[-1] not in ".!?:;\n\u00a4"
-    return capital or bool(_NAME_FOLLOWS.search(before)) or bool(_NAME_ENDS.match(plain, found.end()))
+    return (
+        capital or bool(_NAME_FOLLOWS.search(before)) or bool(_NAME_ENDS.match(plain, found.end()))
+    )
 
 
 def _is_meant(found: re.Match[str], before: str, after: str) -> bool:
@@ -281,7 +321,11 @@ def _is_meant(found: re.Match[str], before: str, after: str) -> bool:
         return not _RANGE.search(before) or bool(_ABOUT.search(before))
     if found["ahead"]:
         clause = re.split(r"[.;:!?]\s", before)[-1]
-        return bool(_COMING.search(clause)) and not _HABIT.search(clause) and not after.startswith(("'", "\u2019", " of"))
+        return (
+            bool(_COMING.search(clause))
+            and not _HABIT.search(clause)
+            and not after.startswith(("'", "\u2019", " of"))
+        )
     if found["vague"] and found["vague"].lower() == "soon":
         return not _SOON_IDIOM.search(before) and not after.startswith(" as")
     return True
@@ -296,7 +340,9 @@ def _resolved(found: re.Match[str], at: datetime, *, about: bool) -> str:
     if found["turn"]:
         return _turn(found["which"].lower(), found["period"].lower(), today)
     if found["ago"]:
-        past = _counted(-_number(found["number"]), found["unit"].lower(), at, half=bool(found["half"]))
+        past = _counted(
+            -_number(found["number"]), found["unit"].lower(), at, half=bool(found["half"])
+        )
         return f"about {past}" if about else past
     return _counted(_number(found["later"]), found["later_unit"].lower(), at)
 
@@ -305,7 +351,12 @@ def _number(words: str) -> int:
     return _NUMBERS.get(words.lower()) or int(words)
 
 
-_DAYS_FROM_NOW: Final = (("before yesterday", -2), ("after tomorrow", 2), ("yesterday", -1), ("tomorrow", 1))
+_DAYS_FROM_NOW: Final = (
+    ("before yesterday", -2),
+    ("after tomorrow", 2),
+    ("yesterday", -1),
+    ("tomorrow", 1),
+)
 
 
 _STEPS: Final = {"last": -1, "this": 0, "next": 1}
@@ -339,7 +390,14 @@ def _counted(number: int, unit: str, at: datetime, *, half: bool = False) -> str
     return str(moment.date()) if unit in ("day", "week") else f"{moment:%Y-%m-%dT%H:%M}Z"
 
 
-_HALF_OF: Final = {"minute": "minute", "hour": "minute", "day": "hour", "week": "day", "month": "week", "year": "month"}
+_HALF_OF: Final = {
+    "minute": "minute",
+    "hour": "minute",
+    "day": "hour",
+    "week": "day",
+    "month": "week",
+    "year": "month",
+}
 _HALVES: Final = {"minute": 1, "hour": 30, "day": 12, "week": 3, "month": 2, "year": 6}
 
 
@@ -352,7 +410,7 @@ def _month(today: date, step: int) -> str:
     return f"{date(today.year + years, month + 1, 1):%Y-%m}"
 
 
-# --- pronouns ---------------------------------------------------------------------------------------------------
+# --- pronouns ---
 
 
 def _any(words: str) -> str:
@@ -364,17 +422,24 @@ _OPENING: Final = (
     r"\s{0,20}(?:[-*\u2022]\s{1,3}|"
     + _any("note nb fyi todo fact learned lesson observation decision solution error")
     + r"\s?[:,-]\s{1,3})?(?:"
-    + _any("and but so also then however therefore thus hence still yet sometimes usually often apparently unfortunately now")
+    + _any(
+        "and but so also then however therefore thus hence still yet sometimes usually often "
+        "apparently unfortunately now"
+    )
     + r",?\s{1,3}){0,3}"
 )
 _HELPING_VERB: Final = _any(
-    "is was are were isn't wasn't aren't will would can could cannot can't should must may might has have had does "
+    "is was are were isn't wasn't aren't will would can could cannot can't should must may might "
+    "has have had does "
     "did do doesn't didn't don't won't"
 )
 _DOES: Final = _any(
-    "means? meant causes? caused happens? happened fails? failed works? worked breaks? broke needs? needed makes? "
-    "made leads? led fixes fixed prevents? prevented requires? required seems? seemed appears? explains? explained "
-    "helps? helped solves solved resolves resolved results? resulted only never always also still no_longer"
+    "means? meant causes? caused happens? happened fails? failed works? worked breaks? broke "
+    "needs? needed makes? "
+    "made leads? led fixes fixed prevents? prevented requires? required seems? seemed appears? "
+    "explains? explained "
+    "helps? helped solves solved resolves resolved results? resulted only never always also still "
+    "no_longer"
 )
 _PRONOUN: Final = re.compile(
     _OPENING
@@ -391,26 +456,40 @@ _PRONOUN: Final = re.compile(
     re.IGNORECASE,
 )
 _BEING: Final = _any(
-    "'s is was 'll_be will_be would_be has_been had_been may_be might_be can_be could_be must_be should_be isn't "
+    "'s is was 'll_be will_be would_be has_been had_been may_be might_be can_be could_be must_be "
+    "should_be isn't "
     "wasn't becomes became gets got"
 )
 _OF_NOTHING: Final = _any(
-    "raining snowing hailing freezing cold hot warm dark late early sunny windy noon midnight time (?:im)?possible "
-    "necessary (?:un)?important essential easy easier hard harder difficult better best (?:un)?safer? risky dangerous "
-    "(?:un)?wise useful helpful enough sufficient common (?:un)?usual normal rare recommended advisable advised "
-    "allowed forbidden (?:un)?known (?:un)?clear (?:un)?likely true false worth obvious evident expected_that "
-    "assumed_that believed said agreed decided planned crucial vital critical_to critical_that good_to good_practice "
-    "good_that bad_to bad_practice bad_that fine_to ok_to okay_to faster_to slower_to cheaper_to simpler_to "
-    "quicker_to tempting_to wrong_to right_to correct_to sensible_to pointless_to no_use no_good no_longer_possible "
+    "raining snowing hailing freezing cold hot warm dark late early sunny windy noon midnight time "
+    "(?:im)?possible "
+    "necessary (?:un)?important essential easy easier hard harder difficult better best "
+    "(?:un)?safer? risky dangerous "
+    "(?:un)?wise useful helpful enough sufficient common (?:un)?usual normal rare recommended "
+    "advisable advised "
+    "allowed forbidden (?:un)?known (?:un)?clear (?:un)?likely true false worth obvious evident "
+    "expected_that "
+    "assumed_that believed said agreed decided planned crucial vital critical_to critical_that "
+    "good_to good_practice "
+    "good_that bad_to bad_practice bad_that fine_to ok_to okay_to faster_to slower_to cheaper_to "
+    "simpler_to "
+    "quicker_to tempting_to wrong_to right_to correct_to sensible_to pointless_to no_use no_good "
+    "no_longer_possible "
     "no_problem no_wonder no_surprise uncertain doubtful up_to"
 )
-_SOMETIMES: Final = _any("not now still also very too always often never more most does_not did_not can may will would")
-_CLEFT: Final = (
-    rf"(?:{_any('the a an only because when in on at')}\b|[A-Z`])[^.;!?]{{0,200}}?\s{_any('that who which where')}\b"
+_SOMETIMES: Final = _any(
+    "not now still also very too always often never more most does_not did_not can may will would"
 )
-_IMPERSONAL: Final = re.compile(rf"\s?{_BEING}\s(?:\w{{1,20}}ly\s|{_SOMETIMES}\s){{0,3}}(?:{_OF_NOTHING}\b|{_CLEFT})")
+_CLEFT: Final = (
+    rf"(?:{_any('the a an only because when in on at')}\b|[A-Z`])[^.;!?]{{0,200}}?"
+    rf"\s{_any('that who which where')}\b"
+)
+_IMPERSONAL: Final = re.compile(
+    rf"\s?{_BEING}\s(?:\w{{1,20}}ly\s|{_SOMETIMES}\s){{0,3}}(?:{_OF_NOTHING}\b|{_CLEFT})"
+)
 _VERB_OF_NOTHING: Final = _any(
-    "seem appear turn happen follow look sound matter help take took cost make made hurt pay suffice remain prove "
+    "seem appear turn happen follow look sound matter help take took cost make made hurt pay "
+    "suffice remain prove "
     "depend go come came need"
 )
 _WHAT_FOLLOWS: Final = _any("that to if whether when how like what which before until")
@@ -430,24 +509,30 @@ _NAME_IT: Final = "name what it stands for"
 
 
 def _pronouns(text: str) -> Iterator[Flaw]:
-    """At the beginning alone: later in a sentence there is hardly ever nothing that a pronoun can stand for."""
+    """At the beginning alone: later in a sentence there is hardly ever nothing that a pronoun can
+    stand for.
+    """
     found = _PRONOUN.match(text)
     if not found:
         return
-    kind = next(name for name in ("person", "it", "one", "whose", "back", "early", "object") if found[name])
+    kind = next(
+        name for name in ("person", "it", "one", "whose", "back", "early", "object") if found[name]
+    )
     rest = text[found.end(kind) : found.end(kind) + 400]
     if found[kind] == "IT" and not text.isupper():  # those who run the machines
         return
     if kind == "it" and (_IMPERSONAL.match(rest) or _IMPERSONAL_VERB.match(rest)):
         return
-    if kind == "early" and (_NOUN_FOLLOWS.match(rest) or (found["early"].lower() == "it" and _IMPERSONAL.match(rest))):
+    if kind == "early" and (
+        _NOUN_FOLLOWS.match(rest) or (found["early"].lower() == "it" and _IMPERSONAL.match(rest))
+    ):
         return
     if kind == "object" and found["first"].lower() in _NO_VERBS:
         return
     yield Flaw("pronoun", found[kind], found.start(kind), _NAME_IT)
 
 
-# --- what was said elsewhere ------------------------------------------------------------------------------------
+# --- what was said elsewhere ---
 
 _REFERENCE: Final = re.compile(
     _BEFORE
@@ -457,7 +542,7 @@ _REFERENCE: Final = re.compile(
 )
 
 
-# --- what says the same -----------------------------------------------------------------------------------------
+# --- what says the same ---
 
 _ARTICLES: Final = frozenset(("a", "an", "the"))
 # No sentence says something else without them. Not among them: words that narrow ("just"), weigh
@@ -470,7 +555,8 @@ _ANSWERS: Final = frozenset(("no", "not", "never", "yes"))
 
 _BULLET: Final = re.compile(r"[-*\u2022]\s")
 _TRAILING: Final = re.compile(r"[.,;]+\Z")
-_TRAILING_OF_WORDS: Final = re.compile(r"(?<=[^\W\d_]{2})[:!.,;]+\Z")  # "C:" is a drive, and "5!" is not 5
+# "C:" is a drive, and "5!" is not 5
+_TRAILING_OF_WORDS: Final = re.compile(r"(?<=[^\W\d_]{2})[:!.,;]+\Z")
 _ENDS_SENTENCE: Final = (".", "!", "?", ";")
 _APOSTROPHES: Final = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
 
@@ -486,7 +572,9 @@ def said(text: str) -> tuple[str, ...]:
 
 
 def _words(text: str) -> Iterator[str]:
-    """As they are written, but for the capital letter of a sentence's first word: a name in other letters is another name."""
+    """As they are written, but for the capital letter of a sentence's first word: a name in other
+    letters is another name.
+    """
     begins = True
     tokens = text.split()
     for left, token in enumerate(tokens, 1 - len(tokens)):
@@ -509,7 +597,9 @@ def _is_needless(words: list[str], at: int) -> bool:
 
 
 # Behind these it is no filler: "until now the pool works".
-_TIED: Final = frozenset("until till by from since not before for only right up than as and or".split())
+_TIED: Final = frozenset(
+    "until till by from since not before for only right up than as and or".split()
+)
 
 _NO_NOUNS: Final = _FILLERS | frozenset(
     """is are was were be has have had does do did can could will would shall should may might must and or but not in on at of
@@ -518,10 +608,14 @@ _NO_NOUNS: Final = _FILLERS | frozenset(
 
 
 def _key(fact_type: str, text: str) -> str:
-    return "fact:" + blake2b("\0".join((fact_type, *said(text))).encode(), digest_size=16).hexdigest()  # NUL is in no text
+    # NUL is in no text
+    return (
+        "fact:" + blake2b("\0".join((fact_type, *said(text))).encode(), digest_size=16).hexdigest()
+    )
 
 
-_key_of_short = lru_cache(maxsize=64)(_key)  # a fact that is recorded is asked for twice: whether it is known, and as a row
+# a fact that is recorded is asked for twice: whether it is known, and as a row
+_key_of_short = lru_cache(maxsize=64)(_key)
 
 
 def fact_key(fact: Fact) -> str:
@@ -536,8 +630,10 @@ def same_words(one: Fact, other: Fact) -> bool:
 
 
 def repeats(first: Fact, again: Fact) -> bool:
-    """Whether `again` says what `first` says, and brings nothing: no related file, tag, failure or entity in its envelope that
-    the first has not. What tells a time from the day on which it was said says something else on another day."""
+    """Whether `again` says what `first` says, and brings nothing: no related file, tag, failure or
+    entity in its envelope that the first has not. What tells a time from the day on which it was
+    said says something else on another day.
+    """
     had, has = first.metadata, again.metadata
     days = {metadata.context.timestamp.astimezone(UTC).date() for metadata in (had, has)}
     files = {(file.path, file.hash) for file in had.context.related_files}
@@ -546,10 +642,19 @@ def repeats(first: Fact, again: Fact) -> bool:
         and set(has.tags) <= set(had.tags)
         and all((file.path, file.hash) in files for file in has.context.related_files)
         and has.validation.failure_hash in (None, had.validation.failure_hash)
-        and all(new <= old for new, old in zip(_names_in(again.entities), _names_in(first.entities), strict=True))
-        and (len(days) == 1 or not any(each.startswith(RELATIVE_DATE) for each in again.findings or ()))
+        and all(
+            new <= old
+            for new, old in zip(_names_in(again.entities), _names_in(first.entities), strict=True)
+        )
+        and (
+            len(days) == 1
+            or not any(each.startswith(RELATIVE_DATE) for each in again.findings or ())
+        )
     )
 
 
 def _names_in(entities: Entities) -> list[set[str]]:
-    return [set(names or ()) for names in (entities.files, entities.functions, entities.libraries, entities.error_codes)]
+    return [
+        set(names or ())
+        for names in (entities.files, entities.functions, entities.libraries, entities.error_codes)
+    ]

@@ -1,9 +1,11 @@
-"""What a line that a shell runs tells by its looks: what commands it holds, whether its exit code speaks for them, whether it
-only looks around. It need not be right about every line: one that is not understood is taken for an ordinary command.
+"""What a line that a shell runs tells by its looks: what commands it holds, whether its exit code
+speaks for them, whether it only looks around. It need not be right about every line: one that is
+not understood is taken for an ordinary command.
 
-And how a command that was run is written as an observation: its first line says how it ended, the rest is what it printed.
-What other tools answer is judged by its words. Of a run the exit code is known, and it decides: a search that prints errors
-has worked, and a check that ends with 1 and prints nothing has not.
+And how a command that was run is written as an observation: its first line says how it ended, the
+rest is what it printed. What other tools answer is judged by its words. Of a run the exit code is
+known, and it decides: a search that prints errors has worked, and a check that ends with 1 and
+prints nothing has not.
 """
 
 from __future__ import annotations
@@ -26,13 +28,17 @@ _LEADING_CD: Final = re.compile(
 )
 
 _LOOKING: Final = frozenset(
-    "cd pushd popd pwd ls ll dir tree cat bat head tail less more wc nl tac file stat du df realpath readlink basename dirname "
-    "echo printf true false : test [ sleep wait date whoami id hostname uname printenv export unset set alias type which "
-    "whereis man help history jobs ps top free uptime lsof grep egrep fgrep rg ag ack find fd locate sort uniq cut tr awk "
+    "cd pushd popd pwd ls ll dir tree cat bat head tail less more wc nl tac file stat du df "
+    "realpath readlink basename dirname "
+    "echo printf true false : test [ sleep wait date whoami id hostname uname printenv export "
+    "unset set alias type which "
+    "whereis man help history jobs ps top free uptime lsof grep egrep fgrep rg ag ack find fd "
+    "locate sort uniq cut tr awk "
     "column jq yq diff cmp comm xxd hexdump od strings md5sum sha1sum sha256sum tee seq clear hardwon".split()
 )
 _LOOKING_IN_GIT: Final = frozenset(
-    "status log diff show blame branch remote rev-parse rev-list ls-files ls-tree ls-remote cat-file describe reflog shortlog "
+    "status log diff show blame branch remote rev-parse rev-list ls-files ls-tree ls-remote "
+    "cat-file describe reflog shortlog "
     "grep config tag name-rev merge-base for-each-ref help version".split()
 )
 _GIT_WITH_VALUE: Final = frozenset({"-C", "-c", "--git-dir", "--work-tree"})
@@ -40,7 +46,9 @@ _DOING: Final = frozenset({"-exec", "-execdir", "-ok", "-delete"})  # of find
 
 
 class CommandParts(NamedTuple):
-    """The commands of a line, as words in which quoted text is a single `_`, and the operator after each (empty at the end)."""
+    """The commands of a line, as words in which quoted text is a single `_`, and the operator after
+    each (empty at the end).
+    """
 
     commands: list[list[str]]
     operators: list[str]
@@ -66,20 +74,25 @@ def parts_of(line: str) -> CommandParts | None:
 
 
 def only_looks(line: str) -> bool:
-    """Whether nothing is tried: it lists, prints, searches, or writes down a text. How that ends says nothing about the next
-    time."""
+    """Whether nothing is tried: it lists, prints, searches, or writes down a text. How that ends
+    says nothing about the next time.
+    """
     parts = parts_of(line)
     return parts is not None and all(map(_looks, parts.commands))
 
 
 def exit_code_tells(line: str) -> bool:
-    """Whether exit code 0 means that all of it worked. Of `make | tail` and `make; ls` it is that of the last command alone."""
+    """Whether exit code 0 means that all of it worked. Of `make | tail` and `make; ls` it is that
+    of the last command alone.
+    """
     parts = parts_of(line)
     if parts is None:
         return True
     each = zip(parts.commands, parts.operators, strict=True)
     piped_safely = {"|", "|&"} if "pipefail" in line else set[str]()
-    return all(operator in {"", "&&"} | piped_safely for words, operator in each if not _looks(words))
+    return all(
+        operator in {"", "&&"} | piped_safely for words, operator in each if not _looks(words)
+    )
 
 
 def after_leading_cd(line: str) -> tuple[str, str]:
@@ -129,15 +142,18 @@ def _without_here_documents(line: str) -> str:
     return "\n".join(kept)
 
 
-# --- observations -----------------------------------------------------------------------------------------------
+# --- observations ---
 
 _FIRST_LINE: Final = re.compile(
-    r"(?:exit code (?P<code>\d{1,3})|killed by (?P<signal>SIG[A-Z0-9]+|signal \d+)) after \d+\.\d s(?:\n|\Z)"
+    r"(?:exit code (?P<code>\d{1,3})|killed by (?P<signal>SIG[A-Z0-9]+|signal \d+)) after \d+\.\d "
+    r"s(?:\n|\Z)"
 )
 
 
 def run_observation(exit_code: int, signal: str, seconds: float, output: str) -> str:
-    """The observation. `signal` is the name of the one that killed the command, empty where it ended by itself."""
+    """The observation. `signal` is the name of the one that killed the command, empty where it
+    ended by itself.
+    """
     ended = f"killed by {signal}" if signal else f"exit code {exit_code}"
     return f"{ended} after {seconds:.1f} s\n{output}".rstrip("\n")
 
@@ -150,5 +166,6 @@ def reported_failure(observation: str) -> str:
     if run["code"] and not int(run["code"]):
         return ""
     output = observation[run.end() :]
-    tells = shows_error(output) if run["signal"] else output.strip()  # what was killed had its say on something else
+    # what was killed had its say on something else
+    tells = shows_error(output) if run["signal"] else output.strip()
     return output if tells else run.group().rstrip("\n")

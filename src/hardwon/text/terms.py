@@ -1,6 +1,8 @@
-"""Text as search terms. Both engines index what these functions return, so both find the same words.
+"""Text as search terms. Both engines index what these functions return, so both find the same
+words.
 
-Code is not prose: `src/auth/login.py`, `getUserName`, `E0382` and `v1.2.3` are found whole and by their parts.
+Code is not prose: `src/auth/login.py`, `getUserName`, `E0382` and `v1.2.3` are found whole and by
+their parts.
 """
 
 from __future__ import annotations
@@ -64,8 +66,9 @@ class TermMatch(NamedTuple):
 
 
 def matches(text: str, wanted: Collection[str]) -> Iterator[TermMatch]:
-    """Where a text has these terms, in order: what a search for them finds it by. Where a part of a longer word is the term,
-    only that part."""
+    """Where a text has these terms, in order: what a search for them finds it by. Where a part of a
+    longer word is the term, only that part.
+    """
     for word in _WORD.finditer(text):
         if word.end() - word.start() > limits.INDEXED_CHARS_MAX:
             continue
@@ -73,7 +76,9 @@ def matches(text: str, wanted: Collection[str]) -> Iterator[TermMatch]:
         held = index_text(found).split()
         if not any(term in wanted for term in held):
             continue
-        inside = [TermMatch(start, end, term) for start, end, term in _places(found) if term in wanted]
+        inside = [
+            TermMatch(start, end, term) for start, end, term in _places(found) if term in wanted
+        ]
         if not inside:  # it matches in another spelling alone, or shortened
             inside = [TermMatch(0, len(found), next(term for term in held if term in wanted))]
         last = 0
@@ -87,16 +92,23 @@ def _places(word: str) -> Iterator[TermMatch]:
     """The terms of a word, each whole one before its parts."""
     for chunk in _CHUNK.finditer(word):
         yield TermMatch(chunk.start(), chunk.end(), chunk.group().lower())
-        for part in (_ASCII_PARTS if chunk.group().isascii() else _ANY_PARTS).finditer(chunk.group()):
-            yield TermMatch(chunk.start() + part.start(), chunk.start() + part.end(), part.group().lower())
+        for part in (_ASCII_PARTS if chunk.group().isascii() else _ANY_PARTS).finditer(
+            chunk.group()
+        ):
+            yield TermMatch(
+                chunk.start() + part.start(), chunk.start() + part.end(), part.group().lower()
+            )
 
 
 _WORD: Final = re.compile(r"\S+")
-_CACHED_CHARS_MAX: Final = 2_000  # words of longer texts are not cached: one of them may be as long as the text
+# words of longer texts are not cached: one of them may be as long as the text
+_CACHED_CHARS_MAX: Final = 2_000
 
 
 class _TermsOfWords(dict[str, str]):
-    """Words come again and again. Forgets all of them when it is full, which costs less than to choose."""
+    """Words come again and again. Forgets all of them when it is full, which costs less than to
+    choose.
+    """
 
     def __missing__(self, word: str) -> str:
         if len(self) >= _CACHED_WORDS_MAX:
@@ -112,6 +124,10 @@ _cached_terms = _TermsOfWords().__getitem__
 
 
 def query_terms(query: str) -> list[str]:
-    """The distinct terms of a query that are worth looking up: stop words dropped, unless there is nothing else."""
+    """The distinct terms of a query that are worth looking up: stop words dropped, unless there is
+    nothing else.
+    """
     distinct = list(dict.fromkeys(index_text(query).split()))
-    return ([term for term in distinct if term not in STOP_WORDS] or distinct)[: limits.QUERY_TERMS_MAX]
+    return ([term for term in distinct if term not in STOP_WORDS] or distinct)[
+        : limits.QUERY_TERMS_MAX
+    ]

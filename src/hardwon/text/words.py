@@ -1,5 +1,5 @@
-"""Whether two texts say the same: by one key, whatever their case, spacing or trailing dot, and by a measure of their words.
-No I/O.
+"""Whether two texts say the same: by one key, whatever their case, spacing or trailing dot, and by
+a measure of their words. No I/O.
 """
 
 from __future__ import annotations
@@ -16,12 +16,16 @@ _AROUND: Final = " \t.,;:!-*•\"'`"
 
 
 def canonical(text: str) -> str:
-    """Case and spacing folded, surrounding punctuation dropped, cut. Spaces are folded before it is cut: however much of
-    them somebody puts in between, what comes after is part of what is compared."""
+    """Case and spacing folded, surrounding punctuation dropped, cut. Spaces are folded before it is
+    cut: however much of them somebody puts in between, what comes after is part of what is
+    compared.
+    """
     words = text.split(None, limits.LESSON_CHARS_MAX)[: limits.LESSON_CHARS_MAX]
     folded = " ".join(word[: limits.LESSON_CHARS_MAX] for word in words)
     if not folded.isascii():
-        folded = " ".join(unicodedata.normalize("NFKC", folded[: 4 * limits.LESSON_CHARS_MAX]).split())
+        folded = " ".join(
+            unicodedata.normalize("NFKC", folded[: 4 * limits.LESSON_CHARS_MAX]).split()
+        )
     return folded.casefold().strip(_AROUND)[: limits.LESSON_CHARS_MAX].strip(_AROUND)
 
 
@@ -51,7 +55,9 @@ _TURNING: Final = NEGATIONS | frozenset(
 )
 
 _WORDS_MIN: Final = 3  # shorter texts are the same only when they are equal
-LITTLE: Final = frozenset("a an the to of in on at for and or is are was were be it this that with by as".split())
+LITTLE: Final = frozenset(
+    "a an the to of in on at for and or is are was were be it this that with by as".split()
+)
 
 Words = tuple[str, ...]
 
@@ -66,8 +72,10 @@ def words_of(text: str) -> Words:
 
 
 def say_the_same(one: Words, other: Words) -> bool:
-    """One is the other with a few words more, in the same order. A word in another's place (another host, another file) makes
-    another text, and so does a number more, or a word that turns the meaning round."""
+    """One is the other with a few words more, in the same order. A word in another's place (another
+    host, another file) makes another text, and so does a number more, or a word that turns the
+    meaning round.
+    """
     shorter, longer = sorted((one, other), key=len)
     if len(shorter) < _WORDS_MIN:
         return shorter == longer and bool(shorter)
@@ -87,8 +95,10 @@ def say_the_same(one: Words, other: Words) -> bool:
 
 
 def spelled(value: object) -> str | None:
-    """The one text that a value is routed by, or None where it is nothing that one could be routed by (a list, an object).
-    Two values with the same spelling are the same value here: 1, 1.0 and "1"."""
+    """The one text that a value is routed by, or None where it is nothing that one could be routed
+    by (a list, an object). Two values with the same spelling are the same value here: 1, 1.0 and
+    "1".
+    """
     if isinstance(value, str):
         return value if type(value) is str else str.__str__(value)
     if isinstance(value, bool):
@@ -98,5 +108,9 @@ def spelled(value: object) -> str | None:
             return float.__repr__(value)
         value = int(value)
     if isinstance(value, int):
-        return int.__repr__(value) if value.bit_length() <= limits.ROUTED_NUMBER_CHARS_MAX * 3 else hex(value)
+        return (
+            int.__repr__(value)
+            if value.bit_length() <= limits.ROUTED_NUMBER_CHARS_MAX * 3
+            else hex(value)
+        )
     return None

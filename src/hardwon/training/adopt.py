@@ -1,9 +1,10 @@
 """A training memory's file into the shared memory, and back.
 
-The episodes of its log become records. What the file has only added up (rules, mistakes, cards with their counts, scores older
-than the log) is kept as it is, in one record of kind `adopted`: it suggests, and counts as one source's word. Ids are derived
-from what is adopted and whose it is, so that the same file adds nothing the second time, wherever it lies, and nobody takes the
-place of another by being first. A file that went on since takes the place of its earlier state.
+The episodes of its log become records. What the file has only added up (rules, mistakes, cards with
+their counts, scores older than the log) is kept as it is, in one record of kind `adopted`: it
+suggests, and counts as one source's word. Ids are derived from what is adopted and whose it is, so
+that the same file adds nothing the second time, wherever it lies, and nobody takes the place of
+another by being first. A file that went on since takes the place of its earlier state.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ from hardwon.training import shape
 from hardwon.training.shape import AgentMemory, EpisodeEntry
 from hardwon.trust.redact import redact
 
-# What scores that agree must tell where the logs have no episode in common: less agrees by chance. A hundred times the same
-# score tells nothing, for any agent may have had it; five that all differ tell this much, and so do ten of two sorts, mixed.
+# What scores that agree must tell where the logs have no episode in common: less agrees by chance.
+# A hundred times the same score tells nothing, for any agent may have had it; five that all differ
+# tell this much, and so do ten of two sorts, mixed.
 _SAME_BITS_MIN: Final = 9.0
 _MOMENT: Final = timedelta(microseconds=1)
 
@@ -49,8 +51,10 @@ def adopt(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Loaded:
-    """Brings a training memory's file into a memory. Nothing in it is believed before records bear it out, or somebody verifies
-    it; `author` is the source that it counts as. The file is only read. What is wrong with it is named by its place."""
+    """Brings a training memory's file into a memory. Nothing in it is believed before records bear
+    it out, or somebody verifies it; `author` is the source that it counts as. The file is only
+    read. What is wrong with it is named by its place.
+    """
     source = checked_path("path", path)
     if not isinstance(memory, Memory):
         raise InvalidInputError.one("memory", memory, "a Memory, as Memory(path) opens it")
@@ -67,7 +71,10 @@ def adopt(
         at = episode.metadata.context.timestamp
         alike = memory.browse(kind="episode", task_id=episode.task_id, since=at, until=at + _MOMENT)
         # One that the memory has as its own: the file was exported from here.
-        if not any(isinstance(one, Episode) and not is_derived(one.id) and _what(one) == _what(episode) for one in alike):
+        if not any(
+            isinstance(one, Episode) and not is_derived(one.id) and _what(one) == _what(episode)
+            for one in alike
+        ):
             fresh.append(episode)
     is_new = memory.get(adopted.id) is None
     replaced = [other.id for other in known if is_new and _is_later(state, other)]
@@ -76,18 +83,26 @@ def adopt(
     loaded = memory.take_in(records, dry_run, author, progress)
     if not dry_run and memory.get(adopted.id):
         for earlier in replaced:
-            memory.supersede(earlier, adopted.id, "a later state of the same training memory", author)
+            memory.supersede(
+                earlier, adopted.id, "a later state of the same training memory", author
+            )
     passed_over = len(episodes) + 1 - len(records)
     return replace(loaded, read=loaded.read + passed_over, present=loaded.present + passed_over)
 
 
-def export_agent_memory(memory: Memory, path: str | Path | None = None, *, overwrite: bool = False) -> AgentMemory:
-    """The dict that training memory would have made of a memory's episodes, on top of what was adopted; with a `path`, also
-    written there. Archived episodes and sources that were rolled back are left out."""
+def export_agent_memory(
+    memory: Memory, path: str | Path | None = None, *, overwrite: bool = False
+) -> AgentMemory:
+    """The dict that training memory would have made of a memory's episodes, on top of what was
+    adopted; with a `path`, also written there. Archived episodes and sources that were rolled back
+    are left out.
+    """
     target = None if path is None else checked_path("path", path)
     if target and not overwrite and files.exists(target):
         raise PlaceError(f"{target} exists already: choose another name, or say overwrite=True")
-    states = [_AdoptedState(record) for record in reversed(list(_trusted(memory, _adopted_in(memory))))]
+    states = [
+        _AdoptedState(record) for record in reversed(list(_trusted(memory, _adopted_in(memory))))
+    ]
     episodes = _KnownEpisodes.of(memory)
     exported = states[0].whole(episodes) if states else shape.empty()
     for state in states[1:]:
@@ -104,7 +119,7 @@ def export_agent_memory(memory: Memory, path: str | Path | None = None, *, overw
     return exported
 
 
-# --- a file becomes records -------------------------------------------------------------------------------------
+# --- a file becomes records ---
 
 
 def _records(path: Path, author: str) -> tuple[Adopted, list[Episode]]:
@@ -116,15 +131,20 @@ def _records(path: Path, author: str) -> tuple[Adopted, list[Episode]]:
     try:
         raw = _parse(text)
         checked = TrainingMemory.model_validate(raw)
-        if checked.episode_log:  # no longer than a saved one ever is: what came before is in its counts
+        # no longer than a saved one ever is: what came before is in its counts
+        if checked.episode_log:
             raw["episode_log"] = raw["episode_log"][-limits.TRAINING_EPISODES_STORED :]
-            checked = checked.altered(episode_log=checked.episode_log[-limits.TRAINING_EPISODES_STORED :])
+            checked = checked.altered(
+                episode_log=checked.episode_log[-limits.TRAINING_EPISODES_STORED :]
+            )
         source = Source(author=author)
         episodes = list(_episodes(checked.episode_log, source))
         at = max((episode.metadata.context.timestamp for episode in episodes), default=written_at)
         data = _data(raw)
         adopted = Adopted(
-            id=derived_id(TRAINING_MEMORY, "memory", source.author, json.dumps(data, sort_keys=True)),
+            id=derived_id(
+                TRAINING_MEMORY, "memory", source.author, json.dumps(data, sort_keys=True)
+            ),
             origin=TRAINING_MEMORY,
             data=data,
             metadata=Metadata(source=source, context=Moment(timestamp=at)),
@@ -153,7 +173,14 @@ def _episodes(log: Iterable[LoggedEpisode], source: Source) -> Iterator[Episode]
     seen: Counter[tuple[str, ...]] = Counter()
     for entry in log:
         summary = redact(entry.summary)[0]  # as it is kept, and comes back when it is exported
-        what = (source.author, str(to_us(entry.timestamp)), entry.task_id, repr(entry.score), str(entry.steps), summary)
+        what = (
+            source.author,
+            str(to_us(entry.timestamp)),
+            entry.task_id,
+            repr(entry.score),
+            str(entry.steps),
+            summary,
+        )
         seen[what] += 1  # told apart by their number: a coarse clock gives two the same time
         yield Episode(
             id=derived_id(TRAINING_MEMORY, "episode", *what, str(seen[what])),
@@ -166,7 +193,9 @@ def _episodes(log: Iterable[LoggedEpisode], source: Source) -> Iterator[Episode]
 
 
 def _data(raw: dict[str, Any]) -> dict[str, Any]:
-    """As it is kept. Scores are one text a task, for there may be very many; the summaries of the log are in its episodes."""
+    """As it is kept. Scores are one text a task, for there may be very many; the summaries of the
+    log are in its episodes.
+    """
     rest = deepcopy(raw)
     log, history = rest.pop("episode_log", []), rest.get("score_history", {})
     for task in history:
@@ -174,14 +203,20 @@ def _data(raw: dict[str, Any]) -> dict[str, Any]:
     rest.pop("score_history", None)
     data = {
         "memory": rest,
-        "scores": {task: " ".join(repr(float(score)) for score in scores) for task, scores in history.items()},
-        "log": [{name: value for name, value in entry.items() if name != "summary"} for entry in log],
+        "scores": {
+            task: " ".join(repr(float(score)) for score in scores)
+            for task, scores in history.items()
+        },
+        "log": [
+            {name: value for name, value in entry.items() if name != "summary"} for entry in log
+        ],
     }
     size = _bytes(data)
     if size > limits.RECORD_BYTES_MAX - limits.RECORD_BYTES_MAX // 64:  # its envelope needs some
         largest = max(raw, key=lambda name: _bytes(raw[name]))
         allowed = (
-            f"at most {limits.RECORD_BYTES_MAX} bytes without the episode log; most of it is {largest!r}: shorten its texts, "
+            f"at most {limits.RECORD_BYTES_MAX} bytes without the episode log; most of it is "
+            f"{largest!r}: shorten its texts, "
             "or keep the newest, in a copy of the file, and adopt that"
         )
         raise InvalidInputError.one(largest, f"{size} bytes", allowed)
@@ -192,7 +227,7 @@ def _bytes(value: Any) -> int:
     return len(json.dumps(value, ensure_ascii=False).encode())
 
 
-# --- what is kept becomes a file's dict again -------------------------------------------------------------------
+# --- what is kept becomes a file's dict again ---
 
 
 class _EpisodeKey(NamedTuple):
@@ -214,7 +249,9 @@ class _KnownEpisode(NamedTuple):
 
 
 class _KnownEpisodes(NamedTuple):
-    """The memory's trusted episodes, oldest first: those it recorded itself; and all of them by what a log tells of them."""
+    """The memory's trusted episodes, oldest first: those it recorded itself; and all of them by
+    what a log tells of them.
+    """
 
     own: list[_KnownEpisode]
     by_what: dict[_EpisodeKey, list[_KnownEpisode]]
@@ -242,9 +279,16 @@ class _AdoptedState:
         shaped = isinstance(memory, dict) and isinstance(scores, dict) and isinstance(log, list)
         try:
             history = (
-                {task: [float(score) for score in text.split()] for task, text in (scores or {}).items()} if shaped else {}
+                {
+                    task: [float(score) for score in text.split()]
+                    for task, text in (scores or {}).items()
+                }
+                if shaped
+                else {}
             )
-            given = {**(memory or {}), "score_history": history, "episode_log": log} if shaped else {}
+            given = (
+                {**(memory or {}), "score_history": history, "episode_log": log} if shaped else {}
+            )
             TrainingMemory.model_validate(given)
         except (AttributeError, ValueError):
             given = {}  # a file of records may hold anything
@@ -263,13 +307,17 @@ class _AdoptedState:
         for entry in self.log:
             found = left.get(_logged(entry))
             if found:
-                memory["episode_log"].append({**entry, "summary": (found.pop(0).entry.log or {})["summary"]})
+                memory["episode_log"].append(
+                    {**entry, "summary": (found.pop(0).entry.log or {})["summary"]}
+                )
         return memory
 
     def exported_from(self, episodes: _KnownEpisodes) -> list[_KnownEpisode]:
-        """Episodes of the memory's own that are in the file already: it was exported from here. Those in its log are known by
-        what that says; of older ones it has no more than the scores, so one that arrived late is told by its own. Where
-        scores are no longer listed, whatever was recorded before the log counts as in it."""
+        """Episodes of the memory's own that are in the file already: it was exported from here.
+        Those in its log are known by what that says; of older ones it has no more than the scores,
+        so one that arrived late is told by its own. Where scores are no longer listed, whatever was
+        recorded before the log counts as in it.
+        """
         logged = Counter(map(_logged, self.log))
         found: list[_KnownEpisode] = []
         for each in episodes.own:
@@ -282,7 +330,9 @@ class _AdoptedState:
         left = {task: Counter(scores) for task, scores in self.memory["score_history"].items()}
         for entry in map(_logged, self.log):
             left.get(entry.task_id, Counter())[entry.score] -= 1
-        unlisted = {task: older["count"] for task, older in self.memory.get("older_scores", {}).items()}
+        unlisted = {
+            task: older["count"] for task, older in self.memory.get("older_scores", {}).items()
+        }
         for each in reversed(episodes.own):
             task, score = each.what.task_id, each.what.score
             if each.id in here or each.what.at_us > until_us:
@@ -302,15 +352,17 @@ class _AdoptedState:
 
 
 def _is_later(new: _AdoptedState, old: _AdoptedState) -> bool:
-    """Whether one is what became of the other: its log has the other's last episode. Where that may have left the log, the
-    scores of the older one are those that the newer one begins with, they differ enough among themselves to tell agents
-    apart, and lists and counts only grew."""
+    """Whether one is what became of the other: its log has the other's last episode. Where that may
+    have left the log, the scores of the older one are those that the newer one begins with, they
+    differ enough among themselves to tell agents apart, and lists and counts only grew.
+    """
     if old.log and _logged(old.log[-1]) in set(map(_logged, new.log)):
         return True
     if old.log and len(new.log) >= new.total:
         return False
     bits = 0.0
-    for task in old.memory["score_history"]:  # what both list of the scores that the older one has, under the same numbers
+    # what both list of the scores that the older one has, under the same numbers
+    for task in old.memory["score_history"]:
         (new_scores, new_first), (old_scores, old_first) = new.scores(task), old.scores(task)
         start, end = max(new_first, old_first), old_first + len(old_scores)
         theirs = old_scores[start - old_first :]
@@ -325,8 +377,9 @@ def _is_later(new: _AdoptedState, old: _AdoptedState) -> bool:
 
 
 def _bits(scores: list[float]) -> float:
-    """How much it tells that scores are these, in this order, where how often each of them occurs is no news; no more than it
-    takes to say where they change."""
+    """How much it tells that scores are these, in this order, where how often each of them occurs
+    is no news; no more than it takes to say where they change.
+    """
     changes = sum(one != other for one, other in pairwise(scores))
     bits = sum(count * math.log2(len(scores) / count) for count in Counter(scores).values())
     return min(bits, changes * math.log2(len(scores))) if scores else 0.0
@@ -338,7 +391,9 @@ def _key_of(card: dict[str, Any]) -> str:
 
 
 def _kept(new: _AdoptedState, old: _AdoptedState) -> bool:
-    """Whether rules and cards of the older one are there, as far as the newer one had room for them, seen as often or more."""
+    """Whether rules and cards of the older one are there, as far as the newer one had room for
+    them, seen as often or more.
+    """
     seen = {_key_of(card): card.get("seen_count", 1) for card in new.memory["mistake_cards"]}
     full = len(seen) >= limits.TRAINING_CARDS
     for card in old.memory["mistake_cards"]:
@@ -351,7 +406,7 @@ def _kept(new: _AdoptedState, old: _AdoptedState) -> bool:
     return True
 
 
-# --- both ways --------------------------------------------------------------------------------------------------
+# --- both ways ---
 
 
 def _adopted_in(memory: Memory) -> Iterator[Adopted]:
@@ -362,7 +417,11 @@ def _adopted_in(memory: Memory) -> Iterator[Adopted]:
 
 
 def _trusted(memory: Memory, records: Iterable[Any]) -> Iterator[Any]:
-    rolled_back = {each.target for each in memory.decisions("rollback", limit=limits.SHOWN_MAX) if each.in_effect}
+    rolled_back = {
+        each.target
+        for each in memory.decisions("rollback", limit=limits.SHOWN_MAX)
+        if each.in_effect
+    }
     for record in records:
         metadata = record.metadata
         if metadata.validation.status != "archived" and metadata.source.author not in rolled_back:
@@ -374,7 +433,12 @@ def _what(record: Episode) -> _EpisodeKey:
 
 
 def _logged(entry: dict[str, Any]) -> _EpisodeKey:
-    return _EpisodeKey(to_us(parse_time(entry["timestamp"])), entry["task_id"], entry["score"], entry.get("steps", 0))
+    return _EpisodeKey(
+        to_us(parse_time(entry["timestamp"])),
+        entry["task_id"],
+        entry["score"],
+        entry.get("steps", 0),
+    )
 
 
 def _entry(episode: Episode) -> EpisodeEntry:

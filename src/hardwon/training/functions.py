@@ -1,9 +1,10 @@
-"""Training memory: a dict that lessons of past episodes are kept in, one JSON file that it is saved to, and the text that the
-next prompt begins with.
+"""Training memory: a dict that lessons of past episodes are kept in, one JSON file that it is saved
+to, and the text that the next prompt begins with.
 
-Scripts that say `from training.memory import …` keep working (see `drop_in/training/memory.py`). Keys, arithmetic and text are
-those of the training memory they know; what differs is that nothing gets lost. The dict is `shape`, saving next to
-others is `history`, the file is `file`; into the shared memory and back is `adopt`.
+Scripts that say `from training.memory import …` keep working (see `drop_in/training/memory.py`).
+Keys, arithmetic and text are those of the training memory they know; what differs is that nothing
+gets lost. The dict is `shape`, saving next to others is `history`, the file is `file`; into the
+shared memory and back is `adopt`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,17 @@ from hardwon.training import shape
 from hardwon.training.adopt import adopt as adopt
 from hardwon.training.adopt import export_agent_memory as export_agent_memory
 from hardwon.training.file import NoTrainingMemoryError, decoded, encoded
-from hardwon.training.history import EMPTY, EpisodeLog, History, guard, history_of, last_seen, plan, settle, with_history
+from hardwon.training.history import (
+    EMPTY,
+    EpisodeLog,
+    History,
+    guard,
+    history_of,
+    last_seen,
+    plan,
+    settle,
+    with_history,
+)
 from hardwon.training.shape import AgentMemory, EpisodeInput, card_rank, score_total, whole
 from hardwon.trust.redact import redact
 
@@ -55,30 +66,38 @@ class TrainingMemoryWarning(UserWarning):
 
 
 class SkippedWarning(TrainingMemoryWarning):
-    """A part of an episode, or all of it, was left out. `memory["skipped"]` counts them by field."""
+    """A part of an episode, or all of it, was left out. `memory["skipped"]` counts them by
+    field.
+    """
 
 
 class KeptAsideWarning(TrainingMemoryWarning):
-    """A file could not be read as a training memory. It was kept under another name, which the message tells."""
+    """A file could not be read as a training memory. It was kept under another name, which the
+    message tells.
+    """
 
 
 class ConsolidationWarning(TrainingMemoryWarning):
     """A language model was of no use; the rules were found without it."""
 
 
-# --- loading and saving ---------------------------------------------------------------------------------------------------
+# --- loading and saving ---
 
 
 def new_agent_memory() -> AgentMemory:
-    """A fresh memory. No file is looked at. Saved over one that exists, it adds to it what was recorded."""
+    """A fresh memory. No file is looked at. Saved over one that exists, it adds to it what was
+    recorded.
+    """
     return _with_history(shape.empty(), History(EMPTY, 0))
 
 
 def load_agent_memory(path: Where = DEFAULT_PATH, *, lenient: bool = False) -> AgentMemory:
     """The memory that is kept in the file, or a fresh one where there is none.
 
-    A file that is no training memory is kept aside under a new name, with a warning, and the memory starts fresh. One that
-    cannot be opened at all raises `PlaceError`; in lenient mode it warns, and saving there will raise."""
+    A file that is no training memory is kept aside under a new name, with a warning, and the memory
+    starts fresh. One that cannot be opened at all raises `PlaceError`; in lenient mode it warns,
+    and saving there will raise.
+    """
     place = _place(path)
     try:
         content = read(place)
@@ -100,11 +119,12 @@ def load_agent_memory(path: Where = DEFAULT_PATH, *, lenient: bool = False) -> A
 
 
 def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
-    """Saves what was recorded. When this returns, it is on disk; when it raises, the file is as it was, the memory still has
-    everything, and the next save tries again.
+    """Saves what was recorded. When this returns, it is on disk; when it raises, the file is as it
+    was, the memory still has everything, and the next save tries again.
 
-    What is in the file now is kept: the episodes recorded into this memory since it was loaded or saved are added to it, and
-    the memory is brought up to date in place."""
+    What is in the file now is kept: the episodes recorded into this memory since it was loaded or
+    saved are added to it, and the memory is brought up to date in place.
+    """
     place = _place(path)
     with guard, _Using(memory):
         _check_memory(memory, fully=True)
@@ -113,14 +133,17 @@ def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
             content = encoded(planned.memory)
             if len(content) > limits.TRAINING_FILE_BYTES_MAX:
                 raise FullError(
-                    f"the training memory would be {len(content)} bytes, more than the {limits.TRAINING_FILE_BYTES_MAX} that "
-                    f"{place} may have; the file is as it was: take out what was put in by hand, or begin another file"
+                    f"the training memory would be {len(content)} bytes, more than the "
+                    f"{limits.TRAINING_FILE_BYTES_MAX} that "
+                    f"{place} may have; the file is as it was: take out what was put in by hand, "
+                    f"or begin another file"
                 )
             try:
                 held.write(content)
                 settle(memory, planned, content, str(place))
             except BaseException:
-                # Interrupted or refused in between: whether the file has it decides whether the next save adds it.
+                # Interrupted or refused in between: whether the file has it decides whether the
+                # next save adds it.
                 if held.read() == content:
                     settle(memory, planned, content, str(place))
                 raise
@@ -128,8 +151,13 @@ def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
 
 
 def _place(path: Where) -> Path:
-    place = Path(os.path.realpath(intake.path("path", os.fspath(path) if isinstance(path, os.PathLike) else path)))
-    own_files.refuse_database("path", place, "agent_memory.json")  # it would be kept aside as no training memory
+    place = Path(
+        os.path.realpath(
+            intake.path("path", os.fspath(path) if isinstance(path, os.PathLike) else path)
+        )
+    )
+    # it would be kept aside as no training memory
+    own_files.refuse_database("path", place, "agent_memory.json")
     return place
 
 
@@ -141,13 +169,20 @@ def _with_history(memory: AgentMemory, history: History) -> AgentMemory:
 def _loaded(content: bytes, place: Path) -> AgentMemory:
     memory, dropped = decoded(content)
     if dropped:
-        _warn(TrainingMemoryWarning, f"{place}: {dropped} scores are not finite numbers and were left out")
-    logger.info("Loaded %d episodes, %d global rules", memory["total_episodes"], len(memory["global_rules"]))
+        _warn(
+            TrainingMemoryWarning,
+            f"{place}: {dropped} scores are not finite numbers and were left out",
+        )
+    logger.info(
+        "Loaded %d episodes, %d global rules", memory["total_episodes"], len(memory["global_rules"])
+    )
     return _with_history(memory, History(content, memory["total_episodes"], str(place)))
 
 
 def _current(held: LockedFile, known: bytes | None = None) -> bytes | None:
-    """What the file holds. Where that cannot be read it is moved aside first, so that nothing overwrites it."""
+    """What the file holds. Where that cannot be read it is moved aside first, so that nothing
+    overwrites it.
+    """
     content = held.read()
     if content is None or content == known:
         return content
@@ -158,20 +193,29 @@ def _current(held: LockedFile, known: bytes | None = None) -> bytes | None:
         aside = held.set_aside()
         _warn(
             KeptAsideWarning,
-            f"{held.path} could not be read as a training memory: {error}. It was kept as {aside.name} in the same folder and "
-            "the memory starts fresh. To have it back: repair that file, or take a backup, and give it the old name while "
+            f"{held.path} could not be read as a training memory: {error}. It was kept as "
+            f"{aside.name} in the same folder and "
+            "the memory starts fresh. To have it back: repair that file, or take a backup, and "
+            "give it the old name while "
             "no run uses it",
         )
         return None
 
 
 def _check_memory(memory: Any, *, fully: bool = False) -> None:
-    """A dict that callers made or changed by hand gets what it lacks; one that is no training memory is refused. Whose log is
-    ours was made by us, and one look is enough before each episode; what is saved must be what can be loaded."""
+    """A dict that callers made or changed by hand gets what it lacks; one that is no training
+    memory is refused. Whose log is ours was made by us, and one look is enough before each episode;
+    what is saved must be what can be loaded.
+    """
     ours = isinstance(memory, dict) and isinstance(memory.get("episode_log"), EpisodeLog)
     if problem := shape.shape_problem(memory) if ours and not fully else shape.problem_of(memory):
         raise _no_memory(memory, problem)
-    if not ours or _KEYS - memory.keys() or None in map(memory.get, _KEYS) or None in _optional(memory):
+    if (
+        not ours
+        or _KEYS - memory.keys()
+        or None in map(memory.get, _KEYS)
+        or None in _optional(memory)
+    ):
         shape.upgrade(memory)
 
 
@@ -194,7 +238,9 @@ class _Using:
 
 
 def _no_memory(memory: Any, problem: str) -> InvalidInputError:
-    return InvalidInputError.one("memory", memory, f"a training memory, as new_agent_memory() makes it ({problem})")
+    return InvalidInputError.one(
+        "memory", memory, f"a training memory, as new_agent_memory() makes it ({problem})"
+    )
 
 
 def _readable(memory: Any) -> AgentMemory:
@@ -210,17 +256,23 @@ def _warn(category: type[TrainingMemoryWarning], message: str) -> None:
     warnings.warn(message, category, stacklevel=3)
 
 
-# --- an episode -------------------------------------------------------------------------------------------------------------
+# --- an episode ---
 
 
 def record_episode(
-    memory: AgentMemory, episode_data: dict[str, Any], *, lenient: bool = False, clock: Clock | None = None
+    memory: AgentMemory,
+    episode_data: dict[str, Any],
+    *,
+    lenient: bool = False,
+    clock: Clock | None = None,
 ) -> AgentMemory:
     """Records a completed episode into the memory, and returns the memory.
 
-    `episode_data`: task_id, score (0 to 1), steps, trajectory_summary, mistakes, successes, mistake_cards; all may be absent.
-    What is wrong with it raises `InvalidInputError` and nothing is changed. In lenient mode it is a warning: the wrong part is
-    left out (without a score, all of it) and counted under `memory["skipped"]`."""
+    `episode_data`: task_id, score (0 to 1), steps, trajectory_summary, mistakes, successes,
+    mistake_cards; all may be absent. What is wrong with it raises `InvalidInputError` and nothing
+    is changed. In lenient mode it is a warning: the wrong part is left out (without a score, all of
+    it) and counted under `memory["skipped"]`.
+    """
     checked = EpisodeInput(episode_data, (clock or now)().isoformat())
     if not lenient:
         checked.raise_if_wrong()
@@ -242,14 +294,18 @@ def record_episode(
     return memory
 
 
-# --- the text for the next prompt -------------------------------------------------------------------------------------------
+# --- the text for the next prompt ---
 
 
-def build_memory_context(memory: AgentMemory, task_id: str | None = None, max_rules: int = 5, max_recent: int = 3) -> str:
-    """What the memory has to say before the next episode, for the top of a system prompt; empty where it has nothing.
+def build_memory_context(
+    memory: AgentMemory, task_id: str | None = None, max_rules: int = 5, max_recent: int = 3
+) -> str:
+    """What the memory has to say before the next episode, for the top of a system prompt; empty
+    where it has nothing.
 
-    Each item is one line, whatever an episode said: line breaks, control, bidirectional and invisible characters are folded,
-    so that no text makes a heading or an item of its own."""
+    Each item is one line, whatever an episode said: line breaks, control, bidirectional and
+    invisible characters are folded, so that no text makes a heading or an item of its own.
+    """
     intake.optional_text("task_id", task_id)
     intake.whole_number("max_rules", max_rules, 0, limits.SHOWN_MAX)
     intake.whole_number("max_recent", max_recent, 0, limits.SHOWN_MAX)
@@ -257,20 +313,29 @@ def build_memory_context(memory: AgentMemory, task_id: str | None = None, max_ru
         memory = _readable(memory)
         lines = ["## MEMORY FROM PAST EPISODES"]
         if task_id:
-            lines += _section(f"Rules for {task_id}:", _last(memory["task_rules"].get(task_id, []), max_rules))
+            lines += _section(
+                f"Rules for {task_id}:", _last(memory["task_rules"].get(task_id, []), max_rules)
+            )
         lines += _section("General rules (all tasks):", _last(memory["global_rules"], max_rules))
-        lines += _section("Mistakes to avoid:", [f"AVOID: {mistake}" for mistake in memory["mistakes"][-3:]])
+        lines += _section(
+            "Mistakes to avoid:", [f"AVOID: {mistake}" for mistake in memory["mistakes"][-3:]]
+        )
         best = sorted(memory["mistake_cards"], key=card_rank, reverse=True)[:3]
         lines += _section(
             "Structured mistake cards:",
             [
-                f"[{card.get('mistake_type', 'mistake')}, seen {whole(card.get('seen_count'), 1)}x] "
+                f"[{card.get('mistake_type', 'mistake')}, seen "
+                f"{whole(card.get('seen_count'), 1)}x] "
                 f"{card.get('lesson', '')} Evidence: {card.get('evidence', '')}"
                 for card in best
             ],
         )
         if task_id:
-            own = (episode for episode in reversed(memory["episode_log"]) if episode.get("task_id") == task_id)
+            own = (
+                episode
+                for episode in reversed(memory["episode_log"])
+                if episode.get("task_id") == task_id
+            )
             recent = [
                 f"Score {episode.get('score', 0.0):.2f} in {episode.get('steps', 0)} steps: "
                 f"{str(episode.get('summary', ''))[:100]}"
@@ -299,16 +364,23 @@ def _one_line(text: str) -> str:
     return text if text.isprintable() and cleaned == " ".join(text.split()) else cleaned
 
 
-# --- consolidation ------------------------------------------------------------------------------------------------------------
+# --- consolidation ---
 
 
 def maybe_consolidate_memory(
-    memory: AgentMemory, api_key: str | None = None, path: Where = DEFAULT_PATH, *, llm: Llm | None = None
+    memory: AgentMemory,
+    api_key: str | None = None,
+    path: Where = DEFAULT_PATH,
+    *,
+    llm: Llm | None = None,
 ) -> AgentMemory:
-    """Every `CONSOLIDATION_EVERY` episodes, finds rules for all tasks and saves the memory; otherwise does nothing.
+    """Every `CONSOLIDATION_EVERY` episodes, finds rules for all tasks and saves the memory;
+    otherwise does nothing.
 
-    With a model (`llm`, or the one that `api_key` or GROQ_API_KEY is for) the rules are its own, read from the last episodes.
-    Without one, or when it is of no use, they are the summaries of episodes with high scores."""
+    With a model (`llm`, or the one that `api_key` or GROQ_API_KEY is for) the rules are its own,
+    read from the last episodes. Without one, or when it is of no use, they are the summaries of
+    episodes with high scores.
+    """
     intake.optional_text("api_key", api_key)
     with guard, _Using(memory):
         _check_memory(memory)
@@ -328,7 +400,9 @@ def maybe_consolidate_memory(
     return memory
 
 
-def _rules_of_model(episodes: list[dict[str, Any]], api_key: str | None, llm: Llm | None) -> list[str] | None:
+def _rules_of_model(
+    episodes: list[dict[str, Any]], api_key: str | None, llm: Llm | None
+) -> list[str] | None:
     """Rules in a model's words; None where there is no model, or it is of no use."""
     try:
         key = api_key or os.environ.get("GROQ_API_KEY", "")
@@ -342,18 +416,21 @@ def _rules_of_model(episodes: list[dict[str, Any]], api_key: str | None, llm: Ll
                     task_id=logged.get("task_id", "unknown"),
                     score=logged.get("score", 0.0),
                     trajectory_summary=redact(str(logged.get("summary", "")))[0],
-                    metadata=Metadata(context=Moment(timestamp=from_us(number))),  # in the order of the log
+                    # in the order of the log
+                    metadata=Metadata(context=Moment(timestamp=from_us(number))),
                 )
                 shown.append(episode)
         if model is None or not shown:
             return None
         return [f"[CONSOLIDATED] {rule}" for rule in ask_for_rules(model, distil.fitting(shown))]
     except (LlmError, InvalidInputError) as error:
-        _warn(ConsolidationWarning, f"the LLM was of no use, the rules were found without it: {error}")
+        _warn(
+            ConsolidationWarning, f"the LLM was of no use, the rules were found without it: {error}"
+        )
         return None
 
 
-# --- in numbers ---------------------------------------------------------------------------------------------------------------
+# --- in numbers ---
 
 
 def memory_summary(memory: AgentMemory) -> dict[str, Any]:
@@ -376,5 +453,7 @@ def memory_summary(memory: AgentMemory) -> dict[str, Any]:
                 }
                 for card in best
             ],
-            "scores_by_task": {task: round(total / count, 3) for task, (total, count) in totals.items() if count},
+            "scores_by_task": {
+                task: round(total / count, 3) for task, (total, count) in totals.items() if count
+            },
         }

@@ -1,17 +1,19 @@
-"""A training memory knows what was recorded into it since it was loaded or saved, so that saving adds just that to whatever
-others saved meanwhile.
+"""A training memory knows what was recorded into it since it was loaded or saved, so that saving
+adds just that to whatever others saved meanwhile.
 
-The memory is a plain dict. What it knows beyond its keys hangs on its `episode_log`, a list that carries a `History`: it goes
-along with `dict(memory)`, `{**memory}`, `copy.deepcopy` and pickling. Only JSON leaves it behind: what comes back from there
-into the process it was made in is known by its episodes; for the rest there is `adopt`.
+The memory is a plain dict. What it knows beyond its keys hangs on its `episode_log`, a list that
+carries a `History`: it goes along with `dict(memory)`, `{**memory}`, `copy.deepcopy` and pickling.
+Only JSON leaves it behind: what comes back from there into the process it was made in is known by
+its episodes; for the rest there is `adopt`.
 
-Every recorded episode is one object (`RecordedEpisode`) that knows the files it is in. Copies in one process share it, so that
-whichever copy is saved first adds it, and no other does. Where a fork or pickle takes it into another process it is numbered
-first, and the file tells how far it has the numbers of this history.
+Every recorded episode is one object (`RecordedEpisode`) that knows the files it is in. Copies in
+one process share it, so that whichever copy is saved first adds it, and no other does. Where a fork
+or pickle takes it into another process it is numbered first, and the file tells how far it has the
+numbers of this history.
 
-So ordinarily nothing has to be guessed: whoever saves knows which episodes it recorded, and adds them to what is there. What
-remains are dicts that do not know where they came from, read from JSON, say (`adopt`), and what callers changed by hand
-(`by_hand`).
+So ordinarily nothing has to be guessed: whoever saves knows which episodes it recorded, and adds
+them to what is there. What remains are dicts that do not know where they came from, read from JSON,
+say (`adopt`), and what callers changed by hand (`by_hand`).
 """
 
 from __future__ import annotations
@@ -51,15 +53,17 @@ _BESIDE = (*OPTIONAL, "last_consolidated_at")
 _OWN: Final = frozenset(empty())
 _MISSING: Final = object()
 
-# Held while a memory is changed, saved, or forked: one for all of them, because copies share what they know.
+# Held while a memory is changed, saved, or forked: one for all of them, because copies share what
+# they know.
 guard = threading.RLock()
 
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
 class RecordedEpisode:
-    """One call of `record_episode`, or the sum of many. `saved` are the files it is in; `number` is its history's name and its
-    own place there, where another process may have it too. `copied` tells which copies have it: where it is the same, they
-    have all of these or none."""
+    """One call of `record_episode`, or the sum of many. `saved` are the files it is in; `number` is
+    its history's name and its own place there, where another process may have it too. `copied`
+    tells which copies have it: where it is the same, they have all of these or none.
+    """
 
     entry: EpisodeEntry | AgentMemory
     number: tuple[str, int] | None = None
@@ -94,7 +98,9 @@ class SavedState(NamedTuple):
 
 
 class History:
-    """What was recorded since the memory was in one of its bases: those it shares with files, and the latest of all."""
+    """What was recorded since the memory was in one of its bases: those it shares with files, and
+    the latest of all.
+    """
 
     def __init__(self, content: bytes, total: int, place: str | None = None) -> None:
         self.latest = SavedState(content, total, 0)
@@ -116,13 +122,18 @@ class History:
         return bool(self._recorded) and self._recorded[-1].entry is entry
 
     def fill_in(self, memory: AgentMemory) -> None:
-        """Shallow copies of a dict share its lists and objects, but not the keys that came later. `beside` has them."""
+        """Shallow copies of a dict share its lists and objects, but not the keys that came later.
+        `beside` has them.
+        """
         for name in OPTIONAL:
             if memory.get(name) is None and name in self.beside:
                 memory[name] = self.beside[name]
         if marks := self.beside.get("shared_episodes"):
             mine = memory["shared_episodes"]
-            memory["shared_episodes"] = {**mine, **{name: max(mark, mine.get(name, 0)) for name, mark in marks.items()}}
+            memory["shared_episodes"] = {
+                **mine,
+                **{name: max(mark, mine.get(name, 0)) for name, mark in marks.items()},
+            }
 
     def look_at(self, memory: AgentMemory) -> None:
         """Takes note of what `fill_in` gives to others."""
@@ -136,13 +147,20 @@ class History:
         self._inside.update(other.everything())
 
     def _shorten(self) -> None:
-        """Files that were not saved to for so long are looked at like any other when it comes to it. What the latest base
-        lacks is needed; the older half of it as a sum."""
-        self.bases = {place: base for place, base in self.bases.items() if base.position == self.latest.position}
+        """Files that were not saved to for so long are looked at like any other when it comes to
+        it. What the latest base lacks is needed; the older half of it as a sum.
+        """
+        self.bases = {
+            place: base
+            for place, base in self.bases.items()
+            if base.position == self.latest.position
+        }
         self._forget(self.latest.position)
         half = limits.TRAINING_PENDING_MAX // 2
         if len(self._recorded) > half:
-            alike = groupby(self._recorded[:half], lambda each: (frozenset(each.saved), each.copied))
+            alike = groupby(
+                self._recorded[:half], lambda each: (frozenset(each.saved), each.copied)
+            )
             sums = [_sum_of(list(run)) for _, run in alike]
             forgotten = self._forgotten + half - len(sums)
             latest = self.latest._replace(position=forgotten)
@@ -171,8 +189,9 @@ class History:
         self._forget(min(base.position for base in self.bases.values()))
 
     def twin_of(self, copy: AgentMemory) -> History | None:
-        """What a copy that went through JSON left behind, where it was made of this memory since its latest base: that many
-        episodes, and the last is the same."""
+        """What a copy that went through JSON left behind, where it was made of this memory since
+        its latest base: that many episodes, and the last is the same.
+        """
         missing, log = copy["total_episodes"] - self.latest.total, copy["episode_log"]
         if missing < 0 or not log:
             return None
@@ -193,7 +212,11 @@ class History:
 
     def share(self) -> None:
         """Before another process gets a copy."""
-        unnumbered = [(n, each) for n, each in enumerate(self._recorded, self._forgotten) if each.number is None]
+        unnumbered = [
+            (n, each)
+            for n, each in enumerate(self._recorded, self._forgotten)
+            if each.number is None
+        ]
         if unnumbered:
             self._name = self._name or new_id()
             for n, each in unnumbered:
@@ -229,8 +252,9 @@ class History:
 
 
 def _sum_of(recorded: list[RecordedEpisode]) -> RecordedEpisode:
-    """Of what every copy has all or nothing of: where one of them saves the parts, the sum is saved, and the other way
-    round."""
+    """Of what every copy has all or nothing of: where one of them saves the parts, the sum is
+    saved, and the other way round.
+    """
     if len(recorded) == 1:
         return recorded[0]
     total = empty()
@@ -266,11 +290,15 @@ def with_history(log: Iterable[dict[str, Any]], history: History) -> EpisodeLog:
 
 
 def history_of(memory: AgentMemory) -> History:
-    """Where the memory left it behind, the one it had if that can be told; else one that begins now."""
+    """Where the memory left it behind, the one it had if that can be told; else one that begins
+    now.
+    """
     log = memory["episode_log"]
     if not isinstance(log, EpisodeLog) or not hasattr(log, "history"):
         twins = (history.twin_of(memory) for history in list(_living))
-        found = next((twin for twin in twins if twin), None) or History(encoded(memory), memory["total_episodes"])
+        found = next((twin for twin in twins if twin), None) or History(
+            encoded(memory), memory["total_episodes"]
+        )
         log = memory["episode_log"] = with_history(log, found)
     return log.history
 
@@ -281,7 +309,7 @@ def last_seen(memory: AgentMemory, place: str) -> bytes | None:
     return base.content if base else None
 
 
-# --- what is saved --------------------------------------------------------------------------------------------------------
+# --- what is saved ---
 
 
 class SavePlan(NamedTuple):
@@ -300,7 +328,9 @@ def plan(memory: AgentMemory, place: str, found: bytes | None) -> SavePlan:
     mine = dict(memory)
     mine["episode_log"] = memory["episode_log"][-limits.TRAINING_EPISODES_STORED :]
     # A shallow copy of the dict shares its lists, and what was recorded, but not this number.
-    mine["total_episodes"] = max(mine["total_episodes"], start.total + sum(each.episodes for each in pending))
+    mine["total_episodes"] = max(
+        mine["total_episodes"], start.total + sum(each.episodes for each in pending)
+    )
     history.fill_in(mine)
     latest = max(whole(each.get("last_consolidated_at"), 0) for each in (mine, history.beside))
     if latest > whole(mine.get("last_consolidated_at"), 0):
@@ -323,16 +353,24 @@ def plan(memory: AgentMemory, place: str, found: bytes | None) -> SavePlan:
     return SavePlan(by_hand(before, mine, kept), merged=True)
 
 
-def _not_there_yet(pending: list[RecordedEpisode], place: str, kept: AgentMemory, before: AgentMemory) -> list[RecordedEpisode]:
+def _not_there_yet(
+    pending: list[RecordedEpisode], place: str, kept: AgentMemory, before: AgentMemory
+) -> list[RecordedEpisode]:
     """Those of the pending that the file with what is `kept`, and was there `before`, lacks."""
-    more = Counter(map(as_json, kept["episode_log"]))  # the episodes that this log has and the earlier one has not
+    # the episodes that this log has and the earlier one has not
+    more = Counter(map(as_json, kept["episode_log"]))
     more.subtract(map(as_json, before["episode_log"]))
     shared, new = kept.get("shared_episodes", {}), []
     for each in pending:
         if place in each.saved or (each.number and each.number[1] < shared.get(each.number[0], 0)):
             continue
-        # Only one that may have come here another way, with a copy or through a file, is looked for: others may well be alike.
-        if (each.copied or each.saved) and isinstance(each.entry, EpisodeEntry) and each.entry.log is not None:
+        # Only one that may have come here another way, with a copy or through a file, is looked
+        # for: others may well be alike.
+        if (
+            (each.copied or each.saved)
+            and isinstance(each.entry, EpisodeEntry)
+            and each.entry.log is not None
+        ):
             text = as_json(each.entry.log)
             more[text] -= 1
             if more[text] >= 0:
@@ -366,13 +404,15 @@ def settle(memory: AgentMemory, planned: SavePlan, content: bytes, place: str) -
         memory.update(planned.memory)
         memory["episode_log"] = with_history(memory["episode_log"], history)
     else:
-        memory.update({name: value for name, value in planned.memory.items() if name != "episode_log"})
+        memory.update(
+            {name: value for name, value in planned.memory.items() if name != "episode_log"}
+        )
         del memory["episode_log"][: -limits.TRAINING_EPISODES_STORED]
         history.is_now(content, total, place)
     history.look_at(memory)
 
 
-# --- forks ------------------------------------------------------------------------------------------------------------------
+# --- forks ---
 
 _living: weakref.WeakSet[History] = weakref.WeakSet()
 
@@ -381,8 +421,9 @@ class _Fork:
     held = False
 
     def before(self) -> None:
-        """The child gets a copy of everything that is not saved yet; and no fork happens in the middle of a save, whose lock
-        the child would go on holding."""
+        """The child gets a copy of everything that is not saved yet; and no fork happens in the
+        middle of a save, whose lock the child would go on holding.
+        """
         self.held = guard.acquire(timeout=limits.FORK_WAIT_S)
         for history in list(_living):
             history.share()
@@ -395,27 +436,38 @@ class _Fork:
         for history in list(_living):
             history.begin_anew()
         self.after()
-        if not self.held:  # by a thread that the child has not got, in a save that it will never finish
+        # by a thread that the child has not got, in a save that it will never finish
+        if not self.held:
             guard._at_fork_reinit()  # type: ignore[attr-defined]
             locks.close_all()
 
 
 _fork = _Fork()
-os.register_at_fork(before=_fork.before, after_in_parent=_fork.after, after_in_child=_fork.after_in_child)
+os.register_at_fork(
+    before=_fork.before, after_in_parent=_fork.after, after_in_child=_fork.after_in_child
+)
 
 
-# --- a dict that does not know where it came from -----------------------------------------------------------------------
+# --- a dict that does not know where it came from ---
 
 
 def adopt(kept: AgentMemory, other: AgentMemory) -> AgentMemory:
-    """What is kept, with what only the other has. Both are lists of episodes of which the newest are known one by one, and
-    the scores of many more. Where those agree as far as both go, the longer one is simply the later one. Where they do not,
-    or nothing tells, the other's episodes that are not kept are added, and of its mistakes, rules and cards what is not
-    there; a card that both have was seen as often as the larger of its counts says."""
+    """What is kept, with what only the other has. Both are lists of episodes of which the newest
+    are known one by one, and the scores of many more. Where those agree as far as both go, the
+    longer one is simply the later one. Where they do not, or nothing tells, the other's episodes
+    that are not kept are added, and of its mistakes, rules and cards what is not there; a card that
+    both have was seen as often as the larger of its counts says.
+    """
     ours, theirs = _LoggedEpisodes(other), _LoggedEpisodes(kept)
     at = ours.parted_from(theirs)
-    tasks = [_Scores(kept, other, task) for task in {**kept["score_history"], **other["score_history"]}]
-    known = bool(ours.common(theirs)) or any(task.common for task in tasks) or not min(ours.total, theirs.total)
+    tasks = [
+        _Scores(kept, other, task) for task in {**kept["score_history"], **other["score_history"]}
+    ]
+    known = (
+        bool(ours.common(theirs))
+        or any(task.common for task in tasks)
+        or not min(ours.total, theirs.total)
+    )
     agree = known and at is None and all(task.parted is None for task in tasks)
     if agree and all(task.kept_count <= task.other_count for task in tasks):
         return other
@@ -425,7 +477,9 @@ def adopt(kept: AgentMemory, other: AgentMemory) -> AgentMemory:
         _add_cards(kept["mistake_cards"], other["mistake_cards"])
     _add_newer(kept["global_rules"], other["global_rules"], limits.TRAINING_GLOBAL_RULES, earlier)
     for task, rules in other["task_rules"].items():
-        _add_newer(kept["task_rules"].setdefault(task, []), rules, limits.TRAINING_RULES_PER_TASK, earlier)
+        _add_newer(
+            kept["task_rules"].setdefault(task, []), rules, limits.TRAINING_RULES_PER_TASK, earlier
+        )
     for name in ("mistakes", "successes"):
         _add_newer(kept[name], other[name], limits.TRAINING_LESSONS_MAX, earlier)
     for name in other.keys() - kept.keys() - set(OPTIONAL):
@@ -447,7 +501,9 @@ class _LoggedEpisodes:
     def parted_from(self, other: _LoggedEpisodes) -> int | None:
         """The first number under which both have an episode, and not the same one."""
         common = self.common(other)
-        return next((n for n in common if self.log[n - self.start] != other.log[n - other.start]), None)
+        return next(
+            (n for n in common if self.log[n - self.start] != other.log[n - other.start]), None
+        )
 
 
 class _Scores:
@@ -460,7 +516,9 @@ class _Scores:
         known = kept["score_history"].get(task, [])
         start, known_start = self.other_count - len(self.scores), self.kept_count - len(known)
         self.common = range(max(start, known_start), min(self.kept_count, self.other_count))
-        self.parted = next((n for n in self.common if self.scores[n - start] != known[n - known_start]), None)
+        self.parted = next(
+            (n for n in self.common if self.scores[n - start] != known[n - known_start]), None
+        )
         self.older_sum = score_total(other, task)[0] - sum(self.scores)
 
     def new(self, known: bool) -> int:
@@ -471,23 +529,36 @@ class _Scores:
     def add_to(self, kept: AgentMemory, count: int) -> None:
         older = count - len(self.scores)
         if older > 0:  # of these only the sum is known, and of a part of them its share
-            add_older(kept, self.task, older, [self.older_sum * older / (self.other_count - len(self.scores))])
+            add_older(
+                kept,
+                self.task,
+                older,
+                [self.older_sum * older / (self.other_count - len(self.scores))],
+            )
         if count:
             add_scores(kept, self.task, self.scores[-count:])
             kept["total_episodes"] += count
 
 
 def _add_episodes(
-    kept: AgentMemory, ours: _LoggedEpisodes, theirs: _LoggedEpisodes, at: int | None, tasks: Iterable[_Scores], known: bool
+    kept: AgentMemory,
+    ours: _LoggedEpisodes,
+    theirs: _LoggedEpisodes,
+    at: int | None,
+    tasks: Iterable[_Scores],
+    known: bool,
 ) -> None:
     first = min(ours.total, theirs.total) if at is None else at
     new = _without(ours.log[max(first - ours.start, 0) :], theirs.log)
     by_task = Counter(str(episode.get("task_id")) for episode in new)
-    # The logs tell exactly what is new, unless they part before they begin: then the scores have to.
+    # The logs tell exactly what is new, unless they part before they begin: then the scores have
+    # to.
     start = max(ours.start, theirs.start)
     by_log_alone = at is not None and (at > start or start == 0)
     for task in tasks:
-        task.add_to(kept, by_task[task.task] if by_log_alone else max(by_task[task.task], task.new(known)))
+        task.add_to(
+            kept, by_task[task.task] if by_log_alone else max(by_task[task.task], task.new(known))
+        )
     kept["episode_log"] += new
 
 
@@ -498,26 +569,34 @@ def _add_cards(kept: list[dict[str, Any]], other: list[dict[str, Any]]) -> None:
             kept.append(card)
             continue
         same = kept[place]
-        for name, choose in (("seen_count", max), ("last_seen_episode", max), ("first_seen_episode", min)):
+        for name, choose in (
+            ("seen_count", max),
+            ("last_seen_episode", max),
+            ("first_seen_episode", min),
+        ):
             same[name] = choose(whole(same.get(name), 0), whole(card.get(name), 0))
     keep_best_cards(kept)
 
 
 def _add_newer(kept: list[Any], other: list[Any], most: int, earlier: bool) -> None:
-    """What comes after the last that both have: what comes before it was there once, and had to make room. The same holds of
-    everything, where the other is earlier and they have nothing in common."""
+    """What comes after the last that both have: what comes before it was there once, and had to
+    make room. The same holds of everything, where the other is earlier and they have nothing in
+    common.
+    """
     places = [place for place, text in enumerate(other) if text in kept]
     if places or not kept or not earlier:
         kept += other[places[-1] + 1 if places else 0 :]
         del kept[:-most]
 
 
-# --- changes made by hand -----------------------------------------------------------------------------------------------
+# --- changes made by hand ---
 
 
 def by_hand(expected: AgentMemory, mine: AgentMemory, kept: AgentMemory) -> AgentMemory:
-    """What is kept, with the changes that a caller made to its dict by hand: where it differs from what loading and
-    recording made of it. Nobody takes a key of ours away, or episodes: a copy of the dict may not have heard of them."""
+    """What is kept, with the changes that a caller made to its dict by hand: where it differs from
+    what loading and recording made of it. Nobody takes a key of ours away, or episodes: a copy of
+    the dict may not have heard of them.
+    """
     merged = dict(kept)
     for name in {**expected, **mine}:
         if name == "total_episodes":
@@ -525,7 +604,9 @@ def by_hand(expected: AgentMemory, mine: AgentMemory, kept: AgentMemory) -> Agen
         elif name == "last_consolidated_at":
             merged[name] = max(whole(memory.get(name), 0) for memory in (mine, kept)) or None
         elif name in mine or not (name in OPTIONAL or name in _OWN):
-            value = _merged(expected.get(name, _MISSING), mine.get(name, _MISSING), kept.get(name, _MISSING))
+            value = _merged(
+                expected.get(name, _MISSING), mine.get(name, _MISSING), kept.get(name, _MISSING)
+            )
             if value is _MISSING:
                 merged.pop(name, None)
             else:
@@ -542,7 +623,9 @@ def _merged(expected: Any, mine: Any, kept: Any) -> Any:
     if isinstance(mine, dict) and isinstance(kept, dict):
         before = expected if isinstance(expected, dict) else {}
         found = {
-            name: _merged(before.get(name, _MISSING), mine.get(name, _MISSING), kept.get(name, _MISSING))
+            name: _merged(
+                before.get(name, _MISSING), mine.get(name, _MISSING), kept.get(name, _MISSING)
+            )
             for name in {**kept, **mine}
         }
         return {name: value for name, value in found.items() if value is not _MISSING}

@@ -1,19 +1,23 @@
-"""The dict that a training memory is: its keys, what an episode adds to them, and how older ones are brought up to date.
+"""The dict that a training memory is: its keys, what an episode adds to them, and how older ones
+are brought up to date.
 
-Keys: `version`, `total_episodes`, `last_consolidated_at` (the total at that time), `global_rules`, `task_rules` {task: […]},
-`episode_log` (timestamp, task_id, score, steps, summary), `score_history` {task: […]}, `mistakes`, `mistake_cards`,
-`successes`. Three more appear only where there is something to say:
+Keys: `version`, `total_episodes`, `last_consolidated_at` (the total at that time), `global_rules`,
+`task_rules` {task: […]}, `episode_log` (timestamp, task_id, score, steps, summary), `score_history`
+{task: […]}, `mistakes`, `mistake_cards`, `successes`. Three more appear only where there is
+something to say:
 
 `older_scores`     {task: {"count", "sum"}}: scores that went over the bound of `score_history`
 `skipped`          {field: how many}: what was left out of episodes in lenient mode
-`shared_episodes`  {history: how far it is in here}: of episodes that a fork or pickle took along unsaved
+`shared_episodes`  {history: how far it is in here}: of episodes that a fork or pickle took along
+unsaved
 
-No I/O. All of it is a function of the dict before and the episode, so that an episode can be added again to another dict.
-Lists and objects inside the values are replaced rather than changed: copies that a caller made one level deep share them.
+No I/O. All of it is a function of the dict before and the episode, so that an episode can be added
+again to another dict. Lists and objects inside the values are replaced rather than changed: copies
+that a caller made one level deep share them.
 
-`EpisodeInput` checks an episode before it enters a memory. A score decides whether there is an episode at all. Whatever else is
-wrong can be left out of it: in strict mode nothing is, and the caller hears of every problem at once; in lenient mode the rest
-is recorded.
+`EpisodeInput` checks an episode before it enters a memory. A score decides whether there is an
+episode at all. Whatever else is wrong can be left out of it: in strict mode nothing is, and the
+caller hears of every problem at once; in lenient mode the rest is recorded.
 """
 
 from __future__ import annotations
@@ -44,8 +48,18 @@ _LISTS: Final = ("global_rules", "episode_log", "mistakes", "mistake_cards", "su
 _OBJECTS: Final = ("task_rules", "score_history", *OPTIONAL)
 
 _NAME: Final = f"text of 1 to {limits.NAME_CHARS_MAX} characters on one line, not blank"
-_TEXT: Final = f"text of at most {limits.TRAINING_TEXT_CHARS_MAX} characters, without NUL and lone surrogates"
-_FIELDS: Final = ("task_id", "score", "steps", "trajectory_summary", "mistakes", "successes", "mistake_cards")
+_TEXT: Final = (
+    f"text of at most {limits.TRAINING_TEXT_CHARS_MAX} characters, without NUL and lone surrogates"
+)
+_FIELDS: Final = (
+    "task_id",
+    "score",
+    "steps",
+    "trajectory_summary",
+    "mistakes",
+    "successes",
+    "mistake_cards",
+)
 _CARD_FIELDS: Final = (
     "mistake_type",
     "task_id",
@@ -58,7 +72,9 @@ _CARD_FIELDS: Final = (
 
 
 class EpisodeEntry(NamedTuple):
-    """What one call of `record_episode` adds: an episode (or none, where all of it was left out) and what was left out."""
+    """What one call of `record_episode` adds: an episode (or none, where all of it was left out)
+    and what was left out.
+    """
 
     log: dict[str, Any] | None
     mistakes: tuple[str, ...] = ()
@@ -82,7 +98,7 @@ def empty() -> AgentMemory:
     }
 
 
-# --- an episode is added ------------------------------------------------------------------------------------------------
+# --- an episode is added ---
 
 
 def add(memory: AgentMemory, entry: EpisodeEntry) -> None:
@@ -116,7 +132,9 @@ class MemorySnapshot:
 
     def __init__(self, memory: AgentMemory) -> None:
         self._lists = {name: list(memory[name]) for name in _LISTS}
-        self._objects: dict[str, AgentMemory] = {name: dict(memory[name]) for name in _OBJECTS if name in memory}
+        self._objects: dict[str, AgentMemory] = {
+            name: dict(memory[name]) for name in _OBJECTS if name in memory
+        }
         self._total = memory["total_episodes"]
 
     def restore(self, memory: AgentMemory) -> None:
@@ -134,8 +152,9 @@ class MemorySnapshot:
 
 
 def add_sum(memory: AgentMemory, part: AgentMemory) -> None:
-    """Adds what another memory has come to: as if its episodes were added one by one, but for what its bounds cut off, and with
-    its rules for all tasks."""
+    """Adds what another memory has come to: as if its episodes were added one by one, but for what
+    its bounds cut off, and with its rules for all tasks.
+    """
     before = memory["total_episodes"]
     _add_skipped(memory, part.get("skipped", {}).items())
     for task, scores in part["score_history"].items():
@@ -156,7 +175,9 @@ def add_sum(memory: AgentMemory, part: AgentMemory) -> None:
     keep_best_cards(memory["mistake_cards"])
     numbers = [each.get("last_consolidated_at") for each in (memory, part)]
     if any(numbers):
-        memory["last_consolidated_at"] = sum(number for number in numbers if isinstance(number, int | float))
+        memory["last_consolidated_at"] = sum(
+            number for number in numbers if isinstance(number, int | float)
+        )
     for name in part.keys() - memory.keys():
         memory[name] = part[name]
 
@@ -174,7 +195,10 @@ def add_texts(texts: list[Any], new: Iterable[str], most: int) -> None:
 
 def add_scores(memory: AgentMemory, task: str, new: list[float]) -> None:
     scores = [*memory["score_history"].get(task, []), *new]
-    dropped, memory["score_history"][task] = scores[: -limits.TRAINING_SCORES_MAX], scores[-limits.TRAINING_SCORES_MAX :]
+    dropped, memory["score_history"][task] = (
+        scores[: -limits.TRAINING_SCORES_MAX],
+        scores[-limits.TRAINING_SCORES_MAX :],
+    )
     if dropped:
         add_older(memory, task, len(dropped), dropped)
 
@@ -186,7 +210,9 @@ def add_older(memory: AgentMemory, task: str, count: int, scores: Iterable[float
 
 
 def score_total(memory: AgentMemory, task: str) -> tuple[float, int]:
-    """Sum and number of all scores of a task. The sum is the very one that adding all of them in turn gives."""
+    """Sum and number of all scores of a task. The sum is the very one that adding all of them in
+    turn gives.
+    """
     scores = memory["score_history"].get(task, [])
     older = memory.get("older_scores", {}).get(task) or {"count": 0, "sum": 0.0}
     return sum(scores, older["sum"]), older["count"] + len(scores)
@@ -198,7 +224,12 @@ def card_rank(card: dict[str, Any]) -> tuple[int, int]:
 
 def card_key(card: dict[str, Any]) -> tuple[Any, ...]:
     """Cards with the same are one card."""
-    return card.get("mistake_type"), card.get("task_id"), card.get("worker_id") or "", card.get("correct_decision") or ""
+    return (
+        card.get("mistake_type"),
+        card.get("task_id"),
+        card.get("worker_id") or "",
+        card.get("correct_decision") or "",
+    )
 
 
 def find_card(cards: list[dict[str, Any]], card: dict[str, Any]) -> int | None:
@@ -208,13 +239,18 @@ def find_card(cards: list[dict[str, Any]], card: dict[str, Any]) -> int | None:
 
 
 def _add_card(cards: list[dict[str, Any]], card: dict[str, Any], before: int) -> bool:
-    """Counts a card that is known by its type, task, worker and right decision; else adds it, and says so. Its episodes come
-    after those `before`."""
+    """Counts a card that is known by its type, task, worker and right decision; else adds it, and
+    says so. Its episodes come after those `before`.
+    """
     seen = whole(card.get("seen_count"), 1)
-    first, last = (before + whole(card.get(name), 0) for name in ("first_seen_episode", "last_seen_episode"))
+    first, last = (
+        before + whole(card.get(name), 0) for name in ("first_seen_episode", "last_seen_episode")
+    )
     place = find_card(cards, card)
     if place is None:
-        cards.append({**card, "seen_count": seen, "first_seen_episode": first, "last_seen_episode": last})
+        cards.append(
+            {**card, "seen_count": seen, "first_seen_episode": first, "last_seen_episode": last}
+        )
         return True
     known = cards[place]
     cards[place] = {
@@ -233,12 +269,16 @@ def keep_best_cards(cards: list[dict[str, Any]]) -> None:
 
 
 def _bound_tasks(memory: AgentMemory, task: str) -> None:
-    """Over the bound, the task that came first of those without a recent episode makes room. Only a memory with that many
-    tasks pays for the look."""
+    """Over the bound, the task that came first of those without a recent episode makes room. Only a
+    memory with that many tasks pays for the look.
+    """
     history, rules = memory["score_history"], memory["task_rules"]
     if max(len(history), len(rules)) <= limits.TRAINING_TASKS_MAX:
         return
-    logged = [episode.get("task_id") for episode in memory["episode_log"][-limits.TRAINING_EPISODES_STORED :]]
+    logged = [
+        episode.get("task_id")
+        for episode in memory["episode_log"][-limits.TRAINING_EPISODES_STORED :]
+    ]
     recent = {task, *(name for name in logged if isinstance(name, str))}
     for known in [name for name in dict.fromkeys([*history, *rules]) if name not in recent]:
         if max(len(history), len(rules)) <= limits.TRAINING_TASKS_MAX:
@@ -247,7 +287,7 @@ def _bound_tasks(memory: AgentMemory, task: str) -> None:
             per_task.pop(known, None)
 
 
-# --- consolidation without a model --------------------------------------------------------------------------------------
+# --- consolidation without a model ---
 
 
 def high_score_rules(memory: AgentMemory) -> list[str]:
@@ -266,11 +306,13 @@ def add_global_rules(memory: AgentMemory, new: Iterable[str]) -> None:
     rules[:] = list(known.values())[-limits.TRAINING_GLOBAL_RULES :]
 
 
-# --- what was there before ----------------------------------------------------------------------------------------------
+# --- what was there before ---
 
 
 def shape_problem(data: object) -> str:
-    """Why this is no training memory, at a glance: what a key holds, not what that holds. Empty where it is one."""
+    """Why this is no training memory, at a glance: what a key holds, not what that holds. Empty
+    where it is one.
+    """
     if not isinstance(data, dict):
         return "it is not a JSON object"
     for names, kind, what in ((_LISTS, list, "a list"), (_OBJECTS, dict, "an object")):
@@ -278,7 +320,11 @@ def shape_problem(data: object) -> str:
             if not isinstance(data.get(name), kind | None):
                 return f"{name} is not {what}"
     total = data.get("total_episodes")
-    return "" if total is None or (isinstance(total, int) and total >= 0) else "total_episodes is not a count"
+    return (
+        ""
+        if total is None or (isinstance(total, int) and total >= 0)
+        else "total_episodes is not a count"
+    )
 
 
 def problem_of(data: Any) -> str:
@@ -294,11 +340,16 @@ def problem_of(data: Any) -> str:
     ):
         if not all(isinstance(value, kind) for value in values):
             return f"{name} holds something other than {what}"
-    scores = [*(episode.get("score", 0.0) for episode in log), *chain.from_iterable(history.values())]
+    scores = [
+        *(episode.get("score", 0.0) for episode in log),
+        *chain.from_iterable(history.values()),
+    ]
     if not all(isinstance(score, int | float) for score in scores):
         return "a score is not a number"
     for kept in (data.get("older_scores") or {}).values():
-        if not (isinstance(kept, dict) and _is_count(kept.get("count")) and _is_finite(kept.get("sum"))):
+        if not (
+            isinstance(kept, dict) and _is_count(kept.get("count")) and _is_finite(kept.get("sum"))
+        ):
             return "older_scores holds something other than counts and sums"
     for name in ("skipped", "shared_episodes"):
         if not all(map(_is_count, (data.get(name) or {}).values())):
@@ -319,8 +370,10 @@ def _is_finite(value: object) -> bool:
 
 
 def upgrade(memory: AgentMemory) -> int:
-    """Brings a memory without a problem up to date, in place: keys that are missing, a time of consolidation as text, cards
-    without counts, lists over their bounds. Returns how many scores were dropped because they are not finite."""
+    """Brings a memory without a problem up to date, in place: keys that are missing, a time of
+    consolidation as text, cards without counts, lists over their bounds. Returns how many scores
+    were dropped because they are not finite.
+    """
     known = sum(len(scores) for scores in (memory.get("score_history") or {}).values())
     for name, value in empty().items():
         if memory.get(name) is None:
@@ -357,13 +410,16 @@ def whole(value: object, otherwise: int) -> int:
 
 
 class EpisodeInput:
-    """An episode as the caller gave it, taken apart. `problems` are all that was found; `entry` is what can be recorded
-    in spite of them."""
+    """An episode as the caller gave it, taken apart. `problems` are all that was found; `entry` is
+    what can be recorded in spite of them.
+    """
 
     def __init__(self, data: object, timestamp: str) -> None:
         self.problems: list[Problem] = []
         self._left_out: Counter[str] = Counter()
-        found = self._fields("episode_data", data, _FIELDS, "an object (a mapping)", "task_id, score, …")
+        found = self._fields(
+            "episode_data", data, _FIELDS, "an object (a mapping)", "task_id, score, …"
+        )
         log: dict[str, Any] | None = None
         mistakes: tuple[str, ...] = ()
         successes: tuple[str, ...] = ()
@@ -374,16 +430,26 @@ class EpisodeInput:
             log = {
                 "timestamp": timestamp,
                 "task_id": task,
-                "score": self._read("score", found.get("score", 0.0), _score_of, "a finite number from 0 to 1", None),
-                "steps": self._read("steps", found.get("steps", 0), _count_of, "a whole number, 0 or more", 0),
-                "summary": self._text("trajectory_summary", found.get("trajectory_summary", ""), ""),
+                "score": self._read(
+                    "score", found.get("score", 0.0), _score_of, "a finite number from 0 to 1", None
+                ),
+                "steps": self._read(
+                    "steps", found.get("steps", 0), _count_of, "a whole number, 0 or more", 0
+                ),
+                "summary": self._text(
+                    "trajectory_summary", found.get("trajectory_summary", ""), ""
+                ),
             }
-            mistakes, successes = (self._texts(name, found.get(name, ())) for name in ("mistakes", "successes"))
+            mistakes, successes = (
+                self._texts(name, found.get(name, ())) for name in ("mistakes", "successes")
+            )
             cards = tuple(self._cards(found.get("mistake_cards", ()), task))
         if log and log["score"] is None:
             self.entry = EpisodeEntry(None, skipped=(("score", 1),))
         else:
-            self.entry = EpisodeEntry(log, mistakes, successes, cards, tuple(self._left_out.items()))
+            self.entry = EpisodeEntry(
+                log, mistakes, successes, cards, tuple(self._left_out.items())
+            )
 
     def raise_if_wrong(self) -> None:
         if self.problems:
@@ -393,20 +459,28 @@ class EpisodeInput:
         self.problems.append(Problem(field, value, allowed))
         self._left_out[field.partition(".")[0]] += 1
 
-    def _read(self, field: str, value: Any, read: Callable[[Any], Any], allowed: str, otherwise: Any) -> Any:
+    def _read(
+        self, field: str, value: Any, read: Callable[[Any], Any], allowed: str, otherwise: Any
+    ) -> Any:
         try:
             return read(value)
         except Exception:  # noqa: BLE001  # a value of a foreign class fails in any way it likes
             self._wrong(field, value, allowed)
             return otherwise
 
-    def _fields(self, field: str, value: Any, names: tuple[str, ...], what: str, such_as: str) -> dict[str, Any] | None:
+    def _fields(
+        self, field: str, value: Any, names: tuple[str, ...], what: str, such_as: str
+    ) -> dict[str, Any] | None:
         """Those that a mapping has."""
         if not isinstance(value, Mapping):
             self._wrong(field, value, f"{what} with {such_as}")
             return None
         found: dict[str, Any] | None = self._read(
-            field, value, lambda given: {name: given[name] for name in names if name in given}, f"{what} that can be read", None
+            field,
+            value,
+            lambda given: {name: given[name] for name in names if name in given},
+            f"{what} that can be read",
+            None,
         )
         return found
 
@@ -436,7 +510,10 @@ class EpisodeInput:
         return items
 
     def _texts(self, field: str, value: Any) -> tuple[str, ...]:
-        found = [self._text(f"{field}.{n}", item, None) for n, item in enumerate(self._items(field, value, "texts"))]
+        found = [
+            self._text(f"{field}.{n}", item, None)
+            for n, item in enumerate(self._items(field, value, "texts"))
+        ]
         return tuple(text for text in found if text is not None)
 
     def _cards(self, value: Any, task: str) -> Iterable[dict[str, Any]]:
@@ -446,7 +523,8 @@ class EpisodeInput:
             if found is None:
                 continue
             given = {name: _plain(part) for name, part in found.items() if part is not None}
-            for name in ("evidence", "lesson"):  # evidence is often a log; no more of it than is kept has to be looked at
+            # evidence is often a log; no more of it than is kept has to be looked at
+            for name in ("evidence", "lesson"):
                 if isinstance(given.get(name), str):
                     given[name] = given[name][: limits.CARD_TEXT_CHARS_MAX]
             wrong = next((name for name in given if not _is_small_json(given[name])), None)
@@ -454,7 +532,8 @@ class EpisodeInput:
                 allowed = f"a JSON value of at most {limits.TRAINING_TEXT_CHARS_MAX} characters"
                 self._wrong(f"{field}.{wrong}", given[wrong], allowed)
                 continue
-            given = deepcopy(given)  # a value of the caller's that changes later must not change what was recorded
+            # a value of the caller's that changes later must not change what was recorded
+            given = deepcopy(given)
             yield {
                 "mistake_type": str(given.get("mistake_type") or "unknown_mistake"),
                 "task_id": str(given.get("task_id") or task),
@@ -467,7 +546,9 @@ class EpisodeInput:
 
 
 def _score_of(value: Any) -> float:
-    """Whatever is a number: those of numpy and of tensors with one element are none of Python's own."""
+    """Whatever is a number: those of numpy and of tensors with one element are none of Python's
+    own.
+    """
     number = math.nan if isinstance(value, str | bytes | bytearray) else float(value)
     if not 0 <= number <= 1:
         raise ValueError
@@ -482,7 +563,9 @@ def _task_of(value: Any) -> str:
 
 
 def _count_of(value: Any) -> int:
-    number = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
+    number = (
+        int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
+    )
     if not 0 <= number <= limits.JSON_INT_ABS_MAX:
         raise ValueError
     return number
@@ -496,6 +579,9 @@ def _plain(value: Any) -> Any:
 def _is_small_json(value: Any) -> bool:
     try:
         check_json(value)
-        return len(value if isinstance(value, str) else to_json(value)) <= limits.TRAINING_TEXT_CHARS_MAX
+        return (
+            len(value if isinstance(value, str) else to_json(value))
+            <= limits.TRAINING_TEXT_CHARS_MAX
+        )
     except (PydanticCustomError, ValueError):
         return False

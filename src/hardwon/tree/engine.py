@@ -1,7 +1,9 @@
-"""The BTB tree: `MemoryEngine`, a brain whose memories are files in folders named by outcome, tool and key.
+"""The BTB tree: `MemoryEngine`, a brain whose memories are files in folders named by outcome, tool
+and key.
 
-Scripts that say `from memory import MemoryEngine` keep working (see `drop_in/memory.py`). The database beside the folders is
-the truth and answers questions; the folders are its mirror, which any editor, `grep` or `git` can read and change.
+Scripts that say `from memory import MemoryEngine` keep working (see `drop_in/memory.py`). The
+database beside the folders is the truth and answers questions; the folders are its mirror, which
+any editor, `grep` or `git` can read and change.
 """
 
 from __future__ import annotations
@@ -26,9 +28,12 @@ from hardwon.tree.format import fragment, says
 from hardwon.tree.mirror import Mirror
 from hardwon.tree.tables import Match
 
-_ENVELOPE: Final = frozenset({"author", "source", "tags", "timestamp", "related_files", "git_commit", "git_branch"})
+_ENVELOPE: Final = frozenset(
+    {"author", "source", "tags", "timestamp", "related_files", "git_commit", "git_branch"}
+)
 _PLAIN: Final = Metadata()
-_LOOKED_AT: Final = ("content", "summary", "timestamp", "author", "tags")  # keys that no folder and no index tells
+# keys that no folder and no index tells
+_LOOKED_AT: Final = ("content", "summary", "timestamp", "author", "tags")
 
 
 class IntakeWarning(UserWarning):
@@ -36,9 +41,11 @@ class IntakeWarning(UserWarning):
 
 
 class MemoryEngine:
-    """Memories as files: `root/outcome=failure/tool=code_interpreter/error_type=runtime/<time>_<summary>_<id>.json`.
+    """Memories as files:
+    `root/outcome=failure/tool=code_interpreter/error_type=runtime/<time>_<summary>_<id>.json`.
 
-    `schema` routes by keys of your own (see `Coherence`). `strict` refuses what cannot be routed instead of keeping it aside.
+    `schema` routes by keys of your own (see `Coherence`). `strict` refuses what cannot be routed
+    instead of keeping it aside.
     """
 
     def __init__(
@@ -49,7 +56,11 @@ class MemoryEngine:
         strict: bool = False,
         clock: Callable[[], datetime] | None = None,
     ) -> None:
-        if not isinstance(root, str | os.PathLike) or not str(root).strip() or str(root).endswith(".db"):
+        if (
+            not isinstance(root, str | os.PathLike)
+            or not str(root).strip()
+            or str(root).endswith(".db")
+        ):
             raise InvalidInputError.one("root", root, "a folder")
         intake.local("root", root)
         self.root = str(root)
@@ -71,33 +82,50 @@ class MemoryEngine:
         return f"MemoryEngine({self.root!r})"
 
     def close(self) -> None:
-        """Closes the memory. Scripts that never do lose nothing: whatever was not synced is checked when it is next opened."""
+        """Closes the memory. Scripts that never do lose nothing: whatever was not synced is checked
+        when it is next opened.
+        """
         self.memory.close()
 
     def remember(
-        self, /, content: str, outcome: str, tool: str | None = None, summary: str | None = None, **metadata: Any
+        self,
+        /,
+        content: str,
+        outcome: str,
+        tool: str | None = None,
+        summary: str | None = None,
+        **metadata: Any,
     ) -> str:
-        """Keeps a memory and returns the path of its file. Where its keys fit no folder it is kept under `_intake`, with the
-        reason in the file and a warning."""
-        record = self._experience({"content": content, "outcome": outcome, "tool": tool, "summary": summary, **metadata})
+        """Keeps a memory and returns the path of its file. Where its keys fit no folder it is kept
+        under `_intake`, with the reason in the file and a warning.
+        """
+        record = self._experience(
+            {"content": content, "outcome": outcome, "tool": tool, "summary": summary, **metadata}
+        )
         self._warn(record)
         kept = self.memory.keep(record)
         return self._shown(kept.path or f"{self._tree.root}/{self._tree.path_of(kept.id)}")
 
     def remember_many(self, memories: Iterable[Mapping[str, Any]]) -> list[str]:
-        """Keeps all of the memories or, where one is refused, none; much faster than one by one. Returns their paths."""
+        """Keeps all of the memories or, where one is refused, none; much faster than one by one.
+        Returns their paths.
+        """
         given = items("memories", memories)
         records = []
         for number, keys in enumerate(given):
             if not isinstance(keys, Mapping):
-                raise InvalidInputError.one(f"memories.{number}", keys, "an object with content, outcome and its other keys")
+                raise InvalidInputError.one(
+                    f"memories.{number}", keys, "an object with content, outcome and its other keys"
+                )
             records.append(self._experience(keys))
         for record in records:
             self._warn(record)
         return [self._shown(kept.path or "") for kept in self.memory.keep_many(records)]
 
     def recall(self, /, pattern: str | None = None, **intent: Any) -> list[dict[str, Any]]:
-        """Memories whose path matches the glob, and that have every key of the intent, newest first."""
+        """Memories whose path matches the glob, and that have every key of the intent, newest
+        first.
+        """
         found, folders = self._find(pattern, intent)
         root = self._shown_root
         paths = {folder: f"{root}/{path}/" for folder, path in folders.items()}
@@ -108,7 +136,9 @@ class MemoryEngine:
         return list(filter(None, payloads))
 
     def reflect(self) -> dict[str, Any]:
-        """What the memories add up to: totals, where failures and successes pile up, the newest ones, and sentences."""
+        """What the memories add up to: totals, where failures and successes pile up, the newest
+        ones, and sentences.
+        """
         found = self.memory.reflect()
         newest = [record for record in found.recent if isinstance(record, Experience)]
         return {
@@ -121,11 +151,20 @@ class MemoryEngine:
             "insights": found.insights,
         }
 
-    def forget(self, /, pattern: str | None = None, before: datetime | date | str | None = None, **intent: Any) -> int:
-        """Erases the memories that match, for good, and returns how many they were. Something must be said: a glob, a time
-        before which they were made, or keys."""
+    def forget(
+        self,
+        /,
+        pattern: str | None = None,
+        before: datetime | date | str | None = None,
+        **intent: Any,
+    ) -> int:
+        """Erases the memories that match, for good, and returns how many they were. Something must
+        be said: a glob, a time before which they were made, or keys.
+        """
         if pattern is None and before is None and not intent:
-            raise InvalidInputError.one("pattern", ABSENT, "a glob, a time (before) or keys: what is to be forgotten")
+            raise InvalidInputError.one(
+                "pattern", ABSENT, "a glob, a time (before) or keys: what is to be forgotten"
+            )
         found, _ = self._find(pattern, intent)
         before_us = TIME_US_MAX if before is None else to_us(_moment(before))
         ids = self._tree.ids_of([match for match in found if match.at_us < before_us])
@@ -134,10 +173,12 @@ class MemoryEngine:
         return len(ids)
 
     def sync(self) -> Synced:
-        """Takes in what was done to the files, all of them: `recall` looks at what it returns, this at everything."""
+        """Takes in what was done to the files, all of them: `recall` looks at what it returns, this
+        at everything.
+        """
         return self.memory.sync()
 
-    # --- between the two ---------------------------------------------------------------------------------------------
+    # --- between the two ---
 
     @property
     def _shown_root(self) -> str:
@@ -159,43 +200,64 @@ class MemoryEngine:
             except InvalidInputError:
                 continue  # a key of the caller's own that happens to have this name
             envelope[name] = given.pop(name)
-        return self._tree.experience(given, metadata_of(envelope, at, None), new_id(at), strict=self.strict)
+        return self._tree.experience(
+            given, metadata_of(envelope, at, None), new_id(at), strict=self.strict
+        )
 
     @staticmethod
     def _warn(record: Experience) -> None:
         if record.unrouted:
             warnings.warn(f"kept under _intake: {record.unrouted}", IntakeWarning, stacklevel=3)
 
-    def _find(self, pattern: str | None, intent: Mapping[str, Any]) -> tuple[list[Match], dict[int, str]]:
+    def _find(
+        self, pattern: str | None, intent: Mapping[str, Any]
+    ) -> tuple[list[Match], dict[int, str]]:
         asked = {name: value for name, value in intent.items() if value is not None}
         looked_at: dict[str, Any] = {name: asked.pop(name) for name in _LOOKED_AT if name in asked}
-        saying = next(filter(None, (fragment(name, value) for name, value in looked_at.items())), None)
+        saying = next(
+            filter(None, (fragment(name, value) for name, value in looked_at.items())), None
+        )
         found, folders = self._tree.find(asked, self._glob(pattern), saying)
         if looked_at:
             payloads = self._tree.payloads(found)
-            found = [match for match, payload in zip(found, payloads, strict=True) if says(payload, looked_at)]
+            found = [
+                match
+                for match, payload in zip(found, payloads, strict=True)
+                if says(payload, looked_at)
+            ]
         return found, folders
 
     def _glob(self, pattern: str | None) -> Glob | None:
-        """A glob from the root. Callers write it as they would for `glob.glob`: with the root before it, or without."""
+        """A glob from the root. Callers write it as they would for `glob.glob`: with the root
+        before it, or without.
+        """
         if pattern is None:
             return None
         if not isinstance(pattern, str | os.PathLike) or not isinstance(os.fspath(pattern), str):
             raise InvalidInputError.one("pattern", pattern, "a glob")
         text = os.fspath(pattern)
         absolute = os.path.abspath(self.root)  # noqa: PTH100  # callers write it without following links
-        for prefix in (self._shown_root, str(self._tree.root), os.path.normpath(self.root), absolute):
+        for prefix in (
+            self._shown_root,
+            str(self._tree.root),
+            os.path.normpath(self.root),
+            absolute,
+        ):
             if text.startswith(f"{prefix}/"):
                 return Glob(text[len(prefix) + 1 :])
         return Glob(text.removeprefix("./"))
 
 
 def _moment(before: datetime | date | str) -> datetime:
-    """A time, or the first moment of a day. Without a zone it is one of this machine's, as in the scripts that say so."""
+    """A time, or the first moment of a day. Without a zone it is one of this machine's, as in the
+    scripts that say so.
+    """
     try:
         given = datetime.fromisoformat(before) if isinstance(before, str) else before
         if not isinstance(given, datetime):
             given = datetime.combine(given, time_of_day())
         return given.astimezone()
     except (ValueError, TypeError, OverflowError, OSError):
-        raise InvalidInputError.one("before", before, "a datetime, a date, or either in ISO 8601") from None
+        raise InvalidInputError.one(
+            "before", before, "a datetime, a date, or either in ISO 8601"
+        ) from None

@@ -1,7 +1,8 @@
 """The files of a tree: written whole, never outside of the root, never through a link.
 
-Every folder on the way is opened by its own name, relative to the one above and without following links: whatever somebody
-put in the tree, nothing is read or written elsewhere. Temporary names never end in `.json`.
+Every folder on the way is opened by its own name, relative to the one above and without following
+links: whatever somebody put in the tree, nothing is read or written elsewhere. Temporary names
+never end in `.json`.
 """
 
 from __future__ import annotations
@@ -50,8 +51,9 @@ def _look_of(status: os.stat_result) -> Seen:
 
 @dataclass
 class Listing:
-    """What a folder holds: its own time before it was listed, memory files, folders, and what is neither though it is named
-    like a memory (a link, say), with the reason."""
+    """What a folder holds: its own time before it was listed, memory files, folders, and what is
+    neither though it is named like a memory (a link, say), with the reason.
+    """
 
     mtime_ns: int
     files: dict[str, Seen | None] = field(default_factory=dict)
@@ -85,7 +87,9 @@ class TreeFiles:
 
     @contextmanager
     def _opened(self, folder: str, *, make: bool = False) -> Iterator[int]:
-        """A descriptor of a folder of the tree. Raises NotADirectoryError or OSError (ELOOP) at a link."""
+        """A descriptor of a folder of the tree. Raises NotADirectoryError or OSError (ELOOP) at a
+        link.
+        """
         handle = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
         try:
             for part in folder.split("/") if folder else ():
@@ -105,9 +109,12 @@ class TreeFiles:
         finally:
             os.close(handle)
 
-    def write_new(self, folder: str, wanted: Iterable[tuple[str, bytes]], done: list[Seen] | None = None) -> list[Seen]:
-        """Writes files that are not there yet; how they look is added to `done` one by one. Raises FileExistsError at one that
-        is there and says something else: it is not ours to replace."""
+    def write_new(
+        self, folder: str, wanted: Iterable[tuple[str, bytes]], done: list[Seen] | None = None
+    ) -> list[Seen]:
+        """Writes files that are not there yet; how they look is added to `done` one by one. Raises
+        FileExistsError at one that is there and says something else: it is not ours to replace.
+        """
         done = [] if done is None else done
         with self._opened(folder, make=True) as handle:
             for name, data in wanted:
@@ -151,12 +158,16 @@ class TreeFiles:
         return seen
 
     def read(self, folder: str, name: str) -> tuple[bytes, Seen]:
-        """A file's bytes. Raises FileNotFoundError where it is gone, ValueError where it is none that we read."""
+        """A file's bytes. Raises FileNotFoundError where it is gone, ValueError where it is none
+        that we read.
+        """
         with self._opened(folder) as handle:
             return _read(handle, name)
 
     def remove(self, folder: str, name: str, digest: bytes) -> bool:
-        """Takes away a file as long as it says what we know of it. False: somebody put something else there."""
+        """Takes away a file as long as it says what we know of it. False: somebody put something
+        else there.
+        """
         try:
             with self._opened(folder) as handle:
                 try:
@@ -182,8 +193,10 @@ class TreeFiles:
             return 0
 
     def touched(self, folder: str, known: Sequence[K]) -> list[tuple[K, Seen | None]]:
-        """Those of the known files that do not look as they did, with how they look now; None where one is gone, or no file any
-        more. Many files are looked at for one question, so nothing is made for those that are as they were."""
+        """Those of the known files that do not look as they did, with how they look now; None where
+        one is gone, or no file any more. Many files are looked at for one question, so nothing is
+        made for those that are as they were.
+        """
         found: list[tuple[K, Seen | None]] = []
         try:
             with self._opened(folder) as handle:
@@ -205,7 +218,9 @@ class TreeFiles:
         return found
 
     def look(self, folder: str, name: str) -> Seen | None:
-        """What a file looks like now; None where there is none, or a link or folder in its place."""
+        """What a file looks like now; None where there is none, or a link or folder in its
+        place.
+        """
         try:
             with self._opened(folder) as handle:
                 status = os.stat(name, dir_fd=handle, follow_symlinks=False)
@@ -214,7 +229,9 @@ class TreeFiles:
         return _look_of(status) if stat.S_ISREG(status.st_mode) else None
 
     def listed(self, folder: str, *, look: bool) -> Listing:
-        """What a folder holds, with the looks of its files where they are wanted. Nothing where there is no such folder."""
+        """What a folder holds, with the looks of its files where they are wanted. Nothing where
+        there is no such folder.
+        """
         try:
             with self._opened(folder) as handle:
                 listing = Listing(os.fstat(handle).st_mtime_ns)
@@ -242,9 +259,13 @@ class TreeFiles:
             os.close(handle)
 
     def is_marked(self, tree_id: str) -> bool:
-        """Whether these are the folders of this tree: a database that was restored elsewhere finds others, or none."""
+        """Whether these are the folders of this tree: a database that was restored elsewhere finds
+        others, or none.
+        """
         try:
-            return (self.root / MARK).read_text(encoding="ascii", errors="replace").strip() == tree_id
+            return (self.root / MARK).read_text(
+                encoding="ascii", errors="replace"
+            ).strip() == tree_id
         except OSError:
             return False
 
@@ -305,7 +326,9 @@ def _write_all(file: int, data: bytes) -> None:
 
 @cache
 def _syncfs() -> Any:
-    """Linux's call for one file system. A sync of each file by itself takes as long as the record's own write."""
+    """Linux's call for one file system. A sync of each file by itself takes as long as the record's
+    own write.
+    """
     import ctypes  # only whoever has a tree needs it
 
     return getattr(ctypes.CDLL(None), "syncfs", None)

@@ -1,8 +1,10 @@
 """One memory as a file of the tree: the JSON that people read and change, and back.
 
-{"timestamp": …, "outcome": …, "tool": …, "summary": …, "content": …, "metadata": {the other keys}, "_path": …}
+{"timestamp": …, "outcome": …, "tool": …, "summary": …, "content": …, "metadata": {the other keys},
+"_path": …}
 
-`_reason` says, in the folder of what could not be routed, why. Keys that begin with `_` are ours and are not read back.
+`_reason` says, in the folder of what could not be routed, why. Keys that begin with `_` are ours
+and are not read back.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from hardwon.records.fields import TIME_US_MAX, from_us, parse_time
 from hardwon.records.kinds import OUTCOMES, ROUTES, Experience, Source
 from hardwon.text.words import spelled
 
-_TAKEN: Final = frozenset({"id", "kind", "metadata", "redacted", "recalled", "unrouted", "own_schema", OWN_KEYS})
+_TAKEN: Final = frozenset(
+    {"id", "kind", "metadata", "redacted", "recalled", "unrouted", "own_schema", OWN_KEYS}
+)
 _FIELDS: Final = frozenset({"content", "outcome", "tool", "summary"})
 _TOOLS: Final = frozenset(tool for _, tool in ROUTES if tool)
 _STAMP: Final = re.compile(r"(\d{8})_(\d{6})(?!\d)")
@@ -63,8 +67,9 @@ def payload_of(body: Mapping[str, Any], path: str) -> dict[str, Any]:
 
 
 class _RecordParts(NamedTuple):
-    """What a file tells of a record whose envelope adds nothing to it, cut out of the record's JSON. `content` is JSON without
-    its last quotation mark, `own` are the other keys as JSON."""
+    """What a file tells of a record whose envelope adds nothing to it, cut out of the record's
+    JSON. `content` is JSON without its last quotation mark, `own` are the other keys as JSON.
+    """
 
     stamp: str
     outcome: str
@@ -80,8 +85,10 @@ _SPECIAL: Final = re.compile(rf'"(?:redacted|recalled|unrouted|own_schema|{OWN_K
 
 
 def _parts_of(body: str) -> _RecordParts | None:
-    """Cuts instead of parsing, which takes a third of the time; None where that would not do. A quotation mark inside a JSON
-    text is escaped, so what is looked for, which has bare ones, is found only where it is a key."""
+    """Cuts instead of parsing, which takes a third of the time; None where that would not do. A
+    quotation mark inside a JSON text is escaped, so what is looked for, which has bare ones, is
+    found only where it is a key.
+    """
     head, _, rest = body.partition(',"content":')
     content, _, rest = rest.partition('","outcome":"')
     outcome, _, rest = rest.partition('"')
@@ -92,7 +99,13 @@ def _parts_of(body: str) -> _RecordParts | None:
     summary, _, own = rest.partition('"')
     at = head.find('"timestamp":"') + 13
     plain = before == "," and at > 13 and outcome in OUTCOMES and (tool is None or tool in _TOOLS)
-    if not plain or _PLAIN_AUTHOR not in head or '"tags":[]' not in head or _SPECIAL.search(own) or _SPECIAL.search(head):
+    if (
+        not plain
+        or _PLAIN_AUTHOR not in head
+        or '"tags":[]' not in head
+        or _SPECIAL.search(own)
+        or _SPECIAL.search(head)
+    ):
         return None
     return _RecordParts(head[at : head.index('"', at)], outcome, tool, summary, content, own)
 
@@ -116,15 +129,18 @@ def quick_payload(body: str, path: str) -> dict[str, Any]:
 
 
 def file_text(body: str, path: str) -> bytes:
-    """The file of a record: what `json.dumps(payload, indent=2)` would write, but that values inside of values stay on one
-    line."""
+    """The file of a record: what `json.dumps(payload, indent=2)` would write, but that values
+    inside of values stay on one line.
+    """
     parts = _parts_of(body)
     one = _ONE_KEY.fullmatch(parts.own) if parts else None
     if parts is None or (one is None and parts.own != "}"):
         lines = []
         for key, value in quick_payload(body, path).items():
             if type(value) is dict and value:
-                inner = ",\n".join(f"    {_quoted(name)}: {_quoted(item)}" for name, item in value.items())
+                inner = ",\n".join(
+                    f"    {_quoted(name)}: {_quoted(item)}" for name, item in value.items()
+                )
                 lines.append(f'  "{key}": {{\n{inner}\n  }}')
             else:
                 lines.append(f'  "{key}": {_quoted(value)}')
@@ -133,14 +149,16 @@ def file_text(body: str, path: str) -> bytes:
     own = f'{{\n    "{one[1]}": "{one[2]}"\n  }}' if one else "{}"
     return (
         f'{{\n  "timestamp": "{parts.stamp}",\n  "outcome": "{parts.outcome}",\n  "tool": {tool},\n'
-        f'  "summary": "{parts.summary}",\n  "content": {parts.content}",\n  "metadata": {own},\n  "_path": "{path}"\n}}\n'
+        f'  "summary": "{parts.summary}",\n  "content": {parts.content}",\n  "metadata": {own},\n  '
+        f'"_path": "{path}"\n}}\n'
     ).encode()
 
 
 def read_back(data: bytes, name: str, mtime_ns: int) -> tuple[dict[str, Any], datetime, bool]:
-    """The keys of a memory file as `remember` takes them, its time, and whether the file itself or its name tells that. Files
-    written by hand may have all keys side by side. A time without a zone is one of this machine's, as programs that write
-    such times mean it."""
+    """The keys of a memory file as `remember` takes them, its time, and whether the file itself or
+    its name tells that. Files written by hand may have all keys side by side. A time without a zone
+    is one of this machine's, as programs that write such times mean it.
+    """
     try:
         found = from_json(data.removeprefix(b"\xef\xbb\xbf"), allow_inf_nan=False)
     except (ValueError, RecursionError) as error:
@@ -151,7 +169,9 @@ def read_back(data: bytes, name: str, mtime_ns: int) -> tuple[dict[str, Any], da
     if not isinstance(content, str) or not content.strip():
         raise UnreadableError("has no content")
     inner = found.pop("metadata", None)
-    keys = {key: value for key, value in found.items() if not key.startswith("_") and value is not None}
+    keys = {
+        key: value for key, value in found.items() if not key.startswith("_") and value is not None
+    }
     if isinstance(inner, dict):
         keys = {**{key: value for key, value in inner.items() if value is not None}, **keys}
     known = _time_of(keys.get("timestamp"), name)
@@ -168,18 +188,26 @@ def _time_of(given: object, name: str) -> datetime | None:
             return parse_time(given)
         stamp = _STAMP.match(name)
         if stamp:
-            return parse_time(datetime.strptime("".join(stamp.groups()), "%Y%m%d%H%M%S").replace(tzinfo=UTC))
+            return parse_time(
+                datetime.strptime("".join(stamp.groups()), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+            )
     except (ValueError, OverflowError, OSError, PydanticCustomError):
         pass
     return None
 
 
 def given_keys(keys: Mapping[str, Any]) -> dict[str, Any]:
-    """A caller's keys as an experience keeps them: those that every record has a meaning of its own for go to one side."""
+    """A caller's keys as an experience keeps them: those that every record has a meaning of its own
+    for go to one side.
+    """
     for name, value in keys.items():
         if not isinstance(name, str):
             raise InvalidInputError.one(str(name), value, "keys that are text")
-    own = {name: value for name, value in keys.items() if name in _TAKEN or name in _FIELDS or not fits_as_key(name)}
+    own = {
+        name: value
+        for name, value in keys.items()
+        if name in _TAKEN or name in _FIELDS or not fits_as_key(name)
+    }
     if not own:
         return dict(keys)
     return {name: value for name, value in keys.items() if name not in own} | {OWN_KEYS: own}
@@ -194,7 +222,9 @@ def says(payload: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     kept = {**payload.get("metadata", {}), **payload}
     for name, value in wanted.items():
         spelling = spelled(kept.get(name))
-        if name not in kept or (kept[name] != value and (spelling is None or spelling != spelled(value))):
+        if name not in kept or (
+            kept[name] != value and (spelling is None or spelling != spelled(value))
+        ):
             return False
     return True
 
@@ -205,7 +235,9 @@ def is_flat(payload: Mapping[str, Any]) -> bool:
 
 
 def fragment(name: str, value: object) -> str | None:
-    """What a record's JSON has in it if this key of every record has this value; None where that cannot be told."""
+    """What a record's JSON has in it if this key of every record has this value; None where that
+    cannot be told.
+    """
     if not isinstance(value, str) or name not in ("content", "summary", "author"):
         return None
     try:

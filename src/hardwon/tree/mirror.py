@@ -1,13 +1,15 @@
-"""The tree: experiences as files that people read, search and change, kept in step with the database.
+"""The tree: experiences as files that people read, search and change, kept in step with the
+database.
 
-The database is the truth. A record that is written gets a row in the tree's index in the same transaction, with the file, and
-the row is settled when the file is known to be on disk. What was never written is written by whoever opens the memory next;
-what was not synced is looked at again when the machine was started anew in between.
+The database is the truth. A record that is written gets a row in the tree's index in the same
+transaction, with the file, and the row is settled when the file is known to be on disk. What was
+never written is written by whoever opens the memory next; what was not synced is looked at again
+when the machine was started anew in between.
 
-People change files. A file that is new becomes a record; an edit becomes a record that supersedes the one before; a file that
-vanished makes its record `absent`, which is undone when the file is back: a checkout of another branch looks like a mass
-deletion and must not be one. What cannot be read is told and left alone, and no file that somebody else wrote is ever
-overwritten.
+People change files. A file that is new becomes a record; an edit becomes a record that supersedes
+the one before; a file that vanished makes its record `absent`, which is undone when the file is
+back: a checkout of another branch looks like a mass deletion and must not be one. What cannot be
+read is told and left alone, and no file that somebody else wrote is ever overwritten.
 """
 
 from __future__ import annotations
@@ -40,7 +42,16 @@ from hardwon.store.query import original_of, sound_body
 from hardwon.store.types import Finding, Row, Session, Stored, Writer
 from hardwon.text.globs import Glob
 from hardwon.tree.files import Listing, Seen, TreeFiles, digest_of_file
-from hardwon.tree.format import UnreadableError, file_text, given_keys, is_flat, quick_payload, read_back, same_memory, says
+from hardwon.tree.format import (
+    UnreadableError,
+    file_text,
+    given_keys,
+    is_flat,
+    quick_payload,
+    read_back,
+    same_memory,
+    says,
+)
 from hardwon.tree.routing import Coherence, file_name, values_in
 from hardwon.tree.tables import (
     DUE,
@@ -67,7 +78,9 @@ _ARCHIVED: Final = "was archived: its memory stays so"
 
 
 class Planting(NamedTuple):
-    """A file to be written once its record is kept. `tried`: that was done already, as part of the transaction."""
+    """A file to be written once its record is kept. `tried`: that was done already, as part of the
+    transaction.
+    """
 
     folder: str
     name: str
@@ -96,7 +109,9 @@ class _Arrived(NamedTuple):
 
 @dataclass
 class _Changes:
-    """What differs between folders and index: paths that are new or look different, and files that are gone."""
+    """What differs between folders and index: paths that are new or look different, and files that
+    are gone.
+    """
 
     arrived: list[tuple[str, str]] = field(default_factory=list)
     vanished: list[tuple[str, str]] = field(default_factory=list)
@@ -134,11 +149,14 @@ class Mirror:
         self._payloads: dict[tuple[int, bytes], dict[str, Any]] = {}
         self._told = Synced()
 
-    # --- an experience finds its place ------------------------------------------------------------------------------
+    # --- an experience finds its place ---
 
-    def experience(self, keys: Mapping[str, Any], metadata: Metadata, record_id: str, *, strict: bool) -> Experience:
-        """An experience from what a caller or a file says. What no route takes is kept all the same, with the reason, unless
-        `strict` refuses it."""
+    def experience(
+        self, keys: Mapping[str, Any], metadata: Metadata, record_id: str, *, strict: bool
+    ) -> Experience:
+        """An experience from what a caller or a file says. What no route takes is kept all the
+        same, with the reason, unless `strict` refuses it.
+        """
         given = {name: value for name, value in keys.items() if value is not None}
         problem = self.router.route(given).problem
         if problem and strict:
@@ -148,7 +166,9 @@ class Mirror:
             if name in given and not _is_name(given[name]):
                 own[name] = given.pop(name)
                 problem = problem or Problem(name, own[name], "a short name")
-        named: dict[str, Any] = {"outcome": ""} | {name: given[name] for name in _FIELDS if name in given}
+        named: dict[str, Any] = {"outcome": ""} | {
+            name: given[name] for name in _FIELDS if name in given
+        }
         made = {**named, **given_keys(own), "id": record_id, "metadata": metadata}
         if problem:
             return Experience(**made, unrouted=str(problem))
@@ -163,21 +183,29 @@ class Mirror:
         """Folder and name of the file that mirrors a record as it was written."""
         extra = record.extra
         own = extra.get(OWN_KEYS)
-        packet = {"outcome": record.outcome or None, "tool": record.tool, **extra, **(own if isinstance(own, dict) else {})}
+        packet = {
+            "outcome": record.outcome or None,
+            "tool": record.tool,
+            **extra,
+            **(own if isinstance(own, dict) else {}),
+        }
         folder = self.router.route(packet).folder
         return folder, file_name(record.metadata.context.timestamp, record.summary, record.id[-12:])
 
-    # --- writing ----------------------------------------------------------------------------------------------------
+    # --- writing ---
 
     def plant(self, writer: Writer, kept: Iterable[tuple[Record, Row]]) -> list[Planting]:
-        """Gives new records their files, as part of the transaction that keeps them. One file is written at once: whoever sees
-        its row knows that it was there. Many are written after the transaction, by `put`, so that all of them are kept or
-        none."""
+        """Gives new records their files, as part of the transaction that keeps them. One file is
+        written at once: whoever sees its row knows that it was there. Many are written after the
+        transaction, by `put`, so that all of them are kept or none.
+        """
         plantings = []
         for record, row in kept:
             if type(record) is Experience and row.status != "archived":
                 folder, name = self.place_of(record)
-                plantings.append(Planting(folder, name, record.id, file_text(row.body, f"{folder}/{name}")))
+                plantings.append(
+                    Planting(folder, name, record.id, file_text(row.body, f"{folder}/{name}"))
+                )
         if not plantings:
             return []
         seen: Seen | None = None
@@ -193,7 +221,9 @@ class Mirror:
         return plantings
 
     def _write_within(self, writer: Writer, planting: Planting) -> tuple[Planting, Seen | None]:
-        """Writes a file before its record is kept; it goes where the record is not. A name that is taken gets the whole id."""
+        """Writes a file before its record is kept; it goes where the record is not. A name that is
+        taken gets the whole id.
+        """
         self._unsynced += 1
         planting = planting._replace(tried=True)
         longer = planting.name.replace(planting.record_id[-12:], planting.record_id)
@@ -211,15 +241,17 @@ class Mirror:
 
     def _tell_unwritten(self, folder: str, error: OSError) -> None:
         _log.warning(
-            "the memory is kept, but its file in %s/%s could not be written (%s); it is written when the memory is next opened",
+            "the memory is kept, but its file in %s/%s could not be written (%s); it is written "
+            "when the memory is next opened",
             self.root,
             folder,
             error.strerror or error,
         )
 
     def put(self, plantings: Sequence[Planting]) -> None:
-        """Writes the files of many records, after the transaction that keeps them. What cannot be written now is told, and
-        written when the memory is next opened."""
+        """Writes the files of many records, after the transaction that keeps them. What cannot be
+        written now is told, and written when the memory is next opened.
+        """
         by_folder: dict[str, list[Planting]] = {}
         for planting in plantings:
             if not planting.tried:
@@ -228,10 +260,14 @@ class Mirror:
         for folder, wanted in by_folder.items():
             done: list[Seen] = []
             try:
-                self._files.write_new(folder, [(planting.name, planting.data) for planting in wanted], done)
+                self._files.write_new(
+                    folder, [(planting.name, planting.data) for planting in wanted], done
+                )
             except OSError as error:
                 self._tell_unwritten(folder, error)
-            written += [(folder, planting.name, seen) for planting, seen in zip(wanted, done, strict=False)]
+            written += [
+                (folder, planting.name, seen) for planting, seen in zip(wanted, done, strict=False)
+            ]
         if by_folder:
             synced = self._sync()
             with self._store.write(self._project) as writer:
@@ -240,7 +276,9 @@ class Mirror:
             self.settle()
 
     def settle(self) -> None:
-        """Makes sure that what was written and removed is on disk, by this process or another, and then notes it."""
+        """Makes sure that what was written and removed is on disk, by this process or another, and
+        then notes it.
+        """
         self._unsynced = 0
         while True:
             with self._reading() as index:
@@ -256,32 +294,49 @@ class Mirror:
         try:
             self._files.sync()
         except OSError as error:  # what is due stays due
-            _log.warning("the tree at %s could not be synced: %s", self.root, error.strerror or error)
+            _log.warning(
+                "the tree at %s could not be synced: %s", self.root, error.strerror or error
+            )
             return False
         return True
 
     def follow(self, *, settle: bool = False, restored: bool = False) -> None:
-        """Does in the tree what was decided about records: files of archived and forgotten ones go. `restored`: some may be
-        back from the archive, and get files again."""
+        """Does in the tree what was decided about records: files of archived and forgotten ones go.
+        `restored`: some may be back from the archive, and get files again.
+        """
         with self._reading() as index:
             due = index.due(limits.TREE_UNSYNCED_MAX) if index.anything_due() else []
         self._work_off(due)
         if restored:
-            self.settle()  # a file that went a moment ago counts as there until it is known to be gone
+            # a file that went a moment ago counts as there until it is known to be gone
+            self.settle()
             self._plant_the_unplanted()
         if settle:
             self.settle()
 
-    def _work_off(self, due: Sequence[tuple[str, File, Stored | None]], *, restarted: bool = False) -> int:
-        """Removes and writes what is due; how much of it was done. `restarted`: the machine was, since some of it was done."""
-        gone, written, moved = list[File](), list[Written](), list[tuple[File, str, str, Seen, bytes]]()
+    def _work_off(
+        self, due: Sequence[tuple[str, File, Stored | None]], *, restarted: bool = False
+    ) -> int:
+        """Removes and writes what is due; how much of it was done. `restarted`: the machine was,
+        since some of it was done.
+        """
+        gone, written, moved = (
+            list[File](),
+            list[Written](),
+            list[tuple[File, str, str, Seen, bytes]](),
+        )
         refused: dict[str, str] = {}
         for folder, file, stored in due:
             try:
                 if file.state == GOING:
                     gone_again = restarted and self._remove_torn(folder, file)
                     if not gone_again and not self._files.remove(folder, file.name, file.digest):
-                        _log.warning("%s/%s/%s says something else by now and is left alone", self.root, folder, file.name)
+                        _log.warning(
+                            "%s/%s/%s says something else by now and is left alone",
+                            self.root,
+                            folder,
+                            file.name,
+                        )
                     gone.append(file)
                 elif stored:
                     name, data, seen = self._write_again(folder, file, original_of(stored))
@@ -305,8 +360,9 @@ class Mirror:
         return len(gone) + len(written) + len(moved)
 
     def _write_again(self, folder: str, file: File, record: Record) -> tuple[str, bytes, Seen]:
-        """Writes a file that is due. One that is there is left where it says the same, replaced where it is not whole, and
-        otherwise somebody else's: the record gets another name."""
+        """Writes a file that is due. One that is there is left where it says the same, replaced
+        where it is not whole, and otherwise somebody else's: the record gets another name.
+        """
         data = file_text(record.to_json(), f"{folder}/{file.name}")
         try:
             found, seen = self._files.read(folder, file.name)
@@ -327,29 +383,39 @@ class Mirror:
                 continue
         raise AssertionError("unreachable")  # pragma: no cover
 
-    def _is_the_same(self, found: bytes, folder: str, name: str, seen: Seen, record: Record) -> bool:
+    def _is_the_same(
+        self, found: bytes, folder: str, name: str, seen: Seen, record: Record
+    ) -> bool:
         try:
             read, timed = self._experience_in(_Arrived(folder, name, found, seen, b""))
         except (UnreadableError, InvalidInputError):
             return False
         return isinstance(record, Experience) and same_memory(record, read, same_time=timed)
 
-    # --- keeping up with what people do -------------------------------------------------------------------------------
+    # --- keeping up with what people do ---
 
     def open(self) -> None:
-        """Finishes what was due, gives every experience its file, and takes in what changed while nobody looked."""
+        """Finishes what was due, gives every experience its file, and takes in what changed while
+        nobody looked.
+        """
         boot = files.boot_id()
-        again = self._tree.boot != boot or not boot  # what was not synced when the machine stopped may not be whole
+        # what was not synced when the machine stopped may not be whole
+        again = self._tree.boot != boot or not boot
         marked = self._files.is_marked(self._tree.id)
         while True:
             with self._reading() as index:
-                due = index.due(limits.TREE_UNSYNCED_MAX, written_too=again) if index.anything_due() else []
+                due = (
+                    index.due(limits.TREE_UNSYNCED_MAX, written_too=again)
+                    if index.anything_due()
+                    else []
+                )
             done = self._work_off(self._torn(due), restarted=True) if again else self._work_off(due)
             if again:
                 self.settle()
             if len(due) < limits.TREE_UNSYNCED_MAX or not done:
                 break
-        # A restored or copied database: that its files are not here does not mean that anybody removed them.
+        # A restored or copied database: that its files are not here does not mean that anybody
+        # removed them.
         self._sweep(restoring=not marked)
         self._plant_the_unplanted()
         if not marked:
@@ -358,13 +424,22 @@ class Mirror:
             with self._store.write(self._project) as writer:
                 self._index(writer).set_boot(boot)
 
-    def _torn(self, due: Sequence[tuple[str, File, Stored | None]]) -> list[tuple[str, File, Stored | None]]:
-        """Of files that may not have reached the disk, those that did not: missing, or not readable. The others are settled,
-        or edits, which the sweep finds."""
-        return [each for each in due if each[1].state == GOING or not self._readable(each[0], each[1].name)]
+    def _torn(
+        self, due: Sequence[tuple[str, File, Stored | None]]
+    ) -> list[tuple[str, File, Stored | None]]:
+        """Of files that may not have reached the disk, those that did not: missing, or not
+        readable. The others are settled, or edits, which the sweep finds.
+        """
+        return [
+            each
+            for each in due
+            if each[1].state == GOING or not self._readable(each[0], each[1].name)
+        ]
 
     def _remove_torn(self, folder: str, file: File) -> bool:
-        """Takes away what a power cut brought back of a file that was removed before it had ever reached the disk whole."""
+        """Takes away what a power cut brought back of a file that was removed before it had ever
+        reached the disk whole.
+        """
         try:
             data, _ = self._files.read(folder, file.name)
         except (OSError, ValueError):
@@ -381,8 +456,9 @@ class Mirror:
         return True
 
     def sync(self) -> Synced:
-        """Looks at every file and takes in whatever changed. Tells what was taken in since this was last asked, or since the
-        memory was opened."""
+        """Looks at every file and takes in whatever changed. Tells what was taken in since this was
+        last asked, or since the memory was opened.
+        """
         self.follow(settle=True)
         self._sweep()
         self._plant_the_unplanted()
@@ -398,7 +474,10 @@ class Mirror:
             with self._store.write(self._project) as writer:
                 still = {stored.id for stored in self._index(writer).unplanted(limits.BATCH_ROWS)}
                 records = [self._sound(stored) for stored in bare if stored.id in still]
-                plantings = self.plant(writer, [(record, row_of(record)._replace(status="")) for record in records if record])
+                plantings = self.plant(
+                    writer,
+                    [(record, row_of(record)._replace(status="")) for record in records if record],
+                )
             self.put(plantings)
             if not plantings:
                 return
@@ -429,7 +508,9 @@ class Mirror:
                 self._compare(path, known.get(path, {}), listing, changes)
                 waiting += listing.paths(path)
         for path in known.keys() - met:
-            changes.vanished += [(path, name) for name, file in known[path].items() if _was_there(file)]
+            changes.vanished += [
+                (path, name) for name, file in known[path].items() if _was_there(file)
+            ]
         self._take_in(changes, restoring=restoring)
 
     def catch_up(self) -> None:
@@ -437,7 +518,9 @@ class Mirror:
         now_ns = time.time_ns()
         with self._reading() as index:
             ids = {folder.path: folder.id for folder in index.folders()}
-        waiting = [path for path in {"", *ids, *self._listed} if self._may_have_changed(path, now_ns)]
+        waiting = [
+            path for path in {"", *ids, *self._listed} if self._may_have_changed(path, now_ns)
+        ]
         changes, met = _Changes(), set[str]()
         while waiting:
             path = waiting.pop()
@@ -448,7 +531,11 @@ class Mirror:
             if listing:
                 there, moving = self._names(ids.get(path))
                 # Those that were left alone are looked at by themselves.
-                strange = [name for name in listing.files.keys() - there - moving if f"{path}/{name}" not in self._left]
+                strange = [
+                    name
+                    for name in listing.files.keys() - there - moving
+                    if f"{path}/{name}" not in self._left
+                ]
                 changes.arrived += [(path, name) for name in strange]
                 changes.vanished += [(path, name) for name in there - listing.files.keys()]
                 waiting += [inner for inner in listing.paths(path) if inner not in self._listed]
@@ -458,7 +545,11 @@ class Mirror:
     def _mended(self) -> list[tuple[str, str]]:
         """Files that were left alone and look otherwise by now."""
         places = [(path.rpartition("/"), seen) for path, (seen, _) in self._left.items() if seen]
-        return [(folder, name) for (folder, _, name), seen in places if self._files.look(folder, name) not in (seen, None)]
+        return [
+            (folder, name)
+            for (folder, _, name), seen in places
+            if self._files.look(folder, name) not in (seen, None)
+        ]
 
     def _may_have_changed(self, path: str, now_ns: int) -> bool:
         mtime_ns = self._files.folder_mtime_ns(path)
@@ -471,26 +562,36 @@ class Mirror:
             return index.names(folder)
 
     def _listing(self, path: str, changes: _Changes, *, look: bool) -> Listing | None:
-        """What a folder holds; None where it cannot be looked into, which does not mean that anything is gone."""
+        """What a folder holds; None where it cannot be looked into, which does not mean that
+        anything is gone.
+        """
         try:
             listing = self._files.listed(path, look=look)
         except OSError as error:
-            self._leave_alone(path or ".", None, f"cannot be looked into ({error.strerror or error})")
+            self._leave_alone(
+                path or ".", None, f"cannot be looked into ({error.strerror or error})"
+            )
             return None
         changes.listed[path] = listing.mtime_ns
         for name, reason in listing.odd.items():
             self._leave_alone(f"{path}/{name}", None, reason)
         return listing
 
-    def _compare(self, path: str, known: Mapping[str, File], listing: Listing, changes: _Changes) -> None:
+    def _compare(
+        self, path: str, known: Mapping[str, File], listing: Listing, changes: _Changes
+    ) -> None:
         for name, seen in listing.files.items():
             file = known.get(name)
             back = file is None or (file.state == GOING and file.mtime_ns == NOTHING_THERE)
             if back or (file and _was_there(file) and seen != (file.mtime_ns, file.size)):
                 changes.arrived.append((path, name))
-        changes.vanished += [(path, name) for name, file in known.items() if name not in listing.files and _was_there(file)]
+        changes.vanished += [
+            (path, name)
+            for name, file in known.items()
+            if name not in listing.files and _was_there(file)
+        ]
 
-    # --- taking in ----------------------------------------------------------------------------------------------------
+    # --- taking in ---
 
     def _take_in(self, changes: _Changes, *, restoring: bool = False) -> None:
         gone: dict[bytes, list[tuple[str, File]]] = {}
@@ -510,14 +611,18 @@ class Mirror:
         if restoring and rest:
             self.follow()
         self._listed |= changes.listed  # only now: what could not be taken in is looked at again
-        self._told.left = {path: self._left[path][1] for path in islice(self._left, limits.TREE_REPORTED_MAX)}
+        self._told.left = {
+            path: self._left[path][1] for path in islice(self._left, limits.TREE_REPORTED_MAX)
+        }
 
     def _known(self, paths: Iterable[tuple[str, str]]) -> Iterator[tuple[str, File]]:
         with self._reading() as index:
             ids = {folder.path: folder.id for folder in index.folders()}
             for folder, name in paths:
                 if folder in ids:
-                    yield from ((folder, file) for file in index.at(ids[folder], name) if _was_there(file))
+                    yield from (
+                        (folder, file) for file in index.at(ids[folder], name) if _was_there(file)
+                    )
 
     def _read(self, folder: str, name: str) -> _Arrived | None:
         try:
@@ -537,7 +642,9 @@ class Mirror:
             _log.warning("%s/%s is left alone: it %s", self.root, path, reason)
         self._left[path] = seen, reason
 
-    def _take_in_one(self, writer: Writer, file: _Arrived, gone: dict[bytes, list[tuple[str, File]]]) -> None:
+    def _take_in_one(
+        self, writer: Writer, file: _Arrived, gone: dict[bytes, list[tuple[str, File]]]
+    ) -> None:
         index = self._index(writer)
         known = index.at(index.folder_id(file.folder), file.name)
         current = next((each for each in known if _was_there(each)), None)
@@ -554,7 +661,11 @@ class Mirror:
         self._left.pop(file.path, None)
         if read.redacted:
             self._told.secrets.append(file.path)
-            _log.warning("%s/%s holds a secret: the memory does not, but the file still does", self.root, file.path)
+            _log.warning(
+                "%s/%s holds a secret: the memory does not, but the file still does",
+                self.root,
+                file.path,
+            )
         if current:
             stored = writer.get(self._project, current.record_id)
             if stored and same_memory(self._experience_of(stored), read, same_time=timed):
@@ -603,7 +714,14 @@ class Mirror:
         """Has the memory of a file kept, or back; its id, or nothing where it stays away."""
         index = self._index(writer)
         planted = Planted(file.folder, file.name, "", IN_STEP, *file.seen, file.digest)
-        before = next((each for each in known if each.state == PAST and each.digest == file.digest and each.record_id), None)
+        before = next(
+            (
+                each
+                for each in known
+                if each.state == PAST and each.digest == file.digest and each.record_id
+            ),
+            None,
+        )
         if before and not index.live_file(before.record_id):
             if not self._bring_back(writer, before.record_id):
                 self._leave_alone(file.path, file.seen, _ARCHIVED)
@@ -624,7 +742,9 @@ class Mirror:
         return read.id
 
     def _bring_back(self, writer: Writer, record_id: str) -> bool:
-        """Undoes an absence, where there is one; False where something else keeps the record away."""
+        """Undoes an absence, where there is one; False where something else keeps the record
+        away.
+        """
         stored = writer.get(self._project, record_id)
         if not stored:
             return False
@@ -632,7 +752,10 @@ class Mirror:
         events = writer.events_of(self._project, record_id)
         if effective_validation(envelope, events).status == "archived":
             back = Event(record_id=record_id, kind="present", at=self._clock(), by=BY_TREE)
-            if effective_validation(envelope, [*events, in_order(back, events)]).status == "archived":
+            if (
+                effective_validation(envelope, [*events, in_order(back, events)]).status
+                == "archived"
+            ):
                 return False
             happen(writer, self._project, back)
         return True
@@ -640,27 +763,46 @@ class Mirror:
     def _replace(self, writer: Writer, old: File, new_id: str) -> None:
         reason = "its file was edited"
         event = Event(
-            record_id=old.record_id, kind="superseded", at=self._clock(), by=BY_TREE, replaced_by=new_id, reason=reason
+            record_id=old.record_id,
+            kind="superseded",
+            at=self._clock(),
+            by=BY_TREE,
+            replaced_by=new_id,
+            reason=reason,
         )
         happen(writer, self._project, event)
         self._index(writer).make_past(old)
 
     def _note_absence(self, writer: Writer, folder: str, file: File, *, restoring: bool) -> None:
         index = self._index(writer)
-        now = next((each for each in index.at(file.folder, file.name) if each[:3] == file[:3] and _was_there(each)), None)
+        now = next(
+            (
+                each
+                for each in index.at(file.folder, file.name)
+                if each[:3] == file[:3] and _was_there(each)
+            ),
+            None,
+        )
         if not now or self._files.look(folder, file.name):
             return
         if restoring:
             index.make_due(now)
             return
-        event = Event(record_id=now.record_id, kind="absent", at=self._clock(), by=BY_TREE, reason="its file is gone")
+        event = Event(
+            record_id=now.record_id,
+            kind="absent",
+            at=self._clock(),
+            by=BY_TREE,
+            reason="its file is gone",
+        )
         happen(writer, self._project, event)
         index.make_past(now)
         self._told.absent += 1
 
     def _experience_in(self, file: _Arrived) -> tuple[Experience, bool]:
-        """The experience that a file is, under an id that whoever finds the same file in the same place comes to as well; and
-        whether the file tells its time."""
+        """The experience that a file is, under an id that whoever finds the same file in the same
+        place comes to as well; and whether the file tells its time.
+        """
         keys, at, timed = read_back(file.data, file.name, file.seen.mtime_ns)
         source = {"type": "file_analysis"}
         if _is_name(keys.get("author")) and keys["author"].strip():
@@ -668,13 +810,18 @@ class Mirror:
         tags = keys.pop("tags", [])
         if not isinstance(tags, list) or not all(_is_name(tag) and tag.strip() for tag in tags):
             keys["tags"], tags = tags, []
-        metadata = Metadata(source=Source.model_validate(source), context=Moment(timestamp=at), tags=tags)
+        metadata = Metadata(
+            source=Source.model_validate(source), context=Moment(timestamp=at), tags=tags
+        )
         keys = self._placed(keys, file.folder)
-        return self._prepare(self.experience(keys, metadata, self._id_of(file.path, file.digest), strict=False)), timed
+        return self._prepare(
+            self.experience(keys, metadata, self._id_of(file.path, file.digest), strict=False)
+        ), timed
 
     def _placed(self, keys: dict[str, Any], folder: str) -> dict[str, Any]:
-        """Where a file lies says more than what it says of that itself: it was put there. A folder that no memory is routed to
-        still tells what the file does not."""
+        """Where a file lies says more than what it says of that itself: it was put there. A folder
+        that no memory is routed to still tells what the file does not.
+        """
         if self.router.route(keys).folder == folder:
             return keys
         told = values_in(folder)
@@ -691,13 +838,17 @@ class Mirror:
         assert isinstance(record, Experience)  # noqa: S101  # for type checkers: the tree mirrors nothing else
         return record
 
-    # --- forgetting ---------------------------------------------------------------------------------------------------
+    # --- forgetting ---
 
     def keep_away(self, writer: Writer, record_ids: Sequence[str]) -> None:
-        """Files of records that are about to be erased are not taken in again, should a checkout bring them back."""
+        """Files of records that are about to be erased are not taken in again, should a checkout
+        bring them back.
+        """
         index = self._index(writer)
         places = index.files_of(record_ids)
-        index.keep_forgotten(self._id_of(f"{folder}/{file.name}", file.digest) for folder, file in places)
+        index.keep_forgotten(
+            self._id_of(f"{folder}/{file.name}", file.digest) for folder, file in places
+        )
 
     def ids_of(self, found: Sequence[Match]) -> list[str]:
         with self._reading() as index:
@@ -708,13 +859,15 @@ class Mirror:
         with self._reading() as index:
             return index.earlier_versions(record_ids)
 
-    # --- finding ------------------------------------------------------------------------------------------------------
+    # --- finding ---
 
     def find(
         self, intent: Mapping[str, Any], glob: Glob | None = None, saying: str | None = None
     ) -> tuple[list[Match], dict[int, str]]:
-        """The memories that have all keys of the intent, whose path matches, and whose JSON has `saying` in it, newest first,
-        as the files are now; and the paths of all folders by their numbers."""
+        """The memories that have all keys of the intent, whose path matches, and whose JSON has
+        `saying` in it, newest first, as the files are now; and the paths of all folders by their
+        numbers.
+        """
         self.catch_up()
         for _ in range(_LOOKS_AGAIN):
             found, folders = self._found(intent, glob, saying)
@@ -724,7 +877,9 @@ class Mirror:
             self._take_in(changes)
         return found, folders
 
-    def _found(self, intent: Mapping[str, Any], glob: Glob | None, saying: str | None) -> tuple[list[Match], dict[int, str]]:
+    def _found(
+        self, intent: Mapping[str, Any], glob: Glob | None, saying: str | None
+    ) -> tuple[list[Match], dict[int, str]]:
         matches = glob.split()[1] if glob else None
         names = glob.pattern.rpartition("/")[2].replace("[!", "[^") if glob and matches else None
         with self._reading() as index:
@@ -737,24 +892,39 @@ class Mirror:
             sure = [match for match in found if match.folder not in unsure]
             asked = [match for match in found if match.folder in unsure]
             payloads = self.payloads(asked)
-            sure += [match for match, payload in zip(asked, payloads, strict=True) if says(payload, unsure[match.folder])]
+            sure += [
+                match
+                for match, payload in zip(asked, payloads, strict=True)
+                if says(payload, unsure[match.folder])
+            ]
             found = sorted(sure, key=lambda match: (match.at_us, match.seq), reverse=True)
         return found, {folder.id: folder.path for folder in folders}
 
     def payloads(self, found: Sequence[Match]) -> list[dict[str, Any]]:
-        """What the tree's own users are told of these, but for the paths; nothing of one that was forgotten this very moment.
-        What was told before is remembered: a record never changes."""
+        """What the tree's own users are told of these, but for the paths; nothing of one that was
+        forgotten this very moment. What was told before is remembered: a record never changes.
+        """
         known = self._payloads
-        # By what the file says, too: the number of a record that was forgotten may be another's by now.
-        unknown = {match.seq: match.digest for match in found if (match.seq, match.digest) not in known}
+        # By what the file says, too: the number of a record that was forgotten may be another's by
+        # now.
+        unknown = {
+            match.seq: match.digest for match in found if (match.seq, match.digest) not in known
+        }
         fresh: dict[tuple[int, bytes], dict[str, Any]] = {}
         if unknown:
             with self._reading() as index:
                 kept = index.records(list(unknown))
-            fresh = {(seq, unknown[seq]): quick_payload(sound_body(stored), "") for seq, stored in kept}
-            # What is remembered already still answers this question, also where there is no room for both.
+            fresh = {
+                (seq, unknown[seq]): quick_payload(sound_body(stored), "") for seq, stored in kept
+            }
+            # What is remembered already still answers this question, also where there is no room
+            # for both.
             room = {} if len(known) + len(fresh) > limits.TREE_REMEMBERED_MAX else known
-            new = {key: payload for key, payload in islice(fresh.items(), limits.TREE_REMEMBERED_MAX) if is_flat(payload)}
+            new = {
+                key: payload
+                for key, payload in islice(fresh.items(), limits.TREE_REMEMBERED_MAX)
+                if is_flat(payload)
+            }
             self._payloads = {**room, **new}
         told = []
         for match in found:
@@ -768,8 +938,9 @@ class Mirror:
     def _wanted(
         self, folders: Iterable[Folder], intent: Mapping[str, Any], glob: Glob | None
     ) -> tuple[list[int], list[tuple[int, list[str]]], dict[int, dict[str, Any]]]:
-        """Folders all of whose memories have the keys; folders with the exact keys that are left to ask for; and what is to be
-        looked at in the memories themselves, where no exact key tells."""
+        """Folders all of whose memories have the keys; folders with the exact keys that are left to
+        ask for; and what is to be looked at in the memories themselves, where no exact key tells.
+        """
         whole: list[int] = []
         partly: list[tuple[int, list[str]]] = []
         unsure: dict[int, dict[str, Any]] = {}
@@ -781,8 +952,15 @@ class Mirror:
                 continue
             if not decided.undecided:
                 whole.append(folder.id)
-            elif not self.routes and self.router.route(values_in(folder.path)).folder == folder.path:
-                partly.append((folder.id, [given_key(name, intent[name]) for name in sorted(decided.undecided)]))
+            elif (
+                not self.routes and self.router.route(values_in(folder.path)).folder == folder.path
+            ):
+                partly.append(
+                    (
+                        folder.id,
+                        [given_key(name, intent[name]) for name in sorted(decided.undecided)],
+                    )
+                )
             else:  # a folder made by hand, or a schema of one's own: what the path does not tell may be any key
                 whole.append(folder.id)
                 unsure[folder.id] = {name: intent[name] for name in decided.undecided}
@@ -809,7 +987,9 @@ class Mirror:
         with self._reading() as index:
             places = index.files_of(record_ids)
         folders = {file.folder: path for path, file in places}
-        changes = self._changed_among([file for _, file in places if file.state in (DUE, IN_STEP)], folders)
+        changes = self._changed_among(
+            [file for _, file in places if file.state in (DUE, IN_STEP)], folders
+        )
         if changes:
             self._take_in(changes)
         return bool(changes)
@@ -821,7 +1001,11 @@ class Mirror:
     def path_of(self, record_id: str) -> str | None:
         """Where the file of a record is, from the root; None where it has none."""
         with self._reading() as index:
-            live = [(path, file) for path, file in index.files_of([record_id]) if file.state in (DUE, IN_STEP)]
+            live = [
+                (path, file)
+                for path, file in index.files_of([record_id])
+                if file.state in (DUE, IN_STEP)
+            ]
         return f"{live[0][0]}/{live[0][1].name}" if live else None
 
     def counts(self) -> list[FolderCount]:
@@ -833,14 +1017,21 @@ class Mirror:
     def check(self) -> Finding:
         """Whether every file is as the index knows it. What differs is for `sync` to take in."""
         with self._reading() as index:
-            known, folders = list(index.files()), {folder.id: folder.path for folder in index.folders()}
+            known, folders = (
+                list(index.files()),
+                {folder.id: folder.path for folder in index.folders()},
+            )
         live = [file for file in known if file.state in (DUE, IN_STEP)]
         changes = self._changed_among(live, folders)
         differing = len(changes.arrived) + len(changes.vanished)
         said = f"{differing} of {len(live)} files were changed: sync takes that in"
-        return Finding("tree", not differing, said if differing else f"{len(live)} files say what the memory says")
+        return Finding(
+            "tree",
+            not differing,
+            said if differing else f"{len(live)} files say what the memory says",
+        )
 
-    # --- the index ----------------------------------------------------------------------------------------------------
+    # --- the index ---
 
     def _index(self, writer: Writer) -> TreeIndex:
         return TreeIndex(writer.session, self._project)
@@ -865,9 +1056,12 @@ def make_tree(session: Session, project: str, schema: Mapping[str, Any] | None) 
 
 
 def _is_part_of(found: bytes, data: bytes) -> bool:
-    """Whether a file is what a power cut left of this: its beginning, or any of its sectors with zeros in place of the others.
-    No JSON has a zero in it."""
-    return len(found) <= len(data) and all(is_ in (0, was) for is_, was in zip(found, data, strict=False))
+    """Whether a file is what a power cut left of this: its beginning, or any of its sectors with
+    zeros in place of the others. No JSON has a zero in it.
+    """
+    return len(found) <= len(data) and all(
+        is_ in (0, was) for is_, was in zip(found, data, strict=False)
+    )
 
 
 def _was_there(file: File | Match) -> bool:

@@ -1,25 +1,29 @@
-"""Where a memory belongs in a tree of folders, and where to look for it. Pure: paths are text here, nothing is opened.
+"""Where a memory belongs in a tree of folders, and where to look for it. Pure: paths are text here,
+nothing is opened.
 
-A schema asks one key after the other. `{"outcome": {"failure": {"tool": {"web_search": None}}}}` files whatever has these two
-values under `outcome=failure/tool=web_search`. Each level is a mapping with one key, whose value maps branches to what follows:
-a further level, or a leaf. A branch takes a value when it is
+A schema asks one key after the other. `{"outcome": {"failure": {"tool": {"web_search": None}}}}`
+files whatever has these two values under `outcome=failure/tool=web_search`. Each level is a mapping
+with one key, whose value maps branches to what follows: a further level, or a leaf. A branch takes
+a value when it is
 
-    failure                 the same text (`true`, `false` and numbers are written the one way JSON would write them)
+    failure                 the same text (`true`, `false` and numbers are written the one way JSON
+    would write them)
     >100 >=100 <50 <=50     a number beyond that
     10-100                  a number in that range, both ends included
     r/v[0-9]+/              a text that the regular expression matches from beginning to end
     a|b|>100                any of these texts or numbers
     (empty text)            no value at all: the packet has no such key. It adds no folder
 
-A text that is the same wins; after that the first branch that takes the value, in the order written. A number's folder is named
-by its branch (`altitude=gt_100`), every other one by its value.
+A text that is the same wins; after that the first branch that takes the value, in the order
+written. A number's folder is named by its branch (`altitude=gt_100`), every other one by its value.
 
-A leaf is None, empty, or a template that adds folders, and may name the file: `error_type={error_type=unknown}/{host}`,
-`{timestamp}_{summary}.json`. A placeholder is replaced by the packet's value of that key, made safe; what follows `=` in it is
-for packets that have none.
+A leaf is None, empty, or a template that adds folders, and may name the file:
+`error_type={error_type=unknown}/{host}`, `{timestamp}_{summary}.json`. A placeholder is replaced by
+the packet's value of that key, made safe; what follows `=` in it is for packets that have none.
 
-Values are whatever somebody typed. `safe_segment` makes each one part of a single folder's name, so that no value leads out of
-the root, and no two values share a folder, not even where the file system folds case or normalises Unicode.
+Values are whatever somebody typed. `safe_segment` makes each one part of a single folder's name, so
+that no value leads out of the root, and no two values share a folder, not even where the file
+system folds case or normalises Unicode.
 """
 
 from __future__ import annotations
@@ -42,25 +46,30 @@ from hardwon.records.fields import ABSENT, now
 from hardwon.records.kinds import ROUTES, safe_summary
 from hardwon.text.words import spelled
 
-MISSING_METADATA: Final = "_intake/missing_metadata"  # where a packet goes that lacks a key which the schema asks for
+# where a packet goes that lacks a key which the schema asks for
+MISSING_METADATA: Final = "_intake/missing_metadata"
 NO_MATCH: Final = "_intake/no_match"  # where a packet goes that has a value no branch takes
 
 
-# --- names ------------------------------------------------------------------------------------------------------
+# --- names ---
 
 _PLAIN: Final = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,{limits.SEGMENT_CHARS_MAX - 1}}}(?<!\.)")
 _PLAIN_KEY: Final = re.compile(rf"[a-z0-9][a-z0-9_-]{{0,{limits.SEGMENT_KEY_CHARS_MAX - 1}}}")
-_PLAIN_SEGMENT: Final = re.compile(rf"[a-z0-9][a-z0-9._=~-]{{0,{limits.SEGMENT_BYTES_MAX - 1}}}(?<!\.)")
+_PLAIN_SEGMENT: Final = re.compile(
+    rf"[a-z0-9][a-z0-9._=~-]{{0,{limits.SEGMENT_BYTES_MAX - 1}}}(?<!\.)"
+)
 _HASHED: Final = re.compile(
     rf"[a-z0-9][a-z0-9_-]{{0,{limits.SEGMENT_SLUG_CHARS_MAX - 1}}}~[0-9a-f]{{{2 * limits.SEGMENT_HASH_BYTES}}}"
 )
-_RESERVED: Final = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")  # on Windows, whatever the extension
+# on Windows, whatever the extension
+_RESERVED: Final = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")
 _NOT_SLUG: Final = re.compile(r"[^a-z0-9_]+")
 
 
 def safe_segment(text: str) -> str:
-    """The text as (part of) one folder's name: itself where it is short, lowercase and harmless, otherwise what can be read of
-    it and a hash of all of it."""
+    """The text as (part of) one folder's name: itself where it is short, lowercase and harmless,
+    otherwise what can be read of it and a hash of all of it.
+    """
     return text if _PLAIN.fullmatch(text) and not _RESERVED.fullmatch(text) else _hashed(text)
 
 
@@ -70,20 +79,28 @@ def safe_key(text: str) -> str:
 
 
 def _key_name(text: str) -> str:
-    """A schema's key as its folders spell it. One that ends in a hash was read off a folder, and is that spelling."""
+    """A schema's key as its folders spell it. One that ends in a hash was read off a folder, and is
+    that spelling.
+    """
     return text if _HASHED.fullmatch(text) else safe_key(text)
 
 
 def _hashed(text: str) -> str:
-    plain = unicodedata.normalize("NFKD", text[: limits.SEGMENT_READ_CHARS]).encode("ascii", "ignore").decode().lower()
+    plain = (
+        unicodedata.normalize("NFKD", text[: limits.SEGMENT_READ_CHARS])
+        .encode("ascii", "ignore")
+        .decode()
+        .lower()
+    )
     slug = _NOT_SLUG.sub("-", plain).lstrip("_-")[: limits.SEGMENT_SLUG_CHARS_MAX].rstrip("_-")
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=limits.SEGMENT_HASH_BYTES)
     return f"{slug or 'x'}~{digest.hexdigest()}"
 
 
 def values_in(folder: str) -> dict[str, str]:
-    """The keys and values that a relative path's folders tell, as they are spelled there. Of a key that comes twice, the first
-    counts."""
+    """The keys and values that a relative path's folders tell, as they are spelled there. Of a key
+    that comes twice, the first counts.
+    """
     found: dict[str, str] = {}
     for segment in folder.split("/"):
         key, equals, value = segment.partition("=")
@@ -93,7 +110,9 @@ def values_in(folder: str) -> dict[str, str]:
 
 
 def file_name(at: datetime, summary: str, unique: str) -> str:
-    """What a memory's file is called: when in UTC, about what, and what tells it from others of the same second."""
+    """What a memory's file is called: when in UTC, about what, and what tells it from others of the
+    same second.
+    """
     return f"{_stamp(at)}_{_summary(summary)}_{safe_segment(unique)}.json"
 
 
@@ -114,11 +133,13 @@ def _summary(text: str) -> str:
 _NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]{1,3})?", re.IGNORECASE)
 
 
-# --- branches ---------------------------------------------------------------------------------------------------
+# --- branches ---
 
 
 class _Choice(NamedTuple):
-    """One way to be taken: a test of the value's text and number, and the folder's name where the value does not give it."""
+    """One way to be taken: a test of the value's text and number, and the folder's name where the
+    value does not give it.
+    """
 
     takes: Callable[[str, Decimal | None], bool]
     name: str | None = None
@@ -127,7 +148,8 @@ class _Choice(NamedTuple):
 _PREDICATE: Final = re.compile(r"([<>]=?)\s*(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)")
 _RANGE: Final = re.compile(r"(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)-(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)")
 _PREDICATE_NAME: Final = re.compile(r"(gt|ge|lt|le)_(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)")
-_COMPARISONS: Final = {">": "gt", ">=": "ge", "<": "lt", "<=": "le"}  # as folders and the operator module name them
+# as folders and the operator module name them
+_COMPARISONS: Final = {">": "gt", ">=": "ge", "<": "lt", "<=": "le"}
 
 
 def _plainly(number: Decimal) -> str:
@@ -140,7 +162,9 @@ def _choice(text: str, where: str) -> _Choice | None:
     """The predicate or range that a branch spells; None where it is a text to be equal to."""
     if text.startswith((">", "<")):
         if not (found := _PREDICATE.fullmatch(text)):
-            raise InvalidInputError.one(where, text, "a comparison with a number, such as >100, >=1.5, <-3 or <=50")
+            raise InvalidInputError.one(
+                where, text, "a comparison with a number, such as >100, >=1.5, <-3 or <=50"
+            )
         bound, compare = Decimal(found[2]), getattr(operator, _COMPARISONS[found[1]])
         name = f"{_COMPARISONS[found[1]]}_{_plainly(bound)}"
         return _Choice(lambda _, number: number is not None and compare(number, bound), name)
@@ -159,25 +183,37 @@ def _alternatives(branch: str, where: str) -> list[_Choice]:
     for text in branch.split("|"):
         text = text.strip()
         if not text or text.startswith("r/"):
-            raise InvalidInputError.one(where, branch, "texts and numbers between the bars: a|b|>100")
-        choices.append(_choice(text, where) or _Choice(lambda value, _, wanted=text: value == wanted))  # type: ignore[misc]
+            raise InvalidInputError.one(
+                where, branch, "texts and numbers between the bars: a|b|>100"
+            )
+        choices.append(
+            _choice(text, where) or _Choice(lambda value, _, wanted=text: value == wanted)  # type: ignore[misc]
+        )
     return choices
 
 
 def _regex(branch: str, where: str) -> _Choice:
     source = branch[2:-1]
     if len(branch) < 3 or not branch.endswith("/"):
-        raise InvalidInputError.one(where, branch, "a regular expression between slashes: r/v[0-9]+/")
+        raise InvalidInputError.one(
+            where, branch, "a regular expression between slashes: r/v[0-9]+/"
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # of what the next Python may read in another way
             match = re.compile(source).fullmatch
     except (re.error, OverflowError, RecursionError, Warning) as error:
-        raise InvalidInputError.one(where, branch, f"a regular expression that Python knows ({error})") from None
+        raise InvalidInputError.one(
+            where, branch, f"a regular expression that Python knows ({error})"
+        ) from None
     if _ways(source) > limits.REGEX_WAYS_MAX:
         allowed = "a simpler regular expression: few open repeats, and none of a group that itself repeats or has alternatives"
-        raise InvalidInputError.one(where, branch, f"{allowed}; a hostile value could keep this one busy for ever")
-    return _Choice(lambda text, _: len(text) <= limits.REGEX_VALUE_CHARS_MAX and match(text) is not None)
+        raise InvalidInputError.one(
+            where, branch, f"{allowed}; a hostile value could keep this one busy for ever"
+        )
+    return _Choice(
+        lambda text, _: len(text) <= limits.REGEX_VALUE_CHARS_MAX and match(text) is not None
+    )
 
 
 _REGEX_PART: Final = re.compile(
@@ -193,9 +229,10 @@ _FIXED_REPEAT: Final = re.compile(r"\{[0-9]+\}")
 
 
 def _ways(source: str) -> float:
-    """In how many ways at most a regular expression can be tried on one value. Each open repeat multiplies them by the value's
-    length, an optional part by two, a group by its alternatives; a repeat of something that itself has several ways is what
-    makes the time grow beyond all bounds."""
+    """In how many ways at most a regular expression can be tried on one value. Each open repeat
+    multiplies them by the value's length, an optional part by two, a group by its alternatives; a
+    repeat of something that itself has several ways is what makes the time grow beyond all bounds.
+    """
     ways, alternatives = 1, [1]  # the latter for each group that is open
     several = [False]  # for each of them: whether it has several ways
     inside = False  # whether what comes right before is a group that has
@@ -222,7 +259,7 @@ def _ways(source: str) -> float:
     return ways * alternatives[0]
 
 
-# --- the compiled schema ----------------------------------------------------------------------------------------
+# --- the compiled schema ---
 
 
 class Route(NamedTuple):
@@ -233,8 +270,9 @@ class Route(NamedTuple):
 
 
 class FolderVerdict(NamedTuple):
-    """What a folder's path says of an intent: whether none of its memories can agree with it, and otherwise the keys that one
-    has to look at the memories for."""
+    """What a folder's path says of an intent: whether none of its memories can agree with it, and
+    otherwise the keys that one has to look at the memories for.
+    """
 
     contradicted: bool
     undecided: frozenset[str]
@@ -268,17 +306,30 @@ class _Leaf:
 class _Node:
     """One level: a key and its branches."""
 
-    __slots__ = ("absent", "allowed", "by_name", "exact", "fixed", "key", "others", "predicates", "prefix", "segments")
+    __slots__ = (
+        "absent",
+        "allowed",
+        "by_name",
+        "exact",
+        "fixed",
+        "key",
+        "others",
+        "predicates",
+        "prefix",
+        "segments",
+    )
 
     def __init__(self, key: str) -> None:
         self.key = key
         self.prefix = f"{_key_name(key)}="
         self.exact: dict[str, _Node | _Leaf] = {}
-        self.by_name: dict[str, _Node | _Leaf] = {}  # branches written as a name that ends in a hash
+        # branches written as a name that ends in a hash
+        self.by_name: dict[str, _Node | _Leaf] = {}
         self.segments: dict[str, str] = {}  # the folders of the exact ones
         self.others: list[tuple[_Choice, _Node | _Leaf]] = []
         self.absent: _Node | _Leaf | None = None
-        self.fixed: dict[str, list[_Node | _Leaf]] = {}  # folder names that do not depend on a value
+        # folder names that do not depend on a value
+        self.fixed: dict[str, list[_Node | _Leaf]] = {}
         self.predicates: set[str] = set()  # those of them that hold many values
         self.allowed = ""
 
@@ -289,7 +340,8 @@ class _Node:
         if self.by_name and (below := self.by_name.get(name := safe_segment(text))) is not None:
             return self.prefix + name, below
         if self.others:
-            # By the spelling alone, so that the same number is in the same folder whether it came as text or not.
+            # By the spelling alone, so that the same number is in the same folder whether it came
+            # as text or not.
             is_number = len(text) <= limits.ROUTED_NUMBER_CHARS_MAX and _NUMBER.fullmatch(text)
             number = Decimal(text) if is_number else None
             for choice, below in self.others:
@@ -298,7 +350,9 @@ class _Node:
         return None
 
     def below(self, segment: str) -> list[_Node | _Leaf]:
-        """What can follow a folder of this name. More than one where the name does not tell the value."""
+        """What can follow a folder of this name. More than one where the name does not tell the
+        value.
+        """
         found = self.fixed.get(segment, [])
         if not self.others:
             return found
@@ -325,10 +379,14 @@ class _Compiler:
         if isinstance(schema, str):
             return self.template(schema, where, depth)
         if not isinstance(schema, Mapping) or len(schema) != 1:
-            raise InvalidInputError.one(where, schema, "a mapping with one key, a template, or None")
+            raise InvalidInputError.one(
+                where, schema, "a mapping with one key, a template, or None"
+            )
         [(key, branches)] = schema.items()
         if not isinstance(key, str) or not 0 < len(key) <= limits.BRANCH_CHARS_MAX:
-            raise InvalidInputError.one(where, key, f"a key of 1 to {limits.BRANCH_CHARS_MAX} characters")
+            raise InvalidInputError.one(
+                where, key, f"a key of 1 to {limits.BRANCH_CHARS_MAX} characters"
+            )
         where = f"{where}.{key}"
         if _key_name(key) in above:
             raise InvalidInputError.one(where, key, "a key that has not been asked for further up")
@@ -337,15 +395,21 @@ class _Compiler:
             raise InvalidInputError.one(where, branches, "a mapping from branches to what follows")
         self.branches += len(branches)
         if self.branches > limits.SCHEMA_BRANCHES_MAX:
-            raise InvalidInputError.one(where, len(branches), f"at most {limits.SCHEMA_BRANCHES_MAX} branches in all")
+            raise InvalidInputError.one(
+                where, len(branches), f"at most {limits.SCHEMA_BRANCHES_MAX} branches in all"
+            )
         self.keys.add(key)
         node = _Node(key)
         for branch, rest in branches.items():
             text = spelled(branch)
             if text is None or len(text) > limits.BRANCH_CHARS_MAX:
-                raise InvalidInputError.one(where, branch, f"a branch of at most {limits.BRANCH_CHARS_MAX} characters")
+                raise InvalidInputError.one(
+                    where, branch, f"a branch of at most {limits.BRANCH_CHARS_MAX} characters"
+                )
             inside = f"{where}.{text}"
-            self.add(node, text, self.tree(rest, inside, (*above, _key_name(key)), depth + 1), inside)
+            self.add(
+                node, text, self.tree(rest, inside, (*above, _key_name(key)), depth + 1), inside
+            )
         node.allowed = _allowed(list(branches))
         return node
 
@@ -386,22 +450,29 @@ class _Compiler:
 
     def template(self, text: str, where: str, depth: int) -> _Leaf:
         if len(text) > limits.BRANCH_CHARS_MAX:
-            raise InvalidInputError.one(where, text, f"a template of at most {limits.BRANCH_CHARS_MAX} characters")
+            raise InvalidInputError.one(
+                where, text, f"a template of at most {limits.BRANCH_CHARS_MAX} characters"
+            )
         segments: list[list[str | _Hole]] = [[]]
         for key, default, slash, literal, brace in _TEMPLATE.findall(text):
             if brace:
-                raise InvalidInputError.one(where, text, "placeholders written {key} or {key=default}")
+                raise InvalidInputError.one(
+                    where, text, "placeholders written {key} or {key=default}"
+                )
             if slash:
                 segments.append([])
             elif key:
                 segments[-1].append(_Hole(key, default or None))
                 self.keys.add(key)
             elif not _LITERAL.fullmatch(literal):
-                raise InvalidInputError.one(where, text, "lowercase letters, digits and . _ = - around the placeholders")
+                raise InvalidInputError.one(
+                    where, text, "lowercase letters, digits and . _ = - around the placeholders"
+                )
             else:
                 segments[-1].append(literal)
         for parts in segments:
-            # With a harmless value in every hole: what remains unsafe then is the template's own doing.
+            # With a harmless value in every hole: what remains unsafe then is the template's own
+            # doing.
             sample = "".join(part if isinstance(part, str) else "a" for part in parts)
             if not _PLAIN_SEGMENT.fullmatch(sample) or _RESERVED.fullmatch(sample):
                 allowed = "names between the slashes that begin with a letter, a digit or a placeholder, do not end in a dot, "
@@ -416,7 +487,9 @@ class _Compiler:
 
 
 def _allowed(branches: list[object]) -> str:
-    shown = [str(spelled(branch)) for branch in branches[: limits.BRANCHES_SHOWN_MAX] if branch != ""]
+    shown = [
+        str(spelled(branch)) for branch in branches[: limits.BRANCHES_SHOWN_MAX] if branch != ""
+    ]
     shown = [text if text.isprintable() else ascii(text) for text in shown]
     if len(branches) > limits.BRANCHES_SHOWN_MAX:
         shown.append("…")
@@ -426,7 +499,9 @@ def _allowed(branches: list[object]) -> str:
 
 
 def _fix_routes(tree: _Node | _Leaf, folder: tuple[str, ...]) -> None:
-    """Writes into the leaves that fixed values alone lead to where that is: most packets then cost a few look-ups."""
+    """Writes into the leaves that fixed values alone lead to where that is: most packets then cost
+    a few look-ups.
+    """
     if isinstance(tree, _Leaf):
         if not tree.segments:
             tree.route = Route("/".join(folder))
@@ -448,12 +523,13 @@ def _standard() -> dict[str, Any]:
     return {"outcome": outcomes}
 
 
-# --- the router -------------------------------------------------------------------------------------------------
+# --- the router ---
 
 
 class Coherence:
-    """Routes packets (mappings with any keys) through a schema: see the head of this module. Without one it is the standard
-    schema: the outcome, the tool, and the key that the two require."""
+    """Routes packets (mappings with any keys) through a schema: see the head of this module.
+    Without one it is the standard schema: the outcome, the tool, and the key that the two require.
+    """
 
     def __init__(
         self,
@@ -485,21 +561,33 @@ class Coherence:
         tree = self._tree
         while type(tree) is _Node:
             value = packet.get(tree.key)
-            below = tree.absent if value is None else tree.exact.get(value) if type(value) is str else None
+            below = (
+                tree.absent
+                if value is None
+                else tree.exact.get(value)
+                if type(value) is str
+                else None
+            )
             if below is None:
                 return self._place(packet)[0]
             tree = below
         return tree.route or self._place(packet)[0]  # type: ignore[union-attr]  # a leaf
 
     def transmit(self, packet: Mapping[str, Any], dry_run: bool = True) -> str:  # noqa: ARG002  # for callers of old
-        """The path of a packet's file: below the intake where a key is missing or has a value that no branch takes. Nothing is
-        written, whatever `dry_run` says: `MemoryEngine.remember` does that. The time is the packet's `timestamp`, else now."""
+        """The path of a packet's file: below the intake where a key is missing or has a value that
+        no branch takes. Nothing is written, whatever `dry_run` says: `MemoryEngine.remember` does
+        that. The time is the packet's `timestamp`, else now.
+        """
         _check_packet(packet)
         summary, content = packet.get("summary"), packet.get("content")
         if isinstance(summary, str) and summary:
             about = _summary(summary)
         else:
-            about = safe_summary(content[: limits.SUMMARY_FROM_CONTENT_CHARS]) if isinstance(content, str) else "untitled"
+            about = (
+                safe_summary(content[: limits.SUMMARY_FROM_CONTENT_CHARS])
+                if isinstance(content, str)
+                else "untitled"
+            )
         own = {"timestamp": self._stamp_of(packet), "summary": about}
         name = f"{own['timestamp']}_{own['summary']}"
         route, leaf = self._place(packet)
@@ -544,18 +632,22 @@ class Coherence:
     # Coming back.
 
     def receive(self, /, **intent: Any) -> str:
-        """One glob (for `glob.glob(…, recursive=True)`) that matches whatever was routed of all packets that agree with the
-        intent. A packet may have a key that it is not filed by, so a key leaves out only the folders that are filed by it with
-        another value; one that the schema does not know leaves out nothing, and neither does None. An intent that no routed
-        packet can agree with gives the intake's glob: that is where such packets are."""
+        """One glob (for `glob.glob(…, recursive=True)`) that matches whatever was routed of all
+        packets that agree with the intent. A packet may have a key that it is not filed by, so a
+        key leaves out only the folders that are filed by it with another value; one that the schema
+        does not know leaves out nothing, and neither does None. An intent that no routed packet can
+        agree with gives the intake's glob: that is where such packets are.
+        """
         shapes = list(_shapes(self._tree, _asked(intent)))
         parts = _merged(shapes) if shapes else ["_intake", "*"]
         return "/".join([re.sub(r"([*?[])", r"[\1]", self._base), *parts, "*.json"])
 
     def decide(self, folder: str, intent: Mapping[str, Any]) -> FolderVerdict:
-        """What a folder (relative to the root) says of its memories and an intent. A key is decided where the folder is filed
-        by it and its name tells the value; a range, or a name that ends in a hash, can only say no. Folders that no packet is
-        routed to, such as the intake's or those made by hand, decide nothing from the first foreign name on."""
+        """What a folder (relative to the root) says of its memories and an intent. A key is decided
+        where the folder is filed by it and its name tells the value; a range, or a name that ends
+        in a hash, can only say no. Folders that no packet is routed to, such as the intake's or
+        those made by hand, decide nothing from the first foreign name on.
+        """
         asked = _asked(intent)
         settled = _settled(self._tree, folder.split("/") if folder else [], asked)
         if settled is None:
@@ -564,9 +656,11 @@ class Coherence:
 
     @staticmethod
     def derive(paths: Iterable[str | os.PathLike[str]]) -> dict[str, Any]:
-        """The schema that files packets where these paths lie: each `key=value` folder becomes a level, every other folder and
-        the files' names are passed over. Where different keys follow the same folder, the one with the most paths is asked
-        for first, and the others where a packet does not have it. Values that were ranges are ranges again."""
+        """The schema that files packets where these paths lie: each `key=value` folder becomes a
+        level, every other folder and the files' names are passed over. Where different keys follow
+        the same folder, the one with the most paths is asked for first, and the others where a
+        packet does not have it. Values that were ranges are ranges again.
+        """
         top = _Branching()
         if isinstance(paths, str | bytes) or not isinstance(paths, Iterable):
             raise InvalidInputError.one("paths", paths, "a list of paths")
@@ -578,7 +672,8 @@ class Coherence:
             for key, value in _pairs(text):
                 here = here.keys.setdefault(key, {}).setdefault(value, _Branching())
                 here.paths += 1
-            here.ends = here is not top  # a file that no key says anything of, such as one in the intake, teaches nothing
+            # a file that no key says anything of, such as one in the intake, teaches nothing
+            here.ends = here is not top
         return _derived(top, frozenset(), 0) or {}
 
 
@@ -588,10 +683,19 @@ def _check_packet(packet: object) -> None:
 
 
 def _given(packet: Mapping[str, Any], key: str) -> object:
-    """The packet's value of a key. A key that ends in a hash came from a folder's name, and means the key spelled so there."""
+    """The packet's value of a key. A key that ends in a hash came from a folder's name, and means
+    the key spelled so there.
+    """
     if not _HASHED.fullmatch(key):
         return packet.get(key)
-    return next((value for name, value in packet.items() if isinstance(name, str) and safe_key(name) == key), None)
+    return next(
+        (
+            value
+            for name, value in packet.items()
+            if isinstance(name, str) and safe_key(name) == key
+        ),
+        None,
+    )
 
 
 def _fill(parts: _Parts, given: Callable[[str], object]) -> str:
@@ -605,23 +709,34 @@ def _fill(parts: _Parts, given: Callable[[str], object]) -> str:
         if value is None:
             value = part.default
         if value is None:
-            raise _Unroutable(MISSING_METADATA, Problem(part.key, ABSENT, "a value; the schema's template needs one"))
+            raise _Unroutable(
+                MISSING_METADATA,
+                Problem(part.key, ABSENT, "a value; the schema's template needs one"),
+            )
         if (text := spelled(value)) is None:
             raise _Unroutable(NO_MATCH, Problem(part.key, value, "text, a number, true or false"))
         texts.append(safe_segment(text))
     segment = "".join(texts)
-    return segment if _PLAIN_SEGMENT.fullmatch(segment) and not _RESERVED.fullmatch(segment) else _hashed(segment)
+    return (
+        segment
+        if _PLAIN_SEGMENT.fullmatch(segment) and not _RESERVED.fullmatch(segment)
+        else _hashed(segment)
+    )
 
 
-# --- reading the tree -------------------------------------------------------------------------------------------
+# --- reading the tree ---
 
 
 def _asked(intent: Mapping[str, Any]) -> dict[str, str | None]:
     return {key: spelled(value) for key, value in intent.items() if value is not None}
 
 
-def _shapes(tree: _Node | _Leaf, asked: _Asked, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Every sequence of folders that a packet which agrees with the intent can be routed to, `*` for what it may choose."""
+def _shapes(
+    tree: _Node | _Leaf, asked: _Asked, path: tuple[str, ...] = ()
+) -> Iterator[tuple[str, ...]]:
+    """Every sequence of folders that a packet which agrees with the intent can be routed to, `*`
+    for what it may choose.
+    """
     if isinstance(tree, _Leaf):
         yield path + tuple(_shape(parts, asked) for parts in tree.segments)
         return
@@ -644,7 +759,9 @@ def _shape(parts: _Parts, asked: _Asked) -> str:
     if all(isinstance(part, str) or asked.get(part.key) is not None for part in parts):
         return _fill(parts, asked.get)
     match parts:
-        case (str(text), _Hole()) if _PLAIN_KEY.fullmatch(text.removesuffix("=")) and text.endswith("="):
+        case (str(text), _Hole()) if _PLAIN_KEY.fullmatch(text.removesuffix("=")) and text.endswith(
+            "="
+        ):
             return f"{text}*"
     return "*"  # a long name of several parts is hashed as a whole
 
@@ -654,9 +771,15 @@ def _merged(shapes: list[tuple[str, ...]]) -> list[str]:
     shortest = min(len(shape) for shape in shapes)
     alike = all(len(shape) == shortest for shape in shapes)
     ending: list[str] = []
-    while not alike and len(ending) < shortest and "*" not in (last := _common({shape[-1 - len(ending)] for shape in shapes})):
+    while (
+        not alike
+        and len(ending) < shortest
+        and "*" not in (last := _common({shape[-1 - len(ending)] for shape in shapes}))
+    ):
         ending.insert(0, last)
-    beginning = [_common({shape[place] for shape in shapes}) for place in range(shortest - len(ending))]
+    beginning = [
+        _common({shape[place] for shape in shapes}) for place in range(shortest - len(ending))
+    ]
     while beginning and "*" in beginning[-1]:
         beginning.pop()
         alike = False
@@ -672,7 +795,9 @@ def _common(segments: set[str]) -> str:
 
 
 def _settled(tree: _Node | _Leaf, segments: list[str], asked: _Asked) -> set[str] | None:
-    """The keys of an intent that hold for everything in the folder, or None where the intent cannot hold in it."""
+    """The keys of an intent that hold for everything in the folder, or None where the intent cannot
+    hold in it.
+    """
     settled: set[str] = set()
     at = 0
     while isinstance(tree, _Node):
@@ -680,7 +805,8 @@ def _settled(tree: _Node | _Leaf, segments: list[str], asked: _Asked) -> set[str
         if not here.startswith(tree.prefix):
             if tree.absent is None:
                 return settled
-            if tree.key in asked:  # what is routed here does not have it, and what was put here by hand may
+            # what is routed here does not have it, and what was put here by hand may
+            if tree.key in asked:
                 return None if _is_routed_to(tree.absent, segments[at:]) else settled
             tree = tree.absent
             continue
@@ -699,7 +825,9 @@ def _settled(tree: _Node | _Leaf, segments: list[str], asked: _Asked) -> set[str
         elif len(trees) == 1:
             tree = trees[0]
         else:
-            ways = [way for tree in trees if (way := _settled(tree, segments[at:], asked)) is not None]
+            ways = [
+                way for tree in trees if (way := _settled(tree, segments[at:], asked)) is not None
+            ]
             return settled | set.intersection(*ways) if ways else None
     below = _settled_by_template(tree, segments[at:], asked)
     return None if below is None else settled | below
@@ -732,7 +860,7 @@ def _settled_by_template(leaf: _Leaf, segments: list[str], asked: _Asked) -> set
     return settled
 
 
-# --- deriving a schema ------------------------------------------------------------------------------------------
+# --- deriving a schema ---
 
 
 class _Branching:
@@ -750,14 +878,21 @@ def _pairs(path: str) -> list[tuple[str, str]]:
     *folders, last = path.split("/")
     if not last.endswith(".json"):
         folders.append(last)
-    fit = limits.BRANCH_CHARS_MAX // 2 - 2  # each character may need a backslash, and the branch `r/` and `/` around it
+    # each character may need a backslash, and the branch `r/` and `/` around it
+    fit = limits.BRANCH_CHARS_MAX // 2 - 2
     found = values_in("/".join(folders)).items()
-    return [(key, value) for key, value in found if len(key) <= limits.BRANCH_CHARS_MAX and len(value) <= fit]
+    return [
+        (key, value)
+        for key, value in found
+        if len(key) <= limits.BRANCH_CHARS_MAX and len(value) <= fit
+    ]
 
 
 def _derived(here: _Branching, used: frozenset[str], depth: int) -> dict[str, Any] | None:
     counts = {
-        key: sum(below.paths for below in values.values()) for key, values in here.keys.items() if _key_name(key) not in used
+        key: sum(below.paths for below in values.values())
+        for key, values in here.keys.items()
+        if _key_name(key) not in used
     }
     ordered = sorted(counts, key=lambda key: (-counts[key], key))[: limits.SCHEMA_DEPTH_MAX - depth]
     schema: dict[str, Any] | None = None
@@ -774,7 +909,9 @@ def _derived(here: _Branching, used: frozenset[str], depth: int) -> dict[str, An
 
 
 def _branches_for(value: str) -> list[str]:
-    """The branches whose folder is of this name: the text itself, and the comparison or range that is named so."""
+    """The branches whose folder is of this name: the text itself, and the comparison or range that
+    is named so.
+    """
     if found := _PREDICATE_NAME.fullmatch(value):
         sign = next(sign for sign, name in _COMPARISONS.items() if name == found[1])
         return [value, f"{sign}{found[2]}"]

@@ -1,15 +1,17 @@
 """What the database knows of the tree of files that mirrors a project's experiences.
 
-A file is known by its folder and name, the record it mirrors and the digest of what it said, and has a state:
+A file is known by its folder and name, the record it mirrors and the digest of what it said, and
+has a state:
 
-DUE       its record is kept; the file is still to be written, or is written and not known to be on disk
-IN_STEP   the file is on disk and says what the record says
-GOING     its record was archived or forgotten; the file is still to be removed, or is removed but not for sure
-PAST      a file that mirrored the record once, and that is gone, was moved, or said it in other words
+DUE       its record is kept; the file is still to be written, or is written and not known to be on
+disk IN_STEP   the file is on disk and says what the record says GOING     its record was archived
+or forgotten; the file is still to be removed, or is removed but not for sure PAST      a file that
+mirrored the record once, and that is gone, was moved, or said it in other words
 
-A record has at most one file that is not past. `mtime_ns` and `size` tell whether somebody touched a file since; `mtime_ns` is
-NOTHING_THERE where the file is not written yet, or is removed already. `at_us` is the record's time, so that finding need not
-ask the record. The row number of a forgotten record is negative.
+A record has at most one file that is not past. `mtime_ns` and `size` tell whether somebody touched
+a file since; `mtime_ns` is NOTHING_THERE where the file is not written yet, or is removed already.
+`at_us` is the record's time, so that finding need not ask the record. The row number of a forgotten
+record is negative.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ class Folder(NamedTuple):
 
 
 class File(NamedTuple):
-    """One file as it is known. `record_id` is empty where it was not asked for, or the record was forgotten."""
+    """One file as it is known. `record_id` is empty where it was not asked for, or the record was
+    forgotten.
+    """
 
     folder: int
     name: str
@@ -90,8 +94,9 @@ class Written(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """The tree's own id, the schema it is routed by as JSON (empty: the standard one), and the machine's start in which what
-    is due was written."""
+    """The tree's own id, the schema it is routed by as JSON (empty: the standard one), and the
+    machine's start in which what is due was written.
+    """
 
     id: str
     routes: str
@@ -99,7 +104,9 @@ class Tree(NamedTuple):
 
 
 class TreeIndex:
-    """The rows of one project's tree, on a session that somebody else lends and whose transaction somebody else owns."""
+    """The rows of one project's tree, on a session that somebody else lends and whose transaction
+    somebody else owns.
+    """
 
     def __init__(self, session: Session, project: str) -> None:
         connection: apsw.Connection = session.connection  # only a local file has a tree beside it
@@ -111,28 +118,40 @@ class TreeIndex:
 
     def tree(self) -> Tree | None:
         """None where the project has no tree."""
-        found = self._run("SELECT id, routes, boot FROM tree WHERE project_id = ?", (self._project,)).get
+        found = self._run(
+            "SELECT id, routes, boot FROM tree WHERE project_id = ?", (self._project,)
+        ).get
         return Tree(*found) if found else None
 
     def plant_tree(self, tree: Tree) -> None:
         """From now on the project has a tree. One that it had already stays as it is."""
-        self._run("INSERT INTO tree VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", (self._project, *tree))
+        self._run(
+            "INSERT INTO tree VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", (self._project, *tree)
+        )
 
     def set_boot(self, boot: str) -> None:
         self._run("UPDATE tree SET boot = ? WHERE project_id = ?", (boot, self._project))
 
     def other_project(self) -> str | None:
         """Another project of the same file that has a tree: two cannot share one folder."""
-        found: str | None = self._run("SELECT project_id FROM tree WHERE project_id <> ? LIMIT 1", (self._project,)).get
+        found: str | None = self._run(
+            "SELECT project_id FROM tree WHERE project_id <> ? LIMIT 1", (self._project,)
+        ).get
         return found
 
     def folders(self) -> list[Folder]:
-        return [Folder(*row) for row in self._run("SELECT id, path FROM tree_folder WHERE project_id = ?", (self._project,))]
+        return [
+            Folder(*row)
+            for row in self._run(
+                "SELECT id, path FROM tree_folder WHERE project_id = ?", (self._project,)
+            )
+        ]
 
     def counts(self) -> list[tuple[str, int, int]]:
         """Path, number of files and their bytes, of every folder that holds any."""
         sql = (
-            "SELECT d.path, count(*), sum(f.size) FROM tree_folder d CROSS JOIN tree_file f ON f.folder = d.id "
+            "SELECT d.path, count(*), sum(f.size) FROM tree_folder d CROSS JOIN tree_file f ON "
+            "f.folder = d.id "
             f"WHERE d.project_id = ? AND {_LIVE} GROUP BY d.id"
         )
         return [(path, files, size) for path, files, size in self._run(sql, (self._project,))]
@@ -151,12 +170,18 @@ class TreeIndex:
 
     def files(self, folder: int | None = None) -> Iterator[File]:
         """What is known of a folder's files (None: of all folders) but for past ones."""
-        where, values = ("f.folder = ?", (folder,)) if folder is not None else ("d.project_id = ?", (self._project,))
+        where, values = (
+            ("f.folder = ?", (folder,))
+            if folder is not None
+            else ("d.project_id = ?", (self._project,))
+        )
         sql = f"SELECT {_FILE} FROM tree_folder d CROSS JOIN tree_file f ON f.folder = d.id WHERE {where} AND f.state <> {PAST}"
         return (File(*row) for row in self._run(sql, values))
 
     def names(self, folder: int) -> tuple[set[str], set[str]]:
-        """The names of a folder's files that are there as far as is known, and of those on their way in or out."""
+        """The names of a folder's files that are there as far as is known, and of those on their
+        way in or out.
+        """
         there, moving = set[str](), set[str]()
         sql = f"SELECT f.name, f.state, f.mtime_ns FROM tree_file f WHERE f.folder = ? AND f.state <> {PAST}"
         for name, state, mtime_ns in self._run(sql, (folder,)):
@@ -170,7 +195,8 @@ class TreeIndex:
     def at(self, folder: int, name: str) -> list[File]:
         """All that is known of one path, past files included."""
         sql = (
-            f"SELECT {_FILE}, coalesce(r.id, '') FROM tree_file f LEFT JOIN record r ON r.seq = f.seq "
+            f"SELECT {_FILE}, coalesce(r.id, '') FROM tree_file f LEFT JOIN record r ON r.seq = "
+            f"f.seq "
             "WHERE f.folder = ? AND f.name = ?"
         )
         return [File(*row) for row in self._run(sql, (folder, name))]
@@ -185,20 +211,27 @@ class TreeIndex:
         return File(*rows[0]) if rows else None
 
     def files_of(self, record_ids: Iterable[str]) -> list[tuple[str, File]]:
-        """Every file, past ones included, that mirrors or mirrored these records, with its folder's path."""
+        """Every file, past ones included, that mirrors or mirrored these records, with its folder's
+        path.
+        """
         sql = (
-            f"SELECT d.path, {_FILE}, r.id FROM json_each(?2) j CROSS JOIN record r ON r.project_id = ?1 AND r.id = j.value "
+            f"SELECT d.path, {_FILE}, r.id FROM json_each(?2) j CROSS JOIN record r ON "
+            f"r.project_id = ?1 AND r.id = j.value "
             "CROSS JOIN tree_file f ON f.seq = r.seq CROSS JOIN tree_folder d ON d.id = f.folder"
         )
         rows: list[Any] = self._run(sql, (self._project, json.dumps(list(record_ids)))).fetchall()
         return [(path, File(*file)) for path, *file in rows]
 
     def earlier_versions(self, record_ids: Sequence[str]) -> list[str]:
-        """Records that files said before somebody edited or moved them, and these records took their place."""
+        """Records that files said before somebody edited or moved them, and these records took
+        their place.
+        """
         sql = (
-            "WITH RECURSIVE edit AS MATERIALIZED (SELECT record_id AS old, body ->> '$.replaced_by' AS new FROM event "
+            "WITH RECURSIVE edit AS MATERIALIZED (SELECT record_id AS old, body ->> "
+            "'$.replaced_by' AS new FROM event "
             "WHERE project_id = ?1 AND kind = 'superseded' AND body ->> '$.by' = 'tree'), "
-            "version (id) AS (SELECT value FROM json_each(?2) UNION SELECT e.old FROM version v JOIN edit e ON e.new = v.id) "
+            "version (id) AS (SELECT value FROM json_each(?2) UNION SELECT e.old FROM version v "
+            "JOIN edit e ON e.new = v.id) "
             "SELECT v.id FROM version v JOIN record r ON r.project_id = ?1 AND r.id = v.id"
         )
         given = set(record_ids)
@@ -206,31 +239,45 @@ class TreeIndex:
         return [found for (found,) in rows if found not in given]
 
     def unplanted(self, limit: int) -> list[Stored]:
-        """Experiences that no file mirrors: from before there was a tree, or back from the archive."""
+        """Experiences that no file mirrors: from before there was a tree, or back from the
+        archive.
+        """
         sql = (
-            f"SELECT {_STORED} FROM record r WHERE r.project_id = ? AND r.kind = 'experience' AND r.status <> 'archived' "
-            f"AND NOT EXISTS (SELECT 1 FROM tree_file f WHERE f.seq = r.seq AND f.state <> {PAST}) LIMIT ?"
+            f"SELECT {_STORED} FROM record r WHERE r.project_id = ? AND r.kind = 'experience' AND "
+            f"r.status <> 'archived' "
+            f"AND NOT EXISTS (SELECT 1 FROM tree_file f WHERE f.seq = r.seq AND f.state <> {PAST}) "
+            f"LIMIT ?"
         )
         return [Stored(*row) for row in self._run(sql, (self._project, limit))]
 
     def plant(self, files: Sequence[Planted]) -> None:
-        """Adds files to the tree. One that mirrored the record before, and said the same, is that file again."""
+        """Adds files to the tree. One that mirrored the record before, and said the same, is that
+        file again.
+        """
         ids = {path: self.folder_id(path) for path in {file.folder for file in files}}
         self._run_many(
             "INSERT INTO tree_file (folder, name, seq, state, mtime_ns, size, digest, at_us) "
-            f"SELECT ?1, ?2, seq, ?4, ?5, ?6, ?7, at_us FROM record WHERE project_id = ?8 AND id = ?3 {_THAT_FILE_AGAIN}",
+            f"SELECT ?1, ?2, seq, ?4, ?5, ?6, ?7, at_us FROM record WHERE project_id = ?8 AND id = "
+            f"?3 {_THAT_FILE_AGAIN}",
             [(ids[file.folder], *file[1:], self._project) for file in files],
         )
 
     def touch(self, file: File, seen: tuple[int, int], digest: bytes) -> None:
-        """The file looks otherwise, or says the same in other words: then what it said before is past."""
+        """The file looks otherwise, or says the same in other words: then what it said before is
+        past.
+        """
         if digest == file.digest:
-            self._run(f"UPDATE tree_file SET mtime_ns = ?, size = ? WHERE {_SAME}", (*seen, *file[:3], digest))
+            self._run(
+                f"UPDATE tree_file SET mtime_ns = ?, size = ? WHERE {_SAME}",
+                (*seen, *file[:3], digest),
+            )
         else:
             self.make_past(file)
             self._insert(file.folder, file.name, file.seq, file.state, *seen, digest)
 
-    def move(self, file: File, folder: str, name: str, seen: tuple[int, int], digest: bytes) -> None:
+    def move(
+        self, file: File, folder: str, name: str, seen: tuple[int, int], digest: bytes
+    ) -> None:
         """The record's file has another name, looks and says as told; the old one is past."""
         self.make_past(file)
         self._insert(self.folder_id(folder), name, file.seq, file.state, *seen, digest)
@@ -238,7 +285,8 @@ class TreeIndex:
     def _insert(self, *row: Any) -> None:
         self._run(
             "INSERT INTO tree_file (folder, name, seq, state, mtime_ns, size, digest, at_us) "
-            f"SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, at_us FROM record WHERE seq = ?3 {_THAT_FILE_AGAIN}",
+            f"SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, at_us FROM record WHERE seq = ?3 "
+            f"{_THAT_FILE_AGAIN}",
             row,
         )
 
@@ -256,10 +304,16 @@ class TreeIndex:
         sql = f"SELECT EXISTS (SELECT 1 FROM tree_file f INDEXED BY tree_file_due WHERE {_OPEN})"
         return bool(self._run(sql).get)
 
-    def due(self, limit: int, *, written_too: bool = False) -> list[tuple[str, File, Stored | None]]:
-        """Files that are to be removed (without a record) or to be written (with it), each with its folder's path; those to be
-        removed first. `written_too`: also those that were written and are not known to be on disk."""
-        nothing = "" if written_too else f"AND (f.state = {GOING}) <> (f.mtime_ns = {NOTHING_THERE})"
+    def due(
+        self, limit: int, *, written_too: bool = False
+    ) -> list[tuple[str, File, Stored | None]]:
+        """Files that are to be removed (without a record) or to be written (with it), each with its
+        folder's path; those to be removed first. `written_too`: also those that were written and
+        are not known to be on disk.
+        """
+        nothing = (
+            "" if written_too else f"AND (f.state = {GOING}) <> (f.mtime_ns = {NOTHING_THERE})"
+        )
         sql = (
             f"SELECT d.path, {_FILE}, {_STORED} FROM tree_file f INDEXED BY tree_file_due "
             "CROSS JOIN tree_folder d ON d.id = f.folder LEFT JOIN record r ON r.seq = f.seq "
@@ -269,7 +323,13 @@ class TreeIndex:
         rows: list[Any] = self._run(sql, (self._project, limit)).fetchall()
         for row in rows:
             path, file, stored = row[0], File(*row[1:8])._replace(record_id=row[8] or ""), row[8:]
-            found.append((path, file, Stored(*stored) if stored[0] is not None and file.state == DUE else None))
+            found.append(
+                (
+                    path,
+                    file,
+                    Stored(*stored) if stored[0] is not None and file.state == DUE else None,
+                )
+            )
         return found
 
     def note_written(self, files: Iterable[Written]) -> None:
@@ -277,8 +337,12 @@ class TreeIndex:
         for file, mtime_ns, size, digest in files:
             self.touch(file, (mtime_ns, size), digest)
 
-    def note_planted(self, files: Sequence[tuple[str, str, tuple[int, int]]], *, synced: bool) -> None:
-        """Folder path, name, and (mtime_ns, size) of files that were just planted, and are written now."""
+    def note_planted(
+        self, files: Sequence[tuple[str, str, tuple[int, int]]], *, synced: bool
+    ) -> None:
+        """Folder path, name, and (mtime_ns, size) of files that were just planted, and are written
+        now.
+        """
         ids = {path: self.folder_id(path) for path in {file[0] for file in files}}
         state = IN_STEP if synced else DUE
         sql = f"UPDATE tree_file SET mtime_ns = ?, size = ?, state = {state} WHERE folder = ? AND name = ? AND state = {DUE}"
@@ -292,8 +356,10 @@ class TreeIndex:
     def done(self, limit: int) -> list[File]:
         """Files that are due or going no longer but for being synced."""
         sql = (
-            f"SELECT {_FILE} FROM tree_file f INDEXED BY tree_file_due CROSS JOIN tree_folder d ON d.id = f.folder "
-            f"WHERE {_OPEN} AND (f.state = {GOING}) = (f.mtime_ns = {NOTHING_THERE}) AND d.project_id = ? LIMIT ?"
+            f"SELECT {_FILE} FROM tree_file f INDEXED BY tree_file_due CROSS JOIN tree_folder d ON "
+            f"d.id = f.folder "
+            f"WHERE {_OPEN} AND (f.state = {GOING}) = (f.mtime_ns = {NOTHING_THERE}) AND "
+            f"d.project_id = ? LIMIT ?"
         )
         return [File(*row) for row in self._run(sql, (self._project, limit))]
 
@@ -316,20 +382,25 @@ class TreeIndex:
         names: str | None = None,
         saying: str | None = None,
     ) -> list[Match]:
-        """Files and the records they mirror: everything in the folders of `whole`, and of each folder in `partly` what has all
-        of the exact keys that stand beside it, as far as the name matches the glob `names` and the record's JSON has `saying`
-        in it. Newest first."""
+        """Files and the records they mirror: everything in the folders of `whole`, and of each
+        folder in `partly` what has all of the exact keys that stand beside it, as far as the name
+        matches the glob `names` and the record's JSON has `saying` in it. Newest first.
+        """
         columns = f"{_FILE}, f.at_us"
         record = "CROSS JOIN record r ON r.seq = f.seq " if saying is not None else ""
         narrowed, values = "", list[str | None]()
         if names is not None:
             narrowed, values = " AND f.name GLOB ?5", [names]
         if saying is not None:
-            narrowed, values = f"{narrowed} AND instr(r.body, ?6) > 0", [*(values or [None]), saying]
+            narrowed, values = (
+                f"{narrowed} AND instr(r.body, ?6) > 0",
+                [*(values or [None]), saying],
+            )
         rows: list[Any] = []
         if whole:
             sql = (
-                f"SELECT {columns} FROM json_each(?4) j CROSS JOIN tree_file f ON f.folder = j.value {record}"
+                f"SELECT {columns} FROM json_each(?4) j CROSS JOIN tree_file f ON f.folder = "
+                f"j.value {record}"
                 f"WHERE {_LIVE}{narrowed}"
             )
             rows += self._run(sql, (None, None, None, json.dumps(list(whole)), *values)).fetchall()
@@ -338,7 +409,8 @@ class TreeIndex:
             folders_of_keys.setdefault(tuple(keys), []).append(folder)
         for keys, folders in folders_of_keys.items():
             sql = (
-                f"SELECT {columns} FROM (SELECT seq FROM record_key WHERE project_id = ?1 AND key IN "
+                f"SELECT {columns} FROM (SELECT seq FROM record_key WHERE project_id = ?1 AND key "
+                f"IN "
                 "(SELECT value FROM json_each(?2)) GROUP BY seq HAVING count(*) = ?3) k "
                 f"CROSS JOIN tree_file f ON f.seq = k.seq {record}"
                 f"WHERE f.folder IN (SELECT value FROM json_each(?4)) AND {_LIVE}{narrowed}"

@@ -1,5 +1,6 @@
-"""How far a record may be believed: what it may claim when it is written, what happened to it since, in the order of
-(time, id), what it takes to be published, and whether what it says of files still holds.
+"""How far a record may be believed: what it may claim when it is written, what happened to it
+since, in the order of (time, id), what it takes to be published, and whether what it says of files
+still holds.
 """
 
 from __future__ import annotations
@@ -9,7 +10,16 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from hardwon.errors import InvalidInputError
-from hardwon.records.kinds import Event, Metadata, RelatedFile, SourceType, StaleFile, Status, Validation, Verifier
+from hardwon.records.kinds import (
+    Event,
+    Metadata,
+    RelatedFile,
+    SourceType,
+    StaleFile,
+    Status,
+    Validation,
+    Verifier,
+)
 
 NEXT_STATUSES: Final[Mapping[Status, tuple[Status, ...]]] = {
     "hypothesis": ("verified", "archived"),
@@ -27,12 +37,15 @@ def check_transition(now: Status, to: Status) -> None:
     """Raises where a record of status `now` may not become `to`."""
     allowed = NEXT_STATUSES[now]
     if to not in allowed:
-        raise InvalidInputError.one("status", to, f"from {now}: {', '.join(allowed) or 'nothing (it is final)'}")
+        raise InvalidInputError.one(
+            "status", to, f"from {now}: {', '.join(allowed) or 'nothing (it is final)'}"
+        )
 
 
 def credits_of(events: Iterable[Event], author: str) -> tuple[int, int]:
-    """How often a record that was recalled helped, and how often it did not. Whoever said the same again speaks for it once;
-    its own author does not."""
+    """How often a record that was recalled helped, and how often it did not. Whoever said the same
+    again speaks for it once; its own author does not.
+    """
     happened = list(events)
     credited = [event.helped for event in happened if event.kind == "credited"]
     others = {event.by for event in happened if event.kind == "repeated"} - {author}
@@ -47,18 +60,21 @@ def not_undone(events: Iterable[Event]) -> list[Event]:
 
 
 def effective_validation(envelope: Validation, events: Iterable[Event]) -> Validation:
-    """What a reader sees. A function of the set of events: the order in which they arrive does not matter. `imported` comes
-    first whenever it happened: it takes away what the record claims itself, not what was found out about it elsewhere. A record
-    whose file in the tree vanished (`absent`), or gave way to an edit, is again what it was before when the file is `present`
-    again; one whose related files changed (`stale`), when it is `fresh` again. A later status stands above both. What was
-    `undone` did not happen."""
+    """What a reader sees. A function of the set of events: the order in which they arrive does not
+    matter. `imported` comes first whenever it happened: it takes away what the record claims
+    itself, not what was found out about it elsewhere. A record whose file in the tree vanished
+    (`absent`), or gave way to an edit, is again what it was before when the file is `present`
+    again; one whose related files changed (`stale`), when it is `fresh` again. A later status
+    stands above both. What was `undone` did not happen.
+    """
     standing, held = _standing(envelope, events)
     return standing.altered(status="archived") if held else standing
 
 
 def standing_beneath(envelope: Validation, events: Iterable[Event]) -> Validation:
-    """What the record would be again if nothing kept it in the archive: files that are gone or changed do not keep anybody from
-    deciding about it, and what is decided stands."""
+    """What the record would be again if nothing kept it in the archive: files that are gone or
+    changed do not keep anybody from deciding about it, and what is decided stands.
+    """
     return _standing(envelope, events)[0]
 
 
@@ -74,7 +90,9 @@ def _standing(envelope: Validation, events: Iterable[Event]) -> tuple[Validation
     """What the record would be, and what keeps it in the archive all the same."""
     current = envelope
     held: set[str] = set()
-    for event in sorted(not_undone(events), key=lambda event: (event.kind != "imported", event.at_us, event.id)):
+    for event in sorted(
+        not_undone(events), key=lambda event: (event.kind != "imported", event.at_us, event.id)
+    ):
         if event.kind == "status" and event.status:
             held.clear()
             current = current.altered(
@@ -94,7 +112,7 @@ def _standing(envelope: Validation, events: Iterable[Event]) -> tuple[Validation
     return current, held
 
 
-# --- what may be claimed ----------------------------------------------------------------------------------------
+# --- what may be claimed ---
 
 # Sources whose record may be verified from the start, and by whom it then says that it was. What an
 # agent did is its own word until somebody else confirms it.
@@ -109,24 +127,34 @@ ORDER: Final[tuple[Status, ...]] = ("archived", "hypothesis", "verified", "publi
 
 
 def check_claim(metadata: Metadata) -> None:
-    """Raises where a record claims more than its source may. `hypothesis` and `archived` claim nothing; `published` is what a
-    record becomes, never what it begins as."""
+    """Raises where a record claims more than its source may. `hypothesis` and `archived` claim
+    nothing; `published` is what a record becomes, never what it begins as.
+    """
     validation = metadata.validation
     if validation.status in ("hypothesis", "archived"):
         return
     may = MAY_CLAIM_VERIFIED.get(metadata.source.type)
-    if validation.status != "verified" or validation.verified_by is None or validation.verified_by != may:
-        allowed = "; ".join(f"verified by {by} from {source}" for source, by in MAY_CLAIM_VERIFIED.items())
+    if (
+        validation.status != "verified"
+        or validation.verified_by is None
+        or validation.verified_by != may
+    ):
+        allowed = "; ".join(
+            f"verified by {by} from {source}" for source, by in MAY_CLAIM_VERIFIED.items()
+        )
         raise InvalidInputError.one(
             "metadata.validation.status",
             validation.status,
-            f"when a record is written: hypothesis or archived; {allowed}. Later verify() and publish() change it",
+            f"when a record is written: hypothesis or archived; {allowed}. Later verify() and "
+            f"publish() change it",
         )
 
 
 def was_confirmed(events: Iterable[Event]) -> bool:
     """Whether somebody, or a test, vouched for a record after it was written."""
-    return any(event.kind == "status" and event.status == "verified" for event in not_undone(events))
+    return any(
+        event.kind == "status" and event.status == "verified" for event in not_undone(events)
+    )
 
 
 def credits_of_others(events: Iterable[Event], author: str) -> tuple[int, int]:
@@ -136,24 +164,32 @@ def credits_of_others(events: Iterable[Event], author: str) -> tuple[int, int]:
 
 
 def proved_itself(status: Status, helped: int, hindered: int, needed: int) -> bool:
-    """Whether a record is to be published: verified, credited so often, and more often as a help than not. 0: never."""
+    """Whether a record is to be published: verified, credited so often, and more often as a help
+    than not. 0: never.
+    """
     return status == "verified" and 0 < needed <= helped and helped > hindered
 
 
 def least(statuses: Iterable[Status]) -> Status:
-    """What follows from several records is believed as far as the least believed of them; from none, not at all yet."""
+    """What follows from several records is believed as far as the least believed of them; from
+    none, not at all yet.
+    """
     return min(statuses, key=ORDER.index, default="hypothesis")
 
 
-# --- staleness --------------------------------------------------------------------------------------------------
+# --- staleness ---
 
 
 def stale_files(
     related: Iterable[RelatedFile], seen: Mapping[str, str | None], renames: Mapping[str, str]
 ) -> tuple[StaleFile, ...]:
-    """What changed. `seen` has the SHA-1 of what is there now by path, None where nothing is; of a path that it does not have
-    nothing is known, and nothing is said. `renames` leads from a path that vanished to where its file went."""
-    changes = (_change_of(file, seen[file.path], seen, renames) for file in related if file.path in seen)
+    """What changed. `seen` has the SHA-1 of what is there now by path, None where nothing is; of a
+    path that it does not have nothing is known, and nothing is said. `renames` leads from a path
+    that vanished to where its file went.
+    """
+    changes = (
+        _change_of(file, seen[file.path], seen, renames) for file in related if file.path in seen
+    )
     return tuple(dict.fromkeys(filter(None, changes)))
 
 

@@ -1,11 +1,13 @@
-"""Secrets leave a text before it is stored, because what an experience memory keeps it will one day repeat.
+"""Secrets leave a text before it is stored, because what an experience memory keeps it will one day
+repeat.
 
-A secret is known in one of two ways. Some carry a mark of their maker (`ghp_…`, `-----BEGIN … PRIVATE KEY`):
-those are the rows of `SECRET_RULES`. Others are known only by the name they stand under (`password = "…"`):
-there the name is judged first, then whether the value is meant literally or is code or prose about a secret.
+A secret is known in one of two ways. Some carry a mark of their maker (`ghp_…`, `-----BEGIN …
+PRIVATE KEY`): those are the rows of `SECRET_RULES`. Others are known only by the name they stand
+under (`password = "…"`): there the name is judged first, then whether the value is meant literally
+or is code or prose about a secret.
 
-Every pattern is linear on hostile text: a run of characters is scanned from one place only, or up to a fixed
-length, or is consumed whenever it was scanned.
+Every pattern is linear on hostile text: a run of characters is scanned from one place only, or up
+to a fixed length, or is consumed whenever it was scanned.
 
 At the end stands what does this for a whole record, and for an event.
 """
@@ -26,8 +28,9 @@ from hardwon.records.kinds import Event, Experience, Metadata, Record, safe_summ
 
 
 class _Later:
-    """A pattern that is compiled when it is first used: an ordinary text needs two of them, and all of them take longer to
-    compile than most commands run."""
+    """A pattern that is compiled when it is first used: an ordinary text needs two of them, and all
+    of them take longer to compile than most commands run.
+    """
 
     def __init__(self, pattern: str, flags: int) -> None:
         self.pattern, self.flags = pattern, flags
@@ -47,14 +50,16 @@ _I = re.IGNORECASE
 _ROUNDS = 4  # a replacement may uncover another; as a rule the second round finds nothing
 _LONGEST_WORD = 200  # an unbroken run longer than this is no word of code or prose
 
-# What stands for a value without being one: placeholders of ours, variables, template slots, fillers.
+# What stands for a value without being one: placeholders of ours, variables, template slots,
+# fillers.
 _SLOT = _later(
     r"\[REDACTED:|[$#]\{[^{}]|\$\(|\{[^{}]*\}\Z|<[^<>]*>\Z|%[sdrv](?!\w)|%\(\w|%\w+%\Z|[@:][A-Za-z_]+\Z"
     r"|\[[^\]]*\]\Z|[*.xX•…:\\_-]+\Z|(\S)\1{3,}\Z|\$(?:[A-Za-z_]+(?:(?:->|::|[.:])\w*)*|[A-Z_][A-Z0-9_]*|\d)\Z"
     r"|.{0,40}(?:\.\.\.|…).{0,8}\Z"
 )
 _STAND_IN = _later(
-    r"(?:(?:your|insert|enter|replace|put|some)[-_ ].{0,40}(?:key|token|secret|pass|cred|value|here).{0,40}"
+    r"(?:(?:your|insert|enter|replace|put|some)[-_ "
+    r"].{0,40}(?:key|token|secret|pass|cred|value|here).{0,40}"
     r"|your[-_]?(?:api|pass|key|token|secret).*|arn:.*"
     r"|change[-_ ]?(?:me|this|it)|my[-_](?:[a-z]+[-_]){0,4}(?:password|secret|token|key)"
     r"|(?:example|sample|dummy|fake|placeholder).*|redacted|removed|hidden|masked|filtered|none|null|nil|undefined"
@@ -66,10 +71,11 @@ _MIXED = _later(r"(?:[A-Za-z]{1,12}+[0-9]{1,12}+){3}")  # letters and digits in 
 
 
 class SecretRule(NamedTuple):
-    """One kind of secret; its pattern runs only where one of its triggers occurs, which keeps it cheap.
+    """One kind of secret; its pattern runs only where one of its triggers occurs, which keeps it
+    cheap.
 
-    The group `s` is what is replaced, or the whole match where there is none. If the pattern ignores case,
-    the triggers are lower-case and looked for in the lower-cased text.
+    The group `s` is what is replaced, or the whole match where there is none. If the pattern
+    ignores case, the triggers are lower-case and looked for in the lower-cased text.
     """
 
     label: str
@@ -104,7 +110,9 @@ def _machine_made(value: str) -> bool:
 _Accept = Callable[[re.Match[str]], bool] | None
 
 
-def _rule(label: str, triggers: str, pattern: str, accept: _Accept = None, flags: int = 0) -> SecretRule:
+def _rule(
+    label: str, triggers: str, pattern: str, accept: _Accept = None, flags: int = 0
+) -> SecretRule:
     return SecretRule(label, tuple(triggers.split("|")), _later(pattern, flags), accept)
 
 
@@ -113,14 +121,18 @@ _PEM = (  # code that only mentions the first line has no key material after it
     rf"-{{4,5}} ?BEGIN {_PEM_KIND}(?=(?:[ \t]*(?:\\+[nr]|[\r\n]))++[ \t>|#*]*+[\w+/]{{4}}"
     rf"|(?:\\+[nr]|[\s\"'+,>|#])*+[A-Za-z0-9+/]{{16}}).*?(?:-{{4,5}} ?END {_PEM_KIND}|\Z)"
 )
-_JWT = (  # begins only where its run of characters begins, or a row of eyJ would be scanned from each of them
+# begins only where its run of characters begins, or a row of eyJ would be scanned from each of them
+_JWT = (
     r"eyJ(?:(?<![\w-]eyJ)|(?<=\\[nrt]eyJ)|(?<=%[\dA-F]{2}eyJ))"
     r"[\w-]{8,}+\.[\w-]*+\.[\w-]{10,}+(?:\.[\w-]++){0,2}"
 )
-_OPENAI = r"sk-(?:(?:proj|svcacct|admin|None|or-v1|lf)-[\w-]{20,}|(?=[A-Za-z]{0,60}\d)[A-Za-z0-9]{20,})"
+_OPENAI = (
+    r"sk-(?:(?:proj|svcacct|admin|None|or-v1|lf)-[\w-]{20,}|(?=[A-Za-z]{0,60}\d)[A-Za-z0-9]{20,})"
+)
 _DISCORD = r"[MNO][DTjz][\w-]{20,28}\.[\w-]{6}\.[\w-]{27,45}(?![\w-])"
 _HEADER = (
-    r"authorization\\{0,7}[\"']?[ \t]*[:=,][ \t]*\\{0,7}[\"']?(?:bearer|basic|token|api-?key|digest)[ \t]+"
+    r"authorization\\{0,7}[\"']?[ \t]*[:=,][ "
+    r"\t]*\\{0,7}[\"']?(?:bearer|basic|token|api-?key|digest)[ \t]+"
     r"(?P<s>[^\s\"'`,;<>\\]{6,})"
 )
 _URL = (  # an image reference (alpine:3.19@sha256:…) has the same shape
@@ -135,8 +147,13 @@ _COMMAND = (
 
 SECRET_RULES: tuple[SecretRule, ...] = (
     _rule("private-key", "PRIVATE KEY", _PEM, flags=re.DOTALL),
-    # The same in base64, as Kubernetes keeps it: after BEGIN comes PRIVATE, RSA, EC, OPENSSH or ENCRYPTED.
-    _rule("private-key", "LS0tLS1CRUdJTi", r"LS0tLS1CRUdJTiB(?:QUk|SU0|FQy|PUE|FTk)[A-Za-z0-9+/=]{20,}"),
+    # The same in base64, as Kubernetes keeps it: after BEGIN comes PRIVATE, RSA, EC, OPENSSH or
+    # ENCRYPTED.
+    _rule(
+        "private-key",
+        "LS0tLS1CRUdJTi",
+        r"LS0tLS1CRUdJTiB(?:QUk|SU0|FQy|PUE|FTk)[A-Za-z0-9+/=]{20,}",
+    ),
     _rule("age-key", "AGE-SECRET-KEY-", r"AGE-SECRET-KEY-1[A-Z0-9]{40,}"),
     _rule("jwt", "eyJ", _JWT),
     _rule("anthropic-key", "sk-ant-", r"sk-ant-[\w-]{20,}"),
@@ -154,7 +171,11 @@ SECRET_RULES: tuple[SecretRule, ...] = (
     _rule("aws-key-id", "AKIA|ASIA", r"A[KS]IA[A-Z2-7]{16}(?![A-Za-z0-9])"),
     _rule("google-key", "AIza|ya29.|GOCSPX-", r"AIza[\w-]{33,}|ya29\.[\w-]{20,}|GOCSPX-[\w-]{20,}"),
     _rule("slack-token", "xox|xapp-", r"(?:xox[a-z](?:\.xox[a-z])?|xapp)-[A-Za-z0-9-]{10,}"),
-    _rule("slack-webhook", "hooks.slack.com/", r"hooks\.slack\.com/[a-z]{1,20}/(?P<s>[A-Za-z0-9/]{20,})"),
+    _rule(
+        "slack-webhook",
+        "hooks.slack.com/",
+        r"hooks\.slack\.com/[a-z]{1,20}/(?P<s>[A-Za-z0-9/]{20,})",
+    ),
     _rule("stripe-key", "k_live_|k_test_", r"[rs]k_(?:live|test)_[A-Za-z0-9]{16,}"),
     _rule("stripe-key", "whsec_", r"whsec_[A-Za-z0-9+/=]{20,}"),
     _rule("sendgrid-key", "SG.", r"SG\.[\w-]{16,}+\.[\w-]{16,}"),
@@ -165,7 +186,8 @@ SECRET_RULES: tuple[SecretRule, ...] = (
     _rule("twilio-key", "SK", r"SK[0-9a-f]{32}(?![A-Za-z0-9])"),
     _rule("mailgun-key", "key-", r"key-(?<![_-]key-)[0-9a-f]{32}(?![A-Za-z0-9-])"),
     _rule("telegram-token", ":AA", r"(?<!\d)\d{8,10}:AA[\w-]{32,}"),
-    # It begins with a number in base64, so with one of these pairs: the only literal such a token has.
+    # It begins with a number in base64, so with one of these pairs: the only literal such a token
+    # has.
     _rule("discord-token", "MD|MT|Mj|Mz|ND|NT|Nj|Nz|OD|OT|Oj|Oz", _DISCORD),
     _rule("discord-webhook", "/api/webhooks/", r"/api/webhooks/(?P<s>\d{15,22}/[\w-]{40,})"),
     _rule("notion-token", "ntn_|secret_", r"ntn_[A-Za-z0-9]{36,}|secret_[A-Za-z0-9]{40,}"),
@@ -175,17 +197,30 @@ SECRET_RULES: tuple[SecretRule, ...] = (
     _rule("grafana-token", "glsa_", r"glsa_[A-Za-z0-9]{30,}+(?:_[0-9a-f]{8})?"),
     _rule("vault-token", "hvs.|hvb.", r"hv[bs]\.[\w-]{20,}"),
     _rule("databricks-token", "dapi", r"dapi[0-9a-f]{32}(?:-\d)?(?![A-Za-z0-9])"),
-    _rule("azure-key", "AccountKey=|AccessKey=", r"(?:Account|SharedAccess)Key=(?P<s>[\w+/]{40,}={0,2})"),
+    _rule(
+        "azure-key",
+        "AccountKey=|AccessKey=",
+        r"(?:Account|SharedAccess)Key=(?P<s>[\w+/]{40,}={0,2})",
+    ),
     _rule("azure-sas", "sig=", r"sig=(?P<s>[A-Za-z0-9%+/]{30,}+={0,2})"),
     _rule("authorization", "authorization", _HEADER, _credential, _I),
-    _rule("bearer-token", "bearer", r"bearer[ \t]+(?P<s>(?=[^\d\s]{0,80}\d)[\w.~+/-]{16,}={0,2})", flags=_I),
+    _rule(
+        "bearer-token",
+        "bearer",
+        r"bearer[ \t]+(?P<s>(?=[^\d\s]{0,80}\d)[\w.~+/-]{16,}={0,2})",
+        flags=_I,
+    ),
     _rule("url-password", r"://|:\/\/", _URL, _not_slot),
-    _rule("url-token", "://", r"://(?P<s>[\w.~-]{20,512})@", lambda match: _machine_made(match["s"])),
+    _rule(
+        "url-token", "://", r"://(?P<s>[\w.~-]{20,512})@", lambda match: _machine_made(match["s"])
+    ),
     _rule("basic-auth", "curl", _CURL, _of_curl),
     _rule("password", "sshpass|mysql|machine|IDENTIFIED BY|WITH PASSWORD", _COMMAND, _not_slot),
 )
 
-_EXACT = [(t, i) for i, r in enumerate(SECRET_RULES) if not r.pattern.flags & _I for t in r.triggers]
+_EXACT = [
+    (t, i) for i, r in enumerate(SECRET_RULES) if not r.pattern.flags & _I for t in r.triggers
+]
 _FOLDED = [(t, i) for i, r in enumerate(SECRET_RULES) if r.pattern.flags & _I for t in r.triggers]
 _ESCAPE = _later(r"\\[nrt]\Z|%[0-9A-Fa-f]{2}\Z")
 
@@ -198,7 +233,8 @@ def _redact_rule(rule: SecretRule, text: str, found: set[str]) -> str:
         before = text[max(0, start - 3) : start]
         in_word = text[start].isalpha() and before[-1:].isalnum() and before[-1:].isascii()
         if in_word and not _ESCAPE.search(before):
-            continue  # "ask-…" is no key: none begins inside a word, unless the letter before is an escape's
+            # "ask-…" is no key: none begins inside a word, unless the letter before is an escape's
+            continue
         if rule.accept is None or rule.accept(match):
             first, last = match.span("s" if "s" in rule.pattern.groupindex else 0)
             pieces += (text[done:first], f"{_OPEN}{rule.label}]")
@@ -214,46 +250,58 @@ def _redact_rule(rule: SecretRule, text: str, found: set[str]) -> str:
 _NAME_TRIGGERS = ("pass", "pwd", "secret", "token", "key", "credential", "authorization")
 
 
-_COMMON = "etaoinsrhldcumfpgwybvkxjqz"  # from the most to the least frequent; everything else is rarer still
+# from the most to the least frequent; everything else is rarer still
+_COMMON = "etaoinsrhldcumfpgwybvkxjqz"
 
 
 def _any_of(words: Iterable[str]) -> re.Pattern[str]:
-    """One pattern that finds any of the words. It stops only at each word's rarest character and looks around from there,
-    which passes over ordinary text several times faster than trying every word at every place."""
+    """One pattern that finds any of the words. It stops only at each word's rarest character and
+    looks around from there, which passes over ordinary text several times faster than trying every
+    word at every place.
+    """
     ways: dict[str, list[str]] = {}
     for word in dict.fromkeys(words):
         at = max(range(len(word)), key=lambda place: _COMMON.find(word[place]) % 99)
         before, after = re.escape(word[: at + 1]), re.escape(word[at + 1 :])
         around = (f"(?={after})" if after else "") + (f"(?<={before})" if at else "")
         ways.setdefault(word[at], []).append(around)
-    return _later("|".join(f"{re.escape(char)}(?:{'|'.join(around)})" for char, around in ways.items()))
+    return _later(
+        "|".join(f"{re.escape(char)}(?:{'|'.join(around)})" for char, around in ways.items())
+    )
 
 
 # A text without any trigger is the usual case, and leaves after these two.
 _ANY_EXACT = _any_of(trigger for trigger, _ in _EXACT)
 _ANY_FOLDED = _later(
-    _any_of([*(name for name in _NAME_TRIGGERS if name != "key"), *(trigger for trigger, _ in _FOLDED)]).pattern
+    _any_of(
+        [*(name for name in _NAME_TRIGGERS if name != "key"), *(trigger for trigger, _ in _FOLDED)]
+    ).pattern
     + "|k(?=ey(?!error))"  # a KeyError is in every other traceback and names no secret
 )
 _NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 _STR = r"(?:secret)?(?:str|bytes)|string|any"
 _TYPE = rf"&?(?:'static )?(?:{_STR}|optional\[(?:{_STR})\])(?: \| \w+)?"
-# Looked for in the lower-cased text. Bounded, or a row of such words would cost the square of its length.
+# Looked for in the lower-cased text. Bounded, or a row of such words would cost the square of its
+# length.
 _NAMED = _later(
     r"(?:pass|pwd|secret(?:[ _-]?key)?|token|credential|authorization|api[ _-]?key|auth[ _-]?key"
-    r"|access[ _-]?key|account[ _-]?key|encryption[ _-]?key|master[ _-]?key|private[ _-]?key|shared[ _-]?key"
+    r"|access[ _-]?key|account[ _-]?key|encryption[ _-]?key|master[ _-]?key|private[ "
+    r"_-]?key|shared[ _-]?key"
     r"|signing[ _-]?key)"
     r"[\w-]{0,40}+(?P<op>[ \t]+(?![ \t]|[?!]?[:=])|(?:\*\*)?(?P<close>\\{0,7}[\"'`]?)\]?[ \t]*"
     rf"(?P<sign>[?!]?:[ \t]*{_TYPE}[ \t]*=(?!=)|===?|!==?|=>|:=|=|[?!]?:(?!:|//))(?:\*\*)?[ \t]*"
     r"(?:secret(?:str|bytes)\()?)"
 )
-# Between escaped quotes (JSON within JSON) an inner quote has more backslashes than the one that closes.
+# Between escaped quotes (JSON within JSON) an inner quote has more backslashes than the one that
+# closes.
 _QUOTED = _later(
     r"(?P<prefix>[bBfFrRuU@]{0,2})(?:(?P<q>\"\"\"|'''|[\"'`])(?P<v>(?:(?!(?P=q))(?:\\[^\n]|[^\\\n]))*+)"
     r"|(?P<eq>\\{1,7}[\"'])(?P<ev>(?:(?!(?P=eq))(?:\\++[^\n]?|[^\\\n]))*+))"
 )
 _INNER = r"->|&(?![\w.-]{0,40}=|&|amp;)|\\(?![nrt\"'])"
-_BARE = _later(rf"(?:{_INNER}|[^\s\"'`,;&|()\[\]{{}}<>\\]|\([^\s\"'()]{{0,40}}\)){{1,{_LONGEST_WORD}}}+")
+_BARE = _later(
+    rf"(?:{_INNER}|[^\s\"'`,;&|()\[\]{{}}<>\\]|\([^\s\"'()]{{0,40}}\)){{1,{_LONGEST_WORD}}}+"
+)
 # In NAME=value and after a flag, only what a shell would split at is no part of the value.
 _SHELL = _later(
     rf"(?:{_INNER}|[^\s\"'`,;&\\]|,(?!\s|\Z)|;(?!\s|\Z|[\w ]{{1,40}}=)|[\"'](?=\w))"
@@ -276,18 +324,25 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_HAVE_PASS = _words("admin auth db ftp http login mail mongo my mysql pg postgres proxy redis root smtp user")
+_HAVE_PASS = _words(
+    "admin auth db ftp http login mail mongo my mysql pg postgres proxy redis root smtp user"
+)
 # password_prod is a password, password_policy is none: only these may follow.
 _TAILS = _words("""again admin anthropic aws azure b backup base confirm confirmation current db default dev
     development fallback github gitlab google json live local main new old openai pem plain plaintext prev
     previous primary prod production raw repeat root sandbox secondary slack staging str string stripe test
     user v value val""")
-# Parsers, paging and language models have tokens of their own; has_password is answered by yes or no.
+# Parsers, paging and language models have tokens of their own; has_password is answered by yes or
+# no.
 _NO_TOKEN = _words("""begin bos cached cls completion continuation cur current end eos first image input last
     lookahead mask max min n next num output pad page peek per prev previous prompt sep special start stop
     sync total unk""")
-_NO_SECRET = _words("allow disable enable forgot has hide is no require requires show toggle use uses")
-_SPEAKS_OF_FLAG = _words("again argument first flag here instead option options parameter switch value with")
+_NO_SECRET = _words(
+    "allow disable enable forgot has hide is no require requires show toggle use uses"
+)
+_SPEAKS_OF_FLAG = _words(
+    "again argument first flag here instead option options parameter switch value with"
+)
 
 _OURS = _later(r"(?:\b(?:bearer|basic|token)\s+)?\[REDACTED:[a-z0-9-]+\]", _I)
 _SCHEME = _later(r"(?:bearer|basic|token|digest|api-?key)\b\s*", _I)
@@ -297,7 +352,9 @@ _RANDOM = _later(r"(?=.*\d)(?=.*[A-Z])(?=.*[a-z]).{16}")
 _LEXEME = _later(r"[#@]?[^\W\d]+(?:[ -][^\W\d]+)*\Z|#[0-9a-fA-F]{3,8}\Z|[\d.]+\Z")
 _CODE = _later(r"[A-Za-z_$][\w$]*(?:\??(?:\.|->|::)[\w$]+|(?P<call>\([^()]*\)))*+\Z")
 _WORDS = _later(r"[^\W\d]+(?:[-./:'][^\W\d]+)*[!?]*\Z")
-_NUMBERED = _later(r"(?:argon|base|bytes|float|ipv|md|oauth|pbkdf|pkcs|py|sha|u?int|utf|v)[-_]?\d+", _I)
+_NUMBERED = _later(
+    r"(?:argon|base|bytes|float|ipv|md|oauth|pbkdf|pkcs|py|sha|u?int|utf|v)[-_]?\d+", _I
+)
 _NO_VALUE = _later(r"\(|\.[*+]|id=|--|fileb?://")
 _NO_BARE_VALUE = _later(r"[\[{<|=^\\]")
 _ENDS_COMMAND = ("", *"\n\r-|;&\\\"'`")
@@ -317,7 +374,11 @@ def _judged(name: str) -> str:
     if len(words) > 1 and words[-1] == "pass" and words[-2] in _HAVE_PASS:
         return "password"
     stem = _STEM.search("_".join(words))
-    if stem is None or words[0] in _NO_SECRET or (stem["token"] and not _NO_TOKEN.isdisjoint(words)):
+    if (
+        stem is None
+        or words[0] in _NO_SECRET
+        or (stem["token"] and not _NO_TOKEN.isdisjoint(words))
+    ):
         return ""
     return (stem.lastgroup or "").replace("_", "-")
 
@@ -331,13 +392,18 @@ def names_secret(name: str) -> bool:
 
 
 def _refers(value: str) -> bool:
-    # `password = new_password` passes a variable on; DB_PASSWORD=supersecret is one word, and a value.
+    # `password = new_password` passes a variable on; DB_PASSWORD=supersecret is one word, and a
+    # value.
     words = [word for word in _WORD.findall(value) if not word.isdigit()]
-    return bool(words and _judged(value)) and (len(words) > 1 or _STEM.match(words[0].lower()) is not None)
+    return bool(words and _judged(value)) and (
+        len(words) > 1 or _STEM.match(words[0].lower()) is not None
+    )
 
 
 def _holds_place(kind: str, name: str, value: str) -> bool:
-    """Whether a value only stands where a secret would, or says nothing beside placeholders of our own."""
+    """Whether a value only stands where a secret would, or says nothing beside placeholders of our
+    own.
+    """
     rest = _OURS.sub("", value).strip()
     if kind == "authorization":
         rest = _SCHEME.sub("", rest, count=1)
@@ -361,7 +427,9 @@ def _quoted_literal(kind: str, line: str, quoted: re.Match[str], named_in_quotes
 
 
 def _literal_word(kind: str, name: str, op: str, value: str, line: str, after: str) -> bool:
-    """Whether a word without digits is meant literally: only where neither code nor prose could stand."""
+    """Whether a word without digits is meant literally: only where neither code nor prose could
+    stand.
+    """
     if _refers(value) or not set("./:").isdisjoint(value):
         return False
     end = after.lstrip(" \t")[:1]
@@ -370,22 +438,33 @@ def _literal_word(kind: str, name: str, op: str, value: str, line: str, after: s
     alone = _ALONE.match(line) is not None and end in ("", "\n", "\r", "#")
     if name.isupper():  # DB_PASSWORD=correcthorse, or the same in YAML
         return op == "=" or (alone and "_" in name and value.islower() and kind != "token")
-    paired = _PAIRED.search(line[-100:]) and (kind != "token" or line[-1] in "?&") and end not in (",", ")")
+    paired = (
+        _PAIRED.search(line[-100:])
+        and (kind != "token" or line[-1] in "?&")
+        and end not in (",", ")")
+    )
     return op == "=" and (bool(paired) or (alone and line[:1] not in (" ", "\t")))
 
 
 def _bare_literal(kind: str, name: str, op: str, value: str, line: str, after: str) -> bool:
-    """Whether a value without quotes is meant literally: it may be code, or the next word of a sentence."""
+    """Whether a value without quotes is meant literally: it may be code, or the next word of a
+    sentence.
+    """
     code = _CODE.match(value)
     if (code and (code["call"] or after[:1] in ("(", "["))) or _NO_VALUE.match(value):
         return False
     if _machine_made(value):
-        return not (kind == "token" and re.fullmatch(r"0x[0-9a-fA-F]+", value))  # an address on a chain
+        # an address on a chain
+        return not (kind == "token" and re.fullmatch(r"0x[0-9a-fA-F]+", value))
     if _WORDS.match(value):
         return _literal_word(kind, name, op, value, line, after)
     if name.startswith("-") or (op == "=" and (name.isupper() or line[-1:] in ("?", "&"))):
         return True
-    if (code and not value.replace("_", "").isalnum()) or _NO_BARE_VALUE.match(value) or _refers(value):
+    if (
+        (code and not value.replace("_", "").isalnum())
+        or _NO_BARE_VALUE.match(value)
+        or _refers(value)
+    ):
         return False
     plain = _NUMBERED.sub("", value)
     digits = sum(map(str.isdigit, plain))
@@ -473,10 +552,11 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def redact_json(value: object, key: str = "") -> tuple[object, frozenset[str]]:
-    """A JSON value without its secrets: those in its texts and keys, and any text under a key that names one.
+    """A JSON value without its secrets: those in its texts and keys, and any text under a key that
+    names one.
 
-    `key` is the name the value stands under; a list passes it on to its items. What holds no secret comes
-    back as the same object, so that the usual case copies nothing.
+    `key` is the name the value stands under; a list passes it on to its items. What holds no secret
+    comes back as the same object, so that the usual case copies nothing.
     """
     if isinstance(value, str):
         text, labels = redact(value)
@@ -489,7 +569,9 @@ def redact_json(value: object, key: str = "") -> tuple[object, frozenset[str]]:
         cleaned = [redact_json(item, key) for item in value]
         found.update(*(labels for _, labels in cleaned))
         items = [item for item, _ in cleaned]
-        return (items if isinstance(value, list) else tuple(items)) if found else value, frozenset(found)
+        return (items if isinstance(value, list) else tuple(items)) if found else value, frozenset(
+            found
+        )
     if isinstance(value, dict):
         pairs: dict[object, object] = {}
         for name, item in value.items():
@@ -512,18 +594,25 @@ def redact_json(value: object, key: str = "") -> tuple[object, frozenset[str]]:
 R = TypeVar("R", bound=Record)
 
 _KEPT_AS_IT_IS: Final = ("id", "kind", "redacted", "recalled")
-_FIXED: Final = frozenset({*_KEPT_AS_IT_IS, "outcome", "fact_type"})  # what these may hold is listed, and no secret
-_NAMES: Final = frozenset({"tool", "task_id", "fixer_type", "issue_type", "model"})  # few, and the same again and again
-_BETWEEN_FIELDS: Final = "\n\0\n"  # NUL is in no field: whatever matches across it is looked at again field by field
+# what these may hold is listed, and no secret
+_FIXED: Final = frozenset({*_KEPT_AS_IT_IS, "outcome", "fact_type"})
+# few, and the same again and again
+_NAMES: Final = frozenset({"tool", "task_id", "fixer_type", "issue_type", "model"})
+# NUL is in no field: whatever matches across it is looked at again field by field
+_BETWEEN_FIELDS: Final = "\n\0\n"
 
 
 def without_secrets(record: R) -> R:
-    """The same record where there is nothing to hide; else one whose secrets are placeholders, and that names their labels."""
+    """The same record where there is nothing to hide; else one whose secrets are placeholders, and
+    that names their labels.
+    """
     texts: list[str] = []
     suspicious = _collect(record, texts)
     everything = _BETWEEN_FIELDS.join(texts)
     if len(everything) > limits.RECORD_BYTES_MAX:
-        raise InvalidInputError.one("record", f"{len(everything)} characters", f"at most {limits.RECORD_BYTES_MAX} bytes")
+        raise InvalidInputError.one(
+            "record", f"{len(everything)} characters", f"at most {limits.RECORD_BYTES_MAX} bytes"
+        )
     if suspicious or redact(everything)[1]:
         return _cleaned(record)
     return record
@@ -533,7 +622,9 @@ def clean_event(event: Event) -> Event:
     """An event without secrets in what somebody wrote into it."""
     texts = {"by": event.by, "reason": event.reason, "verification_id": event.verification_id}
     clean = {name: redact(text)[0] for name, text in texts.items() if text}
-    return event.altered(**clean) if any(clean[name] is not texts[name] for name in clean) else event
+    return (
+        event.altered(**clean) if any(clean[name] is not texts[name] for name in clean) else event
+    )
 
 
 def _collect(model: BaseModel, texts: list[str]) -> bool:
@@ -562,11 +653,17 @@ def _collect_envelope(metadata: Metadata, texts: list[str]) -> bool:
         texts.append(source.id)
     if validation.verification_id or validation.failure_hash:
         texts += (validation.verification_id or "", validation.failure_hash or "")
-    return _looks_secret(source.author) or _looks_secret(moment.git_commit) or _looks_secret(moment.git_branch)
+    return (
+        _looks_secret(source.author)
+        or _looks_secret(moment.git_commit)
+        or _looks_secret(moment.git_branch)
+    )
 
 
 class _Known(dict[str, bool]):
-    """What was found out about short names. Forgets all of them when it is full, which costs less than to choose."""
+    """What was found out about short names. Forgets all of them when it is full, which costs less
+    than to choose.
+    """
 
     def __init__(self, find_out: Callable[[str], bool]) -> None:
         self._find_out = find_out
@@ -605,8 +702,11 @@ def _cleaned(record: R) -> R:
     data = record.model_dump(mode="json", exclude_none=True)
     kept = {name: data.pop(name) for name in _KEPT_AS_IT_IS if name in data}
     project = data["metadata"].pop("project_id")
-    if isinstance(record, Experience) and record.summary == safe_summary(record.content[: limits.SUMMARY_FROM_CONTENT_CHARS]):
-        del data["summary"]  # it may hold the beginning of the secret: made anew from the cleaned content
+    if isinstance(record, Experience) and record.summary == safe_summary(
+        record.content[: limits.SUMMARY_FROM_CONTENT_CHARS]
+    ):
+        # it may hold the beginning of the secret: made anew from the cleaned content
+        del data["summary"]
     cleaned, labels = redact_json(data)
     if not labels:
         return record

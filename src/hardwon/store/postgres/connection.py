@@ -1,9 +1,11 @@
-"""The way to a PostgreSQL server: its address, connections, transactions in the name of a role, and what if it is gone.
+"""The way to a PostgreSQL server: its address, connections, transactions in the name of a role, and
+what if it is gone.
 
-A transaction begins in one round trip. Where the connection turns out dead at that moment, another one is made, for a bounded
-time. Where it is lost later, the error says what is certain: `UnreachableError` (a read), `InterruptedWriteError` (a write of
-which nothing was kept). A write whose COMMIT got no answer is looked for: the server remembers how the transaction with our
-number ended.
+A transaction begins in one round trip. Where the connection turns out dead at that moment, another
+one is made, for a bounded time. Where it is lost later, the error says what is certain:
+`UnreachableError` (a read), `InterruptedWriteError` (a write of which nothing was kept). A write
+whose COMMIT got no answer is looked for: the server remembers how the transaction with our number
+ended.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ try:
     from psycopg.pq import TransactionStatus
 except ImportError as missing:
     raise MissingExtraError(
-        f"a memory in PostgreSQL needs psycopg, which cannot be imported ({missing}): pip install 'hardwon[postgres]'"
+        f"a memory in PostgreSQL needs psycopg, which cannot be imported ({missing}): pip install "
+        f"'hardwon[postgres]'"
     ) from missing
 
 
@@ -58,13 +61,18 @@ Witness = tuple[str, Values]
 """A select that finds a row exactly where a write was kept, and its values."""
 
 _ALLOWED: Final = "postgresql://user@host:port/database?parameters as libpq has them; %40 for an @ in a password, %2F for a /"
-_SECRET: Final = frozenset({"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"})
+_SECRET: Final = frozenset(
+    {"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"}
+)
 _PORTS: Final = re.compile(r"[0-9,]*")
 
-# A server says why it lets nobody in as text only: a failed connection has no code. What is not among these may pass.
+# A server says why it lets nobody in as text only: a failed connection has no code. What is not
+# among these may pass.
 _REFUSED: Final = re.compile(
-    r"authentication failed|no password supplied|no pg_hba\.conf entry|role \".*\" does not exist|permission denied"
-    r"|is not permitted to log in|certificate|private key|does not support SSL|SCRAM|invalid \w+ value|definition of service"
+    r"authentication failed|no password supplied|no pg_hba\.conf entry|role \".*\" does not "
+    r"exist|permission denied"
+    r"|is not permitted to log in|certificate|private key|does not support SSL|SCRAM|invalid \w+ "
+    r"value|definition of service"
     r"|service file",
     re.IGNORECASE,
 )
@@ -83,7 +91,9 @@ _PARAMETER: Final = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\?(\d*
 
 @lru_cache(maxsize=1024)
 def in_postgres(sql: str) -> str:
-    """A statement with ?1, ?2 … as PostgreSQL wants it: with $1, $2 … A bare ? follows the highest number before it."""
+    """A statement with ?1, ?2 … as PostgreSQL wants it: with $1, $2 … A bare ? follows the highest
+    number before it.
+    """
     highest = 0
 
     def numbered(found: re.Match[str]) -> str:
@@ -102,7 +112,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-# --- the address ------------------------------------------------------------------------------------------------
+# --- the address ---
 
 
 @dataclass(frozen=True)
@@ -124,7 +134,8 @@ class Address:
             said = conninfo_to_dict(url)
         except psycopg.Error:
             raise InvalidInputError.one("location", shown, _ALLOWED) from None
-        # An @ or / that was not encoded cuts a password in two, and its rest would be shown as a host or a port.
+        # An @ or / that was not encoded cuts a password in two, and its rest would be shown as a
+        # host or a port.
         if "@" in str(said.get("host") or "") or not _PORTS.fullmatch(str(said.get("port") or "")):
             raise InvalidInputError.one("location", shown, _ALLOWED)
         values = {name: str(value) for name, value in said.items() if value is not None}
@@ -133,7 +144,11 @@ class Address:
             url,
             shown,
             _defaults(values),
-            tuple(sorted(secrets | {quote(secret, safe="") for secret in secrets}, key=len, reverse=True)),
+            tuple(
+                sorted(
+                    secrets | {quote(secret, safe="") for secret in secrets}, key=len, reverse=True
+                )
+            ),
         )
 
     def masked(self, text: str) -> str:
@@ -148,7 +163,9 @@ class Address:
 
 
 def _defaults(values: dict[str, str]) -> dict[str, Any]:
-    """What we say where neither the URL nor, as far as we see, the environment or a service does."""
+    """What we say where neither the URL nor, as far as we see, the environment or a service
+    does.
+    """
     ours: dict[str, Any] = {"fallback_application_name": "hardwon", "client_encoding": "UTF8"}
     if "service" not in values and "PGSERVICE" not in os.environ:
         if "PGCONNECT_TIMEOUT" not in os.environ:
@@ -162,7 +179,7 @@ def _defaults(values: dict[str, str]) -> dict[str, Any]:
     return {name: value for name, value in ours.items() if name not in values}
 
 
-# --- one connection ---------------------------------------------------------------------------------------------
+# --- one connection ---
 
 
 class _NumberLoader(Loader):
@@ -186,7 +203,8 @@ class PostgresSession(Session):
         self._address = address
         self._process = os.getpid()
         self._is_writing = False
-        self._is_spoilt = False  # by a pipeline that failed: the driver believes what never came to its turn to be prepared
+        # by a pipeline that failed: the driver believes what never came to its turn to be prepared
+        self._is_spoilt = False
         self._streams = 0
         self._forget_transaction()
 
@@ -227,7 +245,9 @@ class PostgresSession(Session):
             cursor.executemany(in_postgres(sql), rows)
 
     def stream(self, sql: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
-        """The rows of a large select, some at a time; other statements may run in between. For a snapshot, or a write."""
+        """The rows of a large select, some at a time; other statements may run in between. For a
+        snapshot, or a write.
+        """
         self._streams += 1
         name = f"stream_{self._streams}"
         self._execute(f"DECLARE {name} NO SCROLL CURSOR FOR {sql}", values)
@@ -239,7 +259,9 @@ class PostgresSession(Session):
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """What is run in the block is sent without waiting for each answer, and answered when the block ends."""
+        """What is run in the block is sent without waiting for each answer, and answered when the
+        block ends.
+        """
         ended_well = False
         try:
             with self._connection.pipeline():
@@ -253,7 +275,9 @@ class PostgresSession(Session):
                 self._is_spoilt = True
 
     def become(self, role: str | None) -> None:
-        """Goes on in the name of another role until the end of the transaction; None: in that of the user of the URL."""
+        """Goes on in the name of another role until the end of the transaction; None: in that of
+        the user of the URL.
+        """
         self._execute(_as_role(role))
 
     def _execute(self, sql: str, values: Values = ()) -> psycopg.Cursor[Any]:
@@ -265,7 +289,9 @@ class PostgresSession(Session):
     # --- transactions ---
 
     def begin(self, opening: str, *, is_writing: bool) -> None:
-        """Runs the statements of `opening` in one round trip. The last one of a write tells the transaction's number."""
+        """Runs the statements of `opening` in one round trip. The last one of a write tells the
+        transaction's number.
+        """
         self._forget_transaction()
         self._is_writing = False
         try:
@@ -279,7 +305,9 @@ class PostgresSession(Session):
                 is_writing and error.sqlstate in _READ_ONLY
             ):  # a server that follows another one: the one to write to is elsewhere, or to come
                 self.close()
-                raise UnreachableError(self._said(error, "only reads, as a server in recovery or a standby does")) from None
+                raise UnreachableError(
+                    self._said(error, "only reads, as a server in recovery or a standby does")
+                ) from None
             if error.sqlstate == _NO_ROLE:
                 raise self._forbidden(error) from self._address.cause(error)
             raise self._failed(error) from self._address.cause(error)
@@ -293,18 +321,22 @@ class PostgresSession(Session):
             raise self._failed(error) from self._address.cause(error)
         if answer != "COMMIT":  # an error in between was passed over
             raise StorageError(
-                f"nothing was kept of a write to {self._address.location}: one of its statements had failed before; do it again"
+                f"nothing was kept of a write to {self._address.location}: one of its statements "
+                f"had failed before; do it again"
             )
 
     def outcome(self, transaction: str) -> str:
-        """How another transaction of this server ended: "committed", "aborted", "in progress"; "" where that is unknown."""
+        """How another transaction of this server ended: "committed", "aborted", "in progress"; ""
+        where that is unknown.
+        """
         if self._execute("SELECT pg_is_in_recovery()").fetchall() == [(True,)]:
             return ""  # a standby may not know yet
         try:
             sql = "SELECT pg_xact_status(CAST($1 AS xid8))"
             return str(self._connection.execute(sql, [transaction]).fetchall()[0][0] or "")
         except psycopg.errors.InvalidParameterValue:
-            return "aborted"  # a number that this server has not come to: it took over before ours had reached it
+            # a number that this server has not come to: it took over before ours had reached it
+            return "aborted"
         except psycopg.Error as error:
             raise self._failed(error) from self._address.cause(error)
 
@@ -335,9 +367,12 @@ class PostgresSession(Session):
 
     def close(self) -> None:
         if os.getpid() != self._process:
-            return  # after a fork the connection is still the parent's, and goodbye would be said in its name
+            # after a fork the connection is still the parent's, and goodbye would be said in its
+            # name
+            return
         if self._connection.info.transaction_status == TransactionStatus.ACTIVE:
-            with suppress(psycopg.Error):  # the server would only notice when the statement is through, and keep its locks
+            # the server would only notice when the statement is through, and keep its locks
+            with suppress(psycopg.Error):
                 self._connection.cancel_safe(timeout=limits.POSTGRES_CANCEL_S)
         self._connection.close()
 
@@ -351,7 +386,9 @@ class PostgresSession(Session):
             self.close()
             if self._is_writing:
                 return InterruptedWriteError(
-                    self._said(error, "was lost during a write, of which nothing was kept: do it again")
+                    self._said(
+                        error, "was lost during a write, of which nothing was kept: do it again"
+                    )
                 )
             return CutOffError(self._said(error, "was lost: try again"))
         return self._refusal(error)
@@ -359,7 +396,12 @@ class PostgresSession(Session):
     def _refusal(self, error: psycopg.Error) -> HardwonError:
         code = error.sqlstate
         if code in _BUSY:
-            return BusyError(self._said(error, "was locked by another writer for too long; nothing was changed, try again"))
+            return BusyError(
+                self._said(
+                    error,
+                    "was locked by another writer for too long; nothing was changed, try again",
+                )
+            )
         if code == "42501":
             return self._forbidden(error)
         if code in _NO_ROOM:
@@ -367,9 +409,15 @@ class PostgresSession(Session):
             return FullError(self._said(error, text))
         if code == "57014":
             bound = f"{limits.POSTGRES_STATEMENT_S} seconds (limits.POSTGRES_STATEMENT_S)"
-            return StorageError(self._said(error, f"ended a statement: it took more than {bound}, or somebody cancelled it"))
+            return StorageError(
+                self._said(
+                    error, f"ended a statement: it took more than {bound}, or somebody cancelled it"
+                )
+            )
         if code in _NO_MEMORY_THERE:
-            return PlaceError(self._said(error, "has no memory in it: `hardwon postgres init` makes one"))
+            return PlaceError(
+                self._said(error, "has no memory in it: `hardwon postgres init` makes one")
+            )
         if code in _DAMAGED:
             return DamagedError(self._said(error, "is damaged: restore a backup"))
         return StorageError(self._said(error, "refused an operation: run doctor"))
@@ -377,7 +425,11 @@ class PostgresSession(Session):
     def _forbidden(self, error: psycopg.Error) -> ForbiddenError:
         user = self._connection.info.user
         return ForbiddenError(
-            self._said(error, f"does not let the database user {user} do that: `hardwon postgres grant` gives access")
+            self._said(
+                error,
+                f"does not let the database user {user} do that: `hardwon postgres grant` gives "
+                f"access",
+            )
         )
 
     def _said(self, error: psycopg.Error, what: str) -> str:
@@ -394,7 +446,9 @@ def _cause_of(error: psycopg.Error) -> psycopg.Error:
 
 
 def _is_loss(error: psycopg.Error) -> bool:
-    """Whether a connection has come to its end. What has no code the server did not say: it is the driver that cannot go on."""
+    """Whether a connection has come to its end. What has no code the server did not say: it is the
+    driver that cannot go on.
+    """
     if error.sqlstate is None:
         return isinstance(error, psycopg.OperationalError)
     return error.sqlstate in _GONE or error.sqlstate.startswith("08")
@@ -410,12 +464,16 @@ def _in_transaction(settings: Mapping[str, object]) -> str:
 
 class _Connection(psycopg.Connection[Any]):
     def __del__(self, *_: object) -> None:
-        """Says nothing: what an interrupt left behind is closed by its session, in whatever order the two are cleared away."""
+        """Says nothing: what an interrupt left behind is closed by its session, in whatever order
+        the two are cleared away.
+        """
 
 
 def _connect(address: Address) -> PostgresSession:
     try:
-        connection = _Connection.connect(address.url, autocommit=True, cursor_factory=psycopg.RawCursor, **address.defaults)
+        connection = _Connection.connect(
+            address.url, autocommit=True, cursor_factory=psycopg.RawCursor, **address.defaults
+        )
     except psycopg.Error as error:
         raise _refusal(error, address) from None  # its text is in ours, without secrets
     session = PostgresSession(connection, address)
@@ -426,16 +484,20 @@ def _connect(address: Address) -> PostgresSession:
 def _refusal(error: psycopg.Error, address: Address) -> StorageError:
     said = address.masked(str(error))
     if _NO_DATABASE.search(said):
-        return PlaceError(f"there is no database at {address.location} ({said}): create it, then run `hardwon postgres init`")
+        return PlaceError(
+            f"there is no database at {address.location} ({said}): create it, then run `hardwon "
+            f"postgres init`"
+        )
     if _REFUSED.search(said) or not isinstance(error, psycopg.OperationalError):
         return PlaceError(
-            f"the server of {address.location} lets nobody in this way ({said}): check user, password, the server's "
+            f"the server of {address.location} lets nobody in this way ({said}): check user, "
+            f"password, the server's "
             "pg_hba.conf, and sslmode and certificates where the URL names some"
         )
     return UnreachableError(f"the database at {address.location} cannot be reached ({said})")
 
 
-# --- the link ---------------------------------------------------------------------------------------------------
+# --- the link ---
 
 
 class _Patience:
@@ -454,13 +516,16 @@ class _Patience:
         left = self._most_s - self.waited_s
         if left <= 0:
             return False
-        time.sleep(min(left, self._pause * random.uniform(0.5, 1.0)))  # not in step with the others who wait
+        # not in step with the others who wait
+        time.sleep(min(left, self._pause * random.uniform(0.5, 1.0)))
         self._pause = min(2 * self._pause, limits.POSTGRES_PAUSE_S_MAX)
         return True
 
 
 class Link:
-    """Transactions on one PostgreSQL database, for all threads of a process. Nothing is connected before the first one."""
+    """Transactions on one PostgreSQL database, for all threads of a process. Nothing is connected
+    before the first one.
+    """
 
     def __init__(self, url: str, busy_timeout_ms: int | None = None) -> None:
         self._address = Address.of(url)
@@ -472,13 +537,18 @@ class Link:
             connections_max=limits.POSTGRES_CONNECTIONS_MAX,
         )
         settings = {
-            "search_path": "hardwon, pg_catalog, pg_temp",  # named last, else temporary tables would be looked at first
-            "lock_timeout": max(1, limits.BUSY_TIMEOUT_MS if busy_timeout_ms is None else busy_timeout_ms),  # 0: for ever
+            # named last, else temporary tables would be looked at first
+            "search_path": "hardwon, pg_catalog, pg_temp",
+            # 0: for ever
+            "lock_timeout": max(
+                1, limits.BUSY_TIMEOUT_MS if busy_timeout_ms is None else busy_timeout_ms
+            ),
             "statement_timeout": int(limits.POSTGRES_STATEMENT_S * 1000),
             "idle_in_transaction_session_timeout": int(limits.POSTGRES_IDLE_S * 1000),
             "jit": "off",
         }
-        # Of each transaction, not of the connection: a pooler between us and the server gives that to others.
+        # Of each transaction, not of the connection: a pooler between us and the server gives that
+        # to others.
         self.settings = _in_transaction(settings)
         self._was_reached = False
 
@@ -490,8 +560,9 @@ class Link:
     def reading(
         self, role: str | None, settings: Mapping[str, object] | None = None
     ) -> AbstractContextManager[PostgresSession]:
-        """Each statement sees what was kept when it began. `role` None: in the name of the user of the URL. `settings` hold
-        for this transaction alone."""
+        """Each statement sees what was kept when it began. `role` None: in the name of the user of
+        the URL. `settings` hold for this transaction alone.
+        """
         return _Transaction(self, "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY", role, settings)
 
     def snapshot(self, role: str | None) -> AbstractContextManager[PostgresSession]:
@@ -510,16 +581,22 @@ class Link:
         finally:
             session.close()  # with its role
 
-    def writing(self, role: str | None, lock: int, alone: bool) -> AbstractContextManager[PostgresSession]:
-        """A write that is kept when the block ends without an error. Where `alone`, nobody else writes under the same lock
-        meanwhile; otherwise only those who want to be alone are kept out."""
+    def writing(
+        self, role: str | None, lock: int, alone: bool
+    ) -> AbstractContextManager[PostgresSession]:
+        """A write that is kept when the block ends without an error. Where `alone`, nobody else
+        writes under the same lock meanwhile; otherwise only those who want to be alone are kept
+        out.
+        """
         return _Writing(self, role, lock, alone)
 
     def close(self) -> None:
         self._pool.close()
 
     def _begun(self, opening: str, *, is_writing: bool) -> PostgresSession:
-        patience = _Patience(limits.POSTGRES_RETRY_S if self._was_reached else limits.POSTGRES_FIRST_S)
+        patience = _Patience(
+            limits.POSTGRES_RETRY_S if self._was_reached else limits.POSTGRES_FIRST_S
+        )
         while True:
             session = None
             try:
@@ -535,8 +612,10 @@ class Link:
                 self._pool.close_idle()
                 if not patience.wait():
                     raise UnreachableError(
-                        f"{error}. It was tried for {patience.waited_s:.1f} seconds; nothing was changed. Check that the "
-                        "server runs and takes connections, and that host, port and network are right"
+                        f"{error}. It was tried for {patience.waited_s:.1f} seconds; nothing was "
+                        f"changed. Check that the "
+                        "server runs and takes connections, and that host, port and network are "
+                        "right"
                     ) from None
 
     def _was_kept(self, role: str | None, transaction: str, witness: Witness | None) -> bool:
@@ -562,34 +641,54 @@ class Link:
                 raise self._unknown("the server went away again") from None
             if found and not kept:
                 raise self._unknown("the server that answers now has another history")
-            kept = found  # a server that crashed gives numbers again of which nothing had reached its disk
+            # a server that crashed gives numbers again of which nothing had reached its disk
+            kept = found
         return kept
 
     def _unknown(self, why: str) -> UnknownOutcomeError:
         return UnknownOutcomeError(
-            f"the connection to {self.location} was lost while a write was being kept, and nobody can tell whether it was "
+            f"the connection to {self.location} was lost while a write was being kept, and nobody "
+            f"can tell whether it was "
             f"({why}): look before you do it again"
         )
 
 
 class _Transaction:
-    """A read. Given back by whoever gets there first: `__enter__` when it fails, `__exit__`, or `__del__`, because an interrupt
-    (KeyboardInterrupt) can come between any two steps."""
+    """A read. Given back by whoever gets there first: `__enter__` when it fails, `__exit__`, or
+    `__del__`, because an interrupt (KeyboardInterrupt) can come between any two steps.
+    """
 
     _is_writing = False
-    _session: PostgresSession | None = None  # also of one that an interrupt kept from being made whole
+    # also of one that an interrupt kept from being made whole
+    _session: PostgresSession | None = None
 
-    def __init__(self, link: Link, opening: str, role: str | None, settings: Mapping[str, object] | None = None) -> None:
+    def __init__(
+        self,
+        link: Link,
+        opening: str,
+        role: str | None,
+        settings: Mapping[str, object] | None = None,
+    ) -> None:
         self._link = link
         self._role = role
-        steps = (opening, link.settings, _in_transaction(settings or {}), "" if role is None else _as_role(role))
+        steps = (
+            opening,
+            link.settings,
+            _in_transaction(settings or {}),
+            "" if role is None else _as_role(role),
+        )
         self._opening = "; ".join(filter(None, steps))
 
     def __enter__(self) -> PostgresSession:
         self._session = self._link._begun(self._opening, is_writing=self._is_writing)
         return self._session
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._leave()
 
     def _leave(self) -> None:
@@ -607,11 +706,17 @@ class _Writing(_Transaction):
     def __init__(self, link: Link, role: str | None, lock: int, alone: bool) -> None:
         super().__init__(link, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", role)
         self._asked = False
-        # The number is taken last: a transaction that waits for its turn has none, and so keeps no old rows alive.
+        # The number is taken last: a transaction that waits for its turn has none, and so keeps no
+        # old rows alive.
         kind = "" if alone else "_shared"
         self._opening += f"; SELECT pg_advisory_xact_lock{kind}({lock:d}); SELECT CAST(pg_current_xact_id() AS text)"
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         session = self._session
         assert session is not None  # noqa: S101  # for type checkers: it was entered
         undos = session.undos

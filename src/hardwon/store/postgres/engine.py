@@ -1,15 +1,18 @@
 """One write transaction in PostgreSQL.
 
-Several transactions may append to a project at once. What they would wait for each other over is therefore done in one order
-by all of them: first their records, by id, and, right before the transaction is kept, the tallies, by their keys. Nothing else
-is done in such a transaction; everything else is done alone (`Store.write`).
+Several transactions may append to a project at once. What they would wait for each other over is
+therefore done in one order by all of them: first their records, by id, and, right before the
+transaction is kept, the tallies, by their keys. Nothing else is done in such a transaction;
+everything else is done alone (`Store.write`).
 
-It acts as the role that may do just what it does: a writer's, until something is decided or deleted, then a governor's.
+It acts as the role that may do just what it does: a writer's, until something is decided or
+deleted, then a governor's.
 
 A memory in a PostgreSQL database that many machines share.
 
-Every transaction acts as a role that reaches one project and may do no more than it has to, whoever the URL's user is: readings
-as a reader, writes as a writer (`writer.py`). What a role reaches is decided by the database (`schema.py`).
+Every transaction acts as a role that reaches one project and may do no more than it has to, whoever
+the URL's user is: readings as a reader, writes as a writer (`writer.py`). What a role reaches is
+decided by the database (`schema.py`).
 """
 
 from __future__ import annotations
@@ -48,7 +51,16 @@ from hardwon.store.postgres.schema import (
     VIEWS,
     WRITER,
 )
-from hardwon.store.postgres.search import IN_BODY_ALONE, ONCE, POSTGRES, as_queries, as_rows, as_vector, mark_of, rows_with
+from hardwon.store.postgres.search import (
+    IN_BODY_ALONE,
+    ONCE,
+    POSTGRES,
+    as_queries,
+    as_rows,
+    as_vector,
+    mark_of,
+    rows_with,
+)
 from hardwon.store.postgres.tokens import TokenTable
 from hardwon.store.query import (
     EVENTS,
@@ -70,9 +82,20 @@ from hardwon.store.query import (
     untrue_events,
 )
 from hardwon.store.sqlite.search import COSINE_MIN, cosines_of
-from hardwon.store.types import Appended, Finding, Found, Progress, Request, Row, Store, Stored, TokenKeep, Writer
+from hardwon.store.types import (
+    Appended,
+    Finding,
+    Found,
+    Progress,
+    Request,
+    Row,
+    Store,
+    Stored,
+    TokenKeep,
+    Writer,
+)
 
-# ---- writer ------------------------------------------------------------
+# --- writer ---
 
 _RECORD: Final = {
     "project_id": "text",
@@ -96,7 +119,13 @@ _RECORD: Final = {
 }
 _REWRITTEN: Final = [name for name in _RECORD if name not in ("project_id", "id", "body", "digest")]
 _DERIVED: Final[Mapping[str, Mapping[str, str]]] = {
-    "record_text": {"project_id": "text", "seq": "bigint", "terms": "text", "length": "integer", "vector": "tsvector"},
+    "record_text": {
+        "project_id": "text",
+        "seq": "bigint",
+        "terms": "text",
+        "length": "integer",
+        "vector": "tsvector",
+    },
     "record_tag": {"project_id": "text", "seq": "bigint", "tag": "text"},
     "record_file": {"project_id": "text", "seq": "bigint", "number": "integer", "path": "text"},
     "record_key": {"project_id": "text", "seq": "bigint", "key": "text"},
@@ -137,13 +166,16 @@ _COUNTED: Final = "WITH counted AS (SELECT {} FROM state WHERE project_id = ?1) 
     )
 )
 _GROWN: Final = (
-    f"{_COUNTED}, due AS (SELECT last, greatest(1, texts / {limits.TERMS_COUNTED_EVERY}) AS due FROM counted) "
+    f"{_COUNTED}, due AS (SELECT last, greatest(1, texts / {limits.TERMS_COUNTED_EVERY}) AS due "
+    f"FROM counted) "
     "SELECT due, "
-    "(SELECT count(*) FROM (SELECT 1 FROM record_text t WHERE t.project_id = ?1 AND t.seq > last LIMIT due) AS grown) "
+    "(SELECT count(*) FROM (SELECT 1 FROM record_text t WHERE t.project_id = ?1 AND t.seq > last "
+    "LIMIT due) AS grown) "
     "FROM due"
 )
 _UNCOUNTED: Final = (
-    f"{_COUNTED} SELECT texts, words, last, count(t.seq), coalesce(sum(t.length), 0), coalesce(max(t.seq), 0) FROM counted "
+    f"{_COUNTED} SELECT texts, words, last, count(t.seq), coalesce(sum(t.length), 0), "
+    f"coalesce(max(t.seq), 0) FROM counted "
     "LEFT JOIN record_text t ON t.project_id = ?1 AND t.seq > last GROUP BY 1, 2, 3"
 )
 """What is counted, and what came since."""
@@ -153,10 +185,13 @@ def _insert_record() -> str:
     columns = ", ".join(_RECORD)
     given = columns.replace("digest", "decode(digest, 'hex')").replace("extra", "extra::jsonb")
     sent = _RECORD | {"digest": "text", "extra": "text"}
-    # Numbers are given out in the order in which the rows came; rows are inserted in the order of their ids.
+    # Numbers are given out in the order in which the rows came; rows are inserted in the order of
+    # their ids.
     return (
-        f"WITH given AS MATERIALIZED (SELECT nextval('{SCHEMA}.record_seq') AS seq, u.* FROM {rows_with(sent)}) "
-        f"INSERT INTO record (seq, {columns}) SELECT seq, {given} FROM given g WHERE NOT EXISTS (SELECT 1 FROM event e "
+        f"WITH given AS MATERIALIZED (SELECT nextval('{SCHEMA}.record_seq') AS seq, u.* FROM "
+        f"{rows_with(sent)}) "
+        f"INSERT INTO record (seq, {columns}) SELECT seq, {given} FROM given g WHERE NOT EXISTS "
+        f"(SELECT 1 FROM event e "
         "WHERE e.project_id = g.project_id AND e.record_id = g.id AND e.kind = 'forgotten') "
         'ORDER BY id COLLATE "C", seq ON CONFLICT (project_id, id) DO NOTHING RETURNING id, seq'
     )
@@ -167,18 +202,26 @@ def _insert_into(table: str, columns: Mapping[str, str]) -> str:
 
 
 _INSERT_RECORD: Final = _insert_record()
-_INSERT_DERIVED: Final = {table: _insert_into(table, columns) for table, columns in _DERIVED.items()}
+_INSERT_DERIVED: Final = {
+    table: _insert_into(table, columns) for table, columns in _DERIVED.items()
+}
 
 
 class PostgresWriter(SqlWriter):
     """The statements of one transaction."""
 
     def __init__(
-        self, session: PostgresSession, project: str, roles: Mapping[str, str], extension: str | None, unasked: dict[str, int]
+        self,
+        session: PostgresSession,
+        project: str,
+        roles: Mapping[str, str],
+        extension: str | None,
+        unasked: dict[str, int],
     ) -> None:
-        """`roles` are those of the project that the URL's user may act as, by how far they reach; `extension` is where
-        pgvector is; `unasked` is how many records each project may grow by before it is asked whether its terms are to be
-        counted."""
+        """`roles` are those of the project that the URL's user may act as, by how far they reach;
+        `extension` is where pgvector is; `unasked` is how many records each project may grow by
+        before it is asked whether its terms are to be counted.
+        """
         super().__init__(session, POSTGRES)
         self.session: PostgresSession = session
         self.undos = session.undos
@@ -202,14 +245,15 @@ class PostgresWriter(SqlWriter):
             return
         if GOVERNOR not in self._roles:
             raise ForbiddenError(
-                f"this database user may record in project {self._project!r} and decide nothing in it: "
+                f"this database user may record in project {self._project!r} and decide nothing in "
+                f"it: "
                 "hardwon postgres grant USER --as governor lets it"
             )
         self._settle()
         self.session.become(self._roles[GOVERNOR])
         self._governs = True
 
-    # --- appending ----------------------------------------------------------------------------------------------
+    # --- appending ---
 
     def append(self, rows: Sequence[Row]) -> Appended:
         result = Appended([], [], [], [])
@@ -257,9 +301,13 @@ class PostgresWriter(SqlWriter):
         derived: dict[str, list[Sequence[Any]]] = {table: [] for table in _DERIVED}
         for seq, row in numbered:
             words = row.terms.split()
-            derived["record_text"].append((project, seq, row.terms, len(words), as_vector(project, words)))
+            derived["record_text"].append(
+                (project, seq, row.terms, len(words), as_vector(project, words))
+            )
             derived["record_tag"] += [(project, seq, tag) for tag in row.tags]
-            derived["record_file"] += [(project, seq, number, path) for number, path in enumerate(row.files)]
+            derived["record_file"] += [
+                (project, seq, number, path) for number, path in enumerate(row.files)
+            ]
             derived["record_key"] += [(project, seq, key) for key in row.keys]
             if row.kind in FIX_KINDS:
                 derived["fix"].append(_fix_values(project, seq, row))
@@ -275,7 +323,9 @@ class PostgresWriter(SqlWriter):
             left = self._unasked.get(self._project, 0) - self._grown
             self._unasked[self._project] = left if left > 0 else self._count_terms_when_due()
         if self._terms_taken_back:  # what no text has any more leaves no trace
-            self.session.run("DELETE FROM term_count WHERE project_id = ?1 AND documents <= 0", (self._project,))
+            self.session.run(
+                "DELETE FROM term_count WHERE project_id = ?1 AND documents <= 0", (self._project,)
+            )
         if self._grown + self._happened >= limits.POSTGRES_GROWTH_ROWS:
             self.session.run("SELECT follow_growth()")
 
@@ -285,7 +335,7 @@ class PostgresWriter(SqlWriter):
         if taught:
             add_tallies(self.session, self._dialect, taught)
 
-    # --- events and standing ------------------------------------------------------------------------------------
+    # --- events and standing ---
 
     def add_events(self, project: str, events: Sequence[Event]) -> list[Event]:
         wanted: list[Event] = []
@@ -298,20 +348,31 @@ class PostgresWriter(SqlWriter):
             wanted.append(event)
         if not wanted:
             return []
-        # That a record came from elsewhere takes what it claims back: of others' records, only a governor may say so.
+        # That a record came from elsewhere takes what it claims back: of others' records, only a
+        # governor may say so.
         demotes = self.may_govern(project) and any(event.kind == "imported" for event in wanted)
         if demotes or any(event.kind not in ORDINARY_EVENTS for event in wanted):
             self._govern()
         sql = (
             "INSERT INTO event "
-            "(project_id, id, record_id, kind, at_us, body, said_by, said_status, said_replaced_by, said_undoes) "
-            "SELECT ?1, u.* FROM unnest(?2::text[], ?3::text[], ?4::text[], ?5::bigint[], ?6::text[], ?7::text[], ?8::text[], "
-            "?9::text[], ?10::text[]) AS u (id, record_id, kind, at_us, body, said_by, said_status, replaced_by, undoes) "
-            "WHERE u.kind = 'forgotten' OR NOT EXISTS (SELECT 1 FROM event e WHERE e.project_id = ?1 "
-            "AND e.record_id = u.record_id AND e.kind = 'forgotten') ON CONFLICT DO NOTHING RETURNING id"
+            "(project_id, id, record_id, kind, at_us, body, said_by, said_status, "
+            "said_replaced_by, said_undoes) "
+            "SELECT ?1, u.* FROM unnest(?2::text[], ?3::text[], ?4::text[], ?5::bigint[], "
+            "?6::text[], ?7::text[], ?8::text[], "
+            "?9::text[], ?10::text[]) AS u (id, record_id, kind, at_us, body, said_by, "
+            "said_status, replaced_by, undoes) "
+            "WHERE u.kind = 'forgotten' OR NOT EXISTS (SELECT 1 FROM event e WHERE e.project_id = "
+            "?1 "
+            "AND e.record_id = u.record_id AND e.kind = 'forgotten') ON CONFLICT DO NOTHING "
+            "RETURNING id"
         )
         columns = zip(*(_event_values(event) for event in wanted), strict=True)
-        added = {found for (found,) in self.session.select(sql, (project, *(list(column) for column in columns)))}
+        added = {
+            found
+            for (found,) in self.session.select(
+                sql, (project, *(list(column) for column in columns))
+            )
+        }
         kept: list[Event] = []
         for event in wanted:
             if event.id in added:
@@ -323,7 +384,12 @@ class PostgresWriter(SqlWriter):
         return kept
 
     def set_standing(
-        self, project: str, record_id: str, status: str, validation: str | None, credited: tuple[int, int]
+        self,
+        project: str,
+        record_id: str,
+        status: str,
+        validation: str | None,
+        credited: tuple[int, int],
     ) -> None:
         sql = "SELECT status, validation FROM record WHERE project_id = ?1 AND id = ?2"
         if self.session.first(sql, (project, record_id)) != (status, validation):
@@ -334,7 +400,7 @@ class PostgresWriter(SqlWriter):
             sql = "UPDATE record SET helped = ?3, hindered = ?4 WHERE project_id = ?1 AND id = ?2"
             self.session.run(sql, (project, record_id, *credited))
 
-    # --- changing and erasing -----------------------------------------------------------------------------------
+    # --- changing and erasing ---
 
     def rewrite(self, row: Row) -> None:
         self._govern()
@@ -342,13 +408,16 @@ class PostgresWriter(SqlWriter):
         if seq is None:
             return
         given = dict(zip(_RECORD, _values(row), strict=True))
-        changes = ", ".join(f"{name} = ?{number}::{_RECORD[name]}" for number, name in enumerate(_REWRITTEN, 3))
+        changes = ", ".join(
+            f"{name} = ?{number}::{_RECORD[name]}" for number, name in enumerate(_REWRITTEN, 3)
+        )
         self.session.run(
             f"UPDATE record SET {changes} WHERE project_id = ?1 AND seq = ?2",
             (row.project_id, seq, *(given[name] for name in _REWRITTEN)),
         )
         sql = (
-            "SELECT t.length FROM record_text t JOIN state s ON s.project_id = t.project_id AND s.name = ?3 "
+            "SELECT t.length FROM record_text t JOIN state s ON s.project_id = t.project_id AND "
+            "s.name = ?3 "
             "AND s.value >= t.seq WHERE t.project_id = ?1 AND t.seq = ?2"
         )
         counted = self.session.first(sql, (row.project_id, seq, COUNTED_TO))
@@ -359,7 +428,9 @@ class PostgresWriter(SqlWriter):
         if counted:
             self._add_terms([seq], 1)
             sql = "UPDATE state SET value = value + ?3 WHERE project_id = ?1 AND name = ?2"
-            self.session.run(sql, (row.project_id, WORDS_COUNTED, len(row.terms.split()) - counted[0]))
+            self.session.run(
+                sql, (row.project_id, WORDS_COUNTED, len(row.terms.split()) - counted[0])
+            )
 
     def replace(self, row: Row) -> None:
         self._govern()
@@ -374,10 +445,14 @@ class PostgresWriter(SqlWriter):
     def _drop_derived(self, project: str, seq: int) -> None:
         with self.session.together():
             for table in _DERIVED:
-                self.session.run(f"DELETE FROM {table} WHERE project_id = ?1 AND seq = ?2", (project, seq))
+                self.session.run(
+                    f"DELETE FROM {table} WHERE project_id = ?1 AND seq = ?2", (project, seq)
+                )
 
     def _drop_vector(self, project: str, seq: int) -> None:
-        self.session.run("DELETE FROM record_vector WHERE project_id = ?1 AND seq = ?2", (project, seq))
+        self.session.run(
+            "DELETE FROM record_vector WHERE project_id = ?1 AND seq = ?2", (project, seq)
+        )
 
     def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
         if not record_ids:
@@ -393,12 +468,14 @@ class PostgresWriter(SqlWriter):
         super().recount(project)
         self._count_terms(afresh=True)
 
-    # --- terms --------------------------------------------------------------------------------------------------
+    # --- terms ---
 
     def _count_terms_when_due(self) -> int:
-        """How many records have each term is counted when there are a twentieth more records than when it was counted last: a
-        term's worth depends on the logarithm of it. One process at a time does it, and nobody waits for it. Returns by how many
-        records the project may grow before this is asked again, by a process that is not the only one to write."""
+        """How many records have each term is counted when there are a twentieth more records than
+        when it was counted last: a term's worth depends on the logarithm of it. One process at a
+        time does it, and nobody waits for it. Returns by how many records the project may grow
+        before this is asked again, by a process that is not the only one to write.
+        """
         due, grown = self.session.first(_GROWN, (self._project, *_COUNTS)) or (1, 0)
         if grown < due:
             return int(due - grown) // limits.TERMS_ASKED_SHARE
@@ -410,16 +487,22 @@ class PostgresWriter(SqlWriter):
         if afresh:
             self.session.run("DELETE FROM term_count WHERE project_id = ?1", (self._project,))
             self._set_counted(0, 0, 0)
-        texts, words, counted_to, more, longer, last = self.session.first(_UNCOUNTED, (self._project, *_COUNTS)) or (0,) * 6
+        texts, words, counted_to, more, longer, last = (
+            self.session.first(_UNCOUNTED, (self._project, *_COUNTS)) or (0,) * 6
+        )
         if not more:
             return
         with self.session.together():
             self.session.run(
-                "INSERT INTO term_count AS c (project_id, term, documents) SELECT ?1, substr(word, ?4), ndoc "
+                "INSERT INTO term_count AS c (project_id, term, documents) SELECT ?1, substr(word, "
+                "?4), ndoc "
                 "FROM ts_stat(format("
-                "'SELECT vector FROM hardwon.record_text WHERE project_id = %L AND seq > %s AND seq <= %s', "
-                f"?1::text, ?2::bigint, ?3::bigint)) WHERE substr(word, ?4 - 1, 1) = '{ONCE}' ORDER BY 2 "
-                "ON CONFLICT (project_id, term) DO UPDATE SET documents = c.documents + excluded.documents",
+                "'SELECT vector FROM hardwon.record_text WHERE project_id = %L AND seq > %s AND "
+                "seq <= %s', "
+                f"?1::text, ?2::bigint, ?3::bigint)) WHERE substr(word, ?4 - 1, 1) = '{ONCE}' "
+                f"ORDER BY 2 "
+                "ON CONFLICT (project_id, term) DO UPDATE SET documents = c.documents + "
+                "excluded.documents",
                 (self._project, counted_to, last, _term_from(self._project)),
             )
             self._set_counted(texts + more, words + longer, last)
@@ -433,48 +516,62 @@ class PostgresWriter(SqlWriter):
         """Counts the terms of these texts so many times more."""
         self._terms_taken_back |= times < 0
         self.session.run(
-            "INSERT INTO term_count AS c (project_id, term, documents) SELECT ?1, substr(u.lexeme, ?4), ?3 * count(*) "
+            "INSERT INTO term_count AS c (project_id, term, documents) SELECT ?1, substr(u.lexeme, "
+            "?4), ?3 * count(*) "
             "FROM record_text t, unnest(t.vector) u WHERE t.project_id = ?1 AND t.seq = ANY (?2) "
             f"AND substr(u.lexeme, ?4 - 1, 1) = '{ONCE}' GROUP BY 2 ORDER BY 2 "
-            "ON CONFLICT (project_id, term) DO UPDATE SET documents = c.documents + excluded.documents",
+            "ON CONFLICT (project_id, term) DO UPDATE SET documents = c.documents + "
+            "excluded.documents",
             (self._project, list(seqs), times, _term_from(self._project)),
         )
 
     def _uncount_terms(self, record_ids: Sequence[str]) -> None:
         """Of texts that are about to go."""
-        texts, words, counted_to, *_ = self.session.first(_UNCOUNTED, (self._project, *_COUNTS)) or (0, 0, 0)
+        texts, words, counted_to, *_ = self.session.first(
+            _UNCOUNTED, (self._project, *_COUNTS)
+        ) or (0, 0, 0)
         sql = (
-            "SELECT t.seq, t.length FROM record_text t JOIN record r ON r.project_id = t.project_id AND r.seq = t.seq "
+            "SELECT t.seq, t.length FROM record_text t JOIN record r ON r.project_id = "
+            "t.project_id AND r.seq = t.seq "
             "WHERE r.project_id = ?1 AND r.id = ANY (?2) AND r.seq <= ?3"
         )
         gone = self.session.select(sql, (self._project, list(record_ids), counted_to))
         if not gone:
             return
         self._add_terms([seq for seq, _ in gone], -1)
-        self._set_counted(max(0, texts - len(gone)), max(0, words - sum(length for _, length in gone)), counted_to)
+        self._set_counted(
+            max(0, texts - len(gone)), max(0, words - sum(length for _, length in gone)), counted_to
+        )
 
-    # --- the rest -----------------------------------------------------------------------------------------------
+    # --- the rest ---
 
     def number_of(self, project: str, record_id: str) -> int | None:
         if record_id in self._numbers:  # it was just added
             return self._numbers[record_id]
         found = self.session.first(
-            "SELECT seq FROM record WHERE project_id = ?1 AND id = ?2 AND kind = 'fix'", (project, record_id)
+            "SELECT seq FROM record WHERE project_id = ?1 AND id = ?2 AND kind = 'fix'",
+            (project, record_id),
         )
         return int(found[0]) if found else None
 
     def request(self, project: str, key: bytes) -> Request | None:
         # Two that send the same request at once: the second waits here until the first is through.
-        self.session.first("SELECT pg_advisory_xact_lock(hashtextextended(encode(?1, 'hex'), ?2))", (key, _SAME_REQUEST))
+        self.session.first(
+            "SELECT pg_advisory_xact_lock(hashtextextended(encode(?1, 'hex'), ?2))",
+            (key, _SAME_REQUEST),
+        )
         return super().request(project, key)
 
     def _drop_requests(self, kept_since_us: int) -> None:
-        # One process at a time, and nobody waits for it: two that drop the same ones could wait for each other.
+        # One process at a time, and nobody waits for it: two that drop the same ones could wait for
+        # each other.
         if self._is_first_to(_DROPPING_REQUESTS):
             super()._drop_requests(kept_since_us)
 
     def _is_first_to(self, what: int) -> bool:
-        """Whether nobody else does this for the project right now; nobody else begins to before this transaction ends."""
+        """Whether nobody else does this for the project right now; nobody else begins to before
+        this transaction ends.
+        """
         sql = "SELECT pg_try_advisory_xact_lock(hashtextextended(?1, ?2))"
         return bool((self.session.first(sql, (self._project, what)) or (False,))[0])
 
@@ -505,7 +602,9 @@ class PostgresWriter(SqlWriter):
             f"SET vector = excluded.vector, dimension = excluded.dimension{change}"
         )
         numbers = [as_numbers(array("f", blob)) if self._extension else None for _, blob in given]
-        self.session.run(sql, (project, [found for found, _ in given], [blob for _, blob in given], numbers))
+        self.session.run(
+            sql, (project, [found for found, _ in given], [blob for _, blob in given], numbers)
+        )
 
 
 _WITNESS_RECORD: Final = "SELECT 1 FROM record WHERE project_id = ?1 AND id = ?2"
@@ -527,8 +626,9 @@ def as_numbers(vector: Iterable[float]) -> str:
 
 
 def _decides(row: Row) -> bool:
-    """Whether a record is believed from the start as only a governor may have it; of what it claims itself, the database makes
-    sure."""
+    """Whether a record is believed from the start as only a governor may have it; of what it claims
+    itself, the database makes sure.
+    """
     in_effect = row.kind == "decision" and row.status in VOUCHED_STATUSES
     return in_effect or row.status == "published" or row.helped > 0 or row.hindered > 0
 
@@ -543,7 +643,11 @@ def _beside(row: Row) -> tuple[bool | None, str | None]:
     """Whether it turned out well, and, of an experience, what it says under its keys."""
     if row.kind == "experience":
         said = json.loads(row.body)
-        keys = {name: as_text(value) for name, value in said.items() if name not in IN_BODY_ALONE and value is not None}
+        keys = {
+            name: as_text(value)
+            for name, value in said.items()
+            if name not in IN_BODY_ALONE and value is not None
+        }
         return {"success": True, "failure": False}.get(row.outcome or ""), json.dumps(keys)
     if row.kind in _JUDGED_KINDS:
         said = json.loads(row.body)
@@ -557,7 +661,9 @@ _JUDGED_KINDS: Final = ("fix", "episode", "trajectory")
 
 
 def as_text(value: Any) -> str:
-    """As SQLite has it when it takes a value out of JSON; of numbers with many digits its versions differ."""
+    """As SQLite has it when it takes a value out of JSON; of numbers with many digits its versions
+    differ.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -586,13 +692,17 @@ def _fix_values(project: str, seq: int, row: Row) -> tuple[Any, ...]:
         "issue_type": entry.issue_type,
         "strategy": entry.strategy,
         "level": entry.level,
-        "did": json.dumps({"fix_commands": done[0], "analysis": done[1]}, ensure_ascii=False) if done else None,
+        "did": json.dumps({"fix_commands": done[0], "analysis": done[1]}, ensure_ascii=False)
+        if done
+        else None,
         "told": strategy_text(*done) if done else None,
         "shown": entry.shown is not None,
     }
     if entry.shown is not None:
         shown = FixRow(seq, *entry.shown)  # type: ignore[arg-type]  # the values are those of a row
-        flags = {name: bool(getattr(shown, name)) for name in ("fix_success", "verification_success")}
+        flags = {
+            name: bool(getattr(shown, name)) for name in ("fix_success", "verification_success")
+        }
         values = {**shown._asdict(), **values, **flags}
     return tuple(values.get(name) for name in _DERIVED["fix"])
 
@@ -604,18 +714,21 @@ def _entry(row: Row) -> FixEntry:
     return shortened(entry) if is_packed(row.body) else entry
 
 
-# ---- store ------------------------------------------------------------
+# --- store ---
 
 P = ParamSpec("P")
 T = TypeVar("T")
 _FIRST_SPARE: Final = 5
 _FIRST_MIN: Final = 200
-_RESCORED: Final = 2  # so many times as many as are wanted: the server's score takes more than four of a word for four
+# so many times as many as are wanted: the server's score takes more than four of a word for four
+_RESCORED: Final = 2
 
-# Terms are marked with their project, so the index of terms finds those of the project alone. The planner does not know that,
-# and reads all entries of the project in the primary key beside, once for each term: in the largest project from the sixth
-# prepared call on, when it plans for one of average size, in others from the first. Where an entry costs a page (usual: 1/200)
-# it leaves that, but for projects so small that it does not matter. Plans made anew each time would mend the largest alone.
+# Terms are marked with their project, so the index of terms finds those of the project alone. The
+# planner does not know that, and reads all entries of the project in the primary key beside, once
+# for each term: in the largest project from the sixth prepared call on, when it plans for one of
+# average size, in others from the first. Where an entry costs a page (usual: 1/200) it leaves that,
+# but for projects so small that it does not matter. Plans made anew each time would mend the
+# largest alone.
 _SEARCHING: Final = {"cpu_index_tuple_cost": 1}
 
 
@@ -654,15 +767,18 @@ class PostgresStore(SqlStore):
         known = self._roles.get(project)
         if known is None:
             sql = (
-                f"SELECT level, role FROM {SCHEMA}.granted WHERE project_id = ?1 AND pg_has_role(session_user, role, 'MEMBER')"
+                f"SELECT level, role FROM {SCHEMA}.granted WHERE project_id = ?1 AND "
+                f"pg_has_role(session_user, role, 'MEMBER')"
             )
             with self._link.reading(None) as session:
                 known = {str(level): str(role) for level, role in session.select(sql, (project,))}
                 (user,) = session.first("SELECT session_user::text") or ("",)
             if READER not in known:
                 raise ForbiddenError(
-                    f"the database user {user} does not reach project {project!r} in {self.location}: `hardwon postgres init "
-                    "URL --project NAME` makes a project, `hardwon postgres grant URL USER --project NAME` lets a user reach it"
+                    f"the database user {user} does not reach project {project!r} in "
+                    f"{self.location}: `hardwon postgres init "
+                    "URL --project NAME` makes a project, `hardwon postgres grant URL USER "
+                    "--project NAME` lets a user reach it"
                 )
             self._roles[project] = known
         return known
@@ -678,7 +794,8 @@ class PostgresStore(SqlStore):
         roles = self._roles_of(project)
         if WRITER not in roles:
             raise ForbiddenError(
-                f"this database user may read project {project!r} in {self.location} and write nothing: `hardwon postgres "
+                f"this database user may read project {project!r} in {self.location} and write "
+                f"nothing: `hardwon postgres "
                 "grant URL USER --project NAME --as writer` lets it"
             )
         with self._link.writing(roles[WRITER], _lock_of(project), alone) as session:
@@ -690,29 +807,39 @@ class PostgresStore(SqlStore):
 
     def last_arrived(self, project: str, limit: int) -> list[Stored]:
         sql = (
-            f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND {trusted_record(POSTGRES)} "
-            f"AND r.seq > (SELECT max(seq) FROM record WHERE project_id = ?1) - {limits.ARRIVALS_LOOKED_THROUGH_MAX} "
+            f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND "
+            f"{trusted_record(POSTGRES)} "
+            f"AND r.seq > (SELECT max(seq) FROM record WHERE project_id = ?1) - "
+            f"{limits.ARRIVALS_LOOKED_THROUGH_MAX} "
             "ORDER BY r.seq DESC LIMIT ?2"
         )
         return self._stored(project, sql, (project, limit))
 
-    def search(self, project: str, terms: Sequence[str], filters: Filters, limit: int) -> list[tuple[Found, float]]:
+    def search(
+        self, project: str, terms: Sequence[str], filters: Filters, limit: int
+    ) -> list[tuple[Found, float]]:
         wanted = tuple(dict.fromkeys(terms))
         if not wanted:
             return []
         with self._link.reading(self._roles_of(project)[READER], _SEARCHING) as session:
             frequencies = _frequencies(session, project, wanted)
-            for chosen in dict.fromkeys((_rare_enough(wanted, frequencies), wanted)):  # all of them, if need be
-                # The best by their words alone, which nearly always pass; only where too few do, all that match are asked.
+            # all of them, if need be
+            for chosen in dict.fromkeys((_rare_enough(wanted, frequencies), wanted)):
+                # The best by their words alone, which nearly always pass; only where too few do,
+                # all that match are asked.
                 for most in (max(_FIRST_MIN, _FIRST_SPARE * limit), None):
-                    rows, matched = _matching(session, project, chosen, frequencies, filters, limit, most)
+                    rows, matched = _matching(
+                        session, project, chosen, frequencies, filters, limit, most
+                    )
                     if len(rows) >= limit or most is None or matched < most:
                         break
                 if rows:
                     break
         scores = bm25.scores(chosen, [found.terms for found in rows], frequencies)
         scored = sorted(
-            zip(rows, scores, strict=True), key=lambda pair: (pair[1], pair[0].stored.at_us, pair[0].id), reverse=True
+            zip(rows, scores, strict=True),
+            key=lambda pair: (pair[1], pair[0].stored.at_us, pair[0].id),
+            reverse=True,
         )
         return scored[:limit]
 
@@ -724,16 +851,22 @@ class PostgresStore(SqlStore):
     def rows(self, project: str) -> Generator[tuple[Row, list[Event]]]:
         same = POSTGRES.same_row
         sql = (
-            f"SELECT {', '.join('r.' + name for name in ROW.split(', '))}, t.terms, r.helped, r.hindered, "
+            f"SELECT {', '.join('r.' + name for name in ROW.split(', '))}, t.terms, r.helped, "
+            f"r.hindered, "
             f"ARRAY(SELECT g.tag FROM record_tag g WHERE {same('g', 'r')} ORDER BY g.tag), "
             f"ARRAY(SELECT f.path FROM record_file f WHERE {same('f', 'r')} ORDER BY f.path), "
             f"ARRAY(SELECT k.key FROM record_key k WHERE {same('k', 'r')} ORDER BY k.key), "
-            "ARRAY(SELECT e.body FROM event e WHERE e.project_id = r.project_id AND e.record_id = r.id ORDER BY e.at_us, e.id) "
-            f"FROM record r LEFT JOIN record_text t ON {same('t', 'r')} WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
+            "ARRAY(SELECT e.body FROM event e WHERE e.project_id = r.project_id AND e.record_id = "
+            "r.id ORDER BY e.at_us, e.id) "
+            f"FROM record r LEFT JOIN record_text t ON {same('t', 'r')} WHERE r.project_id = ?1 "
+            f"ORDER BY r.at_us, r.id"
         )
         with self.snapshot(project) as session:
             for row in session.stream(sql, (project,)):
-                kept, (terms, helped, hindered, tags, files, keys, events) = row[:ROW_FIELDS], row[ROW_FIELDS:]
+                kept, (terms, helped, hindered, tags, files, keys, events) = (
+                    row[:ROW_FIELDS],
+                    row[ROW_FIELDS:],
+                )
                 names = (tuple(tags), tuple(files), tuple(keys))
                 full = Row._make((*kept, terms or "", *names, helped, hindered, (), None))
                 yield full, [event_of(event) for event in events]
@@ -751,7 +884,10 @@ class PostgresStore(SqlStore):
 
     def _has_records(self, project: str) -> bool:
         with self.read(project) as session:
-            return session.first("SELECT 1 FROM record WHERE project_id = ?1 LIMIT 1", (project,)) is not None
+            return (
+                session.first("SELECT 1 FROM record WHERE project_id = ?1 LIMIT 1", (project,))
+                is not None
+            )
 
     def change_mark(self, project: str) -> tuple[int, int]:
         sql = (
@@ -764,7 +900,9 @@ class PostgresStore(SqlStore):
 
     # --- vectors ---
 
-    def nearest(self, project: str, vector: Sequence[float], filters: Filters, limit: int) -> list[tuple[Found, float]]:
+    def nearest(
+        self, project: str, vector: Sequence[float], filters: Filters, limit: int
+    ) -> list[tuple[Found, float]]:
         with self.read(project) as session:
             kept = embedder_of(session, project)
             if kept is None:
@@ -772,7 +910,8 @@ class PostgresStore(SqlStore):
             find = self._by_index if self._extension else _one_by_one
             cosines = find(session, project, vector, kept[1], filters, limit)
             sql = (
-                f"SELECT {found_columns(POSTGRES)}, r.seq FROM record r JOIN record_text ON {POSTGRES.same_text('r')} "
+                f"SELECT {found_columns(POSTGRES)}, r.seq FROM record r JOIN record_text ON "
+                f"{POSTGRES.same_text('r')} "
                 "WHERE r.project_id = ?1 AND r.seq = ANY (?2)"
             )
             rows = session.select(sql, (project, list(cosines)))
@@ -780,24 +919,39 @@ class PostgresStore(SqlStore):
         return sorted(found, key=lambda pair: (-pair[1], pair[0].id))
 
     def _by_index(
-        self, session: PostgresSession, project: str, vector: Sequence[float], dimension: int, filters: Filters, limit: int
+        self,
+        session: PostgresSession,
+        project: str,
+        vector: Sequence[float],
+        dimension: int,
+        filters: Filters,
+        limit: int,
     ) -> dict[int, float]:
         where, bound = search_condition_of(POSTGRES, project, filters)
         ours = f"{self._extension}.vector({dimension:d})"
         asked = bound.add(as_numbers(vector))
         # Without this a filter would be asked only of the first few that the index finds.
-        session.run(f"SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL hnsw.ef_search = {max(_EF_SEARCH, 2 * limit)}")
+        session.run(
+            f"SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL hnsw.ef_search = "
+            f"{max(_EF_SEARCH, 2 * limit)}"
+        )
         sql = (
-            f"SELECT v.seq, (v.embedding::{ours}) OPERATOR({self._extension}.<=>) {asked}::{ours} AS away "
-            f"FROM record_vector v JOIN record r ON {POSTGRES.same_row('r', 'v')} WHERE {where} AND v.project_id = ?1 "
+            f"SELECT v.seq, (v.embedding::{ours}) OPERATOR({self._extension}.<=>) {asked}::{ours} "
+            f"AS away "
+            f"FROM record_vector v JOIN record r ON {POSTGRES.same_row('r', 'v')} WHERE {where} "
+            f"AND v.project_id = ?1 "
             f"AND v.dimension = {dimension:d} ORDER BY away LIMIT {bound.add(limit)}"
         )
-        return {seq: 1.0 - away for seq, away in session.select(sql, bound) if 1.0 - away > COSINE_MIN}
+        return {
+            seq: 1.0 - away for seq, away in session.select(sql, bound) if 1.0 - away > COSINE_MIN
+        }
 
     def without_vector(self, project: str, limit: int) -> list[Stored]:
         sql = (
-            f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND NOT EXISTS "
-            f"(SELECT 1 FROM record_vector v WHERE {POSTGRES.same_row('v', 'r')}) ORDER BY r.seq LIMIT ?2"
+            f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND NOT "
+            f"EXISTS "
+            f"(SELECT 1 FROM record_vector v WHERE {POSTGRES.same_row('v', 'r')}) ORDER BY r.seq "
+            f"LIMIT ?2"
         )
         return self._stored(project, sql, (project, limit))
 
@@ -813,7 +967,8 @@ class PostgresStore(SqlStore):
 
     def size_bytes(self) -> int:
         sql = (
-            "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c JOIN pg_namespace n "
+            "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c JOIN "
+            "pg_namespace n "
             "ON n.oid = c.relnamespace WHERE n.nspname = ?1 AND c.relkind = 'r'"
         )
         with self._link.reading(None) as session:
@@ -821,11 +976,14 @@ class PostgresStore(SqlStore):
         return int(size)
 
     def finish_erasure(self) -> bool:
-        """Vacuums, where the URL's user may: rows that are gone lie in the tables until then. The server's log, and copies
-        of it, are not ours to erase."""
+        """Vacuums, where the URL's user may: rows that are gone lie in the tables until then. The
+        server's log, and copies of it, are not ours to erase.
+        """
         try:
             return self._vacuum("SKIP_LOCKED")
-        except StorageError:  # what was erased is gone all the same, and its bytes go with the next vacuum of anybody
+        except (
+            StorageError
+        ):  # what was erased is gone all the same, and its bytes go with the next vacuum of anybody
             return False
 
     def shrink(self) -> None:
@@ -846,14 +1004,27 @@ class PostgresStore(SqlStore):
         roles = self._roles_of(project)
         with self._link.reading(None) as session:
             server = _setting(session, "server_version")
-            yield Finding("postgresql", True, f"PostgreSQL {server}; {'pgvector' if self._extension else 'no pgvector'}")
-            settings = {name: _setting(session, name) for name in ("fsync", "synchronous_commit", "full_page_writes")}
+            yield Finding(
+                "postgresql",
+                True,
+                f"PostgreSQL {server}; {'pgvector' if self._extension else 'no pgvector'}",
+            )
+            settings = {
+                name: _setting(session, name)
+                for name in ("fsync", "synchronous_commit", "full_page_writes")
+            }
             durable = settings["fsync"] == "on" and settings["full_page_writes"] == "on"
             durable = durable and settings["synchronous_commit"] != "off"
-            yield Finding("durability", durable, ", ".join(f"{name} {value}" for name, value in settings.items()))
+            yield Finding(
+                "durability",
+                durable,
+                ", ".join(f"{name} {value}" for name, value in settings.items()),
+            )
             yield _encryption(session)
             version, missing = setup.version_of(session), _missing(session)
-            told = f"version {version} of {SCHEMA_VERSION}" + (f"; missing: {', '.join(missing)}" if missing else "")
+            told = f"version {version} of {SCHEMA_VERSION}" + (
+                f"; missing: {', '.join(missing)}" if missing else ""
+            )
             yield Finding("schema", version == SCHEMA_VERSION and not missing, told)
             yield _isolation(session, list(roles.values()))
         with self.snapshot(project) as session:
@@ -864,13 +1035,21 @@ class PostgresStore(SqlStore):
                 )
                 if not is_whole(body, digest)
             ]
-            yield Finding("integrity", not damaged, "; ".join(damaged[:5]) or "every record is what was written")
+            yield Finding(
+                "integrity",
+                not damaged,
+                "; ".join(damaged[:5]) or "every record is what was written",
+            )
             strays = sum((session.first(sql, (project,)) or (0,))[0] for sql in _STRAYS)
             yield Finding("side tables", strays == 0, f"{strays} rows that belong to no record")
             (misfits,) = session.first(_MISFITS, (project,)) or (0,)
-            yield Finding("vectors", misfits == 0, f"{misfits} that are not of the embedder they are kept for")
+            yield Finding(
+                "vectors", misfits == 0, f"{misfits} that are not of the embedder they are kept for"
+            )
             wrong = list(untrue_events(session.stream(_EVENTS, (project,))))
-            yield Finding("events", not wrong, f"{len(wrong)} that do not say what their columns say")
+            yield Finding(
+                "events", not wrong, f"{len(wrong)} that do not say what their columns say"
+            )
 
     def close(self) -> None:
         self._link.close()
@@ -880,8 +1059,9 @@ _EF_SEARCH: Final = 100
 
 
 def _asked_again(reading: Callable[P, T]) -> Callable[P, T]:
-    """A reading that a lost connection cut off is done once more: by then another connection is there, or the error says for
-    how long none could be had."""
+    """A reading that a lost connection cut off is done once more: by then another connection is
+    there, or the error says for how long none could be had.
+    """
 
     @wraps(reading)
     def asked(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -894,25 +1074,40 @@ def _asked_again(reading: Callable[P, T]) -> Callable[P, T]:
 
 
 _NOT_ASKED_AGAIN: Final = frozenset(
-    {"location", "write", "stream", "rows", "events", "check", "tokens", "backup", "finish_erasure", "shrink", "close"}
+    {
+        "location",
+        "write",
+        "stream",
+        "rows",
+        "events",
+        "check",
+        "tokens",
+        "backup",
+        "finish_erasure",
+        "shrink",
+        "close",
+    }
 )
 for _name in Store.__abstractmethods__ - _NOT_ASKED_AGAIN:
     setattr(PostgresStore, _name, _asked_again(getattr(PostgresStore, _name)))
 
 
 def _lock_of(project: str) -> int:
-    """What the advisory lock of a project is called. Two projects that share one only wait for each other."""
+    """What the advisory lock of a project is called. Two projects that share one only wait for each
+    other.
+    """
     return int.from_bytes(blake2b(project.encode(), digest_size=8).digest(), signed=True)
 
 
-# --- searching --------------------------------------------------------------------------------------------------
+# --- searching ---
 
 
 def _frequencies(session: PostgresSession, project: str, terms: Sequence[str]) -> bm25.Frequencies:
     """How many texts there are, and have each term, as of the last count."""
     sql = (
         "SELECT name, value FROM state WHERE project_id = ?1 AND name = ANY (?2) "
-        "UNION ALL SELECT 'term ' || term, documents FROM term_count WHERE project_id = ?1 AND term = ANY (?3)"
+        "UNION ALL SELECT 'term ' || term, documents FROM term_count WHERE project_id = ?1 AND "
+        "term = ANY (?3)"
     )
     known = dict(session.select(sql, (project, [TEXTS_COUNTED, WORDS_COUNTED], list(terms))))
     having = {term: known.get(f"term {term}", 0) for term in terms}
@@ -923,7 +1118,11 @@ def _rare_enough(terms: tuple[str, ...], frequencies: bm25.Frequencies) -> tuple
     """Without terms that a tenth of all records have: they cost the most and tell the least."""
     if frequencies.texts < limits.PRUNED_FROM_RECORDS or len(terms) <= 1:
         return terms
-    rare = [term for term in terms if frequencies.having[term] <= limits.FREQUENT_SHARE * frequencies.texts]
+    rare = [
+        term
+        for term in terms
+        if frequencies.having[term] <= limits.FREQUENT_SHARE * frequencies.texts
+    ]
     if any(frequencies.having[term] for term in rare):
         return tuple(rare)
     known = [term for term in terms if frequencies.having[term]]
@@ -961,49 +1160,72 @@ def _matching(
         bound.add(frequencies.usual_length),
         bound.add(most),
     )
-    # OFFSET 0: each is looked up by its number. The planner would go through all records, thinking that many are found.
+    # OFFSET 0: each is looked up by its number. The planner would go through all records, thinking
+    # that many are found.
     sql = (
-        "WITH b AS MATERIALIZED (SELECT seq, score FROM matching(?1, {}::text[]::tsquery[], {}::float8[], {}::float8[], "
+        "WITH b AS MATERIALIZED (SELECT seq, score FROM matching(?1, {}::text[]::tsquery[], "
+        "{}::float8[], {}::float8[], "
         "{}::float8, {}::bigint))".format(*asked)
         + ", best AS MATERIALIZED (SELECT b.seq FROM b CROSS JOIN LATERAL (SELECT r.at_us, r.id FROM record r "
-        f"WHERE {where} AND r.seq = b.seq OFFSET 0) r ORDER BY b.score DESC, r.at_us DESC, r.id DESC "
-        f"LIMIT {bound.add(_RESCORED * limit)}) SELECT {found_columns(POSTGRES)}, (SELECT count(*) FROM b) FROM best "
-        "CROSS JOIN LATERAL (SELECT * FROM record WHERE project_id = ?1 AND seq = best.seq OFFSET 0) r "
-        "CROSS JOIN LATERAL (SELECT terms FROM record_text WHERE project_id = ?1 AND seq = best.seq OFFSET 0) record_text"
+        f"WHERE {where} AND r.seq = b.seq OFFSET 0) r ORDER BY b.score DESC, r.at_us DESC, r.id "
+        f"DESC "
+        f"LIMIT {bound.add(_RESCORED * limit)}) SELECT {found_columns(POSTGRES)}, (SELECT count(*) "
+        f"FROM b) FROM best "
+        "CROSS JOIN LATERAL (SELECT * FROM record WHERE project_id = ?1 AND seq = best.seq OFFSET "
+        "0) r "
+        "CROSS JOIN LATERAL (SELECT terms FROM record_text WHERE project_id = ?1 AND seq = "
+        "best.seq OFFSET 0) record_text"
     )
     rows = session.select(sql, bound)
     return [found_of(row[:-1]) for row in rows], rows[0][-1] if rows else (most or 0)
 
 
 def _one_by_one(
-    session: PostgresSession, project: str, vector: Sequence[float], dimension: int, filters: Filters, limit: int
+    session: PostgresSession,
+    project: str,
+    vector: Sequence[float],
+    dimension: int,
+    filters: Filters,
+    limit: int,
 ) -> dict[int, float]:
     """Without pgvector: the newest that pass the filters are compared here."""
     import numpy as np
 
     where, bound = search_condition_of(POSTGRES, project, filters)
     sql = (
-        f"SELECT v.seq, v.vector FROM record r JOIN record_vector v ON {POSTGRES.same_row('v', 'r')} WHERE {where} "
-        f"AND v.dimension = {dimension:d} ORDER BY r.at_us DESC, r.id DESC LIMIT {limits.VECTORS_COMPARED_MAX}"
+        f"SELECT v.seq, v.vector FROM record r JOIN record_vector v ON "
+        f"{POSTGRES.same_row('v', 'r')} WHERE {where} "
+        f"AND v.dimension = {dimension:d} ORDER BY r.at_us DESC, r.id DESC LIMIT "
+        f"{limits.VECTORS_COMPARED_MAX}"
     )
     rows = session.select(sql, bound)
     if not rows:
         return {}
-    matrix = np.frombuffer(b"".join(blob for _, blob in rows), dtype="<f4").reshape(len(rows), dimension)
+    matrix = np.frombuffer(b"".join(blob for _, blob in rows), dtype="<f4").reshape(
+        len(rows), dimension
+    )
     cosines = cosines_of(matrix, vector)
     best = np.argsort(-cosines, kind="stable")[:limit]
     return {rows[place][0]: float(cosines[place]) for place in best if cosines[place] > COSINE_MIN}
 
 
-# --- checking ---------------------------------------------------------------------------------------------------
+# --- checking ---
 
 _STRAYS: Final = (
     *(
         f"SELECT count(*) FROM {table} s WHERE s.project_id = ?1 AND NOT EXISTS "
         f"(SELECT 1 FROM record r WHERE {POSTGRES.same_row('r', 's')})"
-        for table in ("record_text", "record_tag", "record_file", "record_key", "record_vector", "fix")
+        for table in (
+            "record_text",
+            "record_tag",
+            "record_file",
+            "record_key",
+            "record_vector",
+            "fix",
+        )
     ),
-    "SELECT count(*) FROM record r JOIN event e ON e.project_id = r.project_id AND e.record_id = r.id "
+    "SELECT count(*) FROM record r JOIN event e ON e.project_id = r.project_id AND e.record_id = "
+    "r.id "
     "WHERE r.project_id = ?1 AND e.kind = 'forgotten'",
 )
 _MISFITS: Final = (
@@ -1020,7 +1242,8 @@ def _setting(session: PostgresSession, name: str) -> str:
 
 def _encryption(session: PostgresSession) -> Finding:
     found = session.first(
-        "SELECT s.ssl, s.version, a.client_addr IS NULL OR a.client_addr << '127.0.0.0/8' OR a.client_addr = '::1' "
+        "SELECT s.ssl, s.version, a.client_addr IS NULL OR a.client_addr << '127.0.0.0/8' OR "
+        "a.client_addr = '::1' "
         "FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid) WHERE pid = pg_backend_pid()"
     )
     encrypted, version, local = found or (False, None, False)
@@ -1043,25 +1266,33 @@ def _missing(session: PostgresSession) -> list[str]:
 
 
 def _isolation(session: PostgresSession, roles: Sequence[str]) -> Finding:
-    """Whether the database keeps projects apart: policies in force, and roles that they hold for."""
+    """Whether the database keeps projects apart: policies in force, and roles that they hold
+    for.
+    """
     open_tables = session.select(
-        "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ?1 "
+        "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE "
+        "n.nspname = ?1 "
         "AND c.relname = ANY (?2) AND NOT (c.relrowsecurity AND c.relforcerowsecurity) ORDER BY 1",
         (SCHEMA, [*PROJECT_TABLES, "granted", "token"]),
     )
     mighty = session.select(
-        "SELECT rolname FROM pg_roles WHERE rolname = ANY (?1) AND (rolsuper OR rolbypassrls OR rolcanlogin)", (list(roles),)
+        "SELECT rolname FROM pg_roles WHERE rolname = ANY (?1) AND (rolsuper OR rolbypassrls OR "
+        "rolcanlogin)",
+        (list(roles),),
     )
     wrong = [str(name) for (name,) in (*open_tables, *mighty)]
     return Finding(
-        "isolation", not wrong, f"not in force for: {', '.join(wrong)}" if wrong else "policies are forced on every table"
+        "isolation",
+        not wrong,
+        f"not in force for: {', '.join(wrong)}" if wrong else "policies are forced on every table",
     )
 
 
 def _untrue_fixes(session: PostgresSession, project: str) -> int:
     """Fixes that the views do not show as they should."""
     sql = (
-        f"SELECT count(*) FROM record r LEFT JOIN fix f ON {POSTGRES.same_row('f', 'r')} WHERE r.project_id = ?1 "
+        f"SELECT count(*) FROM record r LEFT JOIN fix f ON {POSTGRES.same_row('f', 'r')} WHERE "
+        f"r.project_id = ?1 "
         f"AND r.{FIXES} AND (f.seq IS NULL OR f.model IS DISTINCT FROM r.model "
         "OR f.issue_type IS DISTINCT FROM r.issue_type)"
     )

@@ -1,4 +1,6 @@
-"""Setting a database up for memories: the schema, the roles, which project is whose. Done by whoever administers it."""
+"""Setting a database up for memories: the schema, the roles, which project is whose. Done by
+whoever administers it.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,12 @@ from hardwon.store.postgres.schema import (
 )
 from hardwon.store.postgres.search import POSTGRES
 
-_SETTING_UP: Final = 0x48415244  # the advisory lock under which a database is set up, one process at a time
+# the advisory lock under which a database is set up, one process at a time
+_SETTING_UP: Final = 0x48415244
 _MAY_ACT: Final = "coalesce((to_jsonb(a) ->> 'set_option')::boolean, true)"
-"""Since PostgreSQL 16, whoever made a role is a member of it that may give it away and not act as it."""
+"""Since PostgreSQL 16, whoever made a role is a member of it that may give it away and not act as
+it.
+"""
 
 _SLUG: Final = re.compile(r"[^a-z0-9]+")
 _SLUG_CHARS: Final = 24
@@ -40,7 +45,9 @@ SERVER_MIN: Final = 150_000
 
 @dataclass(frozen=True)
 class Grant:
-    """A database user that reaches a project, and how far. `project` None: the tokens of a server."""
+    """A database user that reaches a project, and how far. `project` None: the tokens of a
+    server.
+    """
 
     user: str
     project: str | None
@@ -67,7 +74,9 @@ def role_name(database: str, project: str, access: str) -> str:
 
 
 def initialise(link: Link, projects: Sequence[str]) -> None:
-    """Makes what is missing: schema, roles, and the roles of these projects. Done again, it changes nothing."""
+    """Makes what is missing: schema, roles, and the roles of these projects. Done again, it changes
+    nothing.
+    """
     for project in projects:
         _check_name(project)
     try:
@@ -80,8 +89,10 @@ def initialise(link: Link, projects: Sequence[str]) -> None:
                 _make_project(session, project)
     except ForbiddenError as error:
         raise ForbiddenError(
-            f"this user may not set {link.location} up ({error.__cause__ or error}): it takes CREATEROLE and CREATE on the "
-            f"database, and, where another user set a database of this server up, their roles {SCHEMA}_… WITH ADMIN OPTION; "
+            f"this user may not set {link.location} up ({error.__cause__ or error}): it takes "
+            f"CREATEROLE and CREATE on the "
+            f"database, and, where another user set a database of this server up, their roles "
+            f"{SCHEMA}_… WITH ADMIN OPTION; "
             "a superuser has all of that"
         ) from None
 
@@ -107,19 +118,29 @@ def revoke(link: Link, user: str, project: str | None) -> list[str]:
     """Takes back whatever a user may do with a project; returns the roles it had."""
     with administering(link) as session:
         _must_exist(session, user)
-        return [role for role in _roles_for(session, project, ACCESS[-1]) if _end_membership(session, role, user)]
+        return [
+            role
+            for role in _roles_for(session, project, ACCESS[-1])
+            if _end_membership(session, role, user)
+        ]
 
 
 def describe(link: Link) -> Setup:
-    """What is set up, as far as the URL's user sees it: who does not own the database is told of itself alone."""
+    """What is set up, as far as the URL's user sees it: who does not own the database is told of
+    itself alone.
+    """
     with link.reading(None) as session:
         version = version_of(session)
-        granted = session.select(f"SELECT role, project_id, level FROM {SCHEMA}.granted ORDER BY project_id, level")
+        granted = session.select(
+            f"SELECT role, project_id, level FROM {SCHEMA}.granted ORDER BY project_id, level"
+        )
         place = {str(role): (str(project), str(level)) for role, project, level in granted}
         members = session.select(
-            "SELECT m.rolname, g.rolname FROM pg_auth_members a JOIN pg_roles m ON m.oid = a.member "
+            "SELECT m.rolname, g.rolname FROM pg_auth_members a JOIN pg_roles m ON m.oid = "
+            "a.member "
             f"JOIN pg_roles g ON g.oid = a.roleid WHERE g.rolname = ANY (?1) AND {_MAY_ACT} "
-            f"AND (m.rolname = session_user OR pg_has_role(session_user, '{OWNER}', 'MEMBER')) ORDER BY 1, 2",
+            f"AND (m.rolname = session_user OR pg_has_role(session_user, '{OWNER}', 'MEMBER')) "
+            f"ORDER BY 1, 2",
             ([*place, KEEPER],),
         )
         (server,) = session.first("SELECT current_setting('server_version')") or ("",)
@@ -128,7 +149,9 @@ def describe(link: Link) -> Setup:
             version,
             str(server),
             sorted({project for project, _ in place.values()}),
-            _furthest(Grant(str(user), *place.get(str(role), (None, "server"))) for user, role in members),
+            _furthest(
+                Grant(str(user), *place.get(str(role), (None, "server"))) for user, role in members
+            ),
             has_vectors(session),
         )
 
@@ -138,18 +161,22 @@ def _furthest(grants: Iterable[Grant]) -> list[Grant]:
     best: dict[tuple[str, str | None], Grant] = {}
     for each in grants:
         known = best.get((each.user, each.project))
-        if known is None or (each.project is not None and ACCESS.index(each.access) > ACCESS.index(known.access)):
+        if known is None or (
+            each.project is not None and ACCESS.index(each.access) > ACCESS.index(known.access)
+        ):
             best[each.user, each.project] = each
     return sorted(best.values(), key=lambda each: (each.user, each.project or ""))
 
 
-# --- the schema -------------------------------------------------------------------------------------------------
+# --- the schema ---
 
 
 def migrate(session: PostgresSession) -> None:
     """Brings the schema to this program's version, as its owner. The caller holds the lock."""
     session.become(OWNER)
-    session.run(f"CREATE TABLE IF NOT EXISTS {SCHEMA}.migrated (version integer NOT NULL PRIMARY KEY)")
+    session.run(
+        f"CREATE TABLE IF NOT EXISTS {SCHEMA}.migrated (version integer NOT NULL PRIMARY KEY)"
+    )
     version = version_of(session)
     if version > SCHEMA_VERSION:
         raise newer(version)
@@ -167,7 +194,8 @@ def bring_up_to_date(link: Link) -> None:
     with administering(link) as session:
         if not owns_database(session):
             raise PlaceError(
-                f"the database at {link.location} was set up by an older Hardwon: its owner runs `hardwon postgres init` once"
+                f"the database at {link.location} was set up by an older Hardwon: its owner runs "
+                f"`hardwon postgres init` once"
             )
         migrate(session)
 
@@ -185,24 +213,30 @@ def version_of(session: PostgresSession) -> int:
 
 def newer(version: int) -> NewerFileError:
     return NewerFileError(
-        f"the database was set up by a newer Hardwon (format {version}, this one knows {SCHEMA_VERSION}): "
+        f"the database was set up by a newer Hardwon (format {version}, this one knows "
+        f"{SCHEMA_VERSION}): "
         "pip install --upgrade 'hardwon[postgres]'"
     )
 
 
 def _refuse_old_server(session: PostgresSession) -> None:
-    number, shown = session.first("SELECT current_setting('server_version_num')::int, current_setting('server_version')") or (
+    number, shown = session.first(
+        "SELECT current_setting('server_version_num')::int, current_setting('server_version')"
+    ) or (
         0,
         "",
     )
     if number < SERVER_MIN:
-        raise PlaceError(f"this is PostgreSQL {shown}: memories need {SERVER_MIN // 10_000} or newer")
+        raise PlaceError(
+            f"this is PostgreSQL {shown}: memories need {SERVER_MIN // 10_000} or newer"
+        )
 
 
 def extension_schema(session: PostgresSession) -> str | None:
     """Where pgvector is, quoted; None where it is not."""
     found = session.first(
-        "SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace "
+        "SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = "
+        "e.extnamespace "
         "WHERE e.extname = 'vector'"
     )
     return str(found[0]) if found else None
@@ -212,7 +246,8 @@ def has_vectors(session: PostgresSession) -> bool:
     """Whether vectors are indexed here."""
     return (
         session.first(
-            "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('hardwon.record_vector') AND attname = 'embedding' "
+            "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('hardwon.record_vector') AND "
+            "attname = 'embedding' "
             "AND NOT attisdropped"
         )
         is not None
@@ -220,7 +255,9 @@ def has_vectors(session: PostgresSession) -> bool:
 
 
 def _use_vectors(session: PostgresSession) -> None:
-    """With pgvector where the server has it and it may be added; without it, vectors are compared one by one."""
+    """With pgvector where the server has it and it may be added; without it, vectors are compared
+    one by one.
+    """
     if extension_schema(session) is None:
         available = session.first("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'")
         if not available or not _allowed(session, f"CREATE EXTENSION vector SCHEMA {SCHEMA}"):
@@ -244,11 +281,13 @@ def _allowed(session: PostgresSession, statement: str) -> bool:
     return True
 
 
-# --- roles ------------------------------------------------------------------------------------------------------
+# --- roles ---
 
 
 def _make_roles(session: PostgresSession) -> None:
-    """Of the whole server: several databases share them. None can log in or bypass policies, and none has a project."""
+    """Of the whole server: several databases share them. None can log in or bypass policies, and
+    none has a project.
+    """
     for role in (OWNER, KEEPER, *map(group_role, ACCESS)):
         _make_role(session, role)
     for lower, higher in pairwise(ACCESS):
@@ -269,14 +308,21 @@ def _make_project(session: PostgresSession, project: str) -> None:
         _make_member(session, group_role(access), role)
         _make_member(session, role, user)
         session.become(OWNER)
-        session.run(f"INSERT INTO {SCHEMA}.granted VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING", (role, project, access))
+        session.run(
+            f"INSERT INTO {SCHEMA}.granted VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+            (role, project, access),
+        )
         session.become(None)
 
 
 def _check_name(project: str) -> None:
     name = Metadata(project_id=project).project_id
     if not name.strip() or len(name.encode()) > limits.PROJECT_BYTES_MAX:
-        raise InvalidInputError.one("project", project, f"a name of at most {limits.PROJECT_BYTES_MAX} bytes that is not blank")
+        raise InvalidInputError.one(
+            "project",
+            project,
+            f"a name of at most {limits.PROJECT_BYTES_MAX} bytes that is not blank",
+        )
 
 
 def _make_role(session: PostgresSession, role: str) -> None:
@@ -308,8 +354,10 @@ def _end_membership(session: PostgresSession, role: str, member: str) -> bool:
 def _grantors(session: PostgresSession, role: str, member: str) -> list[str]:
     """Who made it a member that may act as the role."""
     found = session.select(
-        "SELECT b.rolname FROM pg_auth_members a JOIN pg_roles g ON g.oid = a.roleid JOIN pg_roles m ON m.oid = a.member "
-        f"JOIN pg_roles b ON b.oid = a.grantor WHERE g.rolname = ?1 AND m.rolname = ?2 AND {_MAY_ACT} ORDER BY 1",
+        "SELECT b.rolname FROM pg_auth_members a JOIN pg_roles g ON g.oid = a.roleid JOIN pg_roles "
+        "m ON m.oid = a.member "
+        f"JOIN pg_roles b ON b.oid = a.grantor WHERE g.rolname = ?1 AND m.rolname = ?2 AND "
+        f"{_MAY_ACT} ORDER BY 1",
         (role, member),
     )
     return [str(name) for (name,) in found]
@@ -317,16 +365,26 @@ def _grantors(session: PostgresSession, role: str, member: str) -> list[str]:
 
 def _must_exist(session: PostgresSession, user: str) -> None:
     if not _is_role(session, user):
-        raise InvalidInputError.one("user", user, "a user of this server: CREATE ROLE … LOGIN makes one")
+        raise InvalidInputError.one(
+            "user", user, "a user of this server: CREATE ROLE … LOGIN makes one"
+        )
 
 
 def _roles_for(session: PostgresSession, project: str | None, access: str) -> list[str]:
     if project is None:
         return [KEEPER]
     wanted = ACCESS[: ACCESS.index(access) + 1]
-    found = dict(session.select(f"SELECT level, role FROM {SCHEMA}.granted WHERE project_id = ?1", (project,)))
+    found = dict(
+        session.select(
+            f"SELECT level, role FROM {SCHEMA}.granted WHERE project_id = ?1", (project,)
+        )
+    )
     if not found:
-        raise InvalidInputError.one("project", project, "a project of this database: hardwon postgres init --project makes one")
+        raise InvalidInputError.one(
+            "project",
+            project,
+            "a project of this database: hardwon postgres init --project makes one",
+        )
     return [str(found[level]) for level in wanted]
 
 

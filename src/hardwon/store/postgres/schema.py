@@ -1,18 +1,26 @@
-"""The PostgreSQL schema, as the ordered changes that led to it. Released entries are never edited: add a new one.
+"""The PostgreSQL schema, as the ordered changes that led to it. Released entries are never edited:
+add a new one.
 
 Tables and columns are named as in SQLite (`store.migrations`), with these differences:
 
-record       `good` (whether it turned out well) and `extra` (keys of the caller's own) are columns, so that no body is parsed.
-record_text  `vector` holds the same terms for the index: each once, once more where the record has it twice, three times, more
-             often, and behind a mark of its project, so that the index is led by the project too (`words.as_vector`).
+record       `good` (whether it turned out well) and `extra` (keys of the caller's own) are columns,
+so that no body is parsed.
+record_text  `vector` holds the same terms for the index: each once, once more where the record has
+it twice, three times, more
+             often, and behind a mark of its project, so that the index is led by the project too
+             (`words.as_vector`).
 event        what queries ask of its body has columns of its own.
-term_count   how many records have a term, as of the last count; how many were counted is in `state`.
+term_count   how many records have a term, as of the last count; how many were counted is in
+`state`.
 record_vector   `embedding` is there where the server has pgvector; `vector` is the same in bytes.
-fix          what the views of fix history show of one fix each. The views have the columns of the tables of that name.
-granted      which role reaches which project, and how far. Policies ask this table and nothing that a client can set.
+fix          what the views of fix history show of one fix each. The views have the columns of the
+tables of that name.
+granted      which role reaches which project, and how far. Policies ask this table and nothing that
+a client can set.
 token        as the file of tokens beside a SQLite memory; only whoever runs a server reaches it.
 
-Every key and index is led by project_id, so that a project is found without the others, and texts compare byte by byte.
+Every key and index is led by project_id, so that a project is found without the others, and texts
+compare byte by byte.
 """
 
 from __future__ import annotations
@@ -231,10 +239,11 @@ CREATE INDEX fix_by_model ON fix (project_id, model, strategy);
 CREATE INDEX fix_by_strategy ON fix (project_id, strategy, seq);
 """
 
-# A condition on the index of terms cannot be used beneath a policy: the planner does not know that comparing terms tells
-# nothing about rows that the policy hides. So this one function looks past the policy, and asks itself what the policy would.
-# It is BM25 (`recall.bm25`), where a term that a text has `times` adds what it is worth more than one time less. All of it
-# comes from the index and the length: to unpack the vectors of all that match would take ten times as long.
+# A condition on the index of terms cannot be used beneath a policy: the planner does not know that
+# comparing terms tells nothing about rows that the policy hides. So this one function looks past
+# the policy, and asks itself what the policy would. It is BM25 (`recall.bm25`), where a term that a
+# text has `times` adds what it is worth more than one time less. All of it comes from the index and
+# the length: to unpack the vectors of all that match would take ten times as long.
 _MATCHING: Final = f"""
 CREATE FUNCTION matching(wanted_project text, terms tsquery[], times float8[], worth float8[], usual_length float8, most bigint)
 RETURNS TABLE (seq bigint, score float8)
@@ -251,8 +260,9 @@ LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE ROWS 200 SET search_path = {S
 $$;
 """
 
-# Every index is led by the project, and as long as nobody looked at a table, each seems as good as any other. The server looks
-# every minute or so, where it does at all; what a large write brought cannot wait for that.
+# Every index is led by the project, and as long as nobody looked at a table, each seems as good as
+# any other. The server looks every minute or so, where it does at all; what a large write brought
+# cannot wait for that.
 _GROWTH: Final = f"""
 CREATE FUNCTION follow_growth() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = {SCHEMA}, pg_catalog, pg_temp AS $$
@@ -352,7 +362,9 @@ GRANT EXECUTE ON FUNCTION matching TO {group_role(READER)};
 
 
 def _isolated(table: str) -> str:
-    """The owner looks after all projects; everybody else has those that are granted to the role they act as."""
+    """The owner looks after all projects; everybody else has those that are granted to the role
+    they act as.
+    """
     return f"""
 ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
 ALTER TABLE {table} FORCE ROW LEVEL SECURITY;
@@ -362,8 +374,8 @@ CREATE POLICY owner ON {table} TO {OWNER} USING (true) WITH CHECK (true);
 
 
 _GOVERNS: Final = f"pg_has_role(current_user, '{group_role(GOVERNOR)}', 'MEMBER')"
-# Whoever may only record says of a record what it may say of itself, and of others what decides nothing. Bodies are what is
-# read in the end, so they have to say the same as the columns.
+# Whoever may only record says of a record what it may say of itself, and of others what decides
+# nothing. Bodies are what is read in the end, so they have to say the same as the columns.
 _POLICIES: Final = (
     "".join(map(_isolated, PROJECT_TABLES))
     + f"""
@@ -400,8 +412,9 @@ KNOWLEDGE_SINCE: Final = 2
 
 
 def with_vectors(extension: str) -> str:
-    """What is added where the server has pgvector, in this schema. An index is for one length of vectors: whoever keeps the
-    first of a length has it made, by the owner's leave."""
+    """What is added where the server has pgvector, in this schema. An index is for one length of
+    vectors: whoever keeps the first of a length has it made, by the owner's leave.
+    """
     return f"""
 ALTER TABLE record_vector ADD COLUMN IF NOT EXISTS embedding {extension}.vector;
 CREATE OR REPLACE FUNCTION index_vectors(dimension integer) RETURNS void

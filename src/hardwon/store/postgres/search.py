@@ -17,7 +17,8 @@ IN_BODY_ALONE: Final = ("id", "kind", "content", "metadata")
 
 _IN_BODY_ALONE: Final = ", ".join(f"'{name}'" for name in IN_BODY_ALONE)
 ONCE: Final = ":"
-_TIMES: Final = (ONCE, "2", "3", "4")  # between mark and term, where a text has the term at least so often
+# between mark and term, where a text has the term at least so often
+_TIMES: Final = (ONCE, "2", "3", "4")
 
 
 class PostgresDialect(Dialect):
@@ -65,17 +66,28 @@ class PostgresDialect(Dialect):
         session.run("DROP TABLE IF EXISTS pg_temp.fresh")
         session.run("CREATE TEMP TABLE fresh (LIKE hardwon.tally INCLUDING ALL) ON COMMIT DROP")
 
-    def insert_many(self, session: Session, table: str, columns: Mapping[str, str], rows: Iterable[Values], also: str) -> None:
+    def insert_many(
+        self,
+        session: Session,
+        table: str,
+        columns: Mapping[str, str],
+        rows: Iterable[Values],
+        also: str,
+    ) -> None:
         names = ", ".join(columns)
-        session.run(f"INSERT INTO {table} ({names}) SELECT u.* FROM {rows_with(columns)} {also}", (as_rows(columns, rows),))
+        session.run(
+            f"INSERT INTO {table} ({names}) SELECT u.* FROM {rows_with(columns)} {also}",
+            (as_rows(columns, rows),),
+        )
 
 
 POSTGRES: Final = PostgresDialect()
 
 
 def as_expression(glob: str) -> str:
-    """The regular expression for a glob as SQLite has it: `*`, `?`, `[…]` and `[^…]`. A class that is never closed matches
-    nothing."""
+    """The regular expression for a glob as SQLite has it: `*`, `?`, `[…]` and `[^…]`. A class that
+    is never closed matches nothing.
+    """
     parts: list[str] = []
     place = 0
     while place < len(glob):
@@ -97,10 +109,13 @@ def as_expression(glob: str) -> str:
 
 
 def _class_at(glob: str, place: int) -> tuple[str | None, int]:
-    """The class of characters whose opening bracket stands right before this place, and where it ends."""
+    """The class of characters whose opening bracket stands right before this place, and where it
+    ends.
+    """
     other = glob.startswith("^", place)
     place += other
-    first = glob.startswith("]", place)  # a bracket that comes first is one of the characters, and begins no range
+    # a bracket that comes first is one of the characters, and begins no range
+    first = glob.startswith("]", place)
     end = glob.find("]", place + first)
     if end < 0:
         return None, place
@@ -118,31 +133,41 @@ def _in_class(sign: str) -> str:
     return f"\\{sign}" if sign in "\\[]^-" else sign
 
 
-# --- many rows --------------------------------------------------------------------------------------------------
+# --- many rows ---
 
 
 def rows_with(columns: Mapping[str, str]) -> str:
-    """Many rows as the first parameter, in their order, which `as_rows` makes: arrays take the driver several times as long."""
+    """Many rows as the first parameter, in their order, which `as_rows` makes: arrays take the
+    driver several times as long.
+    """
     return f"json_to_recordset(?1::json) AS u ({', '.join(f'{name} {kind}' for name, kind in columns.items())})"
 
 
 def as_rows(columns: Iterable[str], rows: Iterable[Values]) -> str:
     """Rows of texts, numbers and truth values."""
     names = tuple(columns)
-    return json.dumps([dict(zip(names, row, strict=True)) for row in rows], ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(
+        [dict(zip(names, row, strict=True)) for row in rows],
+        ensure_ascii=False,
+        separators=(",", ":"),
+    )
 
 
-# --- terms ------------------------------------------------------------------------------------------------------
+# --- terms ---
 
 
 @lru_cache(maxsize=64)
 def mark_of(project: str) -> str:
-    """Every term in the index begins with it, so that no entry belongs to two projects but by a rare chance."""
+    """Every term in the index begins with it, so that no entry belongs to two projects but by a
+    rare chance.
+    """
     return blake2b(project.encode(), digest_size=3).hexdigest()
 
 
 def as_vector(project: str, words: Sequence[str]) -> str:
-    """What is indexed of a text. Terms have no quotes or backslashes in them: `recall.terms` makes them."""
+    """What is indexed of a text. Terms have no quotes or backslashes in them: `recall.terms` makes
+    them.
+    """
     mark = mark_of(project)
     found = [f"'{mark}{ONCE}{term}'" for term in dict.fromkeys(words)]
     if len(found) < len(words):
@@ -152,6 +177,12 @@ def as_vector(project: str, words: Sequence[str]) -> str:
 
 
 def as_queries(project: str, terms: Iterable[str]) -> list[tuple[str, str, int]]:
-    """Each term, what to search for to find it, and how often a text that is found has it at least."""
+    """Each term, what to search for to find it, and how often a text that is found has it at
+    least.
+    """
     mark = mark_of(project)
-    return [(term, f"'{mark}{sign}{term}'", times) for term in terms for times, sign in enumerate(_TIMES, 1)]
+    return [
+        (term, f"'{mark}{sign}{term}'", times)
+        for term in terms
+        for times, sign in enumerate(_TIMES, 1)
+    ]

@@ -1,4 +1,6 @@
-"""Tokens in the database: what the file of tokens is to a memory in a file. Only whoever runs a server reaches them."""
+"""Tokens in the database: what the file of tokens is to a memory in a file. Only whoever runs a
+server reaches them.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ class TokenTable(TokenKeep):
 
     def all(self) -> list[TokenRow]:
         with self._link.reading(KEEPER) as session:
-            return [TokenRow._make(row) for row in session.select(f"SELECT {_COLUMNS} FROM token ORDER BY created_us, id")]
+            return [
+                TokenRow._make(row)
+                for row in session.select(f"SELECT {_COLUMNS} FROM token ORDER BY created_us, id")
+            ]
 
     def get(self, token_id: str) -> TokenRow | None:
         with self._link.reading(KEEPER) as session:
@@ -35,7 +40,9 @@ class TokenTable(TokenKeep):
 
     def add(self, token: TokenRow, ended_before_us: int) -> int:
         with self._writing() as session:
-            session.run("DELETE FROM token WHERE expires_us < ?1 OR revoked_us < ?1", (ended_before_us,))
+            session.run(
+                "DELETE FROM token WHERE expires_us < ?1 OR revoked_us < ?1", (ended_before_us,)
+            )
             (count,) = session.first("SELECT count(*) FROM token") or (0,)
             if count < limits.TOKENS_MAX:
                 marks = ", ".join(f"?{number + 1}" for number in range(len(token)))
@@ -47,7 +54,10 @@ class TokenTable(TokenKeep):
         with self._writing() as session:
             sql = "UPDATE token SET revoked_us = ?1 WHERE id = ANY (?2) AND revoked_us IS NULL"
             if session.run(sql, (at_us, list(token_ids))):
-                session.witness = "SELECT 1 FROM token WHERE id = ANY (?2) AND revoked_us = ?1", (at_us, list(token_ids))
+                session.witness = (
+                    "SELECT 1 FROM token WHERE id = ANY (?2) AND revoked_us = ?1",
+                    (at_us, list(token_ids)),
+                )
 
     def _writing(self) -> AbstractContextManager[PostgresSession]:
         return self._link.writing(KEEPER, _LOCK, alone=True)

@@ -2,9 +2,10 @@
 
 A memory in one SQLite file that several processes share.
 
-WAL with synchronous FULL: a commit returns when the disk has it. Writers take their turn with BEGIN IMMEDIATE, which never
-fails half-way the way a read that turns into a write does. `secure_delete`, FTS5's `secure-delete` and an emptied log
-make erased text unreadable. Opening, creating, backing up and restoring files is in `file.py`.
+WAL with synchronous FULL: a commit returns when the disk has it. Writers take their turn with BEGIN
+IMMEDIATE, which never fails half-way the way a read that turns into a write does. `secure_delete`,
+FTS5's `secure-delete` and an emptied log make erased text unreadable. Opening, creating, backing up
+and restoring files is in `file.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,16 @@ from hardwon.outside import files, own_files
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.kinds import Event
 from hardwon.search.terms import Filters
-from hardwon.store.base import ROW, ROW_FIELDS, Listener, SqlWriter, add_tallies, count_differing, listeners, taught_by
+from hardwon.store.base import (
+    ROW,
+    ROW_FIELDS,
+    Listener,
+    SqlWriter,
+    add_tallies,
+    count_differing,
+    listeners,
+    taught_by,
+)
 from hardwon.store.knowledge import SqlStore
 from hardwon.store.query import (
     EVENTS,
@@ -67,14 +77,15 @@ from hardwon.store.sqlite.session import (
 )
 from hardwon.store.types import Appended, Finding, Found, Progress, Row, Stored, TokenKeep, Writer
 
-# ---- sqlite writer ------------------------------------------------------------
+# --- sqlite writer ---
 
 _RELAXED: Final = "the index has words of what was packed away"
 
 
 class SqliteWriter(SqlWriter):
-    """What only SQLite does so: full text, and tables of designs. Rows are added on the bare connection, because every
-    record passes there."""
+    """What only SQLite does so: full text, and tables of designs. Rows are added on the bare
+    connection, because every record passes there.
+    """
 
     def __init__(self, connection: apsw.Connection) -> None:
         super().__init__(SqliteSession(connection), SQLITE)
@@ -87,8 +98,10 @@ class SqliteWriter(SqlWriter):
 
     def append(self, rows: Sequence[Row]) -> Appended:
         first, something_forgotten, has_tree = self._connection.execute(
-            # The number of a fix is its id in the tables of fix history, and no id is given out twice.
-            "SELECT max(coalesce(max(seq), 0), coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'fix_history'), 0)) + 1, "
+            # The number of a fix is its id in the tables of fix history, and no id is given out
+            # twice.
+            "SELECT max(coalesce(max(seq), 0), coalesce((SELECT seq FROM sqlite_sequence WHERE "
+            "name = 'fix_history'), 0)) + 1, "
             "EXISTS (SELECT 1 FROM event INDEXED BY event_forgotten WHERE kind = 'forgotten') "
             "OR EXISTS (SELECT 1 FROM tree_forgotten), EXISTS (SELECT 1 FROM tree) FROM record"
         ).get
@@ -97,14 +110,17 @@ class SqliteWriter(SqlWriter):
             rows = self._not_forgotten(rows, result)
         before = self._connection.total_changes()
         self._connection.executemany(
-            f"INSERT INTO record (seq, {ROW}) VALUES (?{', ?' * ROW_FIELDS}) ON CONFLICT (project_id, id) DO NOTHING",
+            f"INSERT INTO record (seq, {ROW}) VALUES (?{', ?' * ROW_FIELDS}) ON CONFLICT "
+            f"(project_id, id) DO NOTHING",
             [(seq, *row[:ROW_FIELDS]) for seq, row in enumerate(rows, first)],
         )
         numbered = list(enumerate(rows, first))
-        if self._connection.total_changes() - before < len(rows):  # some id was there already, or twice among these
+        # some id was there already, or twice among these
+        if self._connection.total_changes() - before < len(rows):
             numbered = self._inserted(numbered, result)
         self._connection.executemany(
-            "INSERT INTO record_text (rowid, terms) VALUES (?, ?)", [(seq, row.terms) for seq, row in numbered]
+            "INSERT INTO record_text (rowid, terms) VALUES (?, ?)",
+            [(seq, row.terms) for seq, row in numbered],
         )
         named = [(seq, row) for seq, row in numbered if row.tags or row.files or row.keys]
         if named:
@@ -117,14 +133,17 @@ class SqliteWriter(SqlWriter):
 
     def _not_forgotten(self, rows: Sequence[Row], result: Appended) -> Sequence[Row]:
         gone = (
-            "SELECT EXISTS (SELECT 1 FROM event WHERE project_id = ?1 AND record_id = ?2 AND kind = 'forgotten') "
+            "SELECT EXISTS (SELECT 1 FROM event WHERE project_id = ?1 AND record_id = ?2 AND kind "
+            "= 'forgotten') "
             "OR EXISTS (SELECT 1 FROM tree_forgotten WHERE project_id = ?1 AND id = ?2)"
         )
         flags = [self._connection.execute(gone, (row.project_id, row.id)).get for row in rows]
         result.forgotten.extend(row.id for row, flag in zip(rows, flags, strict=True) if flag)
         return [row for row, flag in zip(rows, flags, strict=True) if not flag]
 
-    def _inserted(self, numbered: Sequence[tuple[int, Row]], result: Appended) -> list[tuple[int, Row]]:
+    def _inserted(
+        self, numbered: Sequence[tuple[int, Row]], result: Appended
+    ) -> list[tuple[int, Row]]:
         """Those that are new; the others are told apart in the result."""
         inserted = []
         for seq, row in numbered:
@@ -142,9 +161,13 @@ class SqliteWriter(SqlWriter):
     def _insert_names(self, rows: Sequence[tuple[int, Row]]) -> None:
         for seq, row in rows:
             for tag in row.tags:
-                self._connection.execute("INSERT INTO record_tag VALUES (?, ?, ?)", (seq, tag, row.project_id))
+                self._connection.execute(
+                    "INSERT INTO record_tag VALUES (?, ?, ?)", (seq, tag, row.project_id)
+                )
             for path in row.files:
-                self._connection.execute("INSERT INTO record_file VALUES (?, ?, ?)", (seq, path, row.project_id))
+                self._connection.execute(
+                    "INSERT INTO record_file VALUES (?, ?, ?)", (seq, path, row.project_id)
+                )
         keys = [(seq, key, row.project_id) for seq, row in rows for key in row.keys]
         if keys:
             self._connection.executemany("INSERT INTO record_key VALUES (?, ?, ?)", keys)
@@ -160,7 +183,9 @@ class SqliteWriter(SqlWriter):
     def _rewrite(self, seq: int, row: Row) -> None:
         self._rewrite_columns(seq, row)
         self._drop_derived(row.project_id, seq)
-        self._connection.execute("INSERT INTO record_text (rowid, terms) VALUES (?, ?)", (seq, row.terms))
+        self._connection.execute(
+            "INSERT INTO record_text (rowid, terms) VALUES (?, ?)", (seq, row.terms)
+        )
         self._insert_names([(seq, row)])
 
     def replace(self, row: Row) -> None:
@@ -168,7 +193,9 @@ class SqliteWriter(SqlWriter):
         if seq is None:
             return
         self._relax_index()
-        self._connection.execute("UPDATE record SET body = ?, digest = ? WHERE seq = ?", (row.body, row.digest, seq))
+        self._connection.execute(
+            "UPDATE record SET body = ?, digest = ? WHERE seq = ?", (row.body, row.digest, seq)
+        )
         self._rewrite(seq, row)
         self._drop_vector(row.project_id, seq)  # its text is another
         for listener in self._listeners([row.kind]):
@@ -191,7 +218,9 @@ class SqliteWriter(SqlWriter):
         return erased
 
     def clean_index(self) -> bool:
-        """Makes the search index anew where it has words of what was packed away; whether it had."""
+        """Makes the search index anew where it has words of what was packed away; whether it
+        had.
+        """
         relaxed = bool(self.state("", _RELAXED))
         if relaxed:
             self._rebuild_index()
@@ -200,29 +229,40 @@ class SqliteWriter(SqlWriter):
     def _rebuild_index(self) -> None:
         """The search index without a trace of what is no longer in it."""
         self._connection.execute("INSERT INTO record_text (record_text) VALUES ('rebuild')")
-        # A new index is of the older format until something is deleted from it. FTS5 says so in the file, but does not tell the
-        # other connections: one that remembers the newer format would write it without saying so, and to whoever opens the file
-        # next it would be damaged. A setting, whatever its value, has them all look again.
-        self._connection.execute("INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 1)")
+        # A new index is of the older format until something is deleted from it. FTS5 says so in the
+        # file, but does not tell the other connections: one that remembers the newer format would
+        # write it without saying so, and to whoever opens the file next it would be damaged. A
+        # setting, whatever its value, has them all look again.
+        self._connection.execute(
+            "INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 1)"
+        )
         self.set_state("", _RELAXED, 0)
 
     def _relax_index(self) -> None:
-        """To take words out of the index for good costs a hundred times as much as to mark them as gone. What is packed away
-        stays in the file anyway; where something is erased later, the whole index is made anew."""
+        """To take words out of the index for good costs a hundred times as much as to mark them as
+        gone. What is packed away stays in the file anyway; where something is erased later, the
+        whole index is made anew.
+        """
         if not self._relaxed:
             self._relaxed = True
-            self._connection.execute("INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 0)")
+            self._connection.execute(
+                "INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 0)"
+            )
             self.set_state("", _RELAXED, 1)
 
     def finish(self) -> None:
         """Before it is kept."""
         if self._relaxed:
-            self._connection.execute("INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 1)")
+            self._connection.execute(
+                "INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 1)"
+            )
         if self._connection.total_changes() != self._changes_before:
             draw_number(self._connection)
 
     def count_as_changed(self) -> None:
-        """Draws a number in any case, for what changes the file after this transaction without one."""
+        """Draws a number in any case, for what changes the file after this transaction without
+        one.
+        """
         self._changes_before = -1
 
     def set_embedder(self, project: str, name: str, dimension: int) -> None:
@@ -240,12 +280,14 @@ class SqliteWriter(SqlWriter):
         return self._seq_of(project, record_id) if project == DEFAULT_PROJECT else None
 
     def _index_remembers(self) -> bool:
-        """FTS5 removes erased terms from its leaves, but keeps some as signposts between leaves. Whether there is a signpost
-        to which no living term leads any more."""
+        """FTS5 removes erased terms from its leaves, but keeps some as signposts between leaves.
+        Whether there is a signpost to which no living term leads any more.
+        """
         run = self._connection.execute
         run(MAKE_VOCABULARY)
         for (signpost,) in run("SELECT term FROM main.record_text_idx"):
-            # Its first byte names the index; a signpost may end within a character, so it is compared as bytes.
+            # Its first byte names the index; a signpost may end within a character, so it is
+            # compared as bytes.
             beginning = bytes(signpost)[1:]
             lower = beginning.decode(errors="ignore")
             terms = run("SELECT term FROM temp.vocabulary WHERE term >= ? LIMIT 1", (lower,))
@@ -254,7 +296,7 @@ class SqliteWriter(SqlWriter):
         return False
 
 
-# ---- sqlite ------------------------------------------------------------
+# --- sqlite ---
 
 _WRITES_BETWEEN_SIZE_CHECKS: Final = 64
 _ROW_COLUMNS: Final = ", ".join(f"r.{name}" for name in ROW.split(", "))
@@ -268,7 +310,13 @@ class SqliteStore(SqlStore):
 
     dialect = SQLITE
 
-    def __init__(self, path: Path, *, bytes_max: int = limits.MEMORY_BYTES_MAX, busy_timeout_ms: int | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        bytes_max: int = limits.MEMORY_BYTES_MAX,
+        busy_timeout_ms: int | None = None,
+    ) -> None:
         self._path = path
         self._bytes_max = bytes_max
         self._busy_timeout_ms = busy_timeout_ms
@@ -291,7 +339,8 @@ class SqliteStore(SqlStore):
                     migrate(connection)
                 self._warn_when_nearly_full(connection)
         except BaseException:
-            self.close()  # nobody else can: or else this process would seem to have it open for good
+            # nobody else can: or else this process would seem to have it open for good
+            self.close()
             raise
 
     @property
@@ -338,7 +387,9 @@ class SqliteStore(SqlStore):
         return TokenFile(self._path)
 
     def _begin_log(self, connection: apsw.Connection) -> None:
-        """Of a backup that was opened as it is: it stays one file, byte for byte, until somebody writes to it."""
+        """Of a backup that was opened as it is: it stays one file, byte for byte, until somebody
+        writes to it.
+        """
         connection.execute("PRAGMA journal_mode = WAL").fetchall()
         self._file.hold()
         self._has_log = True
@@ -351,7 +402,8 @@ class SqliteStore(SqlStore):
         if used >= self._bytes_max * limits.MEMORY_WARN_SHARE:
             self._warned = True
             warnings.warn(
-                f"the memory at {self._path} takes {used} of at most {self._bytes_max} bytes. Forget what is no longer "
+                f"the memory at {self._path} takes {used} of at most {self._bytes_max} bytes. "
+                f"Forget what is no longer "
                 "needed, or move to PostgreSQL, before writing is refused",
                 NearlyFullWarning,
                 stacklevel=4,
@@ -361,39 +413,52 @@ class SqliteStore(SqlStore):
 
     def last_arrived(self, project: str, limit: int) -> list[Stored]:
         sql = (
-            f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND {trusted_record(SQLITE)} "
-            f"AND r.seq > (SELECT max(seq) FROM record) - {limits.ARRIVALS_LOOKED_THROUGH_MAX} ORDER BY r.seq DESC LIMIT ?2"
+            f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND "
+            f"{trusted_record(SQLITE)} "
+            f"AND r.seq > (SELECT max(seq) FROM record) - {limits.ARRIVALS_LOOKED_THROUGH_MAX} "
+            f"ORDER BY r.seq DESC LIMIT ?2"
         )
         return self._stored(project, sql, (project, limit))
 
-    def search(self, project: str, terms: Sequence[str], filters: Filters, limit: int) -> list[tuple[Found, float]]:
+    def search(
+        self, project: str, terms: Sequence[str], filters: Filters, limit: int
+    ) -> list[tuple[Found, float]]:
         if not terms:
             return []
         where, values = search_condition_of(SQLITE, project, filters)
         match, most, first = len(values) + 1, len(values) + 2, len(values) + 3
         scored = f"SELECT rowid AS seq, -bm25(record_text) AS score FROM record_text WHERE record_text MATCH ?{match}"
-        # The best by their words alone, which nearly always pass; only where too few do, all that match are asked.
+        # The best by their words alone, which nearly always pass; only where too few do, all that
+        # match are asked.
         sources = [f"{scored} ORDER BY bm25(record_text), rowid DESC LIMIT ?{first}", scored]
         with self._connected() as connection:
             # Who voted for a hit is read only where anybody ever did.
             voted = "SELECT EXISTS (SELECT 1 FROM tally WHERE project_id = ? AND scope = 'credit')"
             columns = found_columns(SQLITE, votes=bool(connection.execute(voted, (project,)).get))
-            few = connection.execute("SELECT coalesce(max(seq), 0) FROM record").get < limits.FIRST_BY_WORDS_FROM_RECORDS
-            for chosen in dict.fromkeys((self._rare_enough(connection, terms), tuple(terms))):  # all of them, if need be
+            few = (
+                connection.execute("SELECT coalesce(max(seq), 0) FROM record").get
+                < limits.FIRST_BY_WORDS_FROM_RECORDS
+            )
+            # all of them, if need be
+            for chosen in dict.fromkeys((self._rare_enough(connection, terms), tuple(terms))):
                 words = " OR ".join(f'"{term}"' for term in chosen)
                 for source in sources[few:]:
-                    # MATERIALIZED: or else the planner would go through all records and ask each for its words. Only of the
-                    # best is more read than what they are chosen by.
+                    # MATERIALIZED: or else the planner would go through all records and ask each
+                    # for its words. Only of the best is more read than what they are chosen by.
                     sql = (
-                        f"WITH b AS MATERIALIZED ({source}), best AS MATERIALIZED (SELECT b.seq, b.score FROM b "
+                        f"WITH b AS MATERIALIZED ({source}), best AS MATERIALIZED (SELECT b.seq, "
+                        f"b.score FROM b "
                         f"CROSS JOIN record r ON r.seq = b.seq WHERE {where} "
                         f"ORDER BY b.score DESC, r.at_us DESC, r.id DESC LIMIT ?{most}) "
-                        f"SELECT {columns}, best.score FROM best CROSS JOIN record r ON r.seq = best.seq "
+                        f"SELECT {columns}, best.score FROM best CROSS JOIN record r ON r.seq = "
+                        f"best.seq "
                         "CROSS JOIN record_text ON record_text.rowid = best.seq "
                         "ORDER BY best.score DESC, r.at_us DESC, r.id DESC"
                     )
                     given = (*values, words, limit, max(_FIRST_MIN, _FIRST_SPARE * limit))
-                    rows: list[Any] = connection.execute(sql, given[: most if source == scored else first]).fetchall()
+                    rows: list[Any] = connection.execute(
+                        sql, given[: most if source == scored else first]
+                    ).fetchall()
                     if len(rows) >= limit:
                         break
                 if rows:
@@ -401,20 +466,26 @@ class SqliteStore(SqlStore):
         return []
 
     def _rare_enough(self, connection: apsw.Connection, terms: Sequence[str]) -> tuple[str, ...]:
-        """Without terms that a tenth of all records have: they cost the most and tell the least. How many have a term is
-        remembered until the memory has grown, or shrunk, by a tenth."""
+        """Without terms that a tenth of all records have: they cost the most and tell the least.
+        How many have a term is remembered until the memory has grown, or shrunk, by a tenth.
+        """
         total: int = connection.execute("SELECT coalesce(max(seq), 0) FROM record").get
         if total < limits.PRUNED_FROM_RECORDS or len(terms) <= 1:
             return tuple(terms)
         counted_at, frequency = self._frequency  # one assignment: other threads look things up too
-        if not 0.9 * total <= counted_at <= 1.1 * total or len(frequency) > limits.TERMS_REMEMBERED_MAX:
+        if (
+            not 0.9 * total <= counted_at <= 1.1 * total
+            or len(frequency) > limits.TERMS_REMEMBERED_MAX
+        ):
             frequency = {}
             self._frequency = total, frequency
         unknown = [term for term in terms if term not in frequency]
         if unknown:
             connection.execute(MAKE_VOCABULARY).fetchall()
             for term in unknown:
-                found = connection.execute("SELECT doc FROM temp.vocabulary WHERE term = ?", (term,)).get
+                found = connection.execute(
+                    "SELECT doc FROM temp.vocabulary WHERE term = ?", (term,)
+                ).get
                 frequency[term] = found or 0
         known = [term for term in terms if frequency.get(term)]
         rare = [term for term in known if frequency[term] <= limits.FREQUENT_SHARE * total]
@@ -431,14 +502,18 @@ class SqliteStore(SqlStore):
             "(SELECT json_group_array(tag ORDER BY tag) FROM record_tag WHERE seq = r.seq), "
             "(SELECT json_group_array(path ORDER BY path) FROM record_file WHERE seq = r.seq), "
             "(SELECT json_group_array(key ORDER BY key) FROM record_key WHERE seq = r.seq), "
-            "(SELECT json_group_array(body) FROM event WHERE project_id = r.project_id AND record_id = r.id) "
-            "FROM record r LEFT JOIN record_text t ON t.rowid = r.seq WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
+            "(SELECT json_group_array(body) FROM event WHERE project_id = r.project_id AND "
+            "record_id = r.id) "
+            "FROM record r LEFT JOIN record_text t ON t.rowid = r.seq WHERE r.project_id = ?1 "
+            "ORDER BY r.at_us, r.id"
         )
         with self._consistent() as connection:
             for row in connection.execute(sql, (project,)):
                 kept, (terms, helped, hindered, *names, events) = row[:ROW_FIELDS], row[ROW_FIELDS:]
                 tags, files, keys = (tuple(json.loads(listed)) for listed in names)
-                full = Row._make((*kept, terms or "", tags, files, keys, helped, hindered, (), None))
+                full = Row._make(
+                    (*kept, terms or "", tags, files, keys, helped, hindered, (), None)
+                )
                 yield full, [event_of(event) for event in json.loads(events)]
 
     def events(self, project: str) -> Generator[Event]:
@@ -447,10 +522,12 @@ class SqliteStore(SqlStore):
                 yield event_of(body)
 
     def projects(self) -> list[str]:
-        # From one to the next by the index: going through all records takes a second for each million.
+        # From one to the next by the index: going through all records takes a second for each
+        # million.
         sql = (
             "WITH RECURSIVE next (name) AS (SELECT min(project_id) FROM record UNION ALL "
-            "SELECT (SELECT min(project_id) FROM record WHERE project_id > name) FROM next WHERE name IS NOT NULL) "
+            "SELECT (SELECT min(project_id) FROM record WHERE project_id > name) FROM next WHERE "
+            "name IS NOT NULL) "
             "SELECT name FROM next WHERE name IS NOT NULL"
         )
         with self._connected() as connection:
@@ -467,14 +544,20 @@ class SqliteStore(SqlStore):
 
     def count(self, project: str, filters: Filters, *, trusted: bool = False) -> int:
         only_time = Filters(kind="fix", since=filters.since, until=filters.until)
-        if trusted and project == DEFAULT_PROJECT and filters == only_time:  # an index has just these
-            first, last = (text_of(at) if at else end for at, end in ((filters.since, ""), (filters.until, "~")))
+        # an index has just these
+        if trusted and project == DEFAULT_PROJECT and filters == only_time:
+            first, last = (
+                text_of(at) if at else end
+                for at, end in ((filters.since, ""), (filters.until, "~"))
+            )
             sql = "SELECT count(*) FROM fix_history WHERE timestamp >= ?1 AND timestamp < ?2"
             ((found,),) = self._select(project, sql, (first, last))
             return int(found)
         return super().count(project, filters, trusted=trusted)
 
-    def nearest(self, project: str, vector: Sequence[float], filters: Filters, limit: int) -> list[tuple[Found, float]]:
+    def nearest(
+        self, project: str, vector: Sequence[float], filters: Filters, limit: int
+    ) -> list[tuple[Found, float]]:
         with self._connected() as connection:
             kept = embedder_of(SqliteSession(connection), project)
             if kept is None:
@@ -490,7 +573,8 @@ class SqliteStore(SqlStore):
             # NOT INDEXED: by the row numbers, not through all records of the project.
             sql = (
                 f"SELECT {found_columns(SQLITE)}, r.seq FROM record r NOT INDEXED JOIN record_text "
-                f"ON record_text.rowid = r.seq JOIN record_vector v ON v.seq = r.seq WHERE {where} AND {within}"
+                f"ON record_text.rowid = r.seq JOIN record_vector v ON v.seq = r.seq WHERE {where} "
+                f"AND {within}"
             )
             rows: list[Any] = connection.execute(sql, values).fetchall()
         found = [(found_of(row[:-1]), cosines[row[-1]]) for row in rows]
@@ -498,8 +582,10 @@ class SqliteStore(SqlStore):
 
     def without_vector(self, project: str, limit: int) -> list[Stored]:
         sql = (
-            f"SELECT {STORED} FROM record r WHERE r.seq IN (SELECT n.seq FROM record n LEFT JOIN record_vector v "
-            f"ON v.seq = n.seq WHERE n.project_id = ?1 AND v.seq IS NULL AND n.{ORDINARY} ORDER BY n.seq LIMIT ?2) "
+            f"SELECT {STORED} FROM record r WHERE r.seq IN (SELECT n.seq FROM record n LEFT JOIN "
+            f"record_vector v "
+            f"ON v.seq = n.seq WHERE n.project_id = ?1 AND v.seq IS NULL AND n.{ORDINARY} ORDER BY "
+            f"n.seq LIMIT ?2) "
             "ORDER BY r.seq"
         )
         return self._stored(project, sql, (project, limit))
@@ -507,7 +593,9 @@ class SqliteStore(SqlStore):
     def untrue_tallies(self, project: str) -> int:
         with self._consistent() as connection:
             differing = count_differing(SqliteSession(connection), SQLITE, project)
-            return differing + sum(each.count_differing(project) for each in listeners(SqliteSession(connection)))
+            return differing + sum(
+                each.count_differing(project) for each in listeners(SqliteSession(connection))
+            )
 
     # --- the file ---
 
@@ -528,8 +616,10 @@ class SqliteStore(SqlStore):
         return not self._erasure_pending
 
     def _log_is_known_to_be_empty(self) -> bool:
-        """SQLite empties the log and leaves it to the system when the disk learns of that: after a power cut, what was erased
-        would stand in it again. The log is no file that SQLite locks, so that we may open it beside it."""
+        """SQLite empties the log and leaves it to the system when the disk learns of that: after a
+        power cut, what was erased would stand in it again. The log is no file that SQLite locks, so
+        that we may open it beside it.
+        """
         try:
             files.sync(log_of(self._path))
         except FileNotFoundError:  # a backup that nobody wrote to has none
@@ -559,20 +649,28 @@ class SqliteStore(SqlStore):
         roomy = used < self._bytes_max * limits.MEMORY_WARN_SHARE
         aside = moved_aside(self._path)
         if aside:
-            yield Finding("logs", True, f"of another database, moved aside and not replayed: {', '.join(aside)}")
+            yield Finding(
+                "logs",
+                True,
+                f"of another database, moved aside and not replayed: {', '.join(aside)}",
+            )
         yield Finding("size", roomy, f"{used} of at most {self._bytes_max} bytes")
         mode = self._path.stat().st_mode & 0o777
-        yield Finding("permissions", mode & 0o077 == 0, f"{mode:o}; 600 keeps other users of the machine out")
+        yield Finding(
+            "permissions", mode & 0o077 == 0, f"{mode:o}; 600 keeps other users of the machine out"
+        )
 
     def close(self) -> None:
         self._file.close()
 
 
 class _WriteTransaction:
-    """`write()` of a store. A class, because every write passes through it and nested generators cost more.
+    """`write()` of a store. A class, because every write passes through it and nested generators
+    cost more.
 
-    An interrupt (KeyboardInterrupt) can come between any two steps, also while leaving. So what was taken is given back by
-    whoever gets there first: `__enter__` when it fails, `__exit__`, or `__del__`.
+    An interrupt (KeyboardInterrupt) can come between any two steps, also while leaving. So what was
+    taken is given back by whoever gets there first: `__enter__` when it fails, `__exit__`, or
+    `__del__`.
     """
 
     _open = False  # also of one that an interrupt kept from being made whole
@@ -586,9 +684,13 @@ class _WriteTransaction:
     def __enter__(self) -> SqliteWriter:
         self._open = True
         try:
-            # Threads of this process queue on a lock, which wakes at once; processes try again and again.
+            # Threads of this process queue on a lock, which wakes at once; processes try again and
+            # again.
             if not self._turn.acquire(timeout=limits.BUSY_TIMEOUT_MS / 1000):
-                raise BusyError(f"another thread of this process was writing to {self._store._path} for too long; try again")
+                raise BusyError(
+                    f"another thread of this process was writing to {self._store._path} for too "
+                    f"long; try again"
+                )
             self._connection = self._store._pool.borrow()
             if not self._store._has_log:
                 self._store._begin_log(self._connection)
@@ -601,7 +703,12 @@ class _WriteTransaction:
                 raise translated(error, self._store._path) from error
             raise
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         assert self._connection is not None  # noqa: S101  # for type checkers: it was entered
         kept = False
         failure = error

@@ -1,19 +1,22 @@
 """What a SQLite file can say about its own health.
 
-That this process has a memory's file open, told in a way that another SQLite library in the same process notices too.
+That this process has a memory's file open, told in a way that another SQLite library in the same
+process notices too.
 
-SQLite's own locks are the process's: a second SQLite library in it (Python's `sqlite3` beside ours) takes them for its own.
-When its last connection is closed it believes that nobody else is there and removes the log, in which we go on writing: what
-we acknowledge from then on is lost. So we hold a lock of the sort that belongs to an open file (OFD), on the bytes that every
-SQLite connection shares and that only the last one may have for itself. Then the log stays.
+SQLite's own locks are the process's: a second SQLite library in it (Python's `sqlite3` beside ours)
+takes them for its own. When its last connection is closed it believes that nobody else is there and
+removes the log, in which we go on writing: what we acknowledge from then on is lost. So we hold a
+lock of the sort that belongs to an open file (OFD), on the bytes that every SQLite connection
+shares and that only the last one may have for itself. Then the log stays.
 
-Closing any descriptor of a file drops the process's locks on it. So the descriptor is closed only when no memory of this
-process has the file open any more.
+Closing any descriptor of a file drops the process's locks on it. So the descriptor is closed only
+when no memory of this process has the file open any more.
 
-The SQLite file itself: created whole, looked at before it is trusted, migrated, backed up and restored.
+The SQLite file itself: created whole, looked at before it is trusted, migrated, backed up and
+restored.
 
-Nothing here opens a database with plain file functions while it may be in use: closing such a file would drop the locks that
-SQLite holds on it for the whole process.
+Nothing here opens a database with plain file functions while it may be in use: closing such a file
+would drop the locks that SQLite holds on it for the whole process.
 """
 
 from __future__ import annotations
@@ -39,11 +42,23 @@ from hardwon.learn.tallies import keys_of
 from hardwon.outside import files
 from hardwon.store.base import listeners, recount
 from hardwon.store.query import is_whole, original_of, untrue_events
-from hardwon.store.sqlite.migrations import APPLICATION_ID, KNOWLEDGE_SINCE, MIGRATIONS, SCHEMA_VERSION
-from hardwon.store.sqlite.session import CUT_OFF, SQLITE, SqliteSession, draw_number, is_cut_off, storage_errors
+from hardwon.store.sqlite.migrations import (
+    APPLICATION_ID,
+    KNOWLEDGE_SINCE,
+    MIGRATIONS,
+    SCHEMA_VERSION,
+)
+from hardwon.store.sqlite.session import (
+    CUT_OFF,
+    SQLITE,
+    SqliteSession,
+    draw_number,
+    is_cut_off,
+    storage_errors,
+)
 from hardwon.store.types import Finding, Progress, Stored
 
-# ---- sqlite check ------------------------------------------------------------
+# --- sqlite check ---
 
 WAL_FIXED_IN: Final = (3, 51, 3)
 _STRAYS: Final = (
@@ -52,7 +67,8 @@ _STRAYS: Final = (
     "SELECT count(*) FROM record_file WHERE seq NOT IN (SELECT seq FROM record)",
     "SELECT count(*) FROM record_key WHERE seq NOT IN (SELECT seq FROM record)",
     "SELECT count(*) FROM record_vector WHERE seq NOT IN (SELECT seq FROM record)",
-    "SELECT count(*) FROM record r JOIN event e ON e.project_id = r.project_id AND e.record_id = r.id "
+    "SELECT count(*) FROM record r JOIN event e ON e.project_id = r.project_id AND e.record_id = "
+    "r.id "
     "WHERE e.kind = 'forgotten'",
 )
 _MISFITS: Final = (
@@ -66,17 +82,30 @@ def check_library() -> Finding:
     version = apsw.sqlite_lib_version()
     fixed = tuple(int(part) for part in version.split(".")) >= WAL_FIXED_IN
     wanted = ".".join(map(str, WAL_FIXED_IN))
-    return Finding("sqlite", fixed, f"SQLite {version}; {wanted} or newer cannot corrupt a log checkpointed twice")
+    return Finding(
+        "sqlite",
+        fixed,
+        f"SQLite {version}; {wanted} or newer cannot corrupt a log checkpointed twice",
+    )
 
 
 def check_contents(connection: apsw.Connection) -> Iterator[Finding]:
     """What is in the file, inside of one read transaction."""
-    settings = {name: connection.pragma(name) for name in ("journal_mode", "synchronous", "secure_delete")}
+    settings = {
+        name: connection.pragma(name) for name in ("journal_mode", "synchronous", "secure_delete")
+    }
     # A backup has no log until somebody writes to it.
-    durable = settings["journal_mode"] in ("wal", "delete") and (settings["synchronous"], settings["secure_delete"]) == (2, 1)
-    yield Finding("durability", durable, ", ".join(f"{name} {value}" for name, value in settings.items()))
+    durable = settings["journal_mode"] in ("wal", "delete") and (
+        settings["synchronous"],
+        settings["secure_delete"],
+    ) == (2, 1)
+    yield Finding(
+        "durability", durable, ", ".join(f"{name} {value}" for name, value in settings.items())
+    )
     same = schema_of(connection) == expected_schema()
-    yield Finding("schema", same, f"version {connection.pragma('user_version')} of {SCHEMA_VERSION}")
+    yield Finding(
+        "schema", same, f"version {connection.pragma('user_version')} of {SCHEMA_VERSION}"
+    )
     try:
         damage = check_whole_file(connection)
     except apsw.IOError as error:
@@ -86,12 +115,16 @@ def check_contents(connection: apsw.Connection) -> Iterator[Finding]:
         strays = sum(connection.execute(sql).get for sql in _STRAYS)
         yield Finding("side tables", strays == 0, f"{strays} rows that belong to no record")
         misfits = connection.execute(_MISFITS).get
-        yield Finding("vectors", misfits == 0, f"{misfits} that are not of the embedder they are kept for")
-        wrong = list(untrue_events(connection.execute("SELECT id, record_id, kind, at_us, body FROM event")))
+        yield Finding(
+            "vectors", misfits == 0, f"{misfits} that are not of the embedder they are kept for"
+        )
+        wrong = list(
+            untrue_events(connection.execute("SELECT id, record_id, kind, at_us, body FROM event"))
+        )
         yield Finding("events", not wrong, f"{len(wrong)} that do not say what their columns say")
 
 
-# ---- presence ------------------------------------------------------------
+# --- presence ---
 
 _SHARED_FIRST: Final = 0x40000000 + 2  # where SQLite keeps its locks in every database file
 _SHARED_SIZE: Final = 510
@@ -102,7 +135,8 @@ File = tuple[int, int]
 
 _turn = threading.RLock()
 _held: dict[File, list[int]] = {}  # a descriptor, and how many memories hold it
-_spare: dict[File, int] = {}  # descriptors that cannot be closed: some thread may have locks. The next who holds takes it
+# descriptors that cannot be closed: some thread may have locks. The next who holds takes it
+_spare: dict[File, int] = {}
 
 
 def hold(path: Path) -> File | None:
@@ -131,8 +165,10 @@ def _locked(path: Path, file: File) -> int:
 
 @contextmanager
 def alone(path: Path) -> Iterator[int | None]:
-    """A descriptor of the file. In the block nobody has it open, in whatever process and by whatever library, and whoever wants
-    to open it waits. None where somebody has it open, or where the system cannot tell."""
+    """A descriptor of the file. In the block nobody has it open, in whatever process and by
+    whatever library, and whoever wants to open it waits. None where somebody has it open, or where
+    the system cannot tell.
+    """
     with _turn:
         file = descriptor = None
         try:
@@ -149,12 +185,15 @@ def alone(path: Path) -> Iterator[int | None]:
             yield descriptor
         finally:
             if file and descriptor is not None:
-                # Not unlocked before: nobody in this process has a lock yet that closing could drop.
+                # Not unlocked before: nobody in this process has a lock yet that closing could
+                # drop.
                 os.close(_spare.pop(file))
 
 
 def release(file: File | None) -> int | None:
-    """This memory no longer has it. The descriptor that is to be closed when its connections are, where it was the last."""
+    """This memory no longer has it. The descriptor that is to be closed when its connections are,
+    where it was the last.
+    """
     if file is None:
         return None
     with _turn:
@@ -170,18 +209,23 @@ def release(file: File | None) -> int | None:
 
 def _lock(descriptor: int, kind: int) -> None:
     assert _SET is not None  # noqa: S101  # for type checkers: nobody holds anything without
-    fcntl.fcntl(descriptor, _SET, struct.pack("hhqqi", kind, os.SEEK_SET, _SHARED_FIRST, _SHARED_SIZE, 0))
+    fcntl.fcntl(
+        descriptor, _SET, struct.pack("hhqqi", kind, os.SEEK_SET, _SHARED_FIRST, _SHARED_SIZE, 0)
+    )
 
 
 def changing() -> threading.RLock:
-    """Held while a memory is closed, so that no other is opened between the last connection and its descriptor."""
+    """Held while a memory is closed, so that no other is opened between the last connection and its
+    descriptor.
+    """
     return _turn
 
 
 def _in_child() -> None:
-    """The lock belongs to what parent and child have open together, and is the parent's to take back. A child that uses the
-    memory holds it anew (`sqlite_open`); one that does not keeps nobody from folding the log in. Closing drops no lock
-    here: a child begins without any."""
+    """The lock belongs to what parent and child have open together, and is the parent's to take
+    back. A child that uses the memory holds it anew (`sqlite_open`); one that does not keeps nobody
+    from folding the log in. Closing drops no lock here: a child begins without any.
+    """
     global _turn
     _turn = threading.RLock()
     for descriptor in (*(held[0] for held in _held.values()), *_spare.values()):
@@ -193,13 +237,15 @@ def _in_child() -> None:
 
 os.register_at_fork(after_in_child=_in_child)
 
-# ---- sqlite file ------------------------------------------------------------
+# --- sqlite file ---
 
 _PAGE_BYTES: Final = 4096
 _BACKUP_STEP_PAGES: Final = 4096
 
 
-def connect(path: Path, bytes_max: int = limits.MEMORY_BYTES_MAX, busy_timeout_ms: int | None = None) -> apsw.Connection:
+def connect(
+    path: Path, bytes_max: int = limits.MEMORY_BYTES_MAX, busy_timeout_ms: int | None = None
+) -> apsw.Connection:
     """A connection as every reader and writer uses it. The file must exist."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     be_patient(connection, busy_timeout_ms)
@@ -218,10 +264,11 @@ def connect(path: Path, bytes_max: int = limits.MEMORY_BYTES_MAX, busy_timeout_m
 
 
 def be_patient(connection: apsw.Connection, busy_timeout_ms: int | None = None) -> None:
-    """Waits for a lock up to the busy timeout (None: the usual one), trying about every millisecond.
+    """Waits for a lock up to the busy timeout (None: the usual one), trying about every
+    millisecond.
 
-    SQLite's own timeout tries ever more rarely, at last ten times a second: beside a writer that hardly pauses it then
-    waits for minutes.
+    SQLite's own timeout tries ever more rarely, at last ten times a second: beside a writer that
+    hardly pauses it then waits for minutes.
     """
     started = 0.0
 
@@ -229,7 +276,10 @@ def be_patient(connection: apsw.Connection, busy_timeout_ms: int | None = None) 
         nonlocal started
         if attempts == 0:
             started = time.monotonic()
-        if time.monotonic() - started > (limits.BUSY_TIMEOUT_MS if busy_timeout_ms is None else busy_timeout_ms) / 1000:
+        if (
+            time.monotonic() - started
+            > (limits.BUSY_TIMEOUT_MS if busy_timeout_ms is None else busy_timeout_ms) / 1000
+        ):
             return False
         time.sleep(random.uniform(0.0005, 0.0015))  # not in step with the others who wait
         return True
@@ -238,7 +288,9 @@ def be_patient(connection: apsw.Connection, busy_timeout_ms: int | None = None) 
 
 
 def create_if_missing(path: Path) -> bool:
-    """Makes an empty memory, complete from its first visible moment. False when there is a file already."""
+    """Makes an empty memory, complete from its first visible moment. False when there is a file
+    already.
+    """
     temporary = files.temporary_beside(path)
     try:
         if path.exists():
@@ -276,7 +328,8 @@ def inspect_before_opening(path: Path, busy_timeout_ms: int | None = None) -> No
     size = path.stat().st_size
     if size < _PAGE_BYTES:
         raise ForeignFileError(
-            f"{path} is empty or cut off, which a memory never is: restore a backup, or remove the file to start anew"
+            f"{path} is empty or cut off, which a memory never is: restore a backup, or remove the "
+            f"file to start anew"
         )
     with storage_errors(path):
         try:
@@ -286,12 +339,14 @@ def inspect_before_opening(path: Path, busy_timeout_ms: int | None = None) -> No
                 cut_off = size % _PAGE_BYTES > 0
                 if cut_off and not _has_log(path):
                     raise apsw.CorruptError("its last page is cut off")
-                # The power may have gone just when the log was folded in: then the log has the page that is cut off.
+                # The power may have gone just when the log was folded in: then the log has the page
+                # that is cut off.
                 if cut_off or size <= limits.OPEN_CHECK_BYTES_MAX:
                     _refuse_damage(connection, path)
         except apsw.NotADBError as error:
             raise ForeignFileError(
-                f"{path} is not a Hardwon memory, or its beginning is destroyed. It was left as it is: choose another "
+                f"{path} is not a Hardwon memory, or its beginning is destroyed. It was left as it "
+                f"is: choose another "
                 "place, or restore a backup"
             ) from error
 
@@ -304,13 +359,15 @@ def _has_log(path: Path) -> bool:
 def _refuse_unless_ours(connection: apsw.Connection, path: Path) -> None:
     if connection.pragma("application_id") != APPLICATION_ID:
         raise ForeignFileError(
-            f"{path} is a SQLite database of another program. It was left as it is: choose another place; a database of fix "
+            f"{path} is a SQLite database of another program. It was left as it is: choose another "
+            f"place; a database of fix "
             "history is taken over by opening its folder with AIMemory"
         )
     version = connection.pragma("user_version")
     if version > SCHEMA_VERSION:
         raise NewerFileError(
-            f"{path} was written by a newer Hardwon (format {version}, this one knows {SCHEMA_VERSION}): "
+            f"{path} was written by a newer Hardwon (format {version}, this one knows "
+            f"{SCHEMA_VERSION}): "
             "pip install --upgrade hardwon"
         )
 
@@ -318,21 +375,30 @@ def _refuse_unless_ours(connection: apsw.Connection, path: Path) -> None:
 def _refuse_damage(connection: apsw.Connection, path: Path) -> None:
     damage = check_whole_file(connection)
     if damage:
-        raise DamagedError(f"{path} is damaged ({damage[0]}). It was left as it is: copy it aside, then restore a backup")
+        raise DamagedError(
+            f"{path} is damaged ({damage[0]}). It was left as it is: copy it aside, then restore a "
+            f"backup"
+        )
 
 
 def check_whole_file(connection: apsw.Connection) -> list[str]:
-    """What is wrong with pages, indexes and record bodies; empty when all is well. A disk that does not read what it has is an
-    error, and no damage: it may read it the next time."""
+    """What is wrong with pages, indexes and record bodies; empty when all is well. A disk that does
+    not read what it has is an error, and no damage: it may read it the next time.
+    """
     try:
         with _one_state(connection):  # whatever others write meanwhile
-            # FTS5 compares what it remembers of its index with what is there now. Only a query has it look whether another
-            # process changed the index since: without one, a sound index that others wrote to seems damaged.
+            # FTS5 compares what it remembers of its index with what is there now. Only a query has
+            # it look whether another process changed the index since: without one, a sound index
+            # that others wrote to seems damaged.
             connection.execute("SELECT 1 FROM record_text LIMIT 1").fetchall()
-            found = [line for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"]
+            found = [
+                line for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"
+            ]
             _refuse_unread(found)
             if not found:
-                for record_id, body, digest in connection.execute("SELECT id, body, digest FROM record"):
+                for record_id, body, digest in connection.execute(
+                    "SELECT id, body, digest FROM record"
+                ):
                     if not is_whole(body, digest):
                         found.append(f"record {record_id} is not what was written")
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError) as error:
@@ -346,7 +412,9 @@ def check_whole_file(connection: apsw.Connection) -> list[str]:
 
 @contextmanager
 def _one_state(connection: apsw.Connection) -> Iterator[None]:
-    """What is read in it is of one moment. Where the disk fails, SQLite ends the transaction by itself."""
+    """What is read in it is of one moment. Where the disk fails, SQLite ends the transaction by
+    itself.
+    """
     begun = not connection.in_transaction
     if begun:
         connection.execute("BEGIN")
@@ -359,16 +427,22 @@ def _one_state(connection: apsw.Connection) -> Iterator[None]:
 
 def _refuse_unread(found: Sequence[str]) -> None:
     """A check of SQLite's tells of a page that the disk did not read as of one that is wrong."""
-    for code in (int(code) for line in found for code in re.findall(r"unable to get the page\. error code=(\d+)", line)):
+    for code in (
+        int(code)
+        for line in found
+        for code in re.findall(r"unable to get the page\. error code=(\d+)", line)
+    ):
         if code & 0xFF == apsw.SQLITE_IOERR and code not in CUT_OFF:
             raise apsw.exception_for(code)
 
 
-# --- schema -----------------------------------------------------------------------------------------------------
+# --- schema ---
 
 
 def migrate(connection: apsw.Connection) -> None:
-    """Brings the file to this program's format, one transaction a step. One process does it, the others wait."""
+    """Brings the file to this program's format, one transaction a step. One process does it, the
+    others wait.
+    """
     for version in range(1, SCHEMA_VERSION + 1):
         connection.execute("BEGIN IMMEDIATE")
         try:
@@ -390,7 +464,9 @@ def migrate(connection: apsw.Connection) -> None:
 
 
 def _derive_knowledge(connection: apsw.Connection) -> None:
-    """For a file written by a version that learned otherwise, or not at all: exact keys and tallies of every record."""
+    """For a file written by a version that learned otherwise, or not at all: exact keys and tallies
+    of every record.
+    """
     connection.execute("DELETE FROM record_key")
     for (project,) in connection.execute("SELECT DISTINCT project_id FROM record").fetchall():
         recount(SqliteSession(connection), SQLITE, str(project))
@@ -417,11 +493,12 @@ def expected_schema() -> list[tuple[str, str]]:
         return schema_of(connection)
 
 
-# --- backup and restore -----------------------------------------------------------------------------------------
+# --- backup and restore ---
 
 
 def back_up(source: Path, target: Path, progress: Progress | None = None) -> str:
-    """Copies the memory as of one instant, while others write; checks the copy; returns its SHA-256.
+    """Copies the memory as of one instant, while others write; checks the copy; returns its
+    SHA-256.
 
     The checksum is also kept beside the copy, in the form `sha256sum --check` reads.
     """
@@ -439,7 +516,9 @@ def back_up(source: Path, target: Path, progress: Progress | None = None) -> str
         with files.writing_atomically(checksum_file(target)) as file:
             file.write(f"{checksum}  {target.name}\n".encode())
     except FileExistsError:
-        raise PlaceError(f"{target} exists already and is kept: choose another name for the backup") from None
+        raise PlaceError(
+            f"{target} exists already and is kept: choose another name for the backup"
+        ) from None
     except OSError as error:
         raise files.disk_error(error, target) from error
     finally:
@@ -449,8 +528,10 @@ def back_up(source: Path, target: Path, progress: Progress | None = None) -> str
 
 def _copy_snapshot(source: Path, target: Path, progress: Progress | None) -> None:
     with closing(connect(source)) as origin, closing(apsw.Connection(str(target))) as copy:
-        copy.execute("PRAGMA synchronous = OFF").fetchall()  # the finished file is synced once, before it gets its name
-        # An open read transaction pins the instant: without it every commit of another process restarts the copy.
+        # the finished file is synced once, before it gets its name
+        copy.execute("PRAGMA synchronous = OFF").fetchall()
+        # An open read transaction pins the instant: without it every commit of another process
+        # restarts the copy.
         origin.execute("BEGIN")
         origin.execute("SELECT count(*) FROM sqlite_schema").fetchall()
         with copy.backup("main", origin, "main") as backup:
@@ -458,7 +539,8 @@ def _copy_snapshot(source: Path, target: Path, progress: Progress | None) -> Non
                 backup.step(_BACKUP_STEP_PAGES)
                 if progress:
                     progress(backup.page_count - backup.remaining, backup.page_count)
-        copy.execute("PRAGMA journal_mode = DELETE").fetchall()  # a backup is one file, without a log beside it
+        # a backup is one file, without a log beside it
+        copy.execute("PRAGMA journal_mode = DELETE").fetchall()
         _refuse_damage(copy, source)
 
 
@@ -466,11 +548,15 @@ def checksum_file(backup: Path) -> Path:
     return backup.with_name(backup.name + ".sha256")
 
 
-def restore(backup: Path, target: Path, kept_suffix: str, progress: Progress | None = None) -> Path | None:
-    """Puts a backup where the memory is. Returns where the memory that was there is kept now, or None.
+def restore(
+    backup: Path, target: Path, kept_suffix: str, progress: Progress | None = None
+) -> Path | None:
+    """Puts a backup where the memory is. Returns where the memory that was there is kept now, or
+    None.
 
-    The backup is copied and verified first. A sound memory at the target is replaced in one transaction under its write
-    lock: other processes may have it open and see either the old or the new one. A damaged one is moved aside.
+    The backup is copied and verified first. A sound memory at the target is replaced in one
+    transaction under its write lock: other processes may have it open and see either the old or the
+    new one. A damaged one is moved aside.
     """
     staged = files.temporary_beside(target)
     try:
@@ -478,7 +564,8 @@ def restore(backup: Path, target: Path, kept_suffix: str, progress: Progress | N
             raise PlaceError(f"there is no backup at {backup}")
         if any(companion.exists() for companion in _companions(backup)):
             raise PlaceError(
-                f"{backup} is a memory in use, not a backup of one (it has a log beside it): use backup to make one"
+                f"{backup} is a memory in use, not a backup of one (it has a log beside it): use "
+                f"backup to make one"
             )
         files.make_folder(target.parent)
         files.refuse_network_file_system(target.parent)
@@ -495,7 +582,8 @@ def restore(backup: Path, target: Path, kept_suffix: str, progress: Progress | N
         except (DamagedError, ForeignFileError):
             if _is_of_another_program(target):
                 raise
-            _begin_log(staged, target)  # before the name is free: whoever comes next would find nothing, and begin anew
+            # before the name is free: whoever comes next would find nothing, and begin anew
+            _begin_log(staged, target)
             _move_aside(target, kept)
             files.publish(staged, target)
             return kept
@@ -520,10 +608,14 @@ def _stage(backup: Path, staged: Path) -> None:
     if told.exists():
         expected = told.read_text(encoding="ascii", errors="replace").split()[:1]
         if expected != [files.sha256_of(staged)]:
-            raise DamagedError(f"{backup} does not match its checksum in {told}: use another backup")
+            raise DamagedError(
+                f"{backup} does not match its checksum in {told}: use another backup"
+            )
     with storage_errors(backup):
         try:
-            with closing(apsw.Connection(str(staged), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+            with closing(
+                apsw.Connection(str(staged), flags=apsw.SQLITE_OPEN_READWRITE)
+            ) as connection:
                 _refuse_unless_ours(connection, backup)
                 _refuse_damage(connection, backup)
                 migrate(connection)
@@ -536,7 +628,10 @@ def _is_of_another_program(path: Path) -> bool:
     with storage_errors(path):
         try:
             with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
-                return bool(path.stat().st_size >= _PAGE_BYTES and connection.pragma("application_id") != APPLICATION_ID)
+                return bool(
+                    path.stat().st_size >= _PAGE_BYTES
+                    and connection.pragma("application_id") != APPLICATION_ID
+                )
         except (apsw.NotADBError, apsw.CorruptError):
             return False
         except apsw.IOError as error:
@@ -553,7 +648,8 @@ def _begin_log(staged: Path, target: Path) -> None:
 
 
 def _move_aside(target: Path, kept: Path) -> None:
-    # The log goes first: a log left beside a database that it does not belong to would destroy the new one.
+    # The log goes first: a log left beside a database that it does not belong to would destroy the
+    # new one.
     for name, new_name in zip(_companions(target), _companions(kept), strict=True):
         if name.exists():
             name.rename(new_name)
@@ -566,8 +662,9 @@ def _replace_pages(staged: Path, target: Path, kept: Path, progress: Progress | 
         closing(apsw.Connection(str(staged), flags=apsw.SQLITE_OPEN_READONLY)) as origin,
         closing(connect(target)) as live,
     ):
-        # The first page takes the target's write lock and keeps it until the end. Only then is the old content set
-        # aside: nothing can be acknowledged between the copy that is kept and the switch.
+        # The first page takes the target's write lock and keeps it until the end. Only then is the
+        # old content set aside: nothing can be acknowledged between the copy that is kept and the
+        # switch.
         with live.backup("main", origin, "main") as switch:
             switch.step(1)
             back_up(target, kept)

@@ -1,27 +1,34 @@
 """Whether the log beside a SQLite file is that file's.
 
-SQLite replays whatever log lies beside a file. Where somebody copies another database over a memory, or an older state of the
-same one, the log of what was there before stays, and would be replayed into it: it ends malformed, or as something else. So
-whoever opens a file first looks at the log before SQLite does. A log that is certainly another's is moved aside and kept. What
-is in doubt is the file's own: a log that was refused by mistake would hold what was acknowledged.
+SQLite replays whatever log lies beside a file. Where somebody copies another database over a
+memory, or an older state of the same one, the log of what was there before stays, and would be
+replayed into it: it ends malformed, or as something else. So whoever opens a file first looks at
+the log before SQLite does. A log that is certainly another's is moved aside and kept. What is in
+doubt is the file's own: a log that was refused by mistake would hold what was acknowledged.
 
-A log is begun when the file has everything that was written before, and from then on only folding in that log changes the file.
-So it fits the state in which it was begun, and that state with any of the log's pages folded in. Certain signs of another's:
+A log is begun when the file has everything that was written before, and from then on only folding
+in that log changes the file. So it fits the state in which it was begun, and that state with any of
+the log's pages folded in. Certain signs of another's:
 
-- The file is not in the mode in which a file has a log. SQLite folds a log in before it leaves that mode, and syncs the mode
-  before it begins a log. `backup` makes such files, and older designs had their databases in that mode.
+- The file is not in the mode in which a file has a log. SQLite folds a log in before it leaves that
+  mode, and syncs the mode
+  before it begins a log. `backup` makes such files, and older designs had their databases in that
+  mode.
 - Its pages are of another size, or its first page says that it is another program's.
-- The first page counts its changes. Whoever writes that page writes the count that it had, or one more. So the file's count is
+- The first page counts its changes. Whoever writes that page writes the count that it had, or one
+  more. So the file's count is
   one less than the first in the log, or lies between the first and the last.
-- Each transaction of ours draws a number, and keeps it in the table `state` with the number of the transaction before it. So
+- Each transaction of ours draws a number, and keeps it in the table `state` with the number of the
+  transaction before it. So
   the file's number is the one before the first in the log, or one in the log.
 
-The last two say nothing where the log has every page of the database: then it does not matter what the file has (a restore
-writes such a log, with the numbers of the backup). Nor where the file is not sound without the log: then it was being folded
-in. When the power goes just then, the disk may have torn the number apart: some of its bytes are one's, the rest another's.
+The last two say nothing where the log has every page of the database: then it does not matter what
+the file has (a restore writes such a log, with the numbers of the backup). Nor where the file is
+not sound without the log: then it was being folded in. When the power goes just then, the disk may
+have torn the number apart: some of its bytes are one's, the rest another's.
 
-Logs of older versions have no numbers. A copy of just the state in which the log was begun is no other file: its log is
-replayed, and the memory is what it was last.
+Logs of older versions have no numbers. A copy of just the state in which the log was begun is no
+other file: its log is replayed, and the memory is what it was last.
 """
 
 from __future__ import annotations
@@ -69,8 +76,9 @@ class Number(NamedTuple):
 
 
 def move_aside_if_foreign(path: Path) -> tuple[Path, str] | None:
-    """Where the log is now that lay beside the file and was another's, and what tells that; None where it is the file's, or may
-    be. While somebody has the file open, it is."""
+    """Where the log is now that lay beside the file and was another's, and what tells that; None
+    where it is the file's, or may be. While somebody has the file open, it is.
+    """
     log = log_of(path)
     if not _size(log):
         return None
@@ -95,8 +103,10 @@ def refuse_foreign_log(path: Path) -> None:
     if moved:
         aside, sign = moved
         warnings.warn(
-            f"beside {path} lay a log that is not this file's ({sign}): the file was copied over a memory that was not closed. "
-            f"The log was not replayed, the memory is what is in the file; the log is kept as {aside.name}",
+            f"beside {path} lay a log that is not this file's ({sign}): the file was copied over a "
+            f"memory that was not closed. "
+            f"The log was not replayed, the memory is what is in the file; the log is kept as "
+            f"{aside.name}",
             ForeignLogWarning,
             stacklevel=5,
         )
@@ -105,7 +115,9 @@ def refuse_foreign_log(path: Path) -> None:
 def moved_aside(path: Path) -> list[str]:
     """The names of the logs that were."""
     log = log_of(path)
-    return sorted(each.name for each in log.parent.iterdir() if each.name.startswith(f"{log.name}{ASIDE}"))
+    return sorted(
+        each.name for each in log.parent.iterdir() if each.name.startswith(f"{log.name}{ASIDE}")
+    )
 
 
 def _size(path: Path) -> int:
@@ -123,7 +135,8 @@ def _foreign(path: Path, header: bytes, log: Path) -> str | None:
     if seen is None or not _sign(path, header, seen):
         return None
     valid = _Log.read(log, checked=True)
-    return _sign(path, header, valid) if valid and valid.pages else None  # else SQLite replays nothing
+    # else SQLite replays nothing
+    return _sign(path, header, valid) if valid and valid.pages else None
 
 
 def _sign(path: Path, header: bytes, log: _Log) -> str | None:
@@ -151,7 +164,10 @@ def _sign(path: Path, header: bytes, log: _Log) -> str | None:
 
 def _alone(path: Path) -> apsw.Connection:
     """The file without its log. Nobody else has it open."""
-    return apsw.Connection(f"file:{quote(str(path))}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    return apsw.Connection(
+        f"file:{quote(str(path))}?immutable=1",
+        flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
+    )
 
 
 def _is_sound_alone(path: Path) -> bool:
@@ -195,7 +211,9 @@ def _told_by(number: int, page: bytes) -> _Told:
 
 @dataclass
 class _Log:
-    """What a log says of the database that it belongs to. Where it is `checked`, only what SQLite would replay."""
+    """What a log says of the database that it belongs to. Where it is `checked`, only what SQLite
+    would replay.
+    """
 
     page_bytes: int
     pages: set[int] = field(default_factory=set)
@@ -211,17 +229,27 @@ class _Log:
     @property
     def is_whole(self) -> bool:
         """Whether every page of the database is in it."""
-        there = sum(number <= self.page_count for number in self.pages | {_LOCK_PAGE_AT // self.page_bytes + 1})
+        there = sum(
+            number <= self.page_count
+            for number in self.pages | {_LOCK_PAGE_AT // self.page_bytes + 1}
+        )
         return 0 < self.page_count <= there
 
     def fits(self, own: int) -> bool:
-        """Whether the file may have this number: none, that of one here or of the one before them all, or torn apart of two."""
+        """Whether the file may have this number: none, that of one here or of the one before them
+        all, or torn apart of two.
+        """
         if not own:
             return True
-        allowed = [each.to_bytes(4, "big") for each in {self.numbers[0].before, *(number.own for number in self.numbers)}]
+        allowed = [
+            each.to_bytes(4, "big")
+            for each in {self.numbers[0].before, *(number.own for number in self.numbers)}
+        ]
         told = own.to_bytes(4, "big")
         return told in allowed or any(
-            told[:at] in {each[:at] for each in allowed} and told[at:] in {each[at:] for each in allowed} for at in (1, 2, 3)
+            told[:at] in {each[:at] for each in allowed}
+            and told[at:] in {each[at:] for each in allowed}
+            for at in (1, 2, 3)
         )
 
     def add(self, told: _Told) -> None:
@@ -252,7 +280,9 @@ class _Log:
             return None
         found = cls(page_bytes)
         waiting: list[_Told] = []  # of a transaction whose end is not seen yet
-        for number, page_count, page in _frames(file, page_bytes, tuple(salts), sums if checked else None, bool(magic & 1)):
+        for number, page_count, page in _frames(
+            file, page_bytes, tuple(salts), sums if checked else None, bool(magic & 1)
+        ):
             waiting.append(_told_by(number, page))
             if page_count:
                 found.page_count = page_count
@@ -266,9 +296,13 @@ class _Log:
 def _frames(
     file: BinaryIO, page_bytes: int, salts: tuple[int, ...], sums: tuple[int, int] | None, big: bool
 ) -> Iterator[tuple[int, int, bytes]]:
-    """The number of each page, how many the database has if a transaction ends there, and the page, as long as they are of this
-    log. `sums`: what has been summed up before them, where they are to be checked."""
-    while len(frame := file.read(_FRAME_HEADER.size + page_bytes)) == _FRAME_HEADER.size + page_bytes:
+    """The number of each page, how many the database has if a transaction ends there, and the page,
+    as long as they are of this log. `sums`: what has been summed up before them, where they are to
+    be checked.
+    """
+    while (
+        len(frame := file.read(_FRAME_HEADER.size + page_bytes)) == _FRAME_HEADER.size + page_bytes
+    ):
         number, page_count, salt_1, salt_2, sum_1, sum_2 = _FRAME_HEADER.unpack_from(frame)
         page = frame[_FRAME_HEADER.size :]
         if not number or (salt_1, salt_2) != salts:
@@ -291,9 +325,15 @@ def _sums(before: tuple[int, int], data: bytes, big: bool) -> tuple[int, int]:
 
 
 def _number_in(page: bytes) -> Number | None:
-    """The number, where this page of an index has it. Its row is the first of its table: the first on its page."""
+    """The number, where this page of an index has it. Its row is the first of its table: the first
+    on its page.
+    """
     if not int.from_bytes(page[3:5], "big"):
         return None
     at = int.from_bytes(page[8:10], "big") + 1  # behind the length, which is one byte
     value_at = at + len(_RECORD)
-    return _number(int.from_bytes(page[value_at : value_at + 8], "big")) if page[at:value_at] == _RECORD else None
+    return (
+        _number(int.from_bytes(page[value_at : value_at + 8], "big"))
+        if page[at:value_at] == _RECORD
+        else None
+    )

@@ -1,8 +1,10 @@
-"""A memory's file as one process has it open: its connections, and that others of the process see it is there (`presence`).
+"""A memory's file as one process has it open: its connections, and that others of the process see
+it is there (`presence`).
 
-Both end when the memory is closed. Many callers never do that, and a log that stays beside the file is missing in a copy of the
-file, and spoils another database that is copied over it. So both also end when nobody can use the memory any more, and when the
-process ends in the ordinary way: whoever is the last to have the file open then folds the log in and takes it away.
+Both end when the memory is closed. Many callers never do that, and a log that stays beside the file
+is missing in a copy of the file, and spoils another database that is copied over it. So both also
+end when nobody can use the memory any more, and when the process ends in the ordinary way: whoever
+is the last to have the file open then folds the log in and takes it away.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ from hardwon.store.sqlite.session import is_sound, storage_errors
 
 
 class OpenFile:
-    """Connections to a file, made as they are needed, until `close`, or until `owner` is gone, or the process ends."""
+    """Connections to a file, made as they are needed, until `close`, or until `owner` is gone, or
+    the process ends.
+    """
 
     def __init__(self, path: Path, connect: Callable[[], apsw.Connection], owner: object) -> None:
         self._path = path
@@ -57,7 +61,8 @@ class OpenFile:
     def _connection(self) -> apsw.Connection:
         connection = self._connect()
         with presence.changing():
-            if self._held_in not in (-1, os.getpid()) and not self._left:  # forked since: what the parent holds ends with it
+            # forked since: what the parent holds ends with it
+            if self._held_in not in (-1, os.getpid()) and not self._left:
                 self.hold()
         return connection
 
@@ -73,12 +78,15 @@ class OpenFile:
             try:
                 self.pool.close()
             finally:
-                if descriptor is not None and self.pool.is_empty:  # else some thread has a connection, and its locks, still
+                # else some thread has a connection, and its locks, still
+                if descriptor is not None and self.pool.is_empty:
                     os.close(descriptor)
 
     def _forget(self) -> None:
-        """Nobody has the memory any more. The garbage collector finds that in the middle of anything: so this waits for nobody,
-        and what cannot be done now is done when the next memory is opened."""
+        """Nobody has the memory any more. The garbage collector finds that in the middle of
+        anything: so this waits for nobody, and what cannot be done now is done when the next memory
+        is opened.
+        """
         turn = presence.changing()
         if self._left:
             return
@@ -92,8 +100,10 @@ class OpenFile:
             turn.release()
 
     def leave(self, deadline: float) -> None:
-        """The process ends. Whoever still comes, a handler of somebody else's say, is served: its connection is closed when it
-        comes back. The descriptor is the system's to close: some thread may have a connection, and its locks, still."""
+        """The process ends. Whoever still comes, a handler of somebody else's say, is served: its
+        connection is closed when it comes back. The descriptor is the system's to close: some
+        thread may have a connection, and its locks, still.
+        """
         self._left = True
         turn = presence.changing()
         if turn.acquire(timeout=max(0.0, deadline - time.monotonic())):
@@ -116,11 +126,14 @@ def _close_forgotten() -> None:
 
 
 def _leave_all() -> None:
-    """Of the files that this process has open. In a forked child these are its own: it has no connections of its parent's."""
+    """Of the files that this process has open. In a forked child these are its own: it has no
+    connections of its parent's.
+    """
     deadline = time.monotonic() + limits.EXIT_WAIT_S
     _close_forgotten()
     for file in list(_OPEN):
-        with suppress(Exception):  # the edge of the process: the log keeps what could not be folded in
+        # the edge of the process: the log keeps what could not be folded in
+        with suppress(Exception):
             file.leave(deadline)
 
 
@@ -133,5 +146,6 @@ def _tell_workers() -> None:
         util.Finalize(None, _leave_all, exitpriority=0)
 
 
-# Those who were here first are asked last: what a program registers after it imported us may still use its memory.
+# Those who were here first are asked last: what a program registers after it imported us may still
+# use its memory.
 atexit.register(_leave_all)

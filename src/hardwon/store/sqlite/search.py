@@ -1,5 +1,7 @@
-"""Vectors in SQLite: one blob per record, compared exactly. All of a project's are kept in memory once they were asked for, and
-only new ones are read after that: a hundred thousand of 256 numbers take 100 MB and ten milliseconds."""
+"""Vectors in SQLite: one blob per record, compared exactly. All of a project's are kept in memory
+once they were asked for, and only new ones are read after that: a hundred thousand of 256 numbers
+take 100 MB and ten milliseconds.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,12 @@ class Vectors:
         self._generation = -1
         self._kept: tuple[list[int], Any] = ([], None)
 
-    def nearest(self, connection: apsw.Connection, vector: Sequence[float], limit: int | None) -> list[tuple[int, float]]:
-        """Row numbers and cosines of the nearest that point the same way at all, best first; None: of all of them."""
+    def nearest(
+        self, connection: apsw.Connection, vector: Sequence[float], limit: int | None
+    ) -> list[tuple[int, float]]:
+        """Row numbers and cosines of the nearest that point the same way at all, best first; None:
+        of all of them.
+        """
         import numpy as np
 
         with self._turn:
@@ -35,11 +41,17 @@ class Vectors:
         cosines = cosines_of(matrix, vector)
         count = len(seqs) if limit is None else min(limit, len(seqs))
         best = np.argpartition(-cosines, count - 1)[:count]
-        pairs = [(float(cosines[place]), seqs[place]) for place in best if cosines[place] > COSINE_MIN]
-        return [(seq, cosine) for cosine, seq in sorted(pairs, key=lambda pair: (-pair[0], pair[1]))]
+        pairs = [
+            (float(cosines[place]), seqs[place]) for place in best if cosines[place] > COSINE_MIN
+        ]
+        return [
+            (seq, cosine) for cosine, seq in sorted(pairs, key=lambda pair: (-pair[0], pair[1]))
+        ]
 
     def _current(self, connection: apsw.Connection) -> tuple[list[int], Any]:
-        """What is kept in the file. Rows that were only added are read on; anything else is read anew."""
+        """What is kept in the file. Rows that were only added are read on; anything else is read
+        anew.
+        """
         import numpy as np
 
         sql = "SELECT count(*), coalesce(max(seq), 0) FROM record_vector WHERE project_id = ?"
@@ -52,14 +64,24 @@ class Vectors:
         if len(seqs) == count:
             return seqs, matrix
         sql = "SELECT seq, vector FROM record_vector WHERE project_id = ? AND seq > ? ORDER BY seq"
-        fresh: list[Any] = connection.execute(sql, (self._project, seqs[-1] if seqs else 0)).fetchall()
-        if len(seqs) + len(fresh) != count:  # one came late, for a record that is older than the last
+        fresh: list[Any] = connection.execute(
+            sql, (self._project, seqs[-1] if seqs else 0)
+        ).fetchall()
+        # one came late, for a record that is older than the last
+        if len(seqs) + len(fresh) != count:
             fresh = connection.execute(sql, (self._project, 0)).fetchall()
             seqs, matrix = [], None
         if any(len(blob) != _NUMBER_BYTES * self._dimension for _, blob in fresh):
-            raise DamagedError("a vector is not as long as those of its embedder: run doctor, and reembed to make them anew")
-        rows = np.frombuffer(b"".join(blob for _, blob in fresh), dtype="<f4").reshape(len(fresh), self._dimension)
-        return [*seqs, *(seq for seq, _ in fresh)], rows if matrix is None else np.concatenate([matrix, rows])
+            raise DamagedError(
+                "a vector is not as long as those of its embedder: run doctor, and reembed to make "
+                "them anew"
+            )
+        rows = np.frombuffer(b"".join(blob for _, blob in fresh), dtype="<f4").reshape(
+            len(fresh), self._dimension
+        )
+        return [*seqs, *(seq for seq, _ in fresh)], rows if matrix is None else np.concatenate(
+            [matrix, rows]
+        )
 
 
 _NUMBER_BYTES: Final = 4
@@ -69,7 +91,8 @@ def cosines_of(matrix: Any, vector: Sequence[float]) -> Any:
     """Of every row with the vector, all of length 1."""
     import numpy as np
 
-    # Not `@`: that shares the work among threads, and on a busy machine waits for them fifty times as long as this takes.
+    # Not `@`: that shares the work among threads, and on a busy machine waits for them fifty times
+    # as long as this takes.
     return np.einsum("ij,j->i", matrix, np.asarray(vector, dtype=np.float32))
 
 
@@ -87,7 +110,10 @@ def _generation(connection: apsw.Connection, project: str) -> int:
 
 def _next_generation(session: Session, project: str) -> None:
     """Whoever keeps vectors in memory must read them anew."""
-    session.run("INSERT INTO state VALUES (?1, ?2, 1) ON CONFLICT DO UPDATE SET value = value + 1", (project, _GENERATION))
+    session.run(
+        "INSERT INTO state VALUES (?1, ?2, 1) ON CONFLICT DO UPDATE SET value = value + 1",
+        (project, _GENERATION),
+    )
 
 
 def drop(session: Session, project: str, seq: int) -> None:
@@ -99,7 +125,8 @@ def drop(session: Session, project: str, seq: int) -> None:
 def keep(session: Session, project: str, vectors: Iterable[tuple[str, bytes]]) -> None:
     """Keeps the vectors of records that are there, and have none yet or another one."""
     session.run_many(
-        "INSERT INTO record_vector (seq, project_id, vector) SELECT seq, project_id, ?3 FROM record "
+        "INSERT INTO record_vector (seq, project_id, vector) SELECT seq, project_id, ?3 FROM "
+        "record "
         "WHERE project_id = ?1 AND id = ?2 ON CONFLICT (seq) DO UPDATE SET vector = excluded.vector",
         [(project, record_id, blob) for record_id, blob in vectors],
     )
@@ -110,4 +137,6 @@ def set_embedder(session: Session, project: str, name: str, dimension: int) -> N
     if embedder_of(session, project) != (name, dimension):
         session.run("DELETE FROM record_vector WHERE project_id = ?1", (project,))
         _next_generation(session, project)
-        session.run("INSERT OR REPLACE INTO embedder VALUES (?1, ?2, ?3)", (project, name, dimension))
+        session.run(
+            "INSERT OR REPLACE INTO embedder VALUES (?1, ?2, ?3)", (project, name, dimension)
+        )

@@ -1,4 +1,6 @@
-"""How SQLite runs and words the statements that engines share, what its errors mean, when a connection can be lent again."""
+"""How SQLite runs and words the statements that engines share, what its errors mean, when a
+connection can be lent again.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,8 @@ class SqliteDialect(Dialect):
     greatest = "max"
     join = "CROSS JOIN"
     solved = (
-        "CASE WHEN r.kind = 'experience' THEN CASE r.outcome WHEN 'success' THEN 1 WHEN 'failure' THEN 0 END "
+        "CASE WHEN r.kind = 'experience' THEN CASE r.outcome WHEN 'success' THEN 1 WHEN 'failure' "
+        "THEN 0 END "
         "WHEN json_valid(r.body) THEN CASE r.kind "
         "WHEN 'fix' THEN (r.body ->> '$.fix_success') AND (r.body ->> '$.verification_success') "
         f"WHEN 'episode' THEN (r.body ->> '$.score') >= {SOLVED_FROM} "
@@ -78,7 +81,8 @@ class SqliteDialect(Dialect):
     def has_key(self, name: str, value: str) -> str:
         # A CASE, because json_each refuses what is no JSON, and conditions come in any order.
         return (
-            "CASE WHEN r.kind = 'experience' AND json_valid(r.body) THEN EXISTS (SELECT 1 FROM json_each(r.body) AS given "
+            "CASE WHEN r.kind = 'experience' AND json_valid(r.body) THEN EXISTS (SELECT 1 FROM "
+            "json_each(r.body) AS given "
             f"WHERE given.key = {name} AND CAST(given.value AS TEXT) = {value}) ELSE 0 END"
         )
 
@@ -93,9 +97,18 @@ class SqliteDialect(Dialect):
         for (definition,) in session.select("SELECT sql FROM sqlite_schema WHERE name = 'tally'"):
             session.run(definition.replace("CREATE TABLE tally", "CREATE TABLE temp.fresh", 1))
 
-    def insert_many(self, session: Session, table: str, columns: Mapping[str, str], rows: Iterable[Values], also: str) -> None:
+    def insert_many(
+        self,
+        session: Session,
+        table: str,
+        columns: Mapping[str, str],
+        rows: Iterable[Values],
+        also: str,
+    ) -> None:
         marks = ", ".join(f"?{number}" for number in range(1, len(columns) + 1))
-        session.run_many(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) {also}", rows)
+        session.run_many(
+            f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) {also}", rows
+        )
 
 
 SQLITE: Final = SqliteDialect()
@@ -104,15 +117,18 @@ MAKE_VOCABULARY: Final = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USI
 """Every term of the search index, with how many records have it (`doc`), for one connection."""
 
 NUMBER_NAME: Final = "number of the last transaction"
-"""In the table `state`, of no project: what a transaction drew, in the lower half, and what the one before it had drawn."""
+"""In the table `state`, of no project: what a transaction drew, in the lower half, and what the one
+before it had drawn.
+"""
 
 NUMBER_MAX: Final = 2**30 - 1
 _EIGHT_BYTES: Final = 2**62  # always so many, so that the row stays where it is on its page
 
 
 def draw_number(connection: apsw.Connection) -> None:
-    """By which `sqlite.log` tells which log is which file's. In a transaction, before it is kept, and only once: a second one
-    would follow a number that no file ever had."""
+    """By which `sqlite.log` tells which log is which file's. In a transaction, before it is kept,
+    and only once: a second one would follow a number that no file ever had.
+    """
     number = int.from_bytes(os.urandom(4), "big") % NUMBER_MAX + 1
     connection.execute(
         "INSERT INTO state (project_id, name, value) VALUES ('', ?1, ?2) "
@@ -121,7 +137,7 @@ def draw_number(connection: apsw.Connection) -> None:
     )
 
 
-# ---- errors ------------------------------------------------------------
+# --- errors ---
 
 _DISK_REFUSED: Final = frozenset(
     {
@@ -161,17 +177,29 @@ class storage_errors:  # noqa: N801  # used like a function; a class because wri
 
 def translated(error: apsw.Error | UnicodeDecodeError, path: Path) -> StorageError:
     if isinstance(error, apsw.BusyError):
-        return BusyError(f"{path} was locked by another writer for too long; nothing was changed, try again")
+        return BusyError(
+            f"{path} was locked by another writer for too long; nothing was changed, try again"
+        )
     if isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) in _DISK_REFUSED:
         return FullError(
-            f"no room to write {path}: the disk, a quota or the bound on the memory's size is reached. Nothing was changed "
+            f"no room to write {path}: the disk, a quota or the bound on the memory's size is "
+            f"reached. Nothing was changed "
             "and everything acknowledged before is kept; free some space and try again"
         )
     if isinstance(error, apsw.CorruptError | apsw.NotADBError | UnicodeDecodeError):
-        return DamagedError(f"{path} is damaged ({error}). It was left as it is: copy it aside, then restore a backup")
-    if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError | apsw.AuthError):
-        return PlaceError(f"{path} cannot be opened for writing ({error}): check who owns the file and its folder")
-    return StorageError(f"SQLite refused an operation on {path} ({error}): check the disk, and run doctor")
+        return DamagedError(
+            f"{path} is damaged ({error}). It was left as it is: copy it aside, then restore a "
+            f"backup"
+        )
+    if isinstance(
+        error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError | apsw.AuthError
+    ):
+        return PlaceError(
+            f"{path} cannot be opened for writing ({error}): check who owns the file and its folder"
+        )
+    return StorageError(
+        f"SQLite refused an operation on {path} ({error}): check the disk, and run doctor"
+    )
 
 
 def is_sound(connection: apsw.Connection) -> bool:
@@ -185,9 +213,11 @@ def is_sound(connection: apsw.Connection) -> bool:
 
 
 def clear_after(error: BaseException | None, connection: apsw.Connection) -> None:
-    """Where the disk fails in the middle of a transaction, SQLite takes it back, but FTS5 may go on to remember what it was
-    about to write, and would write it with the next one: words of records that nobody has. So the connection reads the
-    schema anew, which has FTS5 begin anew. It stays open: on a full disk there may be no room to open another."""
+    """Where the disk fails in the middle of a transaction, SQLite takes it back, but FTS5 may go on
+    to remember what it was about to write, and would write it with the next one: words of records
+    that nobody has. So the connection reads the schema anew, which has FTS5 begin anew. It stays
+    open: on a full disk there may be no room to open another.
+    """
     if isinstance(error, apsw.Error) and not isinstance(error, apsw.BusyError):
         try:
             connection.execute("PRAGMA writable_schema = RESET").fetchall()

@@ -1,8 +1,11 @@
-"""What the commands of `hardwon` share: the table of them, the memory they work on, and how they write, ask and fail.
+"""What the commands of `hardwon` share: the table of them, the memory they work on, and how they
+write, ask and fail.
 
-Everything that goes to standard output passes `write`: a reader that left, or a full disk, ends the command there.
+Everything that goes to standard output passes `write`: a reader that left, or a full disk, ends the
+command there.
 
-Annotations are not postponed in these modules: typer would have to evaluate each of them twice before any command could start.
+Annotations are not postponed in these modules: typer would have to evaluate each of them twice
+before any command could start.
 """
 
 import json
@@ -15,7 +18,17 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NamedTuple, NoReturn, TextIO, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    NamedTuple,
+    NoReturn,
+    TextIO,
+    TypeVar,
+)
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -68,21 +81,35 @@ _MODULE_OF: Final[Mapping[str, str]] = {
     **dict.fromkeys(("merge", "adopt"), "moving"),
     "mcp": "mcp",
 }
-"""Commands whose module is imported when somebody asks for one of them. Those that are in no module are operations: `derived`
-makes them."""
+"""Commands whose module is imported when somebody asks for one of them. Those that are in no module
+are operations: `derived` makes them.
+"""
 
 _ORDER: Final = (
     *("init", "remember", "record", "recall", "context", "advise", "run", "credit"),
     *("stats", "browse", "show", "map", "hotspots", "reflect", "report"),
     *("rules", "cards", "solutions", "scores", "compare", "decisions", "consolidate"),
-    *("similar", "odds", "strategies", "successful", "patterns", "recent", "trends", "model", "matrix", "fixers"),
+    *(
+        "similar",
+        "odds",
+        "strategies",
+        "successful",
+        "patterns",
+        "recent",
+        "trends",
+        "model",
+        "matrix",
+        "fixers",
+    ),
     *("verify", "publish", "archive", "supersede", "stale", "rollback", "audit"),
     *("demo", "generate", "validate", "load", "export", "adopt", "merge"),
     *("hooks", "mcp", "serve", "tokens", "postgres"),
     *("config", "doctor", "backup", "restore", "forget", "cleanup", "compress", "undo", "compact"),
     *("rebuild", "reembed", "sync", "fix-history"),
 )
-"""As the help lists them, in their groups: what is used together stands together. A test knows when one is missing."""
+"""As the help lists them, in their groups: what is used together stands together. A test knows when
+one is missing.
+"""
 
 Command = Callable[..., None]
 EXAMPLES: Final = "\b\nExamples:\n"
@@ -99,7 +126,9 @@ _declared: Final[dict[str, _Declared]] = {}
 
 
 class _ByName(Mapping[str, Any]):
-    """The commands. Each is built when it is asked for: to build all of them takes longer than most of them run."""
+    """The commands. Each is built when it is asked for: to build all of them takes longer than most
+    of them run.
+    """
 
     def __iter__(self) -> Iterator[str]:
         """In one order, whichever modules were imported so far."""
@@ -123,8 +152,10 @@ class _ByName(Mapping[str, Any]):
 
 
 def _sparing_the_absent(parameters: list[Any]) -> list[Any]:
-    """Parameters that take nothing for nothing. Typer would make a validator for each of them first, also for those that nobody
-    gave, and the first of all takes a tenth of the time of a short command."""
+    """Parameters that take nothing for nothing. Typer would make a validator for each of them
+    first, also for those that nobody gave, and the first of all takes a tenth of the time of a
+    short command.
+    """
     for parameter in parameters:
         if parameter.nargs == 1 and not parameter.multiple and not parameter.required:
             parameter.process_value = partial(_value_or_nothing, parameter)
@@ -184,16 +215,20 @@ def new_app(*, no_args_is_help: bool = True, **options: Any) -> typer.Typer:
 app: Final = new_app(
     name="hardwon",
     cls=_Commands,
-    help="An experience memory for AI agents: what was tried, how it turned out, and what to do next time.",
+    help="An experience memory for AI agents: what was tried, how it turned out, and what to do "
+    "next time.",
     epilog="\b\n"
     "Exit codes: 0 all is well, 1 an error or invalid data, 2 wrong usage,\n"
     "130 interrupted, 141 the reader of the output left.",
 )
 
 
-def command(group: str, *examples: str, settings: dict[str, Any] | None = None, **docs: str) -> Callable[[Command], Command]:
-    """Adds a command under the name of its function; a test runs the examples. `settings` are those of its context, `docs` the
-    attributes of a `DocumentedCommand`."""
+def command(
+    group: str, *examples: str, settings: dict[str, Any] | None = None, **docs: str
+) -> Callable[[Command], Command]:
+    """Adds a command under the name of its function; a test runs the examples. `settings` are those
+    of its context, `docs` the attributes of a `DocumentedCommand`.
+    """
 
     def added(function: Command) -> Command:
         declare(function.__name__.rstrip("_"), group, function, examples, settings, **docs)
@@ -203,11 +238,20 @@ def command(group: str, *examples: str, settings: dict[str, Any] | None = None, 
 
 
 def declare(
-    name: str, group: str, function: Command, examples: Iterable[str], settings: dict[str, Any] | None = None, **docs: str
+    name: str,
+    group: str,
+    function: Command,
+    examples: Iterable[str],
+    settings: dict[str, Any] | None = None,
+    **docs: str,
 ) -> None:
     """`command`, for a function of another name."""
-    single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    single.command(name, cls=_documented(**docs), epilog=epilog_of(examples), context_settings=settings)(function)
+    single = typer.Typer(
+        add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+    )
+    single.command(
+        name, cls=_documented(**docs), epilog=epilog_of(examples), context_settings=settings
+    )(function)
     _declared[name] = _Declared(single, group)
 
 
@@ -217,15 +261,23 @@ def add_app(name: str, group: str, inner: typer.Typer, more: str = "") -> None:
 
 
 def inner_command(
-    inner: typer.Typer, *examples: str, name: str | None = None, answers: str = "", more: str = "", hidden: bool = False
+    inner: typer.Typer,
+    *examples: str,
+    name: str | None = None,
+    answers: str = "",
+    more: str = "",
+    hidden: bool = False,
 ) -> Callable[[Command], Command]:
     """`command`, for one that has a word before it."""
-    return inner.command(name, cls=_documented(answers=answers, more=more), epilog=epilog_of(examples), hidden=hidden)
+    return inner.command(
+        name, cls=_documented(answers=answers, more=more), epilog=epilog_of(examples), hidden=hidden
+    )
 
 
 class DocumentedCommand(TyperCommand):
-    """A command, and what docs/cli.md says of it beyond its help, in Markdown: `operation`, whose answer `--json` prints as
-    HTTP does; `answers`, what it prints else, with every key; and `more`."""
+    """A command, and what docs/cli.md says of it beyond its help, in Markdown: `operation`, whose
+    answer `--json` prints as HTTP does; `answers`, what it prints else, with every key; and `more`.
+    """
 
     answers: ClassVar[str] = ""
     more: ClassVar[str] = ""
@@ -244,14 +296,19 @@ def epilog_of(examples: Iterable[str]) -> str:
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-Width = Annotated[int | None, typer.Option(min=WIDTH_MIN, help="Columns to draw into.", show_default="the terminal's")]
+Width = Annotated[
+    int | None,
+    typer.Option(min=WIDTH_MIN, help="Columns to draw into.", show_default="the terminal's"),
+]
 Ascii = Annotated[bool, typer.Option("--ascii", help="Draw with ASCII characters only.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen and change nothing.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would happen and change nothing.")
+]
 By = Annotated[str, typer.Option(help="Who says so.")]
 
 
-# --- the memory -------------------------------------------------------------------------------------------------------
+# --- the memory ---
 
 
 @dataclass(frozen=True)
@@ -263,7 +320,9 @@ class Given:
 
     @cached_property
     def settings(self) -> Settings:
-        """Read when a command needs them: what is wrong with a file must not keep anybody from the others."""
+        """Read when a command needs them: what is wrong with a file must not keep anybody from the
+        others.
+        """
         return Settings.read({"memory": self.memory, "project": self.project})
 
 
@@ -278,14 +337,23 @@ class Chosen:
         """A command that only reads does not make a memory where somebody mistyped its name."""
         if to_read and not self.may_exist():
             fail(
-                f"there is no memory at {self.memory}: check --memory and hardwon config; hardwon init makes a new one, "
+                f"there is no memory at {self.memory}: check --memory and hardwon config; hardwon "
+                f"init makes a new one, "
                 "hardwon sync --make-tree takes in a folder of memory files"
             )
         return Memory(self.memory, self.project, embedder=embedder)
 
-    def fill(self, work: Callable[[Memory, bool], T], brings: Callable[[T], object], *, dry_run: bool = False) -> T:
-        """What `work` (its second argument: a dry run) brings in from elsewhere. Where there is no memory yet it is tried in a
-        passing one first: what fails, or brings nothing, leaves no empty memory behind."""
+    def fill(
+        self,
+        work: Callable[[Memory, bool], T],
+        brings: Callable[[T], object],
+        *,
+        dry_run: bool = False,
+    ) -> T:
+        """What `work` (its second argument: a dry run) brings in from elsewhere. Where there is no
+        memory yet it is tried in a passing one first: what fails, or brings nothing, leaves no
+        empty memory behind.
+        """
         if dry_run:
             with self.open(to_read=True) as memory:
                 return work(memory, True)
@@ -293,7 +361,10 @@ class Chosen:
             from tempfile import TemporaryDirectory
 
             project = self.project or Memory.project_of(self.memory)
-            with TemporaryDirectory(prefix="hardwon-trying-") as folder, Memory(folder, project) as passing:
+            with (
+                TemporaryDirectory(prefix="hardwon-trying-") as folder,
+                Memory(folder, project) as passing,
+            ):
                 if not brings(work(passing, True)):
                     return work(passing, False)
         with self.open() as memory:
@@ -307,8 +378,14 @@ class Chosen:
 def _is_memory(location: str) -> bool:
     try:
         path = Path(location).expanduser()
-        return path.is_file() or any((path / name).exists() for name in ("memory.db", "ai_memory.db"))
-    except (OSError, RuntimeError, ValueError):  # too long, no such user, a zero byte: Memory says it better
+        return path.is_file() or any(
+            (path / name).exists() for name in ("memory.db", "ai_memory.db")
+        )
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+    ):  # too long, no such user, a zero byte: Memory says it better
         return True
 
 
@@ -318,9 +395,13 @@ def chosen(ctx: typer.Context) -> Chosen:
 
 
 def memory_options(ctx: typer.Context) -> list[str]:
-    """The memory and project that something is installed for, where somebody names them. Files of settings it reads itself.
-    Raises where a password would be written down with them."""
-    memory, project = (each.value if each.origin in ("option", "environment") else None for each in list(settings_of(ctx))[:2])
+    """The memory and project that something is installed for, where somebody names them. Files of
+    settings it reads itself. Raises where a password would be written down with them.
+    """
+    memory, project = (
+        each.value if each.origin in ("option", "environment") else None
+        for each in list(settings_of(ctx))[:2]
+    )
     if memory and "://" in memory:
         where = without_password(memory)
         if where != memory:
@@ -348,7 +429,7 @@ def settings_of(ctx: typer.Context) -> Settings:
     return found.settings
 
 
-# --- writing, asking, failing -----------------------------------------------------------------------------------------
+# --- writing, asking, failing ---
 
 
 def look(width: int | None = None, ascii_only: bool = False) -> Look:
@@ -372,8 +453,11 @@ def write_text(text: str) -> None:
 
 
 def write_json(value: object) -> None:
-    """What HTTP would answer. ASCII, so that it reaches whatever reads it, and a terminal obeys nothing in it."""
-    from hardwon.surfaces.operations import jsonable  # the table of operations takes a while to load
+    """What HTTP would answer. ASCII, so that it reaches whatever reads it, and a terminal obeys
+    nothing in it.
+    """
+    # the table of operations takes a while to load
+    from hardwon.surfaces.operations import jsonable
 
     write(json.dumps(jsonable(value), indent=2, allow_nan=False) + "\n")
 
@@ -390,7 +474,9 @@ def write(text: str) -> None:
 
 
 def drop_output() -> None:
-    """What is left in the buffer would be tried, and complained about, once more when the process ends."""
+    """What is left in the buffer would be tried, and complained about, once more when the process
+    ends.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -422,7 +508,9 @@ def can_ask() -> bool:
 
 
 def require_consent(question: str, yes: bool, *, as_json: bool = False) -> None:
-    """Goes on only where somebody agrees: `--yes`, or an answer on a terminal. Whoever wants JSON is a program."""
+    """Goes on only where somebody agrees: `--yes`, or an answer on a terminal. Whoever wants JSON
+    is a program.
+    """
     if yes:
         return
     if as_json or not can_ask():
@@ -438,14 +526,27 @@ def require_consent(question: str, yes: bool, *, as_json: bool = False) -> None:
 
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on standard error while something long goes on; nothing where that is not a terminal."""
+    """A bar on standard error while something long goes on; nothing where that is not a
+    terminal.
+    """
     if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task(title, total=None)
         yield lambda done, total: bars.update(task, completed=done, total=total)

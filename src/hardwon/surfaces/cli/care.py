@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
 KEY_VARIABLE: Final = "EMBEDDING_API_KEY"
 
-OlderThan = Annotated[int, typer.Argument(metavar="DAYS", min=0, max=limits.DAYS_MAX, help="Older than so many days.")]
+OlderThan = Annotated[
+    int, typer.Argument(metavar="DAYS", min=0, max=limits.DAYS_MAX, help="Older than so many days.")
+]
 KeepSuccesses = Annotated[
     int | None,
     typer.Option(
@@ -48,7 +50,7 @@ KeepSuccesses = Annotated[
 ]
 
 
-# --- what goes, and comes back ------------------------------------------------------------------------------------------
+# --- what goes, and comes back ---
 
 
 @command(
@@ -68,13 +70,17 @@ def cleanup(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Take out old fixes. Shows what would go, then asks; what they taught stays, and undo brings them back."""
+    """Take out old fixes. Shows what would go, then asks; what they taught stays, and undo brings
+    them back.
+    """
     with chosen(ctx).open(to_read=True) as memory:
 
         def clean(dry: bool) -> _Done:
             with progress("looking" if dry else "cleaning up") as told:
                 done = memory.cleanup(days, dry, successes_days=keep_successes, progress=told)
-            return _Done(asdict(done), done.failed + done.successful, cleaned_text(asdict(done), days))
+            return _Done(
+                asdict(done), done.failed + done.successful, cleaned_text(asdict(done), days)
+            )
 
         _do(memory, clean, "Take them out?", dry_run=dry_run, yes=yes, as_json=as_json)
 
@@ -87,9 +93,15 @@ def cleanup(
     more="""Nothing that was learned changes.""",
 )
 def compress(
-    ctx: typer.Context, days: OlderThan = limits.COMPRESS_DAYS, dry_run: DryRun = False, yes: Yes = False, as_json: Json = False
+    ctx: typer.Context,
+    days: OlderThan = limits.COMPRESS_DAYS,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    as_json: Json = False,
 ) -> None:
-    """Pack the details of old fixes. Shows how much that saves, then asks; a summary stays findable, and undo unpacks."""
+    """Pack the details of old fixes. Shows how much that saves, then asks; a summary stays
+    findable, and undo unpacks.
+    """
     with chosen(ctx).open(to_read=True) as memory:
 
         def pack(dry: bool) -> _Done:
@@ -108,8 +120,18 @@ class _Done(NamedTuple):
     text: str
 
 
-def _do(memory: Memory, run: Callable[[bool], _Done], question: str, *, dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Shows what would be done, and does it where somebody agrees. `run` is told whether to change nothing."""
+def _do(
+    memory: Memory,
+    run: Callable[[bool], _Done],
+    question: str,
+    *,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Shows what would be done, and does it where somebody agrees. `run` is told whether to change
+    nothing.
+    """
     if dry_run or not yes:
         preview = run(True)
         _tell(preview, as_json)
@@ -133,7 +155,8 @@ def cleaned_text(cleaned: Mapping[str, Any], days: int) -> str:
     done = "would be taken out" if cleaned["dry_run"] else "taken out"
     parts = f"{failed} that failed, {worked} that worked; {cleaned['kept']} worth keeping stay"
     return (
-        f"{counted(failed + worked, 'fix', 'fixes')} older than {counted(days, 'day')} {done}: {parts}{_rest(cleaned['left'])}"
+        f"{counted(failed + worked, 'fix', 'fixes')} older than {counted(days, 'day')} {done}: "
+        f"{parts}{_rest(cleaned['left'])}"
     )
 
 
@@ -169,9 +192,13 @@ def quoted(text: str) -> str:
     more="""The room goes back to the disk.""",
 )
 def compact(ctx: typer.Context, yes: Yes = False, as_json: Json = False) -> None:
-    """Give back the room of what was taken out. Asks first: no earlier cleanup can be undone afterwards."""
+    """Give back the room of what was taken out. Asks first: no earlier cleanup can be undone
+    afterwards.
+    """
     with chosen(ctx).open(to_read=True) as memory:
-        require_consent("After this no earlier cleanup can be undone. Compact?", yes, as_json=as_json)
+        require_consent(
+            "After this no earlier cleanup can be undone. Compact?", yes, as_json=as_json
+        )
         with progress("compacting") as told:
             done = memory.compact(progress=told)
     if as_json:
@@ -205,7 +232,10 @@ def rollback(
     if as_json:
         write_json(decision)
     else:
-        write_text(f"{counted(records, 'record')} by {source} no longer {'counts' if records == 1 else 'count'}{hint}")
+        write_text(
+            f"{counted(records, 'record')} by {source} no longer "
+            f"{'counts' if records == 1 else 'count'}{hint}"
+        )
 
 
 class EmbedderName(StrEnum):
@@ -220,7 +250,8 @@ class EmbedderName(StrEnum):
     CARE,
     "hardwon reembed --embedder wordllama",
     "hardwon reembed --embedder wordllama --json",
-    answers="`embedder` (the name that its vectors are stamped with), `dimension`, `made` (how many vectors).",
+    answers="`embedder` (the name that its vectors are stamped with), `dimension`, `made` (how "
+    "many vectors).",
     more="""Vectors add meaning to text search for programs that open the memory with the same embedder
     ([recall.md](recall.md)). Makes those that are missing; with another embedder than before, all of them anew. It can be
     interrupted, and goes on where it was. `wordllama` has its model in its package, `fastembed` downloads one once
@@ -231,7 +262,9 @@ class EmbedderName(StrEnum):
 def reembed(
     ctx: typer.Context,
     embedder: Annotated[EmbedderName, typer.Option(help="What makes the vectors.")],
-    model: Annotated[str | None, typer.Option(metavar="NAME", help="The model, of fastembed or of an endpoint.")] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The model, of fastembed or of an endpoint.")
+    ] = None,
     base_url: Annotated[str | None, typer.Option(metavar="URL", help="Of an endpoint.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -257,5 +290,7 @@ def _embedder(name: EmbedderName, model: str | None, base_url: str | None) -> "E
     if name is EmbedderName.FASTEMBED:
         return embedders.FastembedEmbedder(model or embedders.FASTEMBED_MODEL)
     if not base_url or not model:
-        raise InvalidInputError.one("--base-url, --model", f"{base_url}, {model}", "both, for an endpoint")
+        raise InvalidInputError.one(
+            "--base-url, --model", f"{base_url}, {model}", "both, for an endpoint"
+        )
     return embedders.EndpointEmbedder(base_url, model, os.environ.get(KEY_VARIABLE, ""))

@@ -72,12 +72,17 @@ def export(
             show_default="by the file's name, else jsonl",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file where there is one.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the file where there is one.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Write the records, or a report of the fixes, to a file."""
     if file == "-":
-        fail("an export goes to a file, which is there whole or not at all: name one (./- is a name, too)")
+        fail(
+            "an export goes to a file, which is there whole or not at all: name one (./- is a "
+            "name, too)"
+        )
     path = Path(file)
     wanted = form or _FORMAT_OF.get(path.suffix.lower(), ExportFormat.JSONL)
     if not force and path.exists():
@@ -94,7 +99,9 @@ def _counted(count: int, form: ExportFormat) -> str:
     return counted(count, "record") if form in _OF_RECORDS else counted(count, "fix", "fixes")
 
 
-def _exported(memory: Memory, path: Path, form: ExportFormat, told: Callable[[int, int], None] | None) -> int:
+def _exported(
+    memory: Memory, path: Path, form: ExportFormat, told: Callable[[int, int], None] | None
+) -> int:
     if form is ExportFormat.JSONL:
         return memory.export(path, progress=told)
     if form is ExportFormat.JSON:
@@ -124,7 +131,9 @@ def backup(
     file: Annotated[str, typer.Argument(help="Where to: a file that does not exist yet.")],
     as_json: Json = False,
 ) -> None:
-    """Copy the whole memory. Others may use it meanwhile; the copy is verified and gets a checksum beside it."""
+    """Copy the whole memory. Others may use it meanwhile; the copy is verified and gets a checksum
+    beside it.
+    """
     with chosen(ctx).open(to_read=True) as memory, progress("copying") as told:
         made = memory.backup(file, progress=told)
     if as_json:
@@ -151,13 +160,19 @@ def restore(
     location = chosen(ctx).memory
     if not Path(file).is_file():
         fail(f"there is no backup at {file}")
-    if not is_url(location) and chosen(ctx).may_exist():  # a database is refused, whatever the answer
+    # a database is refused, whatever the answer
+    if not is_url(location) and chosen(ctx).may_exist():
         require_consent(
-            f"Replace the memory {visible(location or 'that is found from here')} by {visible(file)}?", yes, as_json=as_json
+            f"Replace the memory {visible(location or 'that is found from here')} by "
+            f"{visible(file)}?",
+            yes,
+            as_json=as_json,
         )
     with progress("restoring") as told:
         kept = Memory.restore(file, location, progress=told)
     if as_json:
         write_json({"file": file, "kept": None if kept is None else str(kept)})
     else:
-        write_text(f"{file} is the memory now" + (f"; what was there is kept at {kept}" if kept else ""))
+        write_text(
+            f"{file} is the memory now" + (f"; what was there is kept at {kept}" if kept else "")
+        )

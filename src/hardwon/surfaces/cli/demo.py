@@ -1,6 +1,7 @@
 """`hardwon demo`: a memory to look at.
 
-Annotations are not postponed here: typer would have to evaluate each of them twice before any command could start.
+Annotations are not postponed here: typer would have to evaluate each of them twice before any
+command could start.
 """
 
 import json
@@ -30,8 +31,12 @@ _SEVERAL: Final = {"fix": "fixes", "trajectory": "trajectories"}
 def demo(
     ctx: typer.Context,
     seed: Annotated[int, typer.Option(min=0, help="The same seed makes the same history.")] = 0,
-    serve: Annotated[bool, typer.Option("--serve", help="Serve it then, at an address of this machine alone.")] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to; 0 takes one that is free.")] = limits.SERVE_PORT,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Serve it then, at an address of this machine alone.")
+    ] = False,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Where to; 0 takes one that is free.")
+    ] = limits.SERVE_PORT,
     as_json: Json = False,
 ) -> None:
     """Make a memory to look at: two months of records of every kind, by several authors."""
@@ -43,13 +48,18 @@ def demo(
     look = f"hardwon --memory {shown} serve --no-auth"
     with Memory(location, given.project, checkout=False) as memory:
         if memory.stats().total:
-            raise ConflictError(f"{shown} has records already: name a new folder with --memory, or look at it: {look}")
+            raise ConflictError(
+                f"{shown} has records already: name a new folder with --memory, or look at it: "
+                f"{look}"
+            )
         records = fill(memory, seed)
         place = memory.location
     if as_json:
         write(json.dumps({"memory": place, "records": records}) + "\n")
     else:
-        told = ", ".join(counted(count, kind, _SEVERAL.get(kind, "")) for kind, count in records.items())
+        told = ", ".join(
+            counted(count, kind, _SEVERAL.get(kind, "")) for kind, count in records.items()
+        )
         write_text(f"made {shown}: {told}\nto look at it: {look}")
     if serve:
         from hardwon.surfaces.cli.serve import serve as serve_it

@@ -1,5 +1,7 @@
-"""Commands that are one operation each. What such a command takes, its bounds and its help are those of the operation; `--json`
-prints what HTTP answers. A row of the table has the rest: its examples, and what a terminal shows."""
+"""Commands that are one operation each. What such a command takes, its bounds and its help are
+those of the operation; `--json` prints what HTTP answers. A row of the table has the rest: its
+examples, and what a terminal shows.
+"""
 
 import inspect
 import sys
@@ -43,10 +45,12 @@ Show = Callable[[Any], None]
 
 
 class CommandRow(NamedTuple):
-    """`show` writes an answer for people. `positional`: fields that are given without a name. `spelled`: options that are
-    called otherwise than their fields, "" those that are not there. `help`: where the operation's own first sentence speaks
-    to a program. `busy`: what is done meanwhile, where that may take long. `fails`: whether an answer ends the command with
-    exit code 1, `fails_if` the option that asks for that, if it has to be asked for."""
+    """`show` writes an answer for people. `positional`: fields that are given without a name.
+    `spelled`: options that are called otherwise than their fields, "" those that are not there.
+    `help`: where the operation's own first sentence speaks to a program. `busy`: what is done
+    meanwhile, where that may take long. `fails`: whether an answer ends the command with exit code
+    1, `fails_if` the option that asks for that, if it has to be asked for.
+    """
 
     group: str
     examples: tuple[str, ...]
@@ -60,14 +64,16 @@ class CommandRow(NamedTuple):
     fails_if: tuple[str, str] | None = None
 
 
-# --- what a terminal shows ----------------------------------------------------------------------------------------------
+# --- what a terminal shows ---
 
 
 def _table(nothing: str, *columns: str, row: Callable[[Any], object] | None = None) -> Show:
     """These columns of each item, or of what `row` makes of it."""
 
     def show(found: Sequence[Any]) -> None:
-        write_lines(views.table_lines(list(map(row, found)) if row else found, columns, look(), nothing))
+        write_lines(
+            views.table_lines(list(map(row, found)) if row else found, columns, look(), nothing)
+        )
 
     return show
 
@@ -115,7 +121,9 @@ class _Decided(NamedTuple):
 
     @classmethod
     def of(cls, decision: Decision) -> "_Decided":
-        about = " ".join(filter(None, (decision.target, decision.replacement, decision.text, decision.reason)))
+        about = " ".join(
+            filter(None, (decision.target, decision.replacement, decision.text, decision.reason))
+        )
         return cls(decision.id, decision.metadata.context.timestamp, decision.action, about)
 
 
@@ -138,13 +146,19 @@ _CONSOLIDATED: Final = {
 def _consolidated(done: Any) -> None:
     lines = [f"{counted(len(done.decisions), 'decision')} made"]
     for name, what in _CONSOLIDATED.items():
-        lines += [f"{each.id}  {what}: {each.text or each.reason or each.target}" for each in getattr(done, name)]
+        lines += [
+            f"{each.id}  {what}: {each.text or each.reason or each.target}"
+            for each in getattr(done, name)
+        ]
     write_text("\n".join([*lines, *done.notes]))
 
 
 def _findings(found: Any) -> None:
     marks = {True: Span("ok   ", "green"), False: Span("BAD  ", "bold red")}
-    write_lines((marks[each.ok], Span(f"{each.check}: ", STRONG), Span(visible(each.detail))) for each in found.findings)
+    write_lines(
+        (marks[each.ok], Span(f"{each.check}: ", STRONG), Span(visible(each.detail)))
+        for each in found.findings
+    )
 
 
 _ID: Final = "0198c0de-0000-7000-8000-000000000001"
@@ -154,42 +168,64 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         RECORDING,
         (
             'hardwon context "login fails with KeyError"',
-            'hardwon context --task-id easy --issue \'{"model": "m", "issue_type": "TIMEOUT"}\' --budget-tokens 200 --json',
+            'hardwon context --task-id easy --issue \'{"model": "m", "issue_type": "TIMEOUT"}\' '
+            "--budget-tokens 200 --json",
         ),
         _context,
         ("query",),
-        more="It prints the text and nothing else, without a line end of its own where that is no terminal.",
+        more="It prints the text and nothing else, without a line end of its own where that is no "
+        "terminal.",
     ),
     "advise": CommandRow(
         RECORDING,
         (
             'hardwon advise "pip install torch"',
-            'hardwon advise "retry the upload" --task "nightly backup" --error "timed out" --fail-if-blocked --json',
+            'hardwon advise "retry the upload" --task "nightly backup" --error "timed out" '
+            "--fail-if-blocked --json",
         ),
         _words,
         ("action",),
-        more="The exit code is 0 whatever the verdict; with `--fail-if-blocked` it is 1 where the verdict is blocked.",
+        more="The exit code is 0 whatever the verdict; with `--fail-if-blocked` it is 1 where the "
+        "verdict is blocked.",
         fails=lambda advice: bool(advice.verdict == "blocked"),
         fails_if=("--fail-if-blocked", "Exit code 1 where it failed the same way again and again."),
     ),
     "browse": CommandRow(
         SEEING,
-        ("hardwon browse", "hardwon browse --kind experience --outcome failure --since 2026-01-01 --limit 50 --json"),
+        (
+            "hardwon browse",
+            "hardwon browse --kind experience --outcome failure --since 2026-01-01 --limit 50 "
+            "--json",
+        ),
         _records,
         help="List records, the newest first. For all of them there is export.",
     ),
     "show": CommandRow(
-        SEEING, (f"hardwon show {_ID}", f"hardwon show {_ID} --json"), _record, ("record_id",), help="Print one record, whole."
+        SEEING,
+        (f"hardwon show {_ID}", f"hardwon show {_ID} --json"),
+        _record,
+        ("record_id",),
+        help="Print one record, whole.",
     ),
     "rules": CommandRow(
         LEARNED,
         ("hardwon rules --task-id easy", "hardwon rules --state active --limit 50 --json"),
-        _table("No rule was learned yet.", "state", "kind", "helpful", "harmful", "task_id", "text"),
+        _table(
+            "No rule was learned yet.", "state", "kind", "helpful", "harmful", "task_id", "text"
+        ),
     ),
     "cards": CommandRow(
         LEARNED,
         ("hardwon cards --task-id easy", "hardwon cards --limit 50 --json"),
-        _table("No mistake was reported yet.", "mistake_type", "task_id", "seen", "bad_decision", "correct_decision", "lesson"),
+        _table(
+            "No mistake was reported yet.",
+            "mistake_type",
+            "task_id",
+            "seen",
+            "bad_decision",
+            "correct_decision",
+            "lesson",
+        ),
     ),
     "scores": CommandRow(
         LEARNED,
@@ -206,8 +242,13 @@ ROWS: Final[Mapping[str, CommandRow]] = {
     ),
     "solutions": CommandRow(
         LEARNED,
-        ("hardwon solutions", 'hardwon solutions "ModuleNotFoundError: No module named torch" --json'),
-        _table("Nothing was done after that yet.", "helped", "tried", "p_helped", "action", "diagnosis"),
+        (
+            "hardwon solutions",
+            'hardwon solutions "ModuleNotFoundError: No module named torch" --json',
+        ),
+        _table(
+            "Nothing was done after that yet.", "helped", "tried", "p_helped", "action", "diagnosis"
+        ),
         ("error",),
         help="What was done after an error, or after any, in trajectories, what helped most first.",
     ),
@@ -239,7 +280,13 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         FIXES,
         ("hardwon strategies TIMEOUT", "hardwon strategies TIMEOUT --limit 3 --json"),
         _table(
-            "Nothing was done about that yet.", "p_success", "verified", "attempts", "last_used", "fix_commands", "analysis"
+            "Nothing was done about that yet.",
+            "p_success",
+            "verified",
+            "attempts",
+            "last_used",
+            "fix_commands",
+            "analysis",
         ),
         ("issue_type",),
     ),
@@ -252,27 +299,64 @@ ROWS: Final[Mapping[str, CommandRow]] = {
     "trends": CommandRow(
         FIXES,
         ("hardwon trends", "hardwon trends --days 90 --json"),
-        _table("No fix was attempted in that time.", "issue_type", "direction", "attempts", "earlier", "later", "p_value"),
+        _table(
+            "No fix was attempted in that time.",
+            "issue_type",
+            "direction",
+            "attempts",
+            "earlier",
+            "later",
+            "p_value",
+        ),
     ),
     "model": CommandRow(
-        FIXES, ("hardwon model qwen2.5:7b", "hardwon model qwen2.5:7b --json"), _drawn(views.model_lines), ("name",)
+        FIXES,
+        ("hardwon model qwen2.5:7b", "hardwon model qwen2.5:7b --json"),
+        _drawn(views.model_lines),
+        ("name",),
     ),
     "matrix": CommandRow(
         FIXES,
         ("hardwon matrix", "hardwon matrix --json"),
-        _table("No fix was attempted yet.", "model", "issue_type", "attempts", "applied", "verified", "p_success"),
+        _table(
+            "No fix was attempted yet.",
+            "model",
+            "issue_type",
+            "attempts",
+            "applied",
+            "verified",
+            "p_success",
+        ),
     ),
     "fixers": CommandRow(
         FIXES,
         ("hardwon fixers", "hardwon fixers --json"),
-        _table("Nobody fixed anything yet.", "fixer", "attempts", "applied", "verified", "p_success", "interval"),
+        _table(
+            "Nobody fixed anything yet.",
+            "fixer",
+            "attempts",
+            "applied",
+            "verified",
+            "p_success",
+            "interval",
+        ),
     ),
-    "verify": CommandRow(TRUST, (f"hardwon verify {_ID} --by test_runner --verification-id ci-1234",), _status, ("record_id",)),
+    "verify": CommandRow(
+        TRUST,
+        (f"hardwon verify {_ID} --by test_runner --verification-id ci-1234",),
+        _status,
+        ("record_id",),
+    ),
     "publish": CommandRow(TRUST, (f"hardwon publish {_ID}",), _status, ("record_id",)),
-    "archive": CommandRow(TRUST, (f'hardwon archive {_ID} --reason "the service is gone"',), _status, ("record_id",)),
+    "archive": CommandRow(
+        TRUST, (f'hardwon archive {_ID} --reason "the service is gone"',), _status, ("record_id",)
+    ),
     "supersede": CommandRow(
         TRUST,
-        (f'hardwon supersede {_ID} 0198c0de-0000-7000-8000-000000000002 --reason "the port was changed"',),
+        (
+            f'hardwon supersede {_ID} 0198c0de-0000-7000-8000-000000000002 --reason "the port was '
+            f'changed"',
+        ),
         _status,
         ("old_id", "new_id"),
     ),
@@ -295,34 +379,49 @@ ROWS: Final[Mapping[str, CommandRow]] = {
     "rebuild": CommandRow(
         CARE,
         ("hardwon rebuild", "hardwon rebuild --json"),
-        lambda corrected: write(f"{counted(corrected, 'record')} corrected; all that was counted is counted anew\n"),
+        lambda corrected: write(
+            f"{counted(corrected, 'record')} corrected; all that was counted is counted anew\n"
+        ),
         more="What to do when doctor says so.",
         busy="deriving",
     ),
 }
 
 
-# --- what a command takes -----------------------------------------------------------------------------------------------
+# --- what a command takes ---
 
 
 def declare_row(name: str) -> None:
     """Adds the command of that name."""
     row = ROWS[name]
     operation = next(each for each in OPERATIONS.values() if each.command == name)
-    fields = {field: info for field, info in operation.takes.model_fields.items() if row.spelled.get(field, field)}
-    parameters = [_parameter("ctx", typer.Context), *(_option(field, info, row) for field, info in fields.items())]
+    fields = {
+        field: info
+        for field, info in operation.takes.model_fields.items()
+        if row.spelled.get(field, field)
+    }
+    parameters = [
+        _parameter("ctx", typer.Context),
+        *(_option(field, info, row) for field, info in fields.items()),
+    ]
     if operation.signs == "by":
-        parameters.append(_parameter("signer", Annotated[str, typer.Option("--by", help="Who says so.")], "user"))
+        parameters.append(
+            _parameter("signer", Annotated[str, typer.Option("--by", help="Who says so.")], "user")
+        )
     if row.fails_if:
         option, meaning = row.fails_if
-        parameters.append(_parameter("fails_if", Annotated[bool, typer.Option(option, help=meaning)], False))
+        parameters.append(
+            _parameter("fails_if", Annotated[bool, typer.Option(option, help=meaning)], False)
+        )
     parameters.append(_parameter("as_json", Json, False))
 
     def run(**given: Any) -> None:
         _run(operation, row, **given)
 
     run.__name__ = name
-    run.__doc__ = row.help or operation.description.replace("`", "").partition(". ")[0].rstrip(".") + "."
+    run.__doc__ = (
+        row.help or operation.description.replace("`", "").partition(". ")[0].rstrip(".") + "."
+    )
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # inspect looks for it there
     declare(name, row.group, run, row.examples, more=row.more, operation=operation.name)
@@ -339,8 +438,15 @@ def _run(
     **given: Any,
 ) -> None:
     fields = operation.takes.model_fields
-    said = {name: _meant(name, value, fields[name]) for name, value in given.items() if value not in (None, [])}
-    with chosen(ctx).open(to_read=True) as memory, progress(row.busy) if row.busy else nullcontext():
+    said = {
+        name: _meant(name, value, fields[name])
+        for name, value in given.items()
+        if value not in (None, [])
+    }
+    with (
+        chosen(ctx).open(to_read=True) as memory,
+        progress(row.busy) if row.busy else nullcontext(),
+    ):
         found = operation.do(memory, operation.takes.model_validate(said), Caller(signer, "admin"))
     if as_json:
         write_json(found)
@@ -350,17 +456,34 @@ def _run(
         raise typer.Exit(FAILED)
 
 
-def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+def _parameter(
+    name: str, annotation: Any, default: Any = inspect.Parameter.empty
+) -> inspect.Parameter:
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
 
 
 def _option(name: str, info: FieldInfo, row: CommandRow) -> inspect.Parameter:
     """A field as a shell gives it."""
     base, many = _base_of(info.annotation)
-    bounds = {each: getattr(bound, each) for bound in info.metadata for each in ("ge", "le") if hasattr(bound, each)}
-    how: dict[str, Any] = {"help": info.description, "min": bounds.get("ge"), "max": bounds.get("le")}
+    bounds = {
+        each: getattr(bound, each)
+        for bound in info.metadata
+        for each in ("ge", "le")
+        if hasattr(bound, each)
+    }
+    how: dict[str, Any] = {
+        "help": info.description,
+        "min": bounds.get("ge"),
+        "max": bounds.get("le"),
+    }
     if base is datetime:
-        how |= {"metavar": "TIME", "help": f"{str(info.description).rstrip('.')}; a day is meant from its beginning, in UTC."}
+        how |= {
+            "metavar": "TIME",
+            "help": f"{str(info.description).rstrip('.')}; a day is meant from its beginning, in "
+            f"UTC.",
+        }
     elif issubclass(base, Model):
         how["metavar"] = "JSON"
     if many:
@@ -380,7 +503,11 @@ def _meant(name: str, given: Any, info: FieldInfo) -> Any:
     if base is datetime:
         return moment(given)
     if issubclass(base, Model):
-        return [json_object(f"--{name}", each) for each in given] if many else json_object(f"--{name}", given)
+        return (
+            [json_object(f"--{name}", each) for each in given]
+            if many
+            else json_object(f"--{name}", given)
+        )
     return given
 
 
@@ -391,4 +518,6 @@ def _base_of(annotation: Any) -> tuple[type, bool]:
         return annotation, False
     if get_origin(annotation) is list:
         return _base_of(arguments[0])[0], True
-    return (type(arguments[0]), False) if get_origin(annotation) is Literal else _base_of(arguments[0])
+    return (
+        (type(arguments[0]), False) if get_origin(annotation) is Literal else _base_of(arguments[0])
+    )

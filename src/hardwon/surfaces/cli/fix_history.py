@@ -1,4 +1,5 @@
-"""`hardwon fix-history`: the commands of memory.sh with the output that scripts written for it read.
+"""`hardwon fix-history`: the commands of memory.sh with the output that scripts written for it
+read.
 
 They work on the folder AIMemory, through the same door as its Python class.
 """
@@ -61,7 +62,8 @@ STATISTICS: Final = (
 
 fix_history: Final = new_app(
     name="fix-history",
-    help="Run a command of memory.sh. It works on the folder AIMemory and prints what scripts written for it read.",
+    help="Run a command of memory.sh. It works on the folder AIMemory and prints what scripts "
+    "written for it read.",
     add_completion=False,
 )
 add_app(
@@ -81,17 +83,28 @@ def _options(
     ctx: typer.Context,
     memory_dir: Annotated[
         str,
-        typer.Option(envvar="HARDWON_AIMEMORY", show_envvar=True, metavar="PATH", help="The folder of the fix history."),
+        typer.Option(
+            envvar="HARDWON_AIMEMORY",
+            show_envvar=True,
+            metavar="PATH",
+            help="The folder of the fix history.",
+        ),
     ] = FOLDER,
 ) -> None:
     source = ctx.parent.get_parameter_source("memory") if ctx.parent else None
-    if is_url(memory_dir) or (source is not None and source.name == "COMMANDLINE" and is_url(ctx.obj.memory)):
+    if is_url(memory_dir) or (
+        source is not None and source.name == "COMMANDLINE" and is_url(ctx.obj.memory)
+    ):
         raise PlaceError(
-            "these commands work on a folder, not on a database: hardwon --memory AIMemory/ai_memory.db merge URL copies its "
+            "these commands work on a folder, not on a database: hardwon --memory "
+            "AIMemory/ai_memory.db merge URL copies its "
             "fixes there; hardwon patterns, successful, recent and model ask the database itself"
         )
-    if source is not None and source.name == "COMMANDLINE":  # the environment may name a memory for the other commands
-        raise typer.BadParameter(f"fix-history has a folder of its own: use fix-history --memory-dir {ctx.obj.memory}")
+    # the environment may name a memory for the other commands
+    if source is not None and source.name == "COMMANDLINE":
+        raise typer.BadParameter(
+            f"fix-history has a folder of its own: use fix-history --memory-dir {ctx.obj.memory}"
+        )
     ctx.obj = memory_dir
 
 
@@ -103,7 +116,8 @@ def _opened(ctx: typer.Context) -> Iterator["AIMemory"]:
         folder = folder.expanduser()
     if not any((folder / name).exists() for name in ("ai_memory.db", "knowledge_base.json")):
         fail(
-            f"there is no fix history at {folder}: go to the folder that has it, or name it with --memory-dir "
+            f"there is no fix history at {folder}: go to the folder that has it, or name it with "
+            f"--memory-dir "
             "(or HARDWON_AIMEMORY)"
         )
     from hardwon.fixes.ai_memory import AIMemory
@@ -130,7 +144,10 @@ def stats(ctx: typer.Context, as_json: Json = False) -> None:
     if as_json:
         write_json(found)
         return
-    rounded = {name: round(value, 3) if isinstance(value, float) else value for name, value in found.items()}
+    rounded = {
+        name: round(value, 3) if isinstance(value, float) else value
+        for name, value in found.items()
+    }
     write_text("\n".join([HEADING, *(f"  {name}: {rounded[name]}" for name in STATISTICS)]))
 
 
@@ -154,12 +171,16 @@ def model(
     "hardwon fix-history export",
     "hardwon fix-history export insights.json --json",
     answers="`file`.",
-    more="Writes the insights report, without a name as `ai_insights_YYYYmmdd_HHMMSS.json`; replaces a file of that name.",
+    more="Writes the insights report, without a name as `ai_insights_YYYYmmdd_HHMMSS.json`; "
+    "replaces a file of that name.",
 )
 def export(
     ctx: typer.Context,
     file: Annotated[
-        str | None, typer.Argument(metavar="FILE", help="Where to.", show_default="ai_insights_YYYYmmdd_HHMMSS.json")
+        str | None,
+        typer.Argument(
+            metavar="FILE", help="Where to.", show_default="ai_insights_YYYYmmdd_HHMMSS.json"
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -181,7 +202,12 @@ def export(
     `execution_time_seconds`, `notes`.""",
     more="As `hardwon recent`.",
 )
-def recent(ctx: typer.Context, days: Days = RECENT_DAYS, limit: Limit = limits.FIXES_LISTED, as_json: Json = False) -> None:
+def recent(
+    ctx: typer.Context,
+    days: Days = RECENT_DAYS,
+    limit: Limit = limits.FIXES_LISTED,
+    as_json: Json = False,
+) -> None:
     """List the fixes that were tried in the last days."""
     with _opened(ctx) as history:
         show_recent(history.memory, days, limit, as_json=as_json, shape=_fix_json)
@@ -196,14 +222,21 @@ def recent(ctx: typer.Context, days: Days = RECENT_DAYS, limit: Limit = limits.F
 )
 def successful(
     ctx: typer.Context,
-    limit: Annotated[int, typer.Option(min=1, max=limits.SHOWN_MAX, help="At most so many of each issue type.")] = 5,
+    limit: Annotated[
+        int, typer.Option(min=1, max=limits.SHOWN_MAX, help="At most so many of each issue type.")
+    ] = 5,
     as_json: Json = False,
 ) -> None:
     """List what worked best, by issue type."""
     with _opened(ctx) as history:
         found = history.memory.best_strategies(limit)
     if as_json:
-        write_json([{"issue_type": name, "strategies": list(map(_strategy_json, each))} for name, each in found.items()])
+        write_json(
+            [
+                {"issue_type": name, "strategies": list(map(_strategy_json, each))}
+                for name, each in found.items()
+            ]
+        )
     else:
         write_lines(successful_lines(found, look()))
 
@@ -215,7 +248,9 @@ def successful(
     `applied_count`, `confidence`, `p_success`, `interval`, `last_seen`, `best_fix` (a strategy, or null).""",
     more="As `hardwon patterns`.",
 )
-def patterns(ctx: typer.Context, limit: Limit = PATTERNS_LISTED, every: All = False, as_json: Json = False) -> None:
+def patterns(
+    ctx: typer.Context, limit: Limit = PATTERNS_LISTED, every: All = False, as_json: Json = False
+) -> None:
     """List the issues that keep coming up, and what fixes them."""
     with _opened(ctx) as history:
         show_patterns(history.memory, limit, every=every, as_json=as_json, shape=_pattern_json)
@@ -227,7 +262,9 @@ def patterns(ctx: typer.Context, limit: Limit = PATTERNS_LISTED, every: All = Fa
     answers="`failed`, `successful`, `kept`, `left`, `dry_run`, `event_ids` (for undo).",
     more="""As `hardwon cleanup`, but at once and without asking; tells how many went and stayed, and how to take it back.""",
 )
-def cleanup(ctx: typer.Context, days: OlderThan = limits.CLEANUP_DAYS, as_json: Json = False) -> None:
+def cleanup(
+    ctx: typer.Context, days: OlderThan = limits.CLEANUP_DAYS, as_json: Json = False
+) -> None:
     """Take out old fixes at once. What they taught stays; prints how to take it back."""
     with _opened(ctx) as history, progress("cleaning up"):
         done = history.auto_cleanup(days)
@@ -238,7 +275,7 @@ def cleanup(ctx: typer.Context, days: OlderThan = limits.CLEANUP_DAYS, as_json: 
         write_text(cleaned_text(done, days) + hints)
 
 
-# --- the JSON of these commands, as scripts know it ----------------------------------------------------------------------
+# --- the JSON of these commands, as scripts know it ---
 
 
 def _fix_json(fix: "Fix") -> dict[str, Any]:

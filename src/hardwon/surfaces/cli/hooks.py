@@ -1,7 +1,8 @@
-"""`hardwon hooks`: git tells the memory what a commit proves (docs/feedback.md), and Claude Code asks it before it works and
-tells it what came of it (docs/hooks.md).
+"""`hardwon hooks`: git tells the memory what a commit proves (docs/feedback.md), and Claude Code
+asks it before it works and tells it what came of it (docs/hooks.md).
 
-Annotations are not postponed here: typer would have to evaluate each of them twice before any command could start.
+Annotations are not postponed here: typer would have to evaluate each of them twice before any
+command could start.
 """
 
 import json
@@ -50,20 +51,44 @@ class Target(StrEnum):
 
 
 Into = Annotated[Target, typer.Argument(help="What they are hooks of.")]
-Shared = Annotated[bool, typer.Option("--shared", help="git: also in a hooks folder that other repositories use.")]
-Local = Annotated[bool, typer.Option("--local", help="claude-code: in .claude/settings.local.json, for you alone.")]
-User = Annotated[bool, typer.Option("--user", help="claude-code: in ~/.claude/settings.json, wherever you work.")]
-AskBlocked = Annotated[bool, typer.Option("--ask-blocked", help="claude-code: ask you before what failed the same way twice.")]
-DenyBlocked = Annotated[bool, typer.Option("--deny-blocked", help="claude-code: do not allow it.")]
-MakeMemory = Annotated[bool, typer.Option("--make-memory", help="claude-code: record also where there is no memory yet.")]
-Budget = Annotated[
-    int, typer.Option(min=1, max=limits.CONTEXT_TOKENS_MAX, help="claude-code: tokens of a context at most.", metavar="TOKENS")
+Shared = Annotated[
+    bool, typer.Option("--shared", help="git: also in a hooks folder that other repositories use.")
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="claude-code: print the settings file as it would be.")]
+Local = Annotated[
+    bool,
+    typer.Option("--local", help="claude-code: in .claude/settings.local.json, for you alone."),
+]
+User = Annotated[
+    bool, typer.Option("--user", help="claude-code: in ~/.claude/settings.json, wherever you work.")
+]
+AskBlocked = Annotated[
+    bool,
+    typer.Option(
+        "--ask-blocked", help="claude-code: ask you before what failed the same way twice."
+    ),
+]
+DenyBlocked = Annotated[bool, typer.Option("--deny-blocked", help="claude-code: do not allow it.")]
+MakeMemory = Annotated[
+    bool,
+    typer.Option("--make-memory", help="claude-code: record also where there is no memory yet."),
+]
+Budget = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        max=limits.CONTEXT_TOKENS_MAX,
+        help="claude-code: tokens of a context at most.",
+        metavar="TOKENS",
+    ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="claude-code: print the settings file as it would be.")
+]
 
 hooks: Final = new_app(
     name="hooks",
-    help="Hooks of git and of Claude Code: the memory is asked and told without anybody having to remember it.",
+    help="Hooks of git and of Claude Code: the memory is asked and told without anybody having to "
+    "remember it.",
     add_completion=False,
 )
 add_app(
@@ -91,7 +116,12 @@ _ANSWERS: Final = """`hooks`, a list of `name`, `path`, `state` (`installed`, `a
     Claude Code, where `name` is the event, `command` (what is called) and `found` (whether that is there)."""
 
 
-@inner_command(hooks, "hardwon hooks install", "hardwon hooks install claude-code --local --make-memory", answers=_ANSWERS)
+@inner_command(
+    hooks,
+    "hardwon hooks install",
+    "hardwon hooks install claude-code --local --make-memory",
+    answers=_ANSWERS,
+)
 def install(
     ctx: typer.Context,
     into: Into = Target.GIT,
@@ -108,13 +138,24 @@ def install(
     """Install them. What is there already stays, and keeps running."""
     if into is Target.GIT:
         _refuse(into, local=local, user=user, ask_blocked=ask_blocked, deny_blocked=deny_blocked)
-        _refuse(into, make_memory=make_memory, budget=budget != limits.CONTEXT_TOKENS, dry_run=dry_run)
-        _tell(git_hooks.install(git_hooks.folder_of_hooks(_root(), shared=shared), memory_options(ctx)), as_json)
+        _refuse(
+            into, make_memory=make_memory, budget=budget != limits.CONTEXT_TOKENS, dry_run=dry_run
+        )
+        _tell(
+            git_hooks.install(
+                git_hooks.folder_of_hooks(_root(), shared=shared), memory_options(ctx)
+            ),
+            as_json,
+        )
         return
     _refuse(into, shared=shared)
     if ask_blocked and deny_blocked:
         raise typer.BadParameter("not both of --ask-blocked and --deny-blocked")
-    manner = {"--ask-blocked": ask_blocked, "--deny-blocked": deny_blocked, "--make-memory": make_memory}
+    manner = {
+        "--ask-blocked": ask_blocked,
+        "--deny-blocked": deny_blocked,
+        "--make-memory": make_memory,
+    }
     options = [name for name, wanted in manner.items() if wanted]
     options += ["--budget", str(budget)] if budget != limits.CONTEXT_TOKENS else []
     scope, root = _scope(local, user), _root()
@@ -129,8 +170,12 @@ def install(
     _note_on_others(path, "where both apply, everything is recorded twice: also installed in")
 
 
-@inner_command(hooks, "hardwon hooks remove", "hardwon hooks remove claude-code --local", answers=_ANSWERS)
-def remove(into: Into = Target.GIT, local: Local = False, user: User = False, as_json: Json = False) -> None:
+@inner_command(
+    hooks, "hardwon hooks remove", "hardwon hooks remove claude-code --local", answers=_ANSWERS
+)
+def remove(
+    into: Into = Target.GIT, local: Local = False, user: User = False, as_json: Json = False
+) -> None:
     """Remove them, and put back what was there before."""
     if into is Target.GIT:
         _refuse(into, local=local, user=user)
@@ -142,8 +187,12 @@ def remove(into: Into = Target.GIT, local: Local = False, user: User = False, as
     _note_on_others(path, "still installed in")
 
 
-@inner_command(hooks, "hardwon hooks status --json", "hardwon hooks status claude-code", answers=_ANSWERS)
-def status(into: Into = Target.GIT, local: Local = False, user: User = False, as_json: Json = False) -> None:
+@inner_command(
+    hooks, "hardwon hooks status --json", "hardwon hooks status claude-code", answers=_ANSWERS
+)
+def status(
+    into: Into = Target.GIT, local: Local = False, user: User = False, as_json: Json = False
+) -> None:
     """Say which are installed; of Claude Code's, in which of its settings files."""
     if into is Target.GIT:
         _refuse(into, local=local, user=user)
@@ -165,7 +214,8 @@ def run(
     """What an installed hook calls. It never fails, and never takes long."""
     for_agent = name == Target.CLAUDE_CODE
     patience_s = limits.AGENT_HOOK_S_MAX if for_agent else limits.HOOK_S_MAX
-    alarm = threading.Timer(patience_s, os._exit, (0,))  # whatever is under way is then as if it had never begun
+    # whatever is under way is then as if it had never begun
+    alarm = threading.Timer(patience_s, os._exit, (0,))
     alarm.daemon = True
     alarm.start()
     try:
@@ -203,7 +253,10 @@ def _publish(ctx: typer.Context) -> None:
     with Memory(memory, project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS) as opened:
         published = opened.publish_tested(commit)
     if published:
-        write(f"hardwon: {counted(len(published), 'record')} published: their tests pass at {commit.id[:12]}\n")
+        write(
+            f"hardwon: {counted(len(published), 'record')} published: their tests pass at "
+            f"{commit.id[:12]}\n"
+        )
 
 
 def _root() -> Path:
@@ -213,32 +266,52 @@ def _root() -> Path:
 def _tell(found: Sequence[git_hooks.Hook], as_json: bool) -> None:
     if as_json:
         said = [
-            {"name": each.name, "path": str(each.path), "state": each.state, "chained": each.chained, "edited": each.edited}
+            {
+                "name": each.name,
+                "path": str(each.path),
+                "state": each.state,
+                "chained": each.chained,
+                "edited": each.edited,
+            }
             for each in found
         ]
         write_json({"hooks": said})
         return
     for each in found:
-        also = f"; calls {each.path.name}{git_hooks.SAVED} first" if each.chained and each.state == "installed" else ""
-        state = {"installed": "installed", "absent": "not installed", "other": "somebody else's"}[each.state]
+        also = (
+            f"; calls {each.path.name}{git_hooks.SAVED} first"
+            if each.chained and each.state == "installed"
+            else ""
+        )
+        state = {"installed": "installed", "absent": "not installed", "other": "somebody else's"}[
+            each.state
+        ]
         state += ", with changes of somebody's" if each.edited else ""
         write(f"{each.name}: {state} ({visible(str(each.path))}{also})\n")
 
 
-# --- Claude Code ------------------------------------------------------------------------------------------------------
+# --- Claude Code ---
 
 
 def _scope(local: bool, user: bool) -> claude_code.Scope:
     if local and user:
         raise typer.BadParameter("not both of --local and --user")
-    return claude_code.Scope.LOCAL if local else claude_code.Scope.USER if user else claude_code.Scope.PROJECT
+    return (
+        claude_code.Scope.LOCAL
+        if local
+        else claude_code.Scope.USER
+        if user
+        else claude_code.Scope.PROJECT
+    )
 
 
 def _refuse(target: Target, **given: bool) -> None:
     """Options of the other target."""
     for name, wanted in given.items():
         if wanted:
-            raise typer.BadParameter(f"--{name.replace('_', '-')} has no meaning for hooks of {target}")
+            raise typer.BadParameter(
+                f"--{name.replace('_', '-')} has no meaning for hooks of {target}"
+            )
 
 
 def _tell_claude_code(paths: Sequence[Path], as_json: bool) -> None:
@@ -246,7 +319,13 @@ def _tell_claude_code(paths: Sequence[Path], as_json: bool) -> None:
     found = [claude_code.status(path, root) for path in paths]
     if as_json:
         said = [
-            {"name": each.event, "path": str(each.path), "state": each.state, "command": each.command, "found": each.found}
+            {
+                "name": each.event,
+                "path": str(each.path),
+                "state": each.state,
+                "command": each.command,
+                "found": each.found,
+            }
             for of_file in found
             for each in of_file
         ]
@@ -257,7 +336,9 @@ def _tell_claude_code(paths: Sequence[Path], as_json: bool) -> None:
         names = ", ".join(each.event for each in there)
         missing = [each.event for each in of_file if not each.command] if there else []
         state = (
-            f"{names} installed" + (f"; {', '.join(missing)} not installed" if missing else "") if there else "not installed"
+            f"{names} installed" + (f"; {', '.join(missing)} not installed" if missing else "")
+            if there
+            else "not installed"
         )
         write(f"{visible(str(path))}: {state}\n")
         for command in dict.fromkeys(each.command for each in there if not each.found):
@@ -268,11 +349,16 @@ def _note_on_memory(ctx: typer.Context, make_memory: bool) -> None:
     memory = chosen(ctx).memory
     if not make_memory and not Memory.exists(memory):
         place = Memory.place_of(memory)
-        complain(f"there is no memory at {place} yet: until there is one, nothing is recorded (or install with --make-memory)")
+        complain(
+            f"there is no memory at {place} yet: until there is one, nothing is recorded (or "
+            f"install with --make-memory)"
+        )
 
 
 def _note_on_others(path: Path, note: str) -> None:
-    """Each settings file of Claude Code's counts. What is wrong with the others is not the question here."""
+    """Each settings file of Claude Code's counts. What is wrong with the others is not the question
+    here.
+    """
     root = _root()
     for other in (claude_code.settings_file(scope, root) for scope in claude_code.Scope):
         with suppress(PlaceError):

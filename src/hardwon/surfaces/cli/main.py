@@ -1,5 +1,6 @@
-"""The `hardwon` command. Each command is one call of `Memory` (of `datasets`, of a door) and prints what it answers: lines for
-people, or, with `--json`, one JSON value for programs. docs/cli.md has the keys and the exit codes.
+"""The `hardwon` command. Each command is one call of `Memory` (of `datasets`, of a door) and prints
+what it answers: lines for people, or, with `--json`, one JSON value for programs. docs/cli.md has
+the keys and the exit codes.
 
 `cli_base` has what the commands share, and the names of those in other modules.
 """
@@ -74,8 +75,10 @@ def _options(
         str | None,
         typer.Option(
             metavar="PATH",
-            help=f"The memory: a folder, a .db file or postgresql://user@host/database; also {VARIABLES['memory']}. A "
-            "password in an address shows in lists of processes: PGPASSWORD, ~/.pgpass or ?service=NAME keeps it out.",
+            help=f"The memory: a folder, a .db file or postgresql://user@host/database; also "
+            f"{VARIABLES['memory']}. A "
+            "password in an address shows in lists of processes: PGPASSWORD, ~/.pgpass or "
+            "?service=NAME keeps it out.",
             show_default="as hardwon config says: the nearest .hardwon, else the user's own",
         ),
     ] = None,
@@ -88,19 +91,24 @@ def _options(
         ),
     ] = None,
     version: Annotated[  # noqa: ARG001  # its callback answers
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     ctx.obj = Given(memory, project)
 
 
-# --- remember and recall ----------------------------------------------------------------------------------------------
+# --- remember and recall ---
 
 
 @command(
     RECORDING,
-    'hardwon remember "KeyError id in login.py" --outcome failure --tool code_interpreter --error-type runtime',
-    'hardwon remember "Users want short answers" --outcome learning --insight-type preference --tag style',
+    'hardwon remember "KeyError id in login.py" --outcome failure --tool code_interpreter '
+    "--error-type runtime",
+    'hardwon remember "Users want short answers" --outcome learning --insight-type preference '
+    "--tag style",
     answers="`id`, `path` (its file where the memory has a tree, else null), `record`.",
     more="""The key that an outcome and tool require has an option of its own: `--task-type`, `--domain`, `--error-type`,
     `--reason`, `--insight-type`, `--sentiment`. `--key KEY=VALUE` adds one of yours. `--summary`, `--tag`, `--author` and
@@ -113,14 +121,21 @@ def remember(
     content: Annotated[str, typer.Argument(help="What happened; - reads it from standard input.")],
     outcome: Annotated[str, typer.Option(help="success, failure, learning or interaction.")],
     tool: Annotated[str | None, typer.Option(help="The tool that was used.")] = None,
-    summary: Annotated[str | None, typer.Option(help="A few words for its file name.", show_default="made from it")] = None,
+    summary: Annotated[
+        str | None, typer.Option(help="A few words for its file name.", show_default="made from it")
+    ] = None,
     task_type: Annotated[str | None, typer.Option(help="Of a success of code_interpreter.")] = None,
     domain: Annotated[str | None, typer.Option(help="Of a success of web_search.")] = None,
-    error_type: Annotated[str | None, typer.Option(help="Of a failure of code_interpreter.")] = None,
+    error_type: Annotated[
+        str | None, typer.Option(help="Of a failure of code_interpreter.")
+    ] = None,
     reason: Annotated[str | None, typer.Option(help="Of a failure of web_search.")] = None,
     insight_type: Annotated[str | None, typer.Option(help="Of a learning.")] = None,
     sentiment: Annotated[str | None, typer.Option(help="Of an interaction.")] = None,
-    key: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A key of your own; as often as you like.")] = None,
+    key: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="A key of your own; as often as you like."),
+    ] = None,
     *,
     envelope: Options,
     as_json: Json = False,
@@ -134,10 +149,14 @@ def remember(
         "insight_type": insight_type,
         "sentiment": sentiment,
     }
-    keys = {name: value for name, value in routing.items() if value is not None} | signed(ctx, envelope)
+    keys = {name: value for name, value in routing.items() if value is not None} | signed(
+        ctx, envelope
+    )
     for name, value in map(_key_and_value, key or ()):
         if name in keys:
-            raise InvalidInputError.one("--key", f"{name}={value}", "keys that are not given otherwise")
+            raise InvalidInputError.one(
+                "--key", f"{name}={value}", "keys that are not given otherwise"
+            )
         keys[name] = value
     said = sys.stdin.read(limits.TEXT_CHARS_MAX + 1) if content == "-" else content
     with chosen(ctx).open() as memory:
@@ -175,7 +194,7 @@ def recall(
         write_lines(terminal.hit_lines(hits, look()))
 
 
-# --- see what is there ------------------------------------------------------------------------------------------------
+# --- see what is there ---
 
 
 @command(
@@ -205,9 +224,14 @@ def stats(ctx: typer.Context, as_json: Json = False) -> None:
 )
 def map_(
     ctx: typer.Context,
-    depth: Annotated[int | None, typer.Option(min=1, help="Levels to show.", show_default="all")] = None,
+    depth: Annotated[
+        int | None, typer.Option(min=1, help="Levels to show.", show_default="all")
+    ] = None,
     min_share: Annotated[
-        float, typer.Option(min=0, max=1, help="Sum up folders with less than this share of the one above them.")
+        float,
+        typer.Option(
+            min=0, max=1, help="Sum up folders with less than this share of the one above them."
+        ),
     ] = 0.0,
     sizes: Annotated[bool, typer.Option("--sizes", help="Show how large the files are.")] = False,
     width: Width = None,
@@ -220,7 +244,11 @@ def map_(
     if as_json:
         write_json(found)
     else:
-        write_lines(terminal.map_lines(found, look(width, ascii_only), depth=depth, min_share=min_share, sizes=sizes))
+        write_lines(
+            terminal.map_lines(
+                found, look(width, ascii_only), depth=depth, min_share=min_share, sizes=sizes
+            )
+        )
 
 
 @command(
@@ -233,7 +261,9 @@ def map_(
 )
 def hotspots(
     ctx: typer.Context,
-    share: Annotated[float, typer.Option(help="At least this share of the folder above, up to 1.")] = limits.HOTSPOT_SHARE,
+    share: Annotated[
+        float, typer.Option(help="At least this share of the folder above, up to 1.")
+    ] = limits.HOTSPOT_SHARE,
     limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = limits.HOTSPOTS_SHOWN_MAX,
     width: Width = None,
     ascii_only: Ascii = False,
@@ -256,7 +286,9 @@ def hotspots(
     more="""How often things work, where failures and successes gather, how much could not be routed, and what that comes to
     in a few sentences. Nothing is concluded from fewer than ten attempts.""",
 )
-def reflect(ctx: typer.Context, width: Width = None, ascii_only: Ascii = False, as_json: Json = False) -> None:
+def reflect(
+    ctx: typer.Context, width: Width = None, ascii_only: Ascii = False, as_json: Json = False
+) -> None:
     """Say what works, where things fail, and how sure that is."""
     with chosen(ctx).open(to_read=True) as memory:
         said = memory.reflect()
@@ -266,7 +298,7 @@ def reflect(ctx: typer.Context, width: Width = None, ascii_only: Ascii = False, 
         write_lines(terminal.reflection_lines(said, look(width, ascii_only)))
 
 
-# --- data sets --------------------------------------------------------------------------------------------------------
+# --- data sets ---
 
 
 class Format(StrEnum):
@@ -278,7 +310,12 @@ class Format(StrEnum):
 
 
 _FORMAT_OF: Final = {".json": Format.JSON, ".py": Format.PYTHON}
-Author = Annotated[str, typer.Option(help="Who is said to have recorded what names nobody; rollback can undo a source.")]
+Author = Annotated[
+    str,
+    typer.Option(
+        help="Who is said to have recorded what names nobody; rollback can undo a source."
+    ),
+]
 
 
 @command(
@@ -293,15 +330,33 @@ Author = Annotated[str, typer.Option(help="Who is said to have recorded what nam
 )
 def generate(
     ctx: typer.Context,
-    size: Annotated[str, typer.Argument(help="small (100), medium (1,000), large (10,000), vast (50,000), or a number.")],
+    size: Annotated[
+        str,
+        typer.Argument(
+            help="small (100), medium (1,000), large (10,000), vast (50,000), or a number."
+        ),
+    ],
     seed: Annotated[int, typer.Option(min=0, help="The same seed makes the same data set.")] = 0,
-    sessions: Annotated[bool, typer.Option("--sessions", help="In the order of working days, with times.")] = False,
-    start: Annotated[str | None, typer.Option(metavar="DATE", help="The first of those days.")] = None,
+    sessions: Annotated[
+        bool, typer.Option("--sessions", help="In the order of working days, with times.")
+    ] = False,
+    start: Annotated[
+        str | None, typer.Option(metavar="DATE", help="The first of those days.")
+    ] = None,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="Where to; - is standard output, as without --load.")
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to; - is standard output, as without --load.",
+        ),
     ] = None,
     form: Annotated[
-        Format | None, typer.Option("--format", help="How to write it.", show_default="by the file's name, else jsonl")
+        Format | None,
+        typer.Option(
+            "--format", help="How to write it.", show_default="by the file's name, else jsonl"
+        ),
     ] = None,
     load: Annotated[bool, typer.Option("--load", help="Fill the memory with it.")] = False,
     author: Author = "agent",
@@ -315,12 +370,17 @@ def generate(
     if printed:
         write("".join(_written(memories, form or (Format.JSON if as_json else Format.JSONL))))
     elif output is not None:
-        _write_file(Path(output), _written(memories, form or _FORMAT_OF.get(Path(output).suffix.lower(), Format.JSONL)))
+        _write_file(
+            Path(output),
+            _written(memories, form or _FORMAT_OF.get(Path(output).suffix.lower(), Format.JSONL)),
+        )
     loaded = _load_dataset(ctx, memories, author) if load else None
     if printed:
         return
     if as_json:
-        write_json({"total": len(memories), "output": output, "loaded": loaded and loaded.to_dict()})
+        write_json(
+            {"total": len(memories), "output": output, "loaded": loaded and loaded.to_dict()}
+        )
         return
     if output is not None:
         write(f"{len(memories)} memories written to {visible(output)}\n")
@@ -338,7 +398,12 @@ def generate(
     shares) do not.""",
 )
 def validate(
-    file: Annotated[str, typer.Argument(help="A data set: JSON, JSON Lines, or Python source, which is parsed and not run.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="A data set: JSON, JSON Lines, or Python source, which is parsed and not run."
+        ),
+    ],
     as_json: Json = False,
 ) -> None:
     """Check a data set; exit code 1 when it has errors."""
@@ -368,16 +433,22 @@ def validate(
 )
 def load(
     ctx: typer.Context,
-    file: Annotated[str, typer.Argument(help="A data set as for validate, or records that a memory exported.")],
+    file: Annotated[
+        str, typer.Argument(help="A data set as for validate, or records that a memory exported.")
+    ],
     dry_run: DryRun = False,
     author: Author = "agent",
     as_json: Json = False,
 ) -> None:
-    """Take in a data set, or what another memory exported. Exit code 1 when something was refused."""
+    """Take in a data set, or what another memory exported. Exit code 1 when something was
+    refused.
+    """
     if _holds_records(Path(file)):
         with progress("loading") as told:
             records = chosen(ctx).fill(
-                lambda memory, trying: memory.load(file, trying, progress=told), lambda tried: tried.added, dry_run=dry_run
+                lambda memory, trying: memory.load(file, trying, progress=told),
+                lambda tried: tried.added,
+                dry_run=dry_run,
             )
         if as_json:
             write_json({"source": "records", **asdict(records)})
@@ -396,7 +467,11 @@ def load(
 
 
 def _size(given: str) -> int | str:
-    return int(given) if given.isascii() and given.isdigit() and len(given) <= _SIZE_DIGITS_MAX else given
+    return (
+        int(given)
+        if given.isascii() and given.isdigit() and len(given) <= _SIZE_DIGITS_MAX
+        else given
+    )
 
 
 def _written(memories: Sequence[Mapping[str, Any]], form: Format) -> Iterator[str]:
@@ -423,14 +498,18 @@ def _write_file(path: Path, texts: Iterable[str]) -> None:
         raise
 
 
-def _load_dataset(ctx: typer.Context, source: Any, author: str, dry_run: bool = False) -> "DatasetLoaded":
+def _load_dataset(
+    ctx: typer.Context, source: Any, author: str, dry_run: bool = False
+) -> "DatasetLoaded":
     from hardwon.tree import datasets
 
     with progress("loading") as told:
 
         def loaded(memory: "Memory", trying: bool) -> "DatasetLoaded":
             # Our own function of that name, which reads a file of this machine.
-            return datasets.load_dataset(memory, source, author=author, dry_run=trying, progress=told)  # nosec B615
+            return datasets.load_dataset(
+                memory, source, author=author, dry_run=trying, progress=told
+            )  # nosec B615
 
         return chosen(ctx).fill(loaded, lambda tried: tried.stored, dry_run=dry_run)
 
@@ -442,7 +521,14 @@ def _holds_records(path: Path) -> bool:
     if not path.is_file():  # told before a memory is made for it
         fail(f"cannot read {path}: there is no such file")
     with path.open("rb") as file:
-        first = next((line for line in iter(lambda: file.readline(limits.RECORD_BYTES_MAX), b"") if line.strip()), b"")
+        first = next(
+            (
+                line
+                for line in iter(lambda: file.readline(limits.RECORD_BYTES_MAX), b"")
+                if line.strip()
+            ),
+            b"",
+        )
     try:
         return is_record(json.loads(first))
     except (ValueError, RecursionError):
@@ -452,13 +538,17 @@ def _holds_records(path: Path) -> bool:
 def _loaded_text(loaded: "Loaded") -> str:
     done = "would be added" if loaded.dry_run else "added"
     lines = [
-        f"{loaded.added} of {loaded.read} records {done}, {loaded.present} were here already, {loaded.forgotten} stay forgotten"
+        f"{loaded.added} of {loaded.read} records {done}, {loaded.present} were here already, "
+        f"{loaded.forgotten} stay forgotten"
     ]
-    lines += [f"{record_id} is kept here with other content, which stays" for record_id in loaded.conflicting]
+    lines += [
+        f"{record_id} is kept here with other content, which stays"
+        for record_id in loaded.conflicting
+    ]
     return "\n".join(lines)
 
 
-# --- care -------------------------------------------------------------------------------------------------------------
+# --- care ---
 
 
 @command(
@@ -473,7 +563,9 @@ def _loaded_text(loaded: "Loaded") -> str:
 )
 def sync(
     ctx: typer.Context,
-    make_tree: Annotated[bool, typer.Option("--make-tree", help="First give the memory a tree, if it has none.")] = False,
+    make_tree: Annotated[
+        bool, typer.Option("--make-tree", help="First give the memory a tree, if it has none.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Bring the files of the tree and the memory in step."""
@@ -493,13 +585,15 @@ def sync(
         complain(f"holds a secret, which the memory does not: {path}")
 
 
-# --- what they are given ------------------------------------------------------------------------------------------------
+# --- what they are given ---
 
 
 def _key_and_value(given: str) -> tuple[str, str]:
     name, separator, value = given.partition("=")
     if not separator or not name:
-        raise InvalidInputError.one("--key", given, "a key and its value, such as --key service=auth")
+        raise InvalidInputError.one(
+            "--key", given, "a key and its value, such as --key service=auth"
+        )
     return name, value
 
 
@@ -514,7 +608,8 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 def main() -> None:
     """The command itself."""
-    gc.freeze()  # what is imported stays; without it the collection at the end takes a tenth of the whole time
+    # what is imported stays; without it the collection at the end takes a tenth of the whole time
+    gc.freeze()
     if sys.stdout is not None:
         # Without a buffer (PYTHONUNBUFFERED) Python does not notice when only a part was written.
         number, encoding = sys.stdout.fileno(), sys.stdout.encoding
@@ -544,11 +639,16 @@ def _end_output() -> None:
 
 
 def _show_completion_of_a_named_shell() -> None:
-    """`--show-completion zsh`: typer's own option takes no shell, and shows what the one that it is called from needs."""
+    """`--show-completion zsh`: typer's own option takes no shell, and shows what the one that it is
+    called from needs.
+    """
     if len(sys.argv) == 3 and sys.argv[1] == "--show-completion":
         shell = sys.argv[2]
         if shell not in _SHELLS:
-            complain(f"--show-completion: {shell!r} is not allowed; allowed: {', '.join(_SHELLS)}, or nothing for this shell's")
+            complain(
+                f"--show-completion: {shell!r} is not allowed; allowed: {', '.join(_SHELLS)}, or "
+                f"nothing for this shell's"
+            )
             sys.exit(_WRONG_USAGE)
         os.environ["_HARDWON_COMPLETE"] = f"source_{shell}"
 

@@ -1,6 +1,7 @@
 """`hardwon mcp`: the memory for MCP clients. docs/mcp.md says what they get.
 
-Annotations are not postponed here: typer would have to evaluate each of them twice before any command could start.
+Annotations are not postponed here: typer would have to evaluate each of them twice before any
+command could start.
 """
 
 import shutil
@@ -44,19 +45,35 @@ class ClientName(StrEnum):
 
 
 Author = Annotated[
-    str | None, typer.Option(help="Who is named in what is recorded.", show_default="the client, as it introduces itself")
+    str | None,
+    typer.Option(
+        help="Who is named in what is recorded.", show_default="the client, as it introduces itself"
+    ),
 ]
 Allowed = Annotated[ScopeName, typer.Option(help="How far the client may go.")]
 Btb = Annotated[bool, typer.Option("--btb", help="Also the tool names of the BTB memory server.")]
-Which = Annotated[ClientName, typer.Argument(help=f"The client: {', '.join(ClientName)}.", show_default=False)]
-Write = Annotated[bool, typer.Option("--write", help="Change the client's file instead of printing it.")]
-User = Annotated[bool, typer.Option("--user", help="For all projects, where the client also has a file in each.")]
+Which = Annotated[
+    ClientName, typer.Argument(help=f"The client: {', '.join(ClientName)}.", show_default=False)
+]
+Write = Annotated[
+    bool, typer.Option("--write", help="Change the client's file instead of printing it.")
+]
+User = Annotated[
+    bool, typer.Option("--user", help="For all projects, where the client also has a file in each.")
+]
 Name = Annotated[str, typer.Option(help="What the client calls the server.", metavar="NAME")]
 
 mcp: Final = new_app(
     name="mcp",
-    help="Serve the memory to an MCP client over standard input and output; or tell a client to start it.",
-    epilog=epilog_of(["hardwon mcp", "hardwon mcp --scope read --author ci", "hardwon mcp install claude-code --write"]),
+    help="Serve the memory to an MCP client over standard input and output; or tell a client to "
+    "start it.",
+    epilog=epilog_of(
+        [
+            "hardwon mcp",
+            "hardwon mcp --scope read --author ci",
+            "hardwon mcp install claude-code --write",
+        ]
+    ),
     no_args_is_help=False,
     invoke_without_command=True,
     add_completion=False,
@@ -77,7 +94,9 @@ add_app(
 
 
 @mcp.callback()
-def _serve(ctx: typer.Context, author: Author = None, scope: Allowed = ScopeName.WRITE, btb: Btb = False) -> None:
+def _serve(
+    ctx: typer.Context, author: Author = None, scope: Allowed = ScopeName.WRITE, btb: Btb = False
+) -> None:
     if author is not None:
         author = author_name("--author", author)
     if ctx.invoked_subcommand is not None:
@@ -109,30 +128,57 @@ def _options(author: str | None, scope: str, btb: bool) -> list[str]:
     it).""",
 )
 def install(
-    ctx: typer.Context, client: Which, save: Write = False, user: User = False, name: Name = "hardwon", as_json: Json = False
+    ctx: typer.Context,
+    client: Which,
+    save: Write = False,
+    user: User = False,
+    name: Name = "hardwon",
+    as_json: Json = False,
 ) -> None:
-    """Print what a client needs to start this memory, or write it into the client's file. No password of a database goes
-    there: PGPASSWORD, a password file or a service has it."""
+    """Print what a client needs to start this memory, or write it into the client's file. No
+    password of a database goes there: PGPASSWORD, a password file or a service has it.
+    """
     if not name.strip() or not name.isprintable():
         raise InvalidInputError.one("name", name, "a text on one line")
     known = mcp_clients.CLIENTS[client]
     path = known.file(user, Path.home(), Path.cwd())
-    command = [*_program(shared=not user and known.project is not None), *memory_options(ctx), "mcp", *ctx.meta.get("mcp", [])]
+    command = [
+        *_program(shared=not user and known.project is not None),
+        *memory_options(ctx),
+        "mcp",
+        *ctx.meta.get("mcp", []),
+    ]
     changed = save and mcp_clients.write(known, path, name, command)
     if as_json:
         told = {"client": str(client), "file": str(path), "command": command, "written": changed}
         write_json({**told, "config": mcp_clients.snippet(known, name, command)})
     elif save:
-        write_text(f"{name} is {'now' if changed else 'already'} in {path}; start {known.title} anew to use it")
+        write_text(
+            f"{name} is {'now' if changed else 'already'} in {path}; start {known.title} anew to "
+            f"use it"
+        )
     else:
         write_text(mcp_clients.snippet(known, name, command))
         own = mcp_clients.own_command(known, name, command)
-        ways = [*([] if known.is_toml else ["--write puts it there"]), *([f"or run: {own}"] if own else [])]
+        ways = [
+            *([] if known.is_toml else ["--write puts it there"]),
+            *([f"or run: {own}"] if own else []),
+        ]
         complain("; ".join([f"this belongs in {path}", *ways]))
 
 
-@inner_command(mcp, "hardwon mcp remove cursor --write", answers="`client`, `file`, `removed` (whether the file was changed).")
-def remove(client: Which, save: Write = False, user: User = False, name: Name = "hardwon", as_json: Json = False) -> None:
+@inner_command(
+    mcp,
+    "hardwon mcp remove cursor --write",
+    answers="`client`, `file`, `removed` (whether the file was changed).",
+)
+def remove(
+    client: Which,
+    save: Write = False,
+    user: User = False,
+    name: Name = "hardwon",
+    as_json: Json = False,
+) -> None:
     """Take it out of a client's file again; without --write, say where it would be."""
     known = mcp_clients.CLIENTS[client]
     path = known.file(user, Path.home(), Path.cwd())
@@ -146,8 +192,12 @@ def remove(client: Which, save: Write = False, user: User = False, name: Name = 
 
 
 def _program(*, shared: bool) -> list[str]:
-    """What starts this program: by its name in a file that others may get, by its place otherwise."""
+    """What starts this program: by its name in a file that others may get, by its place
+    otherwise.
+    """
     if shared and shutil.which("hardwon"):
         return ["hardwon"]
     beside = Path(sys.executable).with_name("hardwon")
-    return [str(beside)] if beside.is_file() else [sys.executable, "-m", "hardwon.surfaces.cli.main"]
+    return (
+        [str(beside)] if beside.is_file() else [sys.executable, "-m", "hardwon.surfaces.cli.main"]
+    )

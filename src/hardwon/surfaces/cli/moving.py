@@ -46,15 +46,27 @@ from hardwon.surfaces.cli.base import (
 )
 def merge(
     ctx: typer.Context,
-    other: Annotated[str, typer.Argument(help="Another memory: a folder, a .db file, a backup for instance, or a database.")],
-    check: Annotated[bool, typer.Option("--check", help="Then run doctor on both memories.")] = False,
+    other: Annotated[
+        str,
+        typer.Argument(
+            help="Another memory: a folder, a .db file, a backup for instance, or a database."
+        ),
+    ],
+    check: Annotated[
+        bool, typer.Option("--check", help="Then run doctor on both memories.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Bring in what another memory knows: records, statuses, and what was forgotten there."""
     if not Memory.exists(other):  # told before a memory is made for it
-        fail(f"there is no memory at {other}: name the folder, the .db file or the database of another one")
+        fail(
+            f"there is no memory at {other}: name the folder, the .db file or the database of "
+            f"another one"
+        )
     with progress("merging") as told:
-        project, done = chosen(ctx).fill(lambda memory, _: (memory.project, memory.merge(other, progress=told)), _brings)
+        project, done = chosen(ctx).fill(
+            lambda memory, _: (memory.project, memory.merge(other, progress=told)), _brings
+        )
     wrong = _not_well(chosen(ctx), Chosen(other, project)) if check else None
     if as_json:
         write_json({"other": Memory.place_of(other), **asdict(done), "not_well": wrong})
@@ -69,7 +81,9 @@ def merge(
 
 
 def _not_well(this: Chosen, other: Chosen) -> list[str]:
-    """What doctor finds wrong, on each side. Where nothing was brought, no memory was made, and there is none to check."""
+    """What doctor finds wrong, on each side. Where nothing was brought, no memory was made, and
+    there is none to check.
+    """
     wrong: list[str] = []
     for side, place in (("this memory", this), ("the other memory", other)):
         if not Memory.exists(place.memory):
@@ -91,10 +105,15 @@ def _merged_text(done: Merged, project: str) -> str:
     if not _brings((project, done)):
         return f"there is nothing in project {project} of the other memory: --project names another"
     lines = [
-        f"{counted(done.added, 'record')} added, {done.present} were here already, {done.forgotten} stay forgotten",
-        f"{counted(done.events, 'event')} added, {counted(done.erased, 'record')} forgotten there and gone here now",
+        f"{counted(done.added, 'record')} added, {done.present} were here already, "
+        f"{done.forgotten} stay forgotten",
+        f"{counted(done.events, 'event')} added, {counted(done.erased, 'record')} forgotten there "
+        f"and gone here now",
     ]
-    lines += [f"{record_id} is kept here with other content, which stays" for record_id in done.conflicting]
+    lines += [
+        f"{record_id} is kept here with other content, which stays"
+        for record_id in done.conflicting
+    ]
     return "\n".join(lines)
 
 
@@ -121,9 +140,14 @@ def _merged_text(done: Merged, project: str) -> str:
 def adopt(
     ctx: typer.Context,
     path: Annotated[str, typer.Argument(help="An older store: a file or a folder.")],
-    kind: Annotated[StoreKind | None, typer.Option(help="What it is.", show_default="found out by looking")] = None,
+    kind: Annotated[
+        StoreKind | None, typer.Option(help="What it is.", show_default="found out by looking")
+    ] = None,
     author: Annotated[
-        str | None, typer.Option(help="The source that it counts as.", show_default="one for each kind of store")
+        str | None,
+        typer.Option(
+            help="The source that it counts as.", show_default="one for each kind of store"
+        ),
     ] = None,
     dry_run: DryRun = False,
     as_json: Json = False,
@@ -135,7 +159,9 @@ def adopt(
     with progress("adopting") as told:
 
         def taken_in(memory: Memory, trying: bool) -> adoption.Adoption:
-            return adoption.adopt(path, memory, kind=what, author=author, dry_run=trying, progress=told)
+            return adoption.adopt(
+                path, memory, kind=what, author=author, dry_run=trying, progress=told
+            )
 
         done = chosen(ctx).fill(taken_in, lambda tried: tried.added, dry_run=dry_run)
     if as_json:

@@ -1,8 +1,8 @@
 """What a person reads in a terminal: the map of a memory, its hotspots, what it says about itself.
 
-Everything is drawn as lines of spans, a text and a style each; `shown` makes them a string, with colours only where it is told
-to. Whatever came out of a memory passes `visible` first: a folder's name or a record's text may hold anything, also what a
-terminal would obey.
+Everything is drawn as lines of spans, a text and a style each; `shown` makes them a string, with
+colours only where it is told to. Whatever came out of a memory passes `visible` first: a folder's
+name or a record's text may hold anything, also what a terminal would obey.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ class Look:
 
     @property
     def twigs(self) -> tuple[str, str, str]:
-        """Before a folder, before the last one, and before what lies in a folder that is not the last."""
+        """Before a folder, before the last one, and before what lies in a folder that is not the
+        last.
+        """
         return ("|- ", "`- ", "|  ") if self.ascii_only else ("├─ ", "└─ ", "│  ")
 
     def fitted(self, text: str, cells: int) -> str:
@@ -86,18 +88,24 @@ def shown(lines: Iterable[Line], colour: bool = False) -> str:
     """The lines as one text."""
     if not colour:
         return "".join("".join(span.text for span in line).rstrip() + "\n" for line in lines)
-    from rich.color import ColorSystem  # only terminals have colours, and there nobody notices how long rich takes to load
+    # only terminals have colours, and there nobody notices how long rich takes to load
+    from rich.color import ColorSystem
     from rich.style import Style
 
     def painted(span: Span) -> str:
-        return Style.parse(span.style).render(span.text, color_system=ColorSystem.STANDARD) if span.style else span.text
+        return (
+            Style.parse(span.style).render(span.text, color_system=ColorSystem.STANDARD)
+            if span.style
+            else span.text
+        )
 
     return "".join("".join(map(painted, line)).rstrip() + "\n" for line in lines)
 
 
 def visible(text: str, ascii_only: bool = False) -> str:
-    """The text on one line, with nothing in it that a terminal would act on: control characters, direction marks and what
-    cannot be encoded are written out."""
+    """The text on one line, with nothing in it that a terminal would act on: control characters,
+    direction marks and what cannot be encoded are written out.
+    """
     if text.isprintable() and (text.isascii() or not ascii_only):
         return text
     written = []
@@ -113,7 +121,9 @@ def one_line(text: str, look: Look) -> str:
 
 
 def cells_of(text: str) -> int:
-    """How many cells of a terminal a text takes: East Asian characters two, marks on a letter none."""
+    """How many cells of a terminal a text takes: East Asian characters two, marks on a letter
+    none.
+    """
     return len(text) if text.isascii() else sum(map(_cells, text))
 
 
@@ -133,11 +143,13 @@ def cut(text: str, cells: int) -> str:
     return text
 
 
-# --- the map ----------------------------------------------------------------------------------------------------------
+# --- the map ---
 
 
 class _Row(NamedTuple):
-    """One line of the map before it is fitted: where it hangs, its name, what it holds, and of how much."""
+    """One line of the map before it is fitted: where it hangs, its name, what it holds, and of how
+    much.
+    """
 
     twigs: str
     name: str
@@ -149,10 +161,16 @@ class _Row(NamedTuple):
 
 
 def map_lines(
-    branch: Branch, look: Look, *, depth: int | None = None, min_share: float = 0.0, sizes: bool = False
+    branch: Branch,
+    look: Look,
+    *,
+    depth: int | None = None,
+    min_share: float = 0.0,
+    sizes: bool = False,
 ) -> list[Line]:
-    """The tree: a bar, the count and the share of the folder above for every folder. `depth` is how many levels are shown;
-    folders below `min_share` are summed up in one line."""
+    """The tree: a bar, the count and the share of the folder above for every folder. `depth` is how
+    many levels are shown; folders below `min_share` are summed up in one line.
+    """
     if depth is not None and depth < 1:
         raise InvalidInputError.one("depth", depth, "a whole number, 1 or more")
     if not 0 <= min_share <= 1:
@@ -170,10 +188,14 @@ def map_lines(
     return [_map_line(row, look, name, bar, count_cells, sizes) for row in rows]
 
 
-def _rows(parent: Branch, look: Look, above: str, style: str, levels: int, min_share: float) -> Iterator[_Row]:
+def _rows(
+    parent: Branch, look: Look, above: str, style: str, levels: int, min_share: float
+) -> Iterator[_Row]:
     if levels < 1 or not parent.branches:
         return
-    shown_ones = [inner for inner in parent.branches if _share(inner.count, parent.count) >= min_share]
+    shown_ones = [
+        inner for inner in parent.branches if _share(inner.count, parent.count) >= min_share
+    ]
     rest = parent.branches[len(shown_ones) :]  # largest first, so what is too small comes last
     direct = parent.count - sum(inner.count for inner in parent.branches)
     direct_bytes = parent.bytes - sum(inner.bytes for inner in parent.branches)
@@ -182,14 +204,32 @@ def _rows(parent: Branch, look: Look, above: str, style: str, levels: int, min_s
         is_last = number == len(shown_ones) and not rest and not direct
         own = style or STYLES.get(inner.name.partition("=")[2] or inner.name, "")
         share = _share(inner.count, parent.count)
-        yield _Row(above + (last if is_last else before), look.visible(inner.name), inner.count, inner.bytes, share, own)
-        yield from _rows(inner, look, above + ("   " if is_last else go_on), own, levels - 1, min_share)
+        yield _Row(
+            above + (last if is_last else before),
+            look.visible(inner.name),
+            inner.count,
+            inner.bytes,
+            share,
+            own,
+        )
+        yield from _rows(
+            inner, look, above + ("   " if is_last else go_on), own, levels - 1, min_share
+        )
     if rest:
         count, size = sum(inner.count for inner in rest), sum(inner.bytes for inner in rest)
         twig = above + (before if direct else last)
-        yield _Row(twig, f"{look.more} {len(rest)} more", count, size, _share(count, parent.count), QUIET)
+        yield _Row(
+            twig, f"{look.more} {len(rest)} more", count, size, _share(count, parent.count), QUIET
+        )
     if direct:
-        yield _Row(above + last, "(directly here)", direct, direct_bytes, _share(direct, parent.count), QUIET)
+        yield _Row(
+            above + last,
+            "(directly here)",
+            direct,
+            direct_bytes,
+            _share(direct, parent.count),
+            QUIET,
+        )
 
 
 def _map_line(row: _Row, look: Look, name: int, bar: int, count_cells: int, sizes: bool) -> Line:
@@ -224,7 +264,7 @@ def size_text(size_bytes: int) -> str:
     return f"{size:.1f} TiB"
 
 
-# --- hotspots, reflection, statistics ---------------------------------------------------------------------------------
+# --- hotspots, reflection, statistics ---
 
 
 def hotspot_lines(spots: Sequence[Hotspot], look: Look) -> list[Line]:
@@ -237,21 +277,39 @@ def hotspot_lines(spots: Sequence[Hotspot], look: Look) -> list[Line]:
         first = spot.path.partition("/")[0]
         style = STYLES.get(first.partition("=")[2] or first, "")
         numbers = f"{percent(spot.share):>{_SHARE_CELLS}}  {spot.count:>{count_cells}}  "
-        area = look.fitted(look.visible(spot.area), max(_NAME_CELLS_MIN, look.width - len(numbers) - 12))
-        lines.append((Span(look.bar(spot.share, 10) + "  ", style), Span(numbers), Span(area, style)))
+        area = look.fitted(
+            look.visible(spot.area), max(_NAME_CELLS_MIN, look.width - len(numbers) - 12)
+        )
+        lines.append(
+            (Span(look.bar(spot.share, 10) + "  ", style), Span(numbers), Span(area, style))
+        )
     return lines
 
 
 def reflection_lines(said: Reflection, look: Look) -> list[Line]:
-    lines: list[Line] = [(Span(f"{said.total} {'memory' if said.total == 1 else 'memories'}", STRONG),)]
+    lines: list[Line] = [
+        (Span(f"{said.total} {'memory' if said.total == 1 else 'memories'}", STRONG),)
+    ]
     outcomes = [(name, count, STYLES.get(name, "")) for name, count in said.by_outcome.items()]
     if said.intake:
         outcomes.append((INTAKE, said.intake, STYLES[INTAKE]))
     lines += _counted("", outcomes, said.total, look)
-    lines += _counted("By tool", [(name, count, "") for name, count in said.by_tool.items()], said.total, look)
+    lines += _counted(
+        "By tool", [(name, count, "") for name, count in said.by_tool.items()], said.total, look
+    )
     failures, successes = said.by_outcome.get("failure", 0), said.by_outcome.get("success", 0)
-    lines += _counted("Failures gather in", [(area, count, "red") for area, count in said.hotspots], failures, look)
-    lines += _counted("Successes gather in", [(area, count, "green") for area, count in said.strengths], successes, look)
+    lines += _counted(
+        "Failures gather in",
+        [(area, count, "red") for area, count in said.hotspots],
+        failures,
+        look,
+    )
+    lines += _counted(
+        "Successes gather in",
+        [(area, count, "green") for area, count in said.strengths],
+        successes,
+        look,
+    )
     if said.insights:
         lines += [(), (Span("In short", STRONG),)]
         lines += [(Span(f"  {look.visible(sentence)}"),) for sentence in said.insights]
@@ -261,7 +319,9 @@ def reflection_lines(said: Reflection, look: Look) -> list[Line]:
     return lines
 
 
-def _counted(title: str, rows: Sequence[tuple[str, int, str]], whole: int, look: Look) -> list[Line]:
+def _counted(
+    title: str, rows: Sequence[tuple[str, int, str]], whole: int, look: Look
+) -> list[Line]:
     if not rows:
         return []
     count_cells = max(len(str(count)) for _, count, _ in rows)
@@ -273,7 +333,9 @@ def _counted(title: str, rows: Sequence[tuple[str, int, str]], whole: int, look:
         share = _share(count, whole)
         numbers = f"  {count:>{count_cells}}  {percent(share):>{_SHARE_CELLS}}  "
         bar = look.bar(share, 10) if look.width >= fixed + _NAME_CELLS_MIN else ""
-        lines.append((Span(f"  {look.fitted(name, cells)}", style), Span(numbers), Span(bar, style)))
+        lines.append(
+            (Span(f"  {look.fitted(name, cells)}", style), Span(numbers), Span(bar, style))
+        )
     return lines
 
 
@@ -289,7 +351,9 @@ def stats_lines(stats: Stats, look: Look) -> list[Line]:
     ]
     if stats.first and stats.last:
         facts.append(("from, to", f"{stats.first:%Y-%m-%d %H:%M}, {stats.last:%Y-%m-%d %H:%M} UTC"))
-    lines: list[Line] = [(Span(f"{name:<10}", STRONG), Span(look.visible(value))) for name, value in facts]
+    lines: list[Line] = [
+        (Span(f"{name:<10}", STRONG), Span(look.visible(value))) for name, value in facts
+    ]
     for title, counts in (
         ("By kind", stats.by_kind),
         ("By outcome", stats.by_outcome),
@@ -297,32 +361,47 @@ def stats_lines(stats: Stats, look: Look) -> list[Line]:
         ("By status", stats.by_status),
         ("By author", stats.by_author),
     ):
-        rows = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[: limits.HOTSPOTS_SHOWN_MAX]
-        lines += _counted(title, [(name, count, STYLES.get(name, "")) for name, count in rows], stats.records, look)
+        rows = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[
+            : limits.HOTSPOTS_SHOWN_MAX
+        ]
+        lines += _counted(
+            title,
+            [(name, count, STYLES.get(name, "")) for name, count in rows],
+            stats.records,
+            look,
+        )
     return lines
 
 
-# --- records ----------------------------------------------------------------------------------------------------------
+# --- records ---
 
 
 def hit_lines(hits: Sequence[Hit], look: Look) -> list[Line]:
-    """Each hit in two lines: what it is, and what it says; a third where files that it is about are others by now."""
+    """Each hit in two lines: what it is, and what it says; a third where files that it is about are
+    others by now.
+    """
     if not hits:
         return [(Span("Nothing here answers that.", QUIET),)]
     lines: list[Line] = []
     for hit in hits:
         day = f"{hit.record.metadata.context.timestamp:%Y-%m-%d}"
-        lines += _two_lines(hit.record, f"{hit.score:.2f}", look, f"{', stale' if hit.stale else ''}, {day}")
+        lines += _two_lines(
+            hit.record, f"{hit.score:.2f}", look, f"{', stale' if hit.stale else ''}, {day}"
+        )
         if hit.changed:
             told = "; ".join(map(str, hit.changed))
-            lines.append((Span("  " + look.fitted(one_line(told, look), look.width - 2), STYLES[INTAKE]),))
+            lines.append(
+                (Span("  " + look.fitted(one_line(told, look), look.width - 2), STYLES[INTAKE]),)
+            )
     return lines
 
 
 def record_lines(records: Sequence[AnyRecord], look: Look) -> list[Line]:
     """Each record in two lines: what it is, and what it says."""
     return [
-        line for record in records for line in _two_lines(record, f"{record.metadata.context.timestamp:%Y-%m-%d %H:%M}", look)
+        line
+        for record in records
+        for line in _two_lines(record, f"{record.metadata.context.timestamp:%Y-%m-%d %H:%M}", look)
     ]
 
 
@@ -330,12 +409,22 @@ def _two_lines(record: AnyRecord, start: str, look: Look, more: str = "") -> lis
     """`more` is said of it beside its status."""
     name = outcome_of(record)
     facts = f"  {record.kind}, {record.metadata.validation.status}{more}, {record.id}"
-    first = (Span(start, STRONG), Span(f"  {look.visible(name)}" if name else "", STYLES.get(name, "")), Span(facts, QUIET))
+    first = (
+        Span(start, STRONG),
+        Span(f"  {look.visible(name)}" if name else "", STYLES.get(name, "")),
+        Span(facts, QUIET),
+    )
     return [first, (Span("  " + look.fitted(one_line(headline(record), look), look.width - 2)),)]
 
 
 def _record_line(record: AnyRecord, look: Look) -> Line:
     name = outcome_of(record)
     start = f"  {record.metadata.context.timestamp:%Y-%m-%d %H:%M}  "
-    said = look.fitted(one_line(headline(record), look), max(_NAME_CELLS_MIN, look.width - len(start) - 13))
-    return (Span(start, QUIET), Span(look.fitted(look.visible(name), 11) + "  ", STYLES.get(name, "")), Span(said))
+    said = look.fitted(
+        one_line(headline(record), look), max(_NAME_CELLS_MIN, look.width - len(start) - 13)
+    )
+    return (
+        Span(start, QUIET),
+        Span(look.fitted(look.visible(name), 11) + "  ", STYLES.get(name, "")),
+        Span(said),
+    )

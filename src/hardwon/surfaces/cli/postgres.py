@@ -1,6 +1,7 @@
 """`hardwon postgres`: a database for memories, and who reaches what in it.
 
-Annotations are not postponed here: typer would have to evaluate each of them twice before any command could start.
+Annotations are not postponed here: typer would have to evaluate each of them twice before any
+command could start.
 """
 
 from enum import StrEnum
@@ -35,7 +36,9 @@ class AccessName(StrEnum):
 
 
 postgres: Final = new_app(
-    name="postgres", help="A PostgreSQL database for memories: set it up, and say who reaches what.", add_completion=False
+    name="postgres",
+    help="A PostgreSQL database for memories: set it up, and say who reaches what.",
+    add_completion=False,
 )
 add_app(
     "postgres",
@@ -53,11 +56,24 @@ add_app(
     A user who is granted nothing sees no record. Each project is a world of its own: the database itself keeps them apart.""",
 )
 
-Url = Annotated[str | None, typer.Argument(metavar="URL", help="The database.", show_default="the chosen memory's")]
-UrlBeforeUser = Annotated[str, typer.Argument(metavar="URL", help="The database; may be left out as above.")]
-User = Annotated[str | None, typer.Argument(metavar="USER", help="A database user that exists.", show_default=False)]
-Project = Annotated[str | None, typer.Option(help="The project.", show_default="the chosen one, else default")]
-Server = Annotated[bool, typer.Option("--server", help="Instead of a project: the tokens, for who runs hardwon serve.")]
+Url = Annotated[
+    str | None,
+    typer.Argument(metavar="URL", help="The database.", show_default="the chosen memory's"),
+]
+UrlBeforeUser = Annotated[
+    str, typer.Argument(metavar="URL", help="The database; may be left out as above.")
+]
+User = Annotated[
+    str | None,
+    typer.Argument(metavar="USER", help="A database user that exists.", show_default=False),
+]
+Project = Annotated[
+    str | None, typer.Option(help="The project.", show_default="the chosen one, else default")
+]
+Server = Annotated[
+    bool,
+    typer.Option("--server", help="Instead of a project: the tokens, for who runs hardwon serve."),
+]
 _SETUP: Final = """`location`, `version` (of the schema), `server` (its version), `projects`, `grants` (a list of `user`,
     `project` and `access`; project null and access "server": the tokens), `vectors` (whether pgvector indexes them)."""
 _GRANT: Final = "`user`, `project` (null: the tokens of a server)"
@@ -66,7 +82,8 @@ _GRANT: Final = "`user`, `project` (null: the tokens of a server)"
 @inner_command(
     postgres,
     "hardwon postgres init postgresql://admin@localhost/brain",
-    "hardwon postgres init postgresql://admin@localhost/brain --project shop --project website --json",
+    "hardwon postgres init postgresql://admin@localhost/brain --project shop --project website "
+    "--json",
     answers=_SETUP,
     more="""It may be run again, to add a project or after an upgrade. In one transaction it makes what is missing of
 
@@ -84,16 +101,25 @@ def init(
     url: Url = None,
     project: Annotated[
         list[str] | None,
-        typer.Option(help="A project to make. As often as you like.", show_default="the chosen one, else default"),
+        typer.Option(
+            help="A project to make. As often as you like.",
+            show_default="the chosen one, else default",
+        ),
     ] = None,
     distribute: Annotated[
-        bool, typer.Option("--distribute", help="Refused: projects cannot be spread over several machines by Citus yet.")
+        bool,
+        typer.Option(
+            "--distribute",
+            help="Refused: projects cannot be spread over several machines by Citus yet.",
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Set a database up for memories: the schema `hardwon`, roles and policies. What is there stays.
+    """Set a database up for memories: the schema `hardwon`, roles and policies. What is there
+    stays.
 
-    The database user needs CREATEROLE, and CREATE on the database."""
+    The database user needs CREATEROLE, and CREATE on the database.
+    """
     from hardwon.memory import databases
 
     names = project or [chosen(ctx).project or DEFAULT_PROJECT]
@@ -101,13 +127,16 @@ def init(
     if as_json:
         write_json(made)
     else:
-        write_text(f"{counted(len(names), 'project')} ready: {', '.join(names)}\n{_described(made)}")
+        write_text(
+            f"{counted(len(names), 'project')} ready: {', '.join(names)}\n{_described(made)}"
+        )
 
 
 @inner_command(
     postgres,
     "hardwon postgres grant postgresql://admin@localhost/brain anna --project shop",
-    "hardwon --memory postgresql://admin@localhost/brain postgres grant anna --project shop --as governor --json",
+    "hardwon --memory postgresql://admin@localhost/brain postgres grant anna --project shop --as "
+    "governor --json",
     "hardwon postgres grant postgresql://admin@localhost/brain anna --server",
     answers=f"{_GRANT}, `access`.",
     more="""Just so far: a governor who is granted `--as reader` is a reader from then on. The user is one of the server's own
@@ -118,7 +147,9 @@ def grant(
     url: UrlBeforeUser,
     user: User = None,
     project: Project = None,
-    access: Annotated[AccessName, typer.Option("--as", help="How far it reaches.")] = AccessName.WRITER,
+    access: Annotated[
+        AccessName, typer.Option("--as", help="How far it reaches.")
+    ] = AccessName.WRITER,
     server: Server = False,
     as_json: Json = False,
 ) -> None:
@@ -129,7 +160,9 @@ def grant(
     where = _project(ctx, project, server)
     databases.grant(place, who, where, access.value)
     if as_json:
-        write_json({"user": who, "project": where, "access": "server" if where is None else access.value})
+        write_json(
+            {"user": who, "project": where, "access": "server" if where is None else access.value}
+        )
     else:
         write_text(_reach(who, where, access.value))
 
@@ -181,7 +214,9 @@ def status(ctx: typer.Context, url: Url = None, as_json: Json = False) -> None:
 def _url(ctx: typer.Context, given: str | None) -> str:
     found = chosen(ctx).memory if given is None else given
     if found is None or not is_url(found):
-        allowed = "postgresql://user@host/database, after the command or as the chosen memory (--memory)"
+        allowed = (
+            "postgresql://user@host/database, after the command or as the chosen memory (--memory)"
+        )
         raise InvalidInputError.one("url", found and without_password(found), allowed)
     return found
 
@@ -203,7 +238,9 @@ def _project(ctx: typer.Context, given: str | None, server: bool) -> str | None:
 def _described(found: "Setup") -> str:
     lines = [
         f"{found.location}: PostgreSQL {found.server}, schema hardwon of version {found.version}",
-        "vectors are indexed by pgvector" if found.vectors else "no pgvector: vectors are compared one by one",
+        "vectors are indexed by pgvector"
+        if found.vectors
+        else "no pgvector: vectors are compared one by one",
         f"projects: {', '.join(found.projects) or 'none'}",
         *(_reach(each.user, each.project, each.access) for each in found.grants),
     ]
@@ -211,4 +248,8 @@ def _described(found: "Setup") -> str:
 
 
 def _reach(user: str, project: str | None, access: str) -> str:
-    return f"{user} keeps the tokens of a server" if project is None else f"{user} is a {access} of project {project}"
+    return (
+        f"{user} keeps the tokens of a server"
+        if project is None
+        else f"{user} is a {access} of project {project}"
+    )

@@ -37,12 +37,15 @@ add_app(
 
 _ANSWERS: Final = "JSON: `ids` and `records`, in the order in which they were given."
 
-FromJson = Annotated[str | None, typer.Option(metavar="FILE", help="A file of JSON objects; - is standard input.")]
+FromJson = Annotated[
+    str | None, typer.Option(metavar="FILE", help="A file of JSON objects; - is standard input.")
+]
 
 
 @inner_command(
     record,
-    'hardwon record fact "The staging database listens on port 5433." --fact-type observation --tag db',
+    'hardwon record fact "The staging database listens on port 5433." --fact-type observation '
+    "--tag db",
     "hardwon record fact --from-json facts.jsonl --author importer --json",
     answers=f"{_ANSWERS} One that was known already is the first that said so.",
 )
@@ -50,39 +53,64 @@ FromJson = Annotated[str | None, typer.Option(metavar="FILE", help="A file of JS
 def fact(
     ctx: typer.Context,
     content: Annotated[
-        str | None, typer.Argument(help="One self-contained sentence; - reads JSON from standard input.")
+        str | None,
+        typer.Argument(help="One self-contained sentence; - reads JSON from standard input."),
     ] = None,
-    fact_type: Annotated[str | None, typer.Option(help="error, solution, observation or decision.")] = None,
-    confidence: Annotated[float | None, typer.Option(help="How sure you are, from 0 to 1.", show_default="0.5")] = None,
-    restate: Annotated[bool, typer.Option("--restate", help="Have the LLM write it anew, if it can.")] = False,
+    fact_type: Annotated[
+        str | None, typer.Option(help="error, solution, observation or decision.")
+    ] = None,
+    confidence: Annotated[
+        float | None, typer.Option(help="How sure you are, from 0 to 1.", show_default="0.5")
+    ] = None,
+    restate: Annotated[
+        bool, typer.Option("--restate", help="Have the LLM write it anew, if it can.")
+    ] = False,
     *,
     envelope: Options,
     from_json: FromJson = None,
     as_json: Json = False,
 ) -> None:
     """Keep one sentence that is true. Who says again what is known strengthens it."""
-    own = {"content": _text(content), "fact_type": fact_type, "confidence": confidence, "restate": restate or None}
+    own = {
+        "content": _text(content),
+        "fact_type": fact_type,
+        "confidence": confidence,
+        "restate": restate or None,
+    }
     _record(ctx, "fact", own | envelope, content, from_json, as_json)
 
 
 @inner_command(
     record,
-    'hardwon record episode easy --score 0.4 --mistake "guessed the schema" --success "read the logs first"',
+    'hardwon record episode easy --score 0.4 --mistake "guessed the schema" --success "read the '
+    'logs first"',
     "hardwon record episode --from-json episodes.jsonl --tag nightly",
     answers=_ANSWERS,
 )
 @enveloped
 def episode(
     ctx: typer.Context,
-    task_id: Annotated[str | None, typer.Argument(help="The task; - reads JSON from standard input.")] = None,
+    task_id: Annotated[
+        str | None, typer.Argument(help="The task; - reads JSON from standard input.")
+    ] = None,
     score: Annotated[float | None, typer.Option(help="How it ended, from 0 to 1.")] = None,
     steps: Annotated[int | None, typer.Option(help="How many steps it took.")] = None,
-    trajectory_summary: Annotated[str | None, typer.Option("--trajectory-summary", help="What was done, in short.")] = None,
-    mistakes: Annotated[list[str] | None, typer.Option("--mistake", help="What went wrong; as often as you like.")] = None,
-    successes: Annotated[list[str] | None, typer.Option("--success", help="What went well; as often as you like.")] = None,
+    trajectory_summary: Annotated[
+        str | None, typer.Option("--trajectory-summary", help="What was done, in short.")
+    ] = None,
+    mistakes: Annotated[
+        list[str] | None, typer.Option("--mistake", help="What went wrong; as often as you like.")
+    ] = None,
+    successes: Annotated[
+        list[str] | None, typer.Option("--success", help="What went well; as often as you like.")
+    ] = None,
     mistake_cards: Annotated[
         list[str] | None,
-        typer.Option("--mistake-card", metavar="JSON", help="A mistake and what would have been right; as often as you like."),
+        typer.Option(
+            "--mistake-card",
+            metavar="JSON",
+            help="A mistake and what would have been right; as often as you like.",
+        ),
     ] = None,
     *,
     envelope: Options,
@@ -105,7 +133,8 @@ def episode(
 
 @inner_command(
     record,
-    'hardwon record fix "no answer in 30 s" --model qwen2.5:7b --issue-type TIMEOUT --fix-command "ollama serve" '
+    'hardwon record fix "no answer in 30 s" --model qwen2.5:7b --issue-type TIMEOUT --fix-command '
+    '"ollama serve" '
     "--fix-success --verification-success",
     "hardwon record fix --from-json fixes.jsonl --json",
     answers=_ANSWERS,
@@ -113,31 +142,57 @@ def episode(
 @enveloped
 def fix(
     ctx: typer.Context,
-    description: Annotated[str | None, typer.Argument(help="What was wrong; - reads JSON from standard input.")] = None,
+    description: Annotated[
+        str | None, typer.Argument(help="What was wrong; - reads JSON from standard input.")
+    ] = None,
     model: Annotated[str | None, typer.Option(help="The model that had the issue.")] = None,
-    issue_type: Annotated[str | None, typer.Option(help="The sort of issue, such as TIMEOUT.", show_default="CUSTOM")] = None,
+    issue_type: Annotated[
+        str | None, typer.Option(help="The sort of issue, such as TIMEOUT.", show_default="CUSTOM")
+    ] = None,
     error_output: Annotated[str | None, typer.Option(help="What it printed.")] = None,
-    issue: Annotated[str | None, typer.Option(metavar="JSON", help="The whole issue instead.")] = None,
-    fix_success: Annotated[bool | None, typer.Option("--fix-success/--fix-failure", help="Whether the fix went in.")] = None,
+    issue: Annotated[
+        str | None, typer.Option(metavar="JSON", help="The whole issue instead.")
+    ] = None,
+    fix_success: Annotated[
+        bool | None, typer.Option("--fix-success/--fix-failure", help="Whether the fix went in.")
+    ] = None,
     verification_success: Annotated[
-        bool | None, typer.Option("--verification-success/--verification-failure", help="Whether it was seen to work.")
+        bool | None,
+        typer.Option(
+            "--verification-success/--verification-failure", help="Whether it was seen to work."
+        ),
     ] = None,
     analysis: Annotated[str | None, typer.Option(help="Why it was wrong.")] = None,
     fix_commands: Annotated[
-        list[str] | None, typer.Option("--fix-command", help="What was run; as often as you like. It is kept, never run.")
+        list[str] | None,
+        typer.Option(
+            "--fix-command", help="What was run; as often as you like. It is kept, never run."
+        ),
     ] = None,
-    fixer_type: Annotated[str | None, typer.Option(help="Who fixed it.", show_default="claude")] = None,
+    fixer_type: Annotated[
+        str | None, typer.Option(help="Who fixed it.", show_default="claude")
+    ] = None,
     execution_time_seconds: Annotated[float | None, typer.Option(help="How long it took.")] = None,
-    confidence: Annotated[float | None, typer.Option(help="How sure the fixer was, from 0 to 1.")] = None,
+    confidence: Annotated[
+        float | None, typer.Option(help="How sure the fixer was, from 0 to 1.")
+    ] = None,
     notes: Annotated[str | None, typer.Option(help="What else there is to say.")] = None,
     *,
     envelope: Options,
     from_json: FromJson = None,
     as_json: Json = False,
 ) -> None:
-    """Keep one attempt to fix an issue: whether it went in, and whether it was then seen to work."""
+    """Keep one attempt to fix an issue: whether it went in, and whether it was then seen to
+    work.
+    """
     own = {
-        "issue": issue_of(issue, model=model, issue_type=issue_type, description=_text(description), error_output=error_output),
+        "issue": issue_of(
+            issue,
+            model=model,
+            issue_type=issue_type,
+            description=_text(description),
+            error_output=error_output,
+        ),
         "fix_success": fix_success,
         "verification_success": verification_success,
         "analysis": analysis,
@@ -152,7 +207,8 @@ def fix(
 
 @inner_command(
     record,
-    'hardwon record trajectory "make the tests pass" --step \'{"action": "pytest", "observation": "2 failed", "reward": 0.2}\' '
+    'hardwon record trajectory "make the tests pass" --step \'{"action": "pytest", "observation": '
+    '"2 failed", "reward": 0.2}\' '
     "--final-reward 0.2",
     "hardwon record trajectory --from-json trajectories.jsonl --json",
     answers=_ANSWERS,
@@ -160,19 +216,31 @@ def fix(
 @enveloped
 def trajectory(
     ctx: typer.Context,
-    task: Annotated[str | None, typer.Argument(help="What it was for; - reads JSON from standard input.")] = None,
+    task: Annotated[
+        str | None, typer.Argument(help="What it was for; - reads JSON from standard input.")
+    ] = None,
     steps: Annotated[
         list[str] | None,
-        typer.Option("--step", metavar="JSON", help="action, observation and reward of a step; as often as there were."),
+        typer.Option(
+            "--step",
+            metavar="JSON",
+            help="action, observation and reward of a step; as often as there were.",
+        ),
     ] = None,
-    final_reward: Annotated[float | None, typer.Option(help="How it ended, from 0 (not solved) to 1.")] = None,
+    final_reward: Annotated[
+        float | None, typer.Option(help="How it ended, from 0 (not solved) to 1.")
+    ] = None,
     *,
     envelope: Options,
     from_json: FromJson = None,
     as_json: Json = False,
 ) -> None:
     """Keep what was done step by step, and how it ended."""
-    own = {"task": _text(task), "steps": [json_object("--step", each) for each in steps or ()], "final_reward": final_reward}
+    own = {
+        "task": _text(task),
+        "steps": [json_object("--step", each) for each in steps or ()],
+        "final_reward": final_reward,
+    }
     _record(ctx, "trajectory", own | envelope, task, from_json, as_json)
 
 
@@ -180,10 +248,21 @@ def _text(argument: str | None) -> str | None:
     return None if argument == STDIN else argument
 
 
-def _record(ctx: typer.Context, kind: Kind, given: Options, argument: str | None, from_json: str | None, as_json: bool) -> None:
-    """`argument` is the text before the options: where it is `-`, JSON is read, as with `--from-json -`."""
+def _record(
+    ctx: typer.Context,
+    kind: Kind,
+    given: Options,
+    argument: str | None,
+    from_json: str | None,
+    as_json: bool,
+) -> None:
+    """`argument` is the text before the options: where it is `-`, JSON is read, as with
+    `--from-json -`.
+    """
     if argument == STDIN and from_json not in (None, STDIN):
-        raise typer.BadParameter(f"- is standard input, and {from_json} another file: name one of them")
+        raise typer.BadParameter(
+            f"- is standard input, and {from_json} another file: name one of them"
+        )
     said = signed(ctx, {name: value for name, value in given.items() if value not in (None, [])})
     file = STDIN if argument == STDIN else from_json
     objects = [said] if file is None else [said | each for each in objects_of(file)]

@@ -1,4 +1,6 @@
-"""Records by themselves, where more is to be done than to show one: `forget`, `credit`, `audit`, `stale`."""
+"""Records by themselves, where more is to be done than to show one: `forget`, `credit`, `audit`,
+`stale`.
+"""
 
 from typing import Annotated
 
@@ -31,7 +33,9 @@ from hardwon.surfaces.cli.base import (
 from hardwon.surfaces.cli.input import Options, filtered
 from hardwon.surfaces.cli.output import QUIET, STRONG, Line, Span, record_lines, visible
 
-MayBeIds = Annotated[list[str] | None, typer.Argument(metavar="ID", help="Ids of records; or use filters.")]
+MayBeIds = Annotated[
+    list[str] | None, typer.Argument(metavar="ID", help="Ids of records; or use filters.")
+]
 
 
 @command(
@@ -39,7 +43,8 @@ MayBeIds = Annotated[list[str] | None, typer.Argument(metavar="ID", help="Ids of
     "hardwon forget 0198c0de-0000-7000-8000-000000000001 --dry-run",
     "hardwon forget --author somebody --until 2026-01-01 --yes --json",
     operation="forget",
-    more="A tombstone without content stays, so that no merge and no load brings them back. `archive` only takes a record "
+    more="A tombstone without content stays, so that no merge and no load brings them back. "
+    "`archive` only takes a record "
     "out of recall, and `cleanup` keeps what it taught.",
 )
 @filtered()
@@ -53,7 +58,9 @@ def forget(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Erase records for good, by their ids or by filters. Shows what would go, then asks; nothing brings it back."""
+    """Erase records for good, by their ids or by filters. Shows what would go, then asks; nothing
+    brings it back.
+    """
     with chosen(ctx).open(to_read=True) as memory:
         if dry_run or not yes:
             preview = memory.forget(ids or (), dry_run=True, **filters)
@@ -71,12 +78,18 @@ def _tell_forgotten(memory: Memory, found: Forgotten, as_json: bool) -> None:
         return
     lines: list[Line] = []
     if found.dry_run:
-        records = [record for record in map(memory.get, found.ids[: limits.RECORDS_PREVIEWED]) if record]
+        records = [
+            record for record in map(memory.get, found.ids[: limits.RECORDS_PREVIEWED]) if record
+        ]
         lines += record_lines(records, look())
         if len(found.ids) > len(records):
             lines.append((Span(f"and {len(found.ids) - len(records)} more", QUIET),))
     done = "would be forgotten" if found.dry_run else "forgotten"
-    later = "; their text goes with the next write: somebody still reads what was" if found.pending else ""
+    later = (
+        "; their text goes with the next write: somebody still reads what was"
+        if found.pending
+        else ""
+    )
     write_lines([*lines, (Span(f"{counted(len(found.ids), 'record')} {done}{later}"),)])
     for record_id in found.unknown:
         complain(f"there is no record {record_id}")
@@ -92,7 +105,9 @@ def _tell_forgotten(memory: Memory, found: Forgotten, as_json: bool) -> None:
 def credit(
     ctx: typer.Context,
     ids: Annotated[list[str], typer.Argument(metavar="ID", help="Ids of records.")],
-    helped: Annotated[bool, typer.Option("--helped/--did-not-help", help="Whether what they say was of use.")],
+    helped: Annotated[
+        bool, typer.Option("--helped/--did-not-help", help="Whether what they say was of use.")
+    ],
     by: By = "user",
     as_json: Json = False,
 ) -> None:
@@ -122,7 +137,9 @@ def audit(
     record_id: Annotated[str, typer.Argument(metavar="ID", help="The id of a record.")],
     as_json: Json = False,
 ) -> None:
-    """Show a record's whole life: who wrote it, what happened to it since, and what it has to do with others."""
+    """Show a record's whole life: who wrote it, what happened to it since, and what it has to do
+    with others.
+    """
     with chosen(ctx).open(to_read=True) as memory:
         life = memory.audit(record_id)
         if not life:
@@ -136,7 +153,11 @@ def audit(
         "replaces": links.replaces,
         "contradicts": links.contradicts,
     }
-    lines: list[Line] = [(Span(f"{name}: ", STRONG), Span(visible(", ".join(ids)))) for name, ids in related.items() if ids]
+    lines: list[Line] = [
+        (Span(f"{name}: ", STRONG), Span(visible(", ".join(ids))))
+        for name, ids in related.items()
+        if ids
+    ]
     write_lines([*map(_life_line, life), *lines])
 
 
@@ -144,9 +165,13 @@ def _life_line(happened: LifeEvent) -> Line:
     event = happened.event
     said = [happened.by]
     if event:
-        helped = None if event.helped is None else "it helped" if event.helped else "it did not help"
+        helped = (
+            None if event.helped is None else "it helped" if event.helped else "it did not help"
+        )
         replaced = f"replaced by {event.replaced_by}" if event.replaced_by else None
-        said += filter(None, (event.verified_by, event.verification_id, helped, replaced, event.reason))
+        said += filter(
+            None, (event.verified_by, event.verification_id, helped, replaced, event.reason)
+        )
     return (
         Span(f"{happened.at:%Y-%m-%d %H:%M:%S}  ", QUIET),
         Span(f"{happened.kind:<11}", STRONG),
@@ -166,11 +191,15 @@ def _life_line(happened: LifeEvent) -> Line:
 )
 def stale(
     ctx: typer.Context,
-    repo: Annotated[str, typer.Option(metavar="FOLDER", help="A folder inside the git checkout to look at.")] = ".",
+    repo: Annotated[
+        str, typer.Option(metavar="FOLDER", help="A folder inside the git checkout to look at.")
+    ] = ".",
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
-    """Archive records whose files are no longer what they were, and bring back those whose files are again."""
+    """Archive records whose files are no longer what they were, and bring back those whose files
+    are again.
+    """
     with chosen(ctx).open(to_read=True) as memory, progress("looking at files") as told:
         found = memory.check_stale(repo, dry_run, progress=told)
     if as_json:
@@ -178,11 +207,15 @@ def stale(
         write_json({**vars(found), "files": files})
         return
     would = "would be " if dry_run else ""
-    lines: list[Line] = [(Span(f"{counted(found.checked, 'record')} checked, {found.stale} stale", STRONG),)]
+    lines: list[Line] = [
+        (Span(f"{counted(found.checked, 'record')} checked, {found.stale} stale", STRONG),)
+    ]
     lines.append((Span(f"{found.archived} {would}archived, {found.restored} {would}brought back"),))
     for record, change in found.files:
         where = f", now {change.now}" if change.now else ""
-        lines.append((Span(f"{record}  ", QUIET), Span(visible(f"{change.path}: {change.change}{where}"))))
+        lines.append(
+            (Span(f"{record}  ", QUIET), Span(visible(f"{change.path}: {change.change}{where}")))
+        )
     if len(found.files) < found.files_changed:
         lines.append((Span(f"and {found.files_changed - len(found.files)} more", QUIET),))
     write_lines(lines)

@@ -1,6 +1,7 @@
 """`hardwon report`: the dashboard's views as one file.
 
-Annotations are not postponed here: typer would have to evaluate each of them twice before any command could start.
+Annotations are not postponed here: typer would have to evaluate each of them twice before any
+command could start.
 """
 
 from contextlib import closing
@@ -51,7 +52,9 @@ class TimeRange(StrEnum):
 def report(
     ctx: typer.Context,
     file: Annotated[str, typer.Argument(help="Where to, such as report.html.")],
-    time_range: Annotated[TimeRange, typer.Option("--range", help="Of how long.")] = TimeRange.MONTH,
+    time_range: Annotated[
+        TimeRange, typer.Option("--range", help="Of how long.")
+    ] = TimeRange.MONTH,
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:

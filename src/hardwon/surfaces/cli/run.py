@@ -1,6 +1,7 @@
 """`hardwon run`: a command between the memory's word of warning and the record of how it went.
 
-Nothing that the memory does, or fails to do, changes the command's run: it is told in one line on standard error.
+Nothing that the memory does, or fails to do, changes the command's run: it is told in one line on
+standard error.
 """
 
 import os
@@ -36,13 +37,24 @@ _BLOCKED: Final = 1
 )
 def run(
     ctx: typer.Context,
-    words: Annotated[list[str], typer.Argument(metavar="COMMAND", help="The command, with everything that belongs to it.")],
-    task: Annotated[str | None, typer.Option(help="What it is for.", show_default="the command itself")] = None,
+    words: Annotated[
+        list[str],
+        typer.Argument(metavar="COMMAND", help="The command, with everything that belongs to it."),
+    ],
+    task: Annotated[
+        str | None, typer.Option(help="What it is for.", show_default="the command itself")
+    ] = None,
     author: Annotated[str | None, typer.Option(help="Who runs it.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="A tag of the record; as often as you like.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="A tag of the record; as often as you like.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing beforehand.")] = False,
     stop_if_blocked: Annotated[
-        bool, typer.Option("--stop-if-blocked", help="Do not run what failed the same way again and again: exit code 1.")
+        bool,
+        typer.Option(
+            "--stop-if-blocked",
+            help="Do not run what failed the same way again and again: exit code 1.",
+        ),
     ] = False,
 ) -> None:
     """Run a command, say first when it failed here before, and record how it went.
@@ -61,9 +73,18 @@ def run(
     again = session.holds(line)
     memory = _OpenedMemory(ctx)
     if not again and (not quiet or stop_if_blocked):
-        advice = memory.asked("has no advice", limits.RUN_ADVICE_S, lambda opened: opened.advise(line, task=task or None))
-        if advice and advice.failures and not quiet:  # not where it worked last: that little works here is no news each time
-            _say(attempts.told_of_tests(advice.failures) if attempts.runs_tests(words) else advice.message)
+        advice = memory.asked(
+            "has no advice",
+            limits.RUN_ADVICE_S,
+            lambda opened: opened.advise(line, task=task or None),
+        )
+        # not where it worked last: that little works here is no news each time
+        if advice and advice.failures and not quiet:
+            _say(
+                attempts.told_of_tests(advice.failures)
+                if attempts.runs_tests(words)
+                else advice.message
+            )
         if advice and advice.verdict == "blocked" and stop_if_blocked:
             raise typer.Exit(_BLOCKED)
     ran = running.run(words, os.environ | session.environment(line))
@@ -72,7 +93,14 @@ def run(
     if not again:
         tests = attempts.runs_tests(words)
         kept = partial(
-            attempts.record, line=line, ran=ran, session=session, task=task, tests=tests, author=author, tags=tag or ()
+            attempts.record,
+            line=line,
+            ran=ran,
+            session=session,
+            task=task,
+            tests=tests,
+            author=author,
+            tags=tag or (),
         )
         with suppress(KeyboardInterrupt):  # the command has ended: its exit code is what counts
             memory.asked("did not record this run", limits.RUN_RECORD_S, kept)

@@ -38,22 +38,52 @@ def config(ctx: typer.Context, as_json: Json = False) -> None:
     values = _in_effect(found, location)
     if as_json:
         settings = [{**each._asdict(), "value": values[each.name]} for each in found]
-        write_json({"settings": settings, "location": location, "files": _files(found), "ignored": list(found.ignored)})
+        write_json(
+            {
+                "settings": settings,
+                "location": location,
+                "files": _files(found),
+                "ignored": list(found.ignored),
+            }
+        )
         return
     lines: list[Line] = [
-        (Span(f"{each.name:<9}", STRONG), Span(visible(values[each.name])), Span(f"  {_told(each)}", QUIET)) for each in found
+        (
+            Span(f"{each.name:<9}", STRONG),
+            Span(visible(values[each.name])),
+            Span(f"  {_told(each)}", QUIET),
+        )
+        for each in found
     ]
-    lines.append((Span("in the database " if is_url(location) else "in the file ", QUIET), Span(visible(location))))
+    lines.append(
+        (
+            Span("in the database " if is_url(location) else "in the file ", QUIET),
+            Span(visible(location)),
+        )
+    )
     for file in _files(found):
         there = ", which does not exist" if file["path"] and not file["exists"] else ""
-        lines.append((Span(f"{file['origin']}: ", QUIET), Span(visible(str(file["path"] or "none here"))), Span(there, QUIET)))
+        lines.append(
+            (
+                Span(f"{file['origin']}: ", QUIET),
+                Span(visible(str(file["path"] or "none here"))),
+                Span(there, QUIET),
+            )
+        )
     lines += [(Span("ignored: ", STRONG), Span(visible(said))) for said in found.ignored]
     write_lines(lines)
 
 
 def _in_effect(found: Settings, location: str) -> dict[str, str]:
-    defaults = {"memory": location, "project": Memory.project_of(found.memory.value), "author": Source().author}
-    return {each.name: _without_secrets(defaults[each.name] if each.value is None else each.value) for each in found}
+    defaults = {
+        "memory": location,
+        "project": Memory.project_of(found.memory.value),
+        "author": Source().author,
+    }
+    return {
+        each.name: _without_secrets(defaults[each.name] if each.value is None else each.value)
+        for each in found
+    }
 
 
 def _without_secrets(value: str) -> str:
@@ -70,4 +100,6 @@ def _files(found: Settings) -> list[dict[str, Any]]:
 
 
 def _told(setting: Setting) -> str:
-    return f"({setting.origin}: {visible(setting.where)})" if setting.where else f"({setting.origin})"
+    return (
+        f"({setting.origin}: {visible(setting.where)})" if setting.where else f"({setting.origin})"
+    )

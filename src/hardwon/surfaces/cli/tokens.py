@@ -1,6 +1,7 @@
 """`hardwon tokens`: who may reach the memory through a server.
 
-Annotations are not postponed here: typer would have to evaluate each of them twice before any command could start.
+Annotations are not postponed here: typer would have to evaluate each of them twice before any
+command could start.
 """
 
 from collections.abc import Sequence
@@ -40,7 +41,9 @@ class ScopeName(StrEnum):
     ADMIN = "admin"
 
 
-tokens: Final = new_app(name="tokens", help="Tokens: who may reach the memory through a server.", add_completion=False)
+tokens: Final = new_app(
+    name="tokens", help="Tokens: who may reach the memory through a server.", add_completion=False
+)
 add_app(
     "tokens",
     SERVING,
@@ -50,7 +53,8 @@ add_app(
     alone on standard output, once: only its hash is kept.""",
 )
 _ONE: Final = (
-    "`id`, `name`, `scope`, `projects` (null: all), `created`, `expires` (null: never), `revoked` (null: not) and `state` "
+    "`id`, `name`, `scope`, `projects` (null: all), `created`, `expires` (null: never), `revoked` "
+    "(null: not) and `state` "
     "(active, expired or revoked)"
 )
 
@@ -66,10 +70,16 @@ def create(
     name: Annotated[str, typer.Argument(help="The author of whatever is written with it.")],
     scope: Annotated[ScopeName, typer.Option(help="What it may do.")] = ScopeName.READ,
     project: Annotated[
-        list[str] | None, typer.Option(help="A project that it reaches. As often as you like.", show_default="all")
+        list[str] | None,
+        typer.Option(help="A project that it reaches. As often as you like.", show_default="all"),
     ] = None,
-    days: Annotated[float | None, typer.Option(help="How long it is valid.", show_default=str(limits.TOKEN_DAYS))] = None,
-    never_expires: Annotated[bool, typer.Option("--never-expires", help="Until it is revoked.")] = False,
+    days: Annotated[
+        float | None,
+        typer.Option(help="How long it is valid.", show_default=str(limits.TOKEN_DAYS)),
+    ] = None,
+    never_expires: Annotated[
+        bool, typer.Option("--never-expires", help="Until it is revoked.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Make a token. It is printed once, and kept nowhere."""
@@ -87,7 +97,13 @@ def create(
     write(made.secret + "\n")
 
 
-@inner_command(tokens, "hardwon tokens list", "hardwon tokens list --json", name="list", answers=f"a list of {_ONE}.")
+@inner_command(
+    tokens,
+    "hardwon tokens list",
+    "hardwon tokens list --json",
+    name="list",
+    answers=f"a list of {_ONE}.",
+)
 def list_(ctx: typer.Context, as_json: Json = False) -> None:
     """List the tokens, and those that ended not long ago. Never the tokens themselves."""
     with chosen(ctx).open(to_read=True) as memory:
@@ -95,21 +111,38 @@ def list_(ctx: typer.Context, as_json: Json = False) -> None:
     if as_json:
         write_json([_told(token) for token in found])
         return
-    write_text("\n".join(map(_described, found)) if found else "no tokens: hardwon tokens create NAME makes one")
+    write_text(
+        "\n".join(map(_described, found))
+        if found
+        else "no tokens: hardwon tokens create NAME makes one"
+    )
 
 
-@inner_command(tokens, "hardwon tokens revoke ci --yes", answers=f"a list of those that were revoked, each {_ONE}.")
+@inner_command(
+    tokens,
+    "hardwon tokens revoke ci --yes",
+    answers=f"a list of those that were revoked, each {_ONE}.",
+)
 def revoke(
     ctx: typer.Context,
-    id_or_name: Annotated[str, typer.Argument(help="The id of a token, or the name of one or more.")],
+    id_or_name: Annotated[
+        str, typer.Argument(help="The id of a token, or the name of one or more.")
+    ],
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """End a token at once, or all of one name. Asks first."""
     with chosen(ctx).open(to_read=True) as memory:
-        meant = [each for each in memory.tokens.all() if id_or_name in (each.id, each.name) and each.revoked is None]
+        meant = [
+            each
+            for each in memory.tokens.all()
+            if id_or_name in (each.id, each.name) and each.revoked is None
+        ]
         if not meant:
-            raise UnknownTokenError(f"there is no token {id_or_name!r} to revoke: hardwon tokens list shows those there are")
+            raise UnknownTokenError(
+                f"there is no token {id_or_name!r} to revoke: hardwon tokens list shows those "
+                f"there are"
+            )
         listed = ", ".join(visible(_described(each)) for each in meant)
         require_consent(f"Revoke {counted(len(meant), 'token')}: {listed}?", yes, as_json=as_json)
         ended = memory.tokens.revoke(id_or_name)
@@ -131,7 +164,11 @@ def _described(token: Token) -> str:
 
 
 def _reach(projects: Sequence[str] | None) -> str:
-    return "all projects" if projects is None else counted(len(projects), "project") + " " + ", ".join(projects)
+    return (
+        "all projects"
+        if projects is None
+        else counted(len(projects), "project") + " " + ", ".join(projects)
+    )
 
 
 def _life(token: Token) -> str:

@@ -1,4 +1,5 @@
-"""What a person reads of small reports: rows under the names of their columns, or one thing as names and values.
+"""What a person reads of small reports: rows under the names of their columns, or one thing as
+names and values.
 
 What a person reads of fixes in a terminal. Commands are shown as they were recorded, and never run.
 """
@@ -13,23 +14,33 @@ from hardwon.learn.fixes import ModelInsights, Pattern, Strategy
 from hardwon.records.kinds import Fix
 from hardwon.surfaces.cli.output import QUIET, STRONG, Line, Look, Span, cells_of, one_line, percent
 
-# ---- terminal tables ------------------------------------------------------------
+# --- terminal tables ---
 
 _BETWEEN: Final = "  "
 _CELLS_MIN: Final = 8  # what a column keeps where there is too little room for all
 _INDENT: Final = "  "
 
 
-def table_lines(rows: Sequence[object], columns: Sequence[str], look: Look, nothing: str) -> list[Line]:
-    """The attributes of each row that the columns name. Where there is too little room, the widest columns are cut."""
+def table_lines(
+    rows: Sequence[object], columns: Sequence[str], look: Look, nothing: str
+) -> list[Line]:
+    """The attributes of each row that the columns name. Where there is too little room, the widest
+    columns are cut.
+    """
     if not rows:
         return [(Span(nothing, QUIET),)]
     values = [[getattr(row, name) for name in columns] for row in rows]
     texts = [[one_line(text_of(value), look) for value in row] for row in values]
     titles = [name.replace("_", " ") for name in columns]
     cells = _widths([titles, *texts], look.width)
-    right = [all(isinstance(value, int | float | None) for value in column) for column in zip(*values, strict=True)]
-    return [(Span(_row(titles, cells, right, look), STRONG),), *((Span(_row(row, cells, right, look)),) for row in texts)]
+    right = [
+        all(isinstance(value, int | float | None) for value in column)
+        for column in zip(*values, strict=True)
+    ]
+    return [
+        (Span(_row(titles, cells, right, look), STRONG),),
+        *((Span(_row(row, cells, right, look)),) for row in texts),
+    ]
 
 
 def _widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:
@@ -38,7 +49,8 @@ def _widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:
     while excess > 0 and max(cells) > _CELLS_MIN:
         widest = max(cells)
         others = [width for width in cells if width < widest]
-        at_once = min(excess, widest - max([*others, _CELLS_MIN]))  # one column at a time, down to the next widest
+        # one column at a time, down to the next widest
+        at_once = min(excess, widest - max([*others, _CELLS_MIN]))
         cells[cells.index(widest)] -= max(1, at_once)
         excess -= max(1, at_once)
     return cells
@@ -48,12 +60,16 @@ def _row(texts: Sequence[str], cells: Sequence[int], right: Sequence[bool], look
     shown = []
     for text, width, to_the_right in zip(texts, cells, right, strict=True):
         fitted = look.fitted(text, width)
-        shown.append(" " * (width - cells_of(fitted.rstrip())) + fitted.rstrip() if to_the_right else fitted)
+        shown.append(
+            " " * (width - cells_of(fitted.rstrip())) + fitted.rstrip() if to_the_right else fitted
+        )
     return _BETWEEN.join(shown)
 
 
 def value_lines(values: Mapping[str, object], look: Look) -> list[Line]:
-    """`name: value`, what is inside of something indented below its name. What is empty is left out."""
+    """`name: value`, what is inside of something indented below its name. What is empty is left
+    out.
+    """
     return list(_values(values, look, ""))
 
 
@@ -69,16 +85,22 @@ def _values(values: Mapping[str, object], look: Look, indent: str) -> Iterator[L
             yield from inside
         elif "\n" in text:
             yield (start,)
-            yield from ((Span(f"{indent}{_INDENT}{look.visible(line)}"),) for line in text.splitlines())
+            yield from (
+                (Span(f"{indent}{_INDENT}{look.visible(line)}"),) for line in text.splitlines()
+            )
         else:
             yield (start, Span(f" {look.visible(text)}"))
 
 
 def _inside(value: object, look: Look, indent: str) -> list[Line]:
-    """The lines of what holds names and values itself, or several that do; none where it fits a line."""
+    """The lines of what holds names and values itself, or several that do; none where it fits a
+    line.
+    """
     if isinstance(value, Mapping):
         return list(_values(value, look, indent))
-    if not isinstance(value, list | tuple) or not any(isinstance(each, Mapping) or "\n" in text_of(each) for each in value):
+    if not isinstance(value, list | tuple) or not any(
+        isinstance(each, Mapping) or "\n" in text_of(each) for each in value
+    ):
         return []
     lines: list[Line] = []
     for number, each in enumerate(value, 1):
@@ -104,7 +126,7 @@ def text_of(value: object) -> str:
             return str(value)
 
 
-# ---- terminal fixes ------------------------------------------------------------
+# --- terminal fixes ---
 
 VERIFIED: Final = "verified"
 APPLIED: Final = "applied"
@@ -127,23 +149,36 @@ def outcome_of(fix: Fix) -> str:
 
 def fix_lines(fixes: Sequence[Fix], look: Look) -> list[Line]:
     """One attempt a line: when, how it went, on which model, what was wrong, who fixed it."""
-    names = [[look.visible(name) for name in (fix.issue.model, fix.issue.issue_type, fix.fixer_type)] for fix in fixes]
+    names = [
+        [look.visible(name) for name in (fix.issue.model, fix.issue.issue_type, fix.fixer_type)]
+        for fix in fixes
+    ]
     cells = _columns(names, look.width - _WHEN_CELLS - _OUTCOME_CELLS - 2 - _TEXT_CELLS_MIN)
     lines: list[Line] = []
     for fix, row in zip(fixes, names, strict=True):
         outcome = outcome_of(fix)
         when = f"{fix.metadata.context.timestamp:%Y-%m-%d %H:%M}  "
-        facts = "".join(f"  {look.fitted(name, width)}" for name, width in zip(row, cells, strict=True)) + "  "
+        facts = (
+            "".join(f"  {look.fitted(name, width)}" for name, width in zip(row, cells, strict=True))
+            + "  "
+        )
         room = look.width - _WHEN_CELLS - _OUTCOME_CELLS - cells_of(facts)
         said = look.fitted(one_line(fix.issue.description, look), max(0, room))
         lines.append(
-            (Span(when, QUIET), Span(f"{outcome:<{_OUTCOME_CELLS}}", _STYLES[outcome]), Span(facts), Span(said, QUIET))
+            (
+                Span(when, QUIET),
+                Span(f"{outcome:<{_OUTCOME_CELLS}}", _STYLES[outcome]),
+                Span(facts),
+                Span(said, QUIET),
+            )
         )
     return lines
 
 
 def _columns(rows: Sequence[Sequence[str]], room: int) -> list[int]:
-    """How many cells each column of names gets. Where there is too little room, the widest give way."""
+    """How many cells each column of names gets. Where there is too little room, the widest give
+    way.
+    """
     cells = [min(_NAME_CELLS_MAX, max(map(cells_of, column))) for column in zip(*rows, strict=True)]
     while sum(cells) + 2 * len(cells) > room and max(cells, default=0) > _NAME_CELLS_MIN:
         cells[cells.index(max(cells))] -= 1
@@ -162,12 +197,21 @@ def strategy_lines(strategies: Sequence[Strategy], look: Look) -> list[Line]:
         worked = f"  worked {strategy.verified} of {strategy.attempts}"
         rest = f"  p_success {strategy.p_success:.2f}  applied {strategy.applied}  last {strategy.last_used:%Y-%m-%d}"
         lines.append((Span(worked, "green" if strategy.verified else "red"), Span(rest, QUIET)))
-        lines.append((Span("    " + look.fitted(_what(strategy, look), max(_TEXT_CELLS_MIN, look.width - 4))),))
+        lines.append(
+            (
+                Span(
+                    "    "
+                    + look.fitted(_what(strategy, look), max(_TEXT_CELLS_MIN, look.width - 4))
+                ),
+            )
+        )
     return lines
 
 
 def _what(strategy: Strategy, look: Look) -> str:
-    return one_line(" ; ".join(strategy.fix_commands) or strategy.analysis or "(nothing was said)", look)
+    return one_line(
+        " ; ".join(strategy.fix_commands) or strategy.analysis or "(nothing was said)", look
+    )
 
 
 def successful_lines(by_type: Mapping[str, Sequence[Strategy]], look: Look) -> list[Line]:
@@ -192,13 +236,21 @@ def pattern_lines(patterns: Sequence[Pattern], look: Look) -> list[Line]:
         lines.append((Span(name, STRONG), Span(f"  {pattern.last_seen:%Y-%m-%d}", QUIET)))
         lines.append(
             (
-                Span(f"  success {pattern.success_count} of {attempts} ({percent(rate)})", "green" if rate else "red"),
+                Span(
+                    f"  success {pattern.success_count} of {attempts} ({percent(rate)})",
+                    "green" if rate else "red",
+                ),
                 Span(f"  applied {pattern.applied_count}  confidence {pattern.confidence:.2f}  "),
                 Span(f"p_success {pattern.p_success:.2f}"),
             )
         )
         best = _what(pattern.best_fix, look) if pattern.best_fix else "none worked so far"
-        lines.append((Span("  best fix: ", QUIET), Span(look.fitted(best, max(_TEXT_CELLS_MIN, look.width - 12)))))
+        lines.append(
+            (
+                Span("  best fix: ", QUIET),
+                Span(look.fitted(best, max(_TEXT_CELLS_MIN, look.width - 12))),
+            )
+        )
     return lines
 
 
@@ -210,13 +262,30 @@ def model_lines(insights: ModelInsights, look: Look) -> list[Line]:
     low, high = odds.interval
     lines: list[Line] = [
         (Span(name, STRONG),),
-        (Span(f"  attempts {insights.total_tests}  applied {odds.applied}  verified {odds.verified}"),),
-        (Span(f"  success rate {percent(insights.success_rate)}  p_success {odds.p_success:.2f} ({low:.2f} to {high:.2f})"),),
+        (
+            Span(
+                f"  attempts {insights.total_tests}  applied {odds.applied}  verified "
+                f"{odds.verified}"
+            ),
+        ),
+        (
+            Span(
+                f"  success rate {percent(insights.success_rate)}  p_success {odds.p_success:.2f} "
+                f"({low:.2f} to {high:.2f})"
+            ),
+        ),
     ]
     lines += [(), (Span("Common issues", STRONG),)]
-    lines += [(Span(f"  {count:>6}  {look.visible(issue_type)}"),) for issue_type, count in insights.common_issues]
+    lines += [
+        (Span(f"  {count:>6}  {look.visible(issue_type)}"),)
+        for issue_type, count in insights.common_issues
+    ]
     if insights.effective_fixes:
-        lines += [(), (Span("What helped", STRONG),), *strategy_lines(insights.effective_fixes, look)]
+        lines += [
+            (),
+            (Span("What helped", STRONG),),
+            *strategy_lines(insights.effective_fixes, look),
+        ]
     if insights.performance_notes:
         lines += [(), (Span("Compared with other models", STRONG),)]
         lines += [(Span(f"  {look.visible(note)}"),) for note in insights.performance_notes]

@@ -1,8 +1,11 @@
-"""What is too long for a model to read is cut: long texts, long lists, deep trees; and it is said what was left out.
+"""What is too long for a model to read is cut: long texts, long lists, deep trees; and it is said
+what was left out.
 
-What a tool answers in words, beside its structured result: short, and with the ids that the next call may need.
+What a tool answers in words, beside its structured result: short, and with the ids that the next
+call may need.
 
-Text that somebody recorded stands between the same fence lines as in a context: it is data, whatever it says.
+Text that somebody recorded stands between the same fence lines as in a context: it is data,
+whatever it says.
 """
 
 from __future__ import annotations
@@ -37,10 +40,12 @@ from hardwon.surfaces.cli.output import (
 from hardwon.surfaces.cli.views import model_lines, outcome_of
 from hardwon.text.clean import CUT
 
-# ---- mcp bounds ------------------------------------------------------------
+# --- mcp bounds ---
 
 _CALLERS_OWN: Final = frozenset({"system_info", "other", "data"})
-"""Fields of records that hold whatever JSON their author liked, as deep as they liked: at last, nothing of it is shown."""
+"""Fields of records that hold whatever JSON their author liked, as deep as they liked: at last,
+nothing of it is shown.
+"""
 
 
 class Fitted(NamedTuple):
@@ -51,8 +56,9 @@ class Fitted(NamedTuple):
 
 
 def fitted(value: Any, chars_max: int, whole: frozenset[str] = frozenset()) -> Fitted:
-    """A JSON value that takes at most about so many characters. `whole`: keys at the top whose values stay as they are, and do
-    not count."""
+    """A JSON value that takes at most about so many characters. `whole`: keys at the top whose
+    values stay as they are, and do not count.
+    """
     kept = {name: value[name] for name in whole if name in value} if isinstance(value, dict) else {}
     rest = {name: inner for name, inner in value.items() if name not in kept} if kept else value
     if _size(rest) <= chars_max:
@@ -84,7 +90,10 @@ class _Cut:
         if isinstance(given, list):
             return self._list(given, level)
         if isinstance(given, dict):
-            return {self._text(name): self._field(name, inner, level + 1) for name, inner in self._entries(given)}
+            return {
+                self._text(name): self._field(name, inner, level + 1)
+                for name, inner in self._entries(given)
+            }
         return given
 
     def _text(self, given: str) -> str:
@@ -100,7 +109,8 @@ class _Cut:
         return self.value(given, level)
 
     def _list(self, given: list[Any], level: int) -> list[Any]:
-        # A list of plain values may be a pair, which has its length; a list of objects may be empty.
+        # A list of plain values may be a pair, which has its length; a list of objects may be
+        # empty.
         some = 0 if level > self._levels and given and isinstance(given[0], dict) else self._items
         self._items_left_out += max(0, len(given) - some)
         return [self.value(inner, level + 1) for inner in given[:some]]
@@ -117,8 +127,12 @@ class _Cut:
 
     def said(self) -> str:
         parts = [
-            f"{self._items_left_out} {'entry' if self._items_left_out == 1 else 'entries'}" if self._items_left_out else "",
-            f"the end of {self._texts_cut} long {'text' if self._texts_cut == 1 else 'texts'}" if self._texts_cut else "",
+            f"{self._items_left_out} {'entry' if self._items_left_out == 1 else 'entries'}"
+            if self._items_left_out
+            else "",
+            f"the end of {self._texts_cut} long {'text' if self._texts_cut == 1 else 'texts'}"
+            if self._texts_cut
+            else "",
         ]
         return " and ".join(filter(None, parts))
 
@@ -138,7 +152,7 @@ def bounded_text(text: str, chars_max: int = limits.TOOL_TEXT_CHARS_MAX) -> str:
     return "\n".join([*kept, f"{CUT} {len(lines) - len(kept)} more lines were left out"])
 
 
-# ---- mcp text ------------------------------------------------------------
+# --- mcp text ---
 
 _LOOK: Final = Look(width=limits.TOOL_TEXT_WIDTH)
 _MAP_LOOK: Final = Look(width=100)
@@ -187,7 +201,11 @@ def advice(found: Advice) -> str:
 
 
 def similar(found: SimilarIssues) -> str:
-    groups = (("the same issue", found.exact), ("this model and issue type", found.model), ("this issue type", found.type))
+    groups = (
+        ("the same issue", found.exact),
+        ("this model and issue type", found.model),
+        ("this issue type", found.type),
+    )
     lines: list[str] = []
     seen: set[str] = set()
     for title, fixes in groups:
@@ -212,7 +230,8 @@ def rules(found: Sequence[Rule]) -> str:
     if not found:
         return "No rule was learned yet."
     return data(
-        f"{rule} ({rule.state}, {rule.trust}, {rule.task_id or 'all tasks'}; {rule.helpful} for, {rule.harmful} against; "
+        f"{rule} ({rule.state}, {rule.trust}, {rule.task_id or 'all tasks'}; {rule.helpful} for, "
+        f"{rule.harmful} against; "
         f"evidence {', '.join(rule.evidence[:_EVIDENCE_IDS]) or 'none'})"
         for rule in found
     )
@@ -238,7 +257,9 @@ def stats(found: Stats) -> str:
 
 def record_lines(records: Iterable[AnyRecord]) -> list[str]:
     return [
-        f"{record.kind}, {record.metadata.validation.status}, {record.metadata.context.timestamp:%Y-%m-%d}, "
-        f"by {record.metadata.source.author}, {record.id}: {one_line(headline(record), _LOOK)[: limits.TOOL_TEXT_WIDTH]}"
+        f"{record.kind}, {record.metadata.validation.status}, "
+        f"{record.metadata.context.timestamp:%Y-%m-%d}, "
+        f"by {record.metadata.source.author}, {record.id}: "
+        f"{one_line(headline(record), _LOOK)[: limits.TOOL_TEXT_WIDTH]}"
         for record in records
     ]

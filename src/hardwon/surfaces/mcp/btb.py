@@ -1,7 +1,8 @@
-"""The tool names of the BTB memory server, for agents that were told to call them: `hardwon mcp --btb`.
+"""The tool names of the BTB memory server, for agents that were told to call them: `hardwon mcp
+--btb`.
 
-They ask the same memory through the same gate, and answer in BTB's words. Where a file would lie is computed as for a tree of
-files; the files themselves are there only where the memory has a tree.
+They ask the same memory through the same gate, and answer in BTB's words. Where a file would lie is
+computed as for a tree of files; the files themselves are there only where the memory has a tree.
 """
 
 from __future__ import annotations
@@ -32,25 +33,37 @@ _ROUTER: Final = Coherence()
 class BtbRemember(Remember):
     """A memory; `metadata` are keys of your own."""
 
-    metadata: Annotated[dict[Name, Scalar], Field(max_length=limits.ITEMS_MAX, description="Keys of your own.")] = {}
+    metadata: Annotated[
+        dict[Name, Scalar], Field(max_length=limits.ITEMS_MAX, description="Keys of your own.")
+    ] = {}
 
 
 class BtbRecall(Arguments):
     """Which memories; all that is given must hold."""
 
-    pattern: Annotated[Text | None, Field(description="A glob over their paths.", examples=["outcome=failure/**/*.json"])] = (
-        None
-    )
-    outcome: Annotated[Outcome | None, Field(description="success, failure, learning or interaction.")] = None
+    pattern: Annotated[
+        Text | None,
+        Field(description="A glob over their paths.", examples=["outcome=failure/**/*.json"]),
+    ] = None
+    outcome: Annotated[
+        Outcome | None, Field(description="success, failure, learning or interaction.")
+    ] = None
     tool: Annotated[Name | None, Field(description="The tool.")] = None
-    metadata: Annotated[dict[Name, Scalar], Field(max_length=limits.ITEMS_MAX, description="Other keys they must have.")] = {}
-    limit: Annotated[int, Field(ge=1, le=limits.SHOWN_MAX, description="How many at most.")] = limits.BTB_RECALL_SHOWN
+    metadata: Annotated[
+        dict[Name, Scalar],
+        Field(max_length=limits.ITEMS_MAX, description="Other keys they must have."),
+    ] = {}
+    limit: Annotated[int, Field(ge=1, le=limits.SHOWN_MAX, description="How many at most.")] = (
+        limits.BTB_RECALL_SHOWN
+    )
 
 
 class BtbHotspots(Arguments):
     """What counts as one."""
 
-    threshold: Annotated[Unit, Field(description="At least this share of what lies above it.")] = limits.HOTSPOT_SHARE
+    threshold: Annotated[Unit, Field(description="At least this share of what lies above it.")] = (
+        limits.HOTSPOT_SHARE
+    )
     limit: Annotated[int, Field(ge=1, le=limits.SHOWN_MAX, description="How many at most.")] = 20
 
 
@@ -59,7 +72,10 @@ class BtbDerive(Arguments):
 
     paths: Annotated[
         Texts,
-        Field(description="Paths with key=value folders.", examples=[["brain/outcome=failure/tool=web_search/a.json"]]),
+        Field(
+            description="Paths with key=value folders.",
+            examples=[["brain/outcome=failure/tool=web_search/a.json"]],
+        ),
     ]
 
 
@@ -67,7 +83,10 @@ class BtbTransmit(Arguments):
     """A packet that is to be routed. Nothing is written."""
 
     packet: Annotated[
-        JsonObject, Field(description="Its keys and values.", examples=[{"outcome": "failure", "tool": "unknown"}])
+        JsonObject,
+        Field(
+            description="Its keys and values.", examples=[{"outcome": "failure", "tool": "unknown"}]
+        ),
     ]
 
 
@@ -76,7 +95,9 @@ def _remember(visitor: Visitor, said: BtbRemember) -> Any:
     # A routing key may come among the others, as it always could.
     known = Remember.model_fields.keys() - {"content", "outcome"}
     given |= {name: value for name, value in said.metadata.items() if name in known}
-    given["keys"] = said.keys | {name: value for name, value in said.metadata.items() if name not in known}
+    given["keys"] = said.keys | {
+        name: value for name, value in said.metadata.items() if name not in known
+    }
     kept = visitor.ask("remember", {name: jsonable(value) for name, value in given.items()})
     return {"id": kept.id, "path": kept.path or _path_of(kept)}
 
@@ -94,7 +115,9 @@ def _experiences(visitor: Visitor, filters: Mapping[str, Any]) -> Iterator[Exper
     cursor: str | None = None
     for _ in range(0, limits.BTB_LOOKED_AT_MAX, limits.PAGE_RECORDS_MAX):
         more = {"cursor": cursor} if cursor else {}
-        page = visitor.ask("page", {"kind": "experience", "limit": limits.PAGE_RECORDS_MAX, **filters, **more})
+        page = visitor.ask(
+            "page", {"kind": "experience", "limit": limits.PAGE_RECORDS_MAX, **filters, **more}
+        )
         yield from page.records
         cursor = page.next
         if cursor is None:
@@ -111,7 +134,11 @@ def _below_root(pattern: str) -> str:
 
 
 def _recall(visitor: Visitor, said: BtbRecall) -> Any:
-    filters = {name: value for name, value in (("outcome", said.outcome), ("tool", said.tool)) if value is not None}
+    filters = {
+        name: value
+        for name, value in (("outcome", said.outcome), ("tool", said.tool))
+        if value is not None
+    }
     glob = Glob(_below_root(said.pattern)) if said.pattern else None
     found = []
     for record in _experiences(visitor, filters):
@@ -154,7 +181,9 @@ def _hotspots(visitor: Visitor, said: BtbHotspots) -> Any:
 
 
 def _recalled_text(given: Any) -> str:
-    lines = [f"{each['_path']} ({each['timestamp']}): {each['content']}" for each in given["memories"]]
+    lines = [
+        f"{each['_path']} ({each['timestamp']}): {each['content']}" for each in given["memories"]
+    ]
     return text.data(lines) if lines else "Nothing here has these keys."
 
 
@@ -177,7 +206,8 @@ BTB_TOOLS: Final[Mapping[str, BtbTool]] = MappingProxyType(
     {
         "btb_remember": BtbTool(
             "Keep a memory",
-            "Keep a memory under its outcome, tool and key (as remember does). Returns its id and path.",
+            "Keep a memory under its outcome, tool and key (as remember does). Returns its id and "
+            "path.",
             "write",
             BtbRemember,
             _remember,
@@ -185,7 +215,8 @@ BTB_TOOLS: Final[Mapping[str, BtbTool]] = MappingProxyType(
         ),
         "btb_recall": BtbTool(
             "Memories with these keys",
-            "Memories that have these keys, or whose path matches a glob, newest first. To search by words, use recall.",
+            "Memories that have these keys, or whose path matches a glob, newest first. To search "
+            "by words, use recall.",
             "read",
             BtbRecall,
             _recall,
@@ -193,7 +224,8 @@ BTB_TOOLS: Final[Mapping[str, BtbTool]] = MappingProxyType(
         ),
         "btb_reflect": BtbTool(
             "What the memories add up to",
-            "Totals, where failures and successes pile up, the newest memories, and sentences. Takes nothing.",
+            "Totals, where failures and successes pile up, the newest memories, and sentences. "
+            "Takes nothing.",
             "read",
             Nothing,
             _reflect,
@@ -209,7 +241,8 @@ BTB_TOOLS: Final[Mapping[str, BtbTool]] = MappingProxyType(
         ),
         "btb_hotspots": BtbTool(
             "Where memories pile up",
-            "Places that hold at least a share (`threshold`) of what lies above them, the largest first.",
+            "Places that hold at least a share (`threshold`) of what lies above them, the largest "
+            "first.",
             "read",
             BtbHotspots,
             _hotspots,
@@ -217,7 +250,8 @@ BTB_TOOLS: Final[Mapping[str, BtbTool]] = MappingProxyType(
         ),
         "btb_derive": BtbTool(
             "The schema behind paths",
-            "The schema that files packets where these paths lie: each key=value folder becomes a level.",
+            "The schema that files packets where these paths lie: each key=value folder becomes a "
+            "level.",
             "read",
             BtbDerive,
             lambda _, said: {"schema": Coherence.derive(said.paths)},
@@ -225,7 +259,8 @@ BTB_TOOLS: Final[Mapping[str, BtbTool]] = MappingProxyType(
         ),
         "btb_schema": BtbTool(
             "The schema in use",
-            "Which keys are asked for, in which order, and the values that each may have. Takes nothing.",
+            "Which keys are asked for, in which order, and the values that each may have. Takes "
+            "nothing.",
             "read",
             Nothing,
             lambda _, __: {"schema": dict(_ROUTER.schema)},
@@ -233,10 +268,13 @@ BTB_TOOLS: Final[Mapping[str, BtbTool]] = MappingProxyType(
         ),
         "btb_transmit": BtbTool(
             "Where a packet belongs",
-            "The path that a packet with these keys would have. Nothing is written: btb_remember does that.",
+            "The path that a packet with these keys would have. Nothing is written: btb_remember "
+            "does that.",
             "read",
             BtbTransmit,
-            lambda _, said: {"path": _ROUTER.transmit(said.packet).removeprefix(f"{_ROUTER.root}/")},
+            lambda _, said: {
+                "path": _ROUTER.transmit(said.packet).removeprefix(f"{_ROUTER.root}/")
+            },
             lambda given: str(given["path"]),
         ),
     }

@@ -1,4 +1,6 @@
-"""Where the usual MCP clients keep the servers they start, and how one is added there without touching anything else."""
+"""Where the usual MCP clients keep the servers they start, and how one is added there without
+touching anything else.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,10 @@ _PRIVATE: Final = 0o600  # a new file: it says where somebody's memory is
 
 @dataclass(frozen=True)
 class AgentClient:
-    """`project` and `user` are its files, below the project's folder and the user's; `key` is where servers stand in them.
-    `typed`: an entry says of which sort the server is. `add`: its own command to add one, where it has one."""
+    """`project` and `user` are its files, below the project's folder and the user's; `key` is where
+    servers stand in them. `typed`: an entry says of which sort the server is. `add`: its own
+    command to add one, where it has one.
+    """
 
     title: str
     project: str | None
@@ -40,25 +44,41 @@ class AgentClient:
         return home / self.user if for_user or self.project is None else folder / self.project
 
 
-_DESKTOP: Final = "Library/Application Support/Claude" if sys.platform == "darwin" else ".config/Claude"
+_DESKTOP: Final = (
+    "Library/Application Support/Claude" if sys.platform == "darwin" else ".config/Claude"
+)
 
 CLIENTS: Final[Mapping[str, AgentClient]] = MappingProxyType(
     {
         "claude-code": AgentClient(
-            "Claude Code", ".mcp.json", ".claude.json", typed=True, add="claude mcp add {name} -- {command}"
+            "Claude Code",
+            ".mcp.json",
+            ".claude.json",
+            typed=True,
+            add="claude mcp add {name} -- {command}",
         ),
-        "claude-desktop": AgentClient("Claude Desktop", None, f"{_DESKTOP}/claude_desktop_config.json"),
+        "claude-desktop": AgentClient(
+            "Claude Desktop", None, f"{_DESKTOP}/claude_desktop_config.json"
+        ),
         "cursor": AgentClient("Cursor", ".cursor/mcp.json", ".cursor/mcp.json"),
         "vscode": AgentClient(
             "VS Code",
             ".vscode/mcp.json",
-            "Library/Application Support/Code/User/mcp.json" if sys.platform == "darwin" else ".config/Code/User/mcp.json",
+            "Library/Application Support/Code/User/mcp.json"
+            if sys.platform == "darwin"
+            else ".config/Code/User/mcp.json",
             key="servers",
             typed=True,
         ),
         "windsurf": AgentClient("Windsurf", None, ".codeium/windsurf/mcp_config.json"),
         "gemini-cli": AgentClient("Gemini CLI", ".gemini/settings.json", ".gemini/settings.json"),
-        "codex": AgentClient("Codex", None, ".codex/config.toml", "mcp_servers", add="codex mcp add {name} -- {command}"),
+        "codex": AgentClient(
+            "Codex",
+            None,
+            ".codex/config.toml",
+            "mcp_servers",
+            add="codex mcp add {name} -- {command}",
+        ),
     }
 )
 
@@ -87,7 +107,9 @@ def _entry(client: AgentClient, command: Sequence[str]) -> dict[str, Any]:
 
 
 def write(client: AgentClient, path: Path, name: str, command: Sequence[str]) -> bool:
-    """Adds the server to the client's file, or brings its entry up to date; False where it stands there already."""
+    """Adds the server to the client's file, or brings its entry up to date; False where it stands
+    there already.
+    """
     _check_json(client, path)
     settings, text = json_settings.read(path, limits.CLIENT_CONFIG_BYTES_MAX)
     servers = _servers(settings, client, path)
@@ -114,11 +136,16 @@ def take_out(client: AgentClient, path: Path, name: str) -> bool:
 
 def _check_json(client: AgentClient, path: Path) -> None:
     if client.is_toml:
-        raise PlaceError(f"{path} is TOML, which is not written here: edit it, or use the command of {client.title}")
+        raise PlaceError(
+            f"{path} is TOML, which is not written here: edit it, or use the command of "
+            f"{client.title}"
+        )
 
 
 def _servers(settings: Settings, client: AgentClient, path: Path) -> dict[str, Any]:
     servers = settings.get(client.key, {})
     if not isinstance(servers, dict):
-        json_settings.refuse(path, f"its {client.key} is no object but {json_settings.shown(servers)}")
+        json_settings.refuse(
+            path, f"its {client.key} is no object but {json_settings.shown(servers)}"
+        )
     return servers

@@ -1,7 +1,8 @@
-"""The MCP server over HTTP: every request brings its token, and is answered by itself. There are no sessions, so that none can
-be taken over, and a server that is started anew goes on where it was.
+"""The MCP server over HTTP: every request brings its token, and is answered by itself. There are no
+sessions, so that none can be taken over, and a server that is started anew goes on where it was.
 
-`app = http_app(gate, "default")`, routed with `starlette.routing.Route("/mcp", app)`, while `lifespan(app)` is entered.
+`app = http_app(gate, "default")`, routed with `starlette.routing.Route("/mcp", app)`, while
+`lifespan(app)` is entered.
 """
 
 from __future__ import annotations
@@ -21,7 +22,13 @@ from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from hardwon import limits
-from hardwon.errors import ForbiddenError, HardwonError, InvalidInputError, NotAdmittedError, TooManyRequestsError
+from hardwon.errors import (
+    ForbiddenError,
+    HardwonError,
+    InvalidInputError,
+    NotAdmittedError,
+    TooManyRequestsError,
+)
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.mcp.server import make_server
 from hardwon.surfaces.mcp.views import Visitor
@@ -31,13 +38,28 @@ LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 PROJECT_HEADER: Final = "hardwon-project"
 CALLER: Final = "caller"
 _VISITOR: Final = "hardwon.visitor"
-_TITLES: Final = {401: "Unauthorized", 403: "Forbidden", 405: "Method Not Allowed", 429: "Too Many Requests"}
+_TITLES: Final = {
+    401: "Unauthorized",
+    403: "Forbidden",
+    405: "Method Not Allowed",
+    429: "Too Many Requests",
+}
 
 
 class McpApp:
-    """An ASGI application. Host and Origin are looked at first, then the token, then the project; the rest is the SDK's."""
+    """An ASGI application. Host and Origin are looked at first, then the token, then the project;
+    the rest is the SDK's.
+    """
 
-    def __init__(self, gate: Gate, default_project: str, hosts: Sequence[str], origins: Sequence[str], *, btb: bool) -> None:
+    def __init__(
+        self,
+        gate: Gate,
+        default_project: str,
+        hosts: Sequence[str],
+        origins: Sequence[str],
+        *,
+        btb: bool,
+    ) -> None:
         settings = security_settings(hosts, origins)
         self._origins = frozenset(origins)
         self._gate = gate
@@ -58,21 +80,33 @@ class McpApp:
         if scope["type"] != "http":
             raise RuntimeError(f"MCP is served over HTTP, not over {scope['type']}")
         request = Request(scope)
-        refused = await self._security.validate_request(request) or self._foreign_page(request) or await self._let_in(request)
+        refused = (
+            await self._security.validate_request(request)
+            or self._foreign_page(request)
+            or await self._let_in(request)
+        )
         if refused is not None:
             await refused(scope, receive, send)
             return
         await self._manager.handle_request(scope, receive, send)
 
     def _foreign_page(self, request: Request) -> Response | None:
-        """Pages of this very host and port may ask, and those that were allowed; not those of another port of it."""
+        """Pages of this very host and port may ask, and those that were allowed; not those of
+        another port of it.
+        """
         origin, host = request.headers.get("origin"), request.headers["host"]
-        if origin is None or origin in (f"http://{host}", f"https://{host}") or origin in self._origins:
+        if (
+            origin is None
+            or origin in (f"http://{host}", f"https://{host}")
+            or origin in self._origins
+        ):
             return None
         return _problem(403, "pages of this origin may not ask")
 
     async def _let_in(self, request: Request) -> Response | None:
-        """None where the caller is let in, and stands in the request's scope; otherwise the answer."""
+        """None where the caller is let in, and stands in the request's scope; otherwise the
+        answer.
+        """
         try:
             caller = _let_in_before(request)
             if caller is None:
@@ -90,7 +124,11 @@ class McpApp:
         except HardwonError as error:
             return _problem(503, str(error))
         if request.method != "POST":  # nothing is ever sent unasked, and there is no session to end
-            return _problem(405, "send a POST: there are no sessions here, and no stream of events", {"Allow": "POST"})
+            return _problem(
+                405,
+                "send a POST: there are no sessions here, and no stream of events",
+                {"Allow": "POST"},
+            )
         request.scope[_VISITOR] = Visitor(self._gate, caller, project)
         return None
 
@@ -102,8 +140,14 @@ class McpApp:
             try:
                 return named[0].encode("latin-1").decode()
             except UnicodeDecodeError:
-                raise InvalidInputError.one("Hardwon-Project", named[0], "a name in UTF-8") from None
-        return caller.projects[0] if caller.projects and len(caller.projects) == 1 else self._default_project
+                raise InvalidInputError.one(
+                    "Hardwon-Project", named[0], "a name in UTF-8"
+                ) from None
+        return (
+            caller.projects[0]
+            if caller.projects and len(caller.projects) == 1
+            else self._default_project
+        )
 
 
 def http_app(
@@ -114,8 +158,10 @@ def http_app(
     hosts: Sequence[str] = LOOPBACK,
     origins: Sequence[str] = (),
 ) -> McpApp:
-    """`default_project` is asked about where neither the request nor its token names one. `hosts`: the names under which it is
-    reached, with a port or with any; those of this machine where nobody says. `origins`: pages elsewhere that may ask."""
+    """`default_project` is asked about where neither the request nor its token names one. `hosts`:
+    the names under which it is reached, with a port or with any; those of this machine where nobody
+    says. `origins`: pages elsewhere that may ask.
+    """
     return McpApp(gate, default_project, hosts, origins, btb=btb)
 
 
@@ -124,8 +170,12 @@ def lifespan(app: McpApp) -> AbstractAsyncContextManager[None]:
     return app.running()
 
 
-def security_settings(hosts: Sequence[str], origins: Sequence[str] = ()) -> TransportSecuritySettings:
-    """Other names, and pages of other places, are refused: a browser must not be talked into asking for them."""
+def security_settings(
+    hosts: Sequence[str], origins: Sequence[str] = ()
+) -> TransportSecuritySettings:
+    """Other names, and pages of other places, are refused: a browser must not be talked into asking
+    for them.
+    """
     names = [name for host in hosts for name in (host, f"{host}:*")]
     own = [f"{scheme}://{name}" for scheme in ("http", "https") for name in names]
     return TransportSecuritySettings(
@@ -140,13 +190,17 @@ def _visitor(ctx: ServerRequestContext[Any, Any]) -> Visitor:
 
 
 def _let_in_before(request: Request) -> Caller | None:
-    """Whom a guard that stands before this application has let in, as it says in the request's state."""
+    """Whom a guard that stands before this application has let in, as it says in the request's
+    state.
+    """
     found = request.scope.get("state", {}).get(CALLER)
     return found if isinstance(found, Caller) else None
 
 
 def _token(request: Request) -> str | None:
-    """What stands in the one Authorization header; the empty text, which is nobody's, where that is no bearer token."""
+    """What stands in the one Authorization header; the empty text, which is nobody's, where that is
+    no bearer token.
+    """
     sent = request.headers.getlist("authorization")
     if not sent:
         return None
@@ -156,5 +210,10 @@ def _token(request: Request) -> str | None:
 
 def _problem(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
     """As RFC 9457 has it."""
-    said = {"type": "about:blank", "title": _TITLES.get(status, "Error"), "status": status, "detail": detail}
+    said = {
+        "type": "about:blank",
+        "title": _TITLES.get(status, "Error"),
+        "status": status,
+        "detail": detail,
+    }
     return JSONResponse(said, status, headers, media_type="application/problem+json")

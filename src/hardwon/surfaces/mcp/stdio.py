@@ -1,6 +1,8 @@
-"""The MCP server on standard input and output: one client, which started this process and is trusted as far as `scope` says.
+"""The MCP server on standard input and output: one client, which started this process and is
+trusted as far as `scope` says.
 
-Standard output belongs to the protocol alone; the transport puts whatever else is printed onto standard error.
+Standard output belongs to the protocol alone; the transport puts whatever else is printed onto
+standard error.
 """
 
 from __future__ import annotations
@@ -35,8 +37,9 @@ _FLUSH_S: Final = 0.2  # for the last answers to get out; nothing tells when a p
 
 
 def serve_stdio(memory: Memory, author: str | None, scope: Scope, *, btb: bool = False) -> None:
-    """Serves until the client closes its end, or a signal says so. `author`: who is named in what is recorded; where nobody is
-    given, the client by the name it introduces itself with."""
+    """Serves until the client closes its end, or a signal says so. `author`: who is named in what
+    is recorded; where nobody is given, the client by the name it introduces itself with.
+    """
     gate = Gate(lambda _: memory, None)
     server = make_server(partial(_visitor, gate, memory.project, author, scope), btb=btb)
     under_way = _UnderWay()
@@ -44,7 +47,8 @@ def serve_stdio(memory: Memory, author: str | None, scope: Scope, *, btb: bool =
     try:
         anyio.run(_serve, server, under_way, memory)
     except BaseExceptionGroup as several:
-        failed = [error for error in _each(several) if not isinstance(error, BrokenPipeError)]  # a client left without a word
+        # a client left without a word
+        failed = [error for error in _each(several) if not isinstance(error, BrokenPipeError)]
         if failed:
             raise failed[0] from None
 
@@ -57,7 +61,9 @@ def _each(error: BaseException) -> Iterator[BaseException]:
         yield error
 
 
-def _visitor(gate: Gate, project: str, author: str | None, scope: Scope, ctx: ServerRequestContext[Any, Any]) -> Visitor:
+def _visitor(
+    gate: Gate, project: str, author: str | None, scope: Scope, ctx: ServerRequestContext[Any, Any]
+) -> Visitor:
     client = ctx.session.client_params
     name = author or client_name(client.client_info.name if client else "")
     return Visitor(gate, Caller(name, scope), project)
@@ -95,9 +101,14 @@ async def _serve(server: Server[Any], under_way: _UnderWay, memory: Memory) -> N
 
 
 async def _end_on_signal(
-    under_way: _UnderWay, memory: Memory, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    under_way: _UnderWay,
+    memory: Memory,
+    *,
+    task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Finishes what was begun, then ends the process at once: a thread waits for a line of input that may never come."""
+    """Finishes what was begun, then ends the process at once: a thread waits for a line of input
+    that may never come.
+    """
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         task_status.started()
         async for which in signals:

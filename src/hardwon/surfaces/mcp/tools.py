@@ -1,4 +1,6 @@
-"""The tools that a model is offered: made from the operations, with what a model has to know to use each of them."""
+"""The tools that a model is offered: made from the operations, with what a model has to know to use
+each of them.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,28 @@ LEFT_OUT: Final = "left_out"
 _WRAPPED: Final = "result"
 _OF_NO_USE_IN: Final = frozenset({"title"})
 _OF_NO_USE_OUT: Final = frozenset(
-    {"title", "description", "examples", "default", "maxLength", "minLength", "maxItems", "maxProperties", "pattern"}
+    {
+        "title",
+        "description",
+        "examples",
+        "default",
+        "maxLength",
+        "minLength",
+        "maxItems",
+        "maxProperties",
+        "pattern",
+    }
 )
-"""A list of tools goes into every conversation: what a tool's description says already, and bounds on what comes out, do not.
-Texts that were cut would break some of them, too."""
+"""A list of tools goes into every conversation: what a tool's description says already, and bounds
+on what comes out, do not. Texts that were cut would break some of them, too.
+"""
 
 
 class Tool(NamedTuple):
-    """`description` says when to call it, with what, and what comes back; `said` makes the text of its answer; `whole` are keys
-    of the answer that are never cut; `rest` tells how to get what was left out."""
+    """`description` says when to call it, with what, and what comes back; `said` makes the text of
+    its answer; `whole` are keys of the answer that are never cut; `rest` tells how to get what was
+    left out.
+    """
 
     operation: Operation
     title: str
@@ -44,121 +59,152 @@ _TABLE: Final[tuple[tuple[Any, ...], ...]] = (
     (
         "context",
         "What to know before starting",
-        "Call this first, before you work on a task or an error. Pass the task or the error as `query`, and `task_id` or "
-        "`issue` if there is one. Returns text for your prompt: what worked, what failed, rules that were learned, within "
-        "`budget_tokens`. Keep the ids of `hits`: pass them as `recalled` when you record how it went, or to credit.",
+        "Call this first, before you work on a task or an error. Pass the task or the error as "
+        "`query`, and `task_id` or "
+        "`issue` if there is one. Returns text for your prompt: what worked, what failed, rules "
+        "that were learned, within "
+        "`budget_tokens`. Keep the ids of `hits`: pass them as `recalled` when you record how it "
+        "went, or to credit.",
         text.context,
         frozenset({"text"}),
     ),
     (
         "recall",
         "Search the memory",
-        "Find records that answer a question: an error message, a task, a few words. Narrow it by kind, outcome, tool, "
-        "task_id, model, tag, author, time or file path. Returns the best `k` first, each with its record, score, and "
-        "whether files that it is about have changed since (stale). Records with the status hypothesis were confirmed by "
+        "Find records that answer a question: an error message, a task, a few words. Narrow it by "
+        "kind, outcome, tool, "
+        "task_id, model, tag, author, time or file path. Returns the best `k` first, each with its "
+        "record, score, and "
+        "whether files that it is about have changed since (stale). Records with the status "
+        "hypothesis were confirmed by "
         "nobody yet.",
         text.hits,
     ),
     (
         "advise",
         "Ask before doing it",
-        "Call this right before a risky or repeated action with the very command or change as `action`, and the `error` it "
-        "is to get rid of. Returns a verdict: ok; caution; or blocked, when the same action failed the same way before. "
-        "Where it is blocked, do something else: `worked_instead` says what helped in similar cases.",
+        "Call this right before a risky or repeated action with the very command or change as "
+        "`action`, and the `error` it "
+        "is to get rid of. Returns a verdict: ok; caution; or blocked, when the same action failed "
+        "the same way before. "
+        "Where it is blocked, do something else: `worked_instead` says what helped in similar "
+        "cases.",
         text.advice,
         frozenset({"message"}),
     ),
     (
         "remember",
         "Keep an experience",
-        "Record how one action turned out, as soon as you know: outcome success, failure, learning or interaction, and the "
-        "tool. A success of code_interpreter needs task_type, of web_search domain; a failure of code_interpreter needs "
-        "error_type, of web_search reason; a learning needs insight_type, an interaction sentiment. Failures are worth as "
-        "much as successes. Returns the record with its id. Secrets are taken out before it is kept.",
+        "Record how one action turned out, as soon as you know: outcome success, failure, learning "
+        "or interaction, and the "
+        "tool. A success of code_interpreter needs task_type, of web_search domain; a failure of "
+        "code_interpreter needs "
+        "error_type, of web_search reason; a learning needs insight_type, an interaction "
+        "sentiment. Failures are worth as "
+        "much as successes. Returns the record with its id. Secrets are taken out before it is "
+        "kept.",
         text.kept,
     ),
     (
         "record_fix",
         "Keep an attempt at a fix",
-        "Record that you tried to fix an issue: the `issue` (model, issue_type, description), whether the fix was applied "
-        "(fix_success), whether it was verified to work, and what was done (fix_commands: kept as text, never run). Record "
+        "Record that you tried to fix an issue: the `issue` (model, issue_type, description), "
+        "whether the fix was applied "
+        "(fix_success), whether it was verified to work, and what was done (fix_commands: kept as "
+        "text, never run). Record "
         "fixes that failed too: they keep others from trying them again. Returns the record.",
         text.kept,
     ),
     (
         "record_episode",
         "Keep a scored attempt at a task",
-        "Record one whole attempt at a task with a score from 0 to 1, the mistakes and what went well. Rules are learned from "
+        "Record one whole attempt at a task with a score from 0 to 1, the mistakes and what went "
+        "well. Rules are learned from "
         "episodes of the same task_id, so use the same one each time. Returns the record.",
         text.kept,
     ),
     (
         "record_fact",
         "Keep a fact",
-        "Record one sentence that stands alone: no 'it', no 'yesterday', names spelled out. fact_type says whether it is an "
-        "error, a solution, an observation or a decision. Returns the record with the names that were found in it.",
+        "Record one sentence that stands alone: no 'it', no 'yesterday', names spelled out. "
+        "fact_type says whether it is an "
+        "error, a solution, an observation or a decision. Returns the record with the names that "
+        "were found in it.",
         text.kept,
     ),
     (
         "record_trajectory",
         "Keep what was done step by step",
-        "Record a task with its steps in order (action, observation, reward) and a final_reward; from 0.5 on it counts as "
-        "solved. Use it where the order of steps matters; for a single action use remember. Returns the record.",
+        "Record a task with its steps in order (action, observation, reward) and a final_reward; "
+        "from 0.5 on it counts as "
+        "solved. Use it where the order of steps matters; for a single action use remember. "
+        "Returns the record.",
         text.kept,
     ),
     (
         "credit",
         "Say whether what was recalled helped",
-        "After you used something that recall or context gave you, pass its ids with outcome true if it helped and false if it "
+        "After you used something that recall or context gave you, pass its ids with outcome true "
+        "if it helped and false if it "
         "misled you. What helps is found first next time. Returns the ids that were credited.",
         text.credited,
     ),
     (
         "similar_issues",
         "Find earlier fixes of an issue",
-        "Before you fix an issue, pass it (model, issue_type, description, error_output). Returns earlier attempts in three "
-        "lists: of the very same issue, of the same model and type, of the same type; what was verified to work comes first.",
+        "Before you fix an issue, pass it (model, issue_type, description, error_output). Returns "
+        "earlier attempts in three "
+        "lists: of the very same issue, of the same model and type, of the same type; what was "
+        "verified to work comes first.",
         text.similar,
     ),
     (
         "model_insights",
         "What is known of a model",
-        "Pass the name of a model whose output is being fixed. Returns how often fixes for it worked, its common issues, what "
+        "Pass the name of a model whose output is being fixed. Returns how often fixes for it "
+        "worked, its common issues, what "
         "helped, and how it compares with others.",
         text.insights,
     ),
     (
         "rules",
         "Rules that were learned",
-        "What to do and what to avoid, learned from scored episodes. Pass task_id for those of one task. Active rules are "
-        "borne out; candidates are not yet; retired ones no longer hold. Returns each with the episodes for and against it.",
+        "What to do and what to avoid, learned from scored episodes. Pass task_id for those of one "
+        "task. Active rules are "
+        "borne out; candidates are not yet; retired ones no longer hold. Returns each with the "
+        "episodes for and against it.",
         text.rules,
     ),
     (
         "verify",
         "Confirm a record",
-        "Say that something independent confirmed a record: a test that passed, a compiler, a person who approved. `by` "
-        "says what, `verification_id` which run or approval it was. Do not confirm your own guess. Returns the record with "
+        "Say that something independent confirmed a record: a test that passed, a compiler, a "
+        "person who approved. `by` "
+        "says what, `verification_id` which run or approval it was. Do not confirm your own guess. "
+        "Returns the record with "
         "its new status.",
         text.decided,
     ),
     (
         "archive",
         "Take a record out of use",
-        "Say that a record is no longer true, and why. It is no longer recalled, and stays in the audit. Returns the record.",
+        "Say that a record is no longer true, and why. It is no longer recalled, and stays in the "
+        "audit. Returns the record.",
         text.decided,
     ),
     (
         "reflect",
         "What the memory adds up to",
-        "An overview in words: totals by outcome and tool, where failures gather, what goes well, the newest records. "
+        "An overview in words: totals by outcome and tool, where failures gather, what goes well, "
+        "the newest records. "
         "Takes nothing.",
         text.reflection,
     ),
     (
         "topology",
         "The map of the memory",
-        "The tree of experiences by outcome, tool and key, with a count for each branch. Takes nothing. Use hotspots for the "
+        "The tree of experiences by outcome, tool and key, with a count for each branch. Takes "
+        "nothing. Use hotspots for the "
         "largest places alone.",
         text.topology,
         frozenset[str](),
@@ -167,7 +213,8 @@ _TABLE: Final[tuple[tuple[Any, ...], ...]] = (
     (
         "hotspots",
         "Where experiences pile up",
-        "Places in the map that hold at least `share` of what lies above them, the largest first: where most failures are, for "
+        "Places in the map that hold at least `share` of what lies above them, the largest first: "
+        "where most failures are, for "
         "example.",
         text.hotspots,
         frozenset[str](),
@@ -176,7 +223,8 @@ _TABLE: Final[tuple[tuple[Any, ...], ...]] = (
     (
         "stats",
         "How much there is",
-        "Counts by kind, outcome, tool, status and author, the time span, and where the memory is. Takes nothing.",
+        "Counts by kind, outcome, tool, status and author, the time span, and where the memory is. "
+        "Takes nothing.",
         text.stats,
         frozenset[str](),
         "recall with an author or a tool looks at the others",
@@ -193,7 +241,9 @@ def answer_of(tool: Tool, given: Any) -> Answer:
     """What the operation gave, in a size that a model can read."""
     found = jsonable(given)
     wrapped = _is_wrapped(tool.operation.gives)
-    value, left_out = fitted({_WRAPPED: found} if wrapped else found, limits.TOOL_RESULT_CHARS_MAX, tool.whole)
+    value, left_out = fitted(
+        {_WRAPPED: found} if wrapped else found, limits.TOOL_RESULT_CHARS_MAX, tool.whole
+    )
     said = tool.said(given)
     if left_out:
         narrower = [name for name in ("k", "limit") if name in tool.operation.takes.model_fields]
@@ -209,7 +259,9 @@ def input_schema(takes: type[Arguments]) -> dict[str, Any]:
     """What has to be given comes first."""
     schema: dict[str, Any] = _lean(takes.model_json_schema(), _OF_NO_USE_IN)
     required = schema.get("required", ())
-    fields = sorted(schema.get("properties", {}).items(), key=lambda field: field[0] not in required)
+    fields = sorted(
+        schema.get("properties", {}).items(), key=lambda field: field[0] not in required
+    )
     return {**schema, "properties": dict(fields)}
 
 
@@ -225,7 +277,8 @@ def output_schema(gives: Any) -> dict[str, Any]:
         schema = dict(definitions[schema["$ref"].rpartition("/")[2]])
     note = {
         "type": "string",
-        "description": "What was left out to keep this short, and how to get it. Absent where nothing was.",
+        "description": "What was left out to keep this short, and how to get it. Absent where "
+        "nothing was.",
     }
     properties = {**schema.get("properties", {}), LEFT_OUT: note}
     return {**schema, "properties": properties, **({"$defs": definitions} if definitions else {})}
@@ -238,7 +291,9 @@ def _is_wrapped(gives: Any) -> bool:
 
 
 def _lean(schema: Any, of_no_use: frozenset[str]) -> Any:
-    """A schema without what only takes a reader's time. Below `properties` and `$defs` the keys are names."""
+    """A schema without what only takes a reader's time. Below `properties` and `$defs` the keys are
+    names.
+    """
     if isinstance(schema, list):
         return [_lean(inner, of_no_use) for inner in schema]
     if not isinstance(schema, dict):
@@ -250,5 +305,6 @@ def _lean(schema: Any, of_no_use: frozenset[str]) -> Any:
         if key in ("examples", "default", "const", "enum")
         else _lean(value, of_no_use)
         for key, value in schema.items()
-        if key not in of_no_use and not (key == "anyOf" and "properties" in schema)  # which keys go together is checked here
+        # which keys go together is checked here
+        if key not in of_no_use and not (key == "anyOf" and "properties" in schema)
     }

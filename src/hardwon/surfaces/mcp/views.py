@@ -1,4 +1,6 @@
-"""What MCP clients read without calling a tool: resources (JSON under `hardwon://`) and prompts (messages to start from)."""
+"""What MCP clients read without calling a tool: resources (JSON under `hardwon://`) and prompts
+(messages to start from).
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ _KINDS: Final = ("experience", "fact", "trajectory", "episode", "fix")
 
 @dataclass(frozen=True)
 class Visitor:
-    """Somebody who was let in, and the project that they ask about. `key`: the idempotency key of their request, if any."""
+    """Somebody who was let in, and the project that they ask about. `key`: the idempotency key of
+    their request, if any.
+    """
 
     gate: Gate
     caller: Caller
@@ -39,7 +43,7 @@ class Visitor:
         return self.gate.perform(self.caller, name, self.project, said, self.key)
 
 
-# --- resources --------------------------------------------------------------------------------------------------------
+# --- resources ---
 
 
 class Resource(NamedTuple):
@@ -53,7 +57,9 @@ class Resource(NamedTuple):
 
 def _recent(visitor: Visitor, count: str) -> Any:
     if not count.isdecimal():
-        raise InvalidInputError.one("count", count, f"a whole number from 1 to {limits.PAGE_RECORDS_MAX}")
+        raise InvalidInputError.one(
+            "count", count, f"a whole number from 1 to {limits.PAGE_RECORDS_MAX}"
+        )
     return {"records": visitor.ask("page", {"limit": int(count[: limits.NAME_CHARS_MAX])}).records}
 
 
@@ -73,7 +79,12 @@ def _health(visitor: Visitor, _: str) -> Any:
 
 def _schema(_: Visitor, __: str) -> Any:
     pairs = [
-        {"outcome": outcome, "tool": tool, "key": route and route[0], "values": route and list(route[1])}
+        {
+            "outcome": outcome,
+            "tool": tool,
+            "key": route and route[0],
+            "values": route and list(route[1]),
+        }
         for (outcome, tool), route in ROUTES.items()
     ]
     return {"records": {kind: schema_of(MODEL_OF_KIND[kind]) for kind in _KINDS}, "routes": pairs}
@@ -87,15 +98,28 @@ RESOURCES: Final[Mapping[str, Resource]] = MappingProxyType(
             lambda visitor, _: visitor.ask("topology"),
         ),
         "stats": Resource(
-            "How much there is", "Counts by kind, outcome, tool, status and author.", lambda visitor, _: visitor.ask("stats")
+            "How much there is",
+            "Counts by kind, outcome, tool, status and author.",
+            lambda visitor, _: visitor.ask("stats"),
         ),
         "schema": Resource(
-            "What records look like", "The JSON Schema of each kind of record, and the keys that outcomes require.", _schema
+            "What records look like",
+            "The JSON Schema of each kind of record, and the keys that outcomes require.",
+            _schema,
         ),
-        "health": Resource("Whether all is well", "Whether the memory answers, its version, and who you are to it.", _health),
-        "recent": Resource("The newest records", "The newest records, as many as you say.", _recent, "count"),
+        "health": Resource(
+            "Whether all is well",
+            "Whether the memory answers, its version, and who you are to it.",
+            _health,
+        ),
+        "recent": Resource(
+            "The newest records", "The newest records, as many as you say.", _recent, "count"
+        ),
         "record": Resource(
-            "One record", "A record by its id.", lambda visitor, given: visitor.ask("get", {"record_id": given}), "id"
+            "One record",
+            "A record by its id.",
+            lambda visitor, given: visitor.ask("get", {"record_id": given}),
+            "id",
         ),
     }
 )
@@ -121,16 +145,19 @@ def read_resource(visitor: Visitor, address: str, *, btb: bool = False) -> str:
     if left_out:
         value = {
             **value,
-            "left_out": f"Left out to keep this short: {left_out}. hardwon show and hardwon export have all of it.",
+            "left_out": f"Left out to keep this short: {left_out}. hardwon show and hardwon export "
+            f"have all of it.",
         }
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-# --- prompts ----------------------------------------------------------------------------------------------------------
+# --- prompts ---
 
 
 class Prompt(NamedTuple):
-    """`arguments` are the names of what it takes, with what they mean; all of them have to be given."""
+    """`arguments` are the names of what it takes, with what they mean; all of them have to be
+    given.
+    """
 
     title: str
     description: str
@@ -147,10 +174,14 @@ def _memory_review(visitor: Visitor, _: Mapping[str, str]) -> str:
             text.stats(visitor.ask("stats")),
             text.reflection(visitor.ask("reflect")),
             "Where experiences pile up:\n" + text.hotspots(spots),
-            "The newest that nobody confirmed yet:\n" + (text.data(text.record_lines(newest)) if newest else "none"),
-            "Say in this order: which failures repeat, and what would end each of them (use recall and similar_issues to "
-            "look at them); which lessons are worth a record of their own (propose each as one sentence for record_fact); "
-            "which of the unconfirmed records look wrong or contradict one another; what is missing. Name record ids for "
+            "The newest that nobody confirmed yet:\n"
+            + (text.data(text.record_lines(newest)) if newest else "none"),
+            "Say in this order: which failures repeat, and what would end each of them (use recall "
+            "and similar_issues to "
+            "look at them); which lessons are worth a record of their own (propose each as one "
+            "sentence for record_fact); "
+            "which of the unconfirmed records look wrong or contradict one another; what is "
+            "missing. Name record ids for "
             "every claim.",
         ]
     )
@@ -163,11 +194,18 @@ def _debug_session(visitor: Visitor, given: Mapping[str, str]) -> str:
     return "\n\n".join(
         [
             "Find the cause of this error, and fix it:",
-            "\n".join(f"    {line}" for line in error[: limits.CONTEXT_LINE_CHARS_MAX].splitlines()[: limits.PROMPT_LINES_MAX]),
+            "\n".join(
+                f"    {line}"
+                for line in error[: limits.CONTEXT_LINE_CHARS_MAX].splitlines()[
+                    : limits.PROMPT_LINES_MAX
+                ]
+            ),
             "What the memory knows:\n" + (advice.text or "Nothing yet."),
             "Failures that look like it:\n" + text.hits(hits),
-            "First say what was tried before and how it went. Do not repeat what failed. Before each risky action call "
-            "advise with it. When it is fixed, or you give up, record how it went (remember, or record_fix for a model's "
+            "First say what was tried before and how it went. Do not repeat what failed. Before "
+            "each risky action call "
+            "advise with it. When it is fixed, or you give up, record how it went (remember, or "
+            "record_fix for a model's "
             "issue) with the ids above as `recalled`, and credit what helped.",
         ]
     )
@@ -179,16 +217,22 @@ def _schema_discovery(visitor: Visitor, _: Mapping[str, str]) -> str:
     for record in visitor.ask("page", {"limit": limits.PAGE_RECORDS, "kind": "experience"}).records:
         for name, value in record.extra.items():
             keys.setdefault(name, set()).add(str(value))
-    used = [f"{name}: {', '.join(sorted(values)[: limits.RECENT_SHOWN])}" for name, values in sorted(keys.items())]
+    used = [
+        f"{name}: {', '.join(sorted(values)[: limits.RECENT_SHOWN])}"
+        for name, values in sorted(keys.items())
+    ]
     return "\n\n".join(
         [
             "Propose how the experiences of this memory should be filed.",
             "They are filed so far by outcome, tool and the key that both require:\n" + tree,
             "Keys of the newest experiences, with some of their values:\n"
             + (text.data(used[: limits.PROMPT_LINES_MAX]) if used else "none besides those"),
-            "The standard schema, a key for each level:\n" + json.dumps(Coherence().schema, indent=1),
-            "Say which branches hold too much to be of use, and which keys would divide them well: few values, known when the "
-            "record is made, and asked for later. Give the schema in the same JSON form. Numbers can be ranges (>100, 10-100), "
+            "The standard schema, a key for each level:\n"
+            + json.dumps(Coherence().schema, indent=1),
+            "Say which branches hold too much to be of use, and which keys would divide them well: "
+            "few values, known when the "
+            "record is made, and asked for later. Give the schema in the same JSON form. Numbers "
+            "can be ranges (>100, 10-100), "
             "texts alternatives (a|b) or expressions (r/v[0-9]+/).",
         ]
     )
@@ -197,16 +241,22 @@ def _schema_discovery(visitor: Visitor, _: Mapping[str, str]) -> str:
 PROMPTS: Final[Mapping[str, Prompt]] = MappingProxyType(
     {
         "memory_review": Prompt(
-            "Review the memory", "What the memory adds up to, and what its readers should do differently.", _memory_review
+            "Review the memory",
+            "What the memory adds up to, and what its readers should do differently.",
+            _memory_review,
         ),
         "debug_session": Prompt(
             "Debug with the memory",
             "Start on an error with what is known about it.",
             _debug_session,
-            MappingProxyType({"error": "The error, as it was seen: its message, and the end of its trace."}),
+            MappingProxyType(
+                {"error": "The error, as it was seen: its message, and the end of its trace."}
+            ),
         ),
         "schema_discovery": Prompt(
-            "Find a better schema", "How experiences are filed so far, and how they could be.", _schema_discovery
+            "Find a better schema",
+            "How experiences are filed so far, and how they could be.",
+            _schema_discovery,
         ),
     }
 )

@@ -1,4 +1,5 @@
-"""What a request says, as the arguments of an operation. Whatever is wrong with it is told as InvalidInputError.
+"""What a request says, as the arguments of an operation. Whatever is wrong with it is told as
+InvalidInputError.
 
 The REST surface: one route for every operation, made from the table of them.
 """
@@ -40,12 +41,21 @@ from hardwon.surfaces.rest.guard import (
     Workers,
 )
 from hardwon.surfaces.rest.guard import METRICS_TYPE as METRICS_TYPE
-from hardwon.surfaces.rest.openapi import API, IDEMPOTENCY_KEY, KEY_FORM, METRICS, PROJECTS, READINESS, path_of, written
+from hardwon.surfaces.rest.openapi import (
+    API,
+    IDEMPOTENCY_KEY,
+    KEY_FORM,
+    METRICS,
+    PROJECTS,
+    READINESS,
+    path_of,
+    written,
+)
 from hardwon.surfaces.rest.streams import FileAnswer, Streams
 from hardwon.surfaces.web.site import Site
 from hardwon.trust.access import Caller
 
-# ---- rest input ------------------------------------------------------------
+# --- rest input ---
 
 _WHOLE: Final = re.compile(r"-?[0-9]{1,19}")
 _NUMBER: Final = re.compile(r"-?[0-9]{1,19}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?")
@@ -53,10 +63,15 @@ _TRUTH: Final = {"true": True, "false": False}
 
 
 def from_query(takes: type[Arguments], in_path: Mapping[str, str], query: bytes) -> Arguments:
-    """Texts become what the operation's schema says they are; what they cannot become stays text, and is refused as such."""
+    """Texts become what the operation's schema says they are; what they cannot become stays text,
+    and is refused as such.
+    """
     try:
         pairs = parse_qsl(
-            query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=limits.QUERY_FIELDS_MAX
+            query.decode("ascii"),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=limits.QUERY_FIELDS_MAX,
         )
     except ValueError:
         allowed = f"at most {limits.QUERY_FIELDS_MAX} parameters, in UTF-8"
@@ -67,7 +82,9 @@ def from_query(takes: type[Arguments], in_path: Mapping[str, str], query: bytes)
         if name in said:
             raise InvalidInputError.one(name, text, "a value in one place: it was given before")
         if len(text) > limits.QUERY_TEXT_CHARS_MAX:
-            raise InvalidInputError.one(name, text, f"text of at most {limits.QUERY_TEXT_CHARS_MAX} characters in a query")
+            raise InvalidInputError.one(
+                name, text, f"text of at most {limits.QUERY_TEXT_CHARS_MAX} characters in a query"
+            )
         said[name] = _meant(text, types.get(name, frozenset()))
     return takes.model_validate(said, strict=True)
 
@@ -86,22 +103,31 @@ def from_body(takes: type[Arguments], in_path: Mapping[str, str], body: bytes) -
         return takes.model_validate_json(body, strict=True)
     for name in in_path:
         if name in said:
-            raise InvalidInputError.one(name, said[name], "no such field: it is part of the address")
+            raise InvalidInputError.one(
+                name, said[name], "no such field: it is part of the address"
+            )
     return takes.model_validate_json(to_json({**said, **in_path}), strict=True)
 
 
 def _check_bounds(body: bytes, said: object) -> None:
     """Most bodies are so small that their brackets and commas tell, without a walk through them."""
     opened = body.count(b"{") + body.count(b"[")
-    if opened <= limits.BODY_DEPTH_MAX and opened + 2 * body.count(b",") + body.count(b":") < limits.BODY_VALUES_MAX:
+    if (
+        opened <= limits.BODY_DEPTH_MAX
+        and opened + 2 * body.count(b",") + body.count(b":") < limits.BODY_VALUES_MAX
+    ):
         return
     level, depth, count = [said], 0, 0
     while level:
         count += len(level)
         if depth > limits.BODY_DEPTH_MAX:
-            raise InvalidInputError.one("body", f"{depth} levels", f"values nested at most {limits.BODY_DEPTH_MAX} deep")
+            raise InvalidInputError.one(
+                "body", f"{depth} levels", f"values nested at most {limits.BODY_DEPTH_MAX} deep"
+            )
         if count > limits.BODY_VALUES_MAX:
-            raise InvalidInputError.one("body", f"{count} values", f"at most {limits.BODY_VALUES_MAX} values")
+            raise InvalidInputError.one(
+                "body", f"{count} values", f"at most {limits.BODY_VALUES_MAX} values"
+            )
         level, depth = list(_inside(level)), depth + 1
 
 
@@ -123,7 +149,10 @@ def _meant(text: str, types: frozenset[str]) -> Any:
 
 @cache
 def _types_of(takes: type[Arguments]) -> Mapping[str, frozenset[str]]:
-    return {name: frozenset(_types(schema)) for name, schema in schema_of(takes).get("properties", {}).items()}
+    return {
+        name: frozenset(_types(schema))
+        for name, schema in schema_of(takes).get("properties", {}).items()
+    }
 
 
 def _types(schema: Mapping[str, Any]) -> Iterator[str]:
@@ -133,7 +162,7 @@ def _types(schema: Mapping[str, Any]) -> Iterator[str]:
         yield from _types(inner)
 
 
-# ---- rest ------------------------------------------------------------
+# --- rest ---
 
 JSON: Final = "application/json"
 MCP: Final = "/mcp"
@@ -142,7 +171,9 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class ApiRoute(Route):
-    """An address of the API: one method, and no HEAD, which would do all of the work and send nothing of it."""
+    """An address of the API: one method, and no HEAD, which would do all of the work and send
+    nothing of it.
+    """
 
     def __init__(self, path: str, name: str, endpoint: Endpoint, method: str) -> None:
         async def answer(request: Request) -> Response:
@@ -170,12 +201,19 @@ def build_app(gate: Gate, settings: ServerOptions) -> Starlette:
     """The whole service behind one guard. Closing it closes the gate's memories."""
     surface = _Surface(gate, settings)
     mcp = mcp_http.http_app(
-        gate, settings.default_project, btb=settings.btb, hosts=settings.names, origins=settings.allow_origins
+        gate,
+        settings.default_project,
+        btb=settings.btb,
+        hosts=settings.names,
+        origins=settings.allow_origins,
     )
     app = Starlette(lifespan=_lifespan_of(surface, mcp))
     app.router.redirect_slashes = False
     app.router.routes += [
-        *(ApiRoute(_route_of(each), each.name, surface.endpoint(each), each.method) for each in OPERATIONS.values()),
+        *(
+            ApiRoute(_route_of(each), each.name, surface.endpoint(each), each.method)
+            for each in OPERATIONS.values()
+        ),
         ApiRoute(PROJECTS, "projects", surface.projects, "GET"),
         ApiRoute(f"{API}/openapi.json", "openapi", surface.openapi, "GET"),
         ApiRoute(READINESS, "ready", surface.ready, "GET"),
@@ -205,7 +243,9 @@ def _route_of(operation: Operation) -> str:
     return path
 
 
-def _lifespan_of(surface: _Surface, mcp: mcp_http.McpApp) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
+def _lifespan_of(
+    surface: _Surface, mcp: mcp_http.McpApp
+) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as running:
@@ -225,8 +265,12 @@ async def _no_such_place(request: Request, error: Exception) -> Response:
             if isinstance(route, ApiRoute) and route.path_regex.match(request.scope["path"])
         ]
         methods = sorted({method for route in done for method in route.methods or ()})
-        raise RefusedError(WRONG_METHOD, f"{request.method} is not done there", {"Allow": ", ".join(methods)})
-    raise RefusedError(NOT_FOUND, f"nothing is at this address: {API}/openapi.json tells what is where")
+        raise RefusedError(
+            WRONG_METHOD, f"{request.method} is not done there", {"Allow": ", ".join(methods)}
+        )
+    raise RefusedError(
+        NOT_FOUND, f"nothing is at this address: {API}/openapi.json tells what is where"
+    )
 
 
 async def _alive(_: Request) -> Response:
@@ -248,7 +292,11 @@ class _Surface:
         self._gate.close()
 
     def endpoint(self, operation: Operation) -> Endpoint:
-        streaming: dict[str, Endpoint] = {"export": self._export, "backup": self._backup, "load": self._load}
+        streaming: dict[str, Endpoint] = {
+            "export": self._export,
+            "backup": self._backup,
+            "load": self._load,
+        }
         if operation.streams:
             return streaming[operation.name]
         return partial(self._perform, operation)
@@ -259,10 +307,18 @@ class _Surface:
         body = b""
         if operation.method == "POST":
             body = await _read(request)
-        return await self.workers.run(self._performed, operation, caller, project, in_path, request, body)
+        return await self.workers.run(
+            self._performed, operation, caller, project, in_path, request, body
+        )
 
     def _performed(
-        self, operation: Operation, caller: Caller, project: str, in_path: dict[str, str], request: Request, body: bytes
+        self,
+        operation: Operation,
+        caller: Caller,
+        project: str,
+        in_path: dict[str, str],
+        request: Request,
+        body: bytes,
     ) -> Response:
         if operation.method == "GET":
             said = from_query(operation.takes, in_path, request.scope["query_string"])
@@ -278,12 +334,16 @@ class _Surface:
     async def _backup(self, request: Request) -> Response:
         return await self._file(OPERATIONS["backup"], rest_streams.backup, request)
 
-    async def _file(self, operation: Operation, make: Callable[..., FileAnswer], request: Request) -> Response:
+    async def _file(
+        self, operation: Operation, make: Callable[..., FileAnswer], request: Request
+    ) -> Response:
         project, _ = _addressed(operation, request)
         caller = self._checked(operation, request, project)
         from_query(operation.takes, {}, request.scope["query_string"])
         with self._streams.one_more() as at_the_end:
-            answer = await self.workers.run(make, self._gate, self._settings, self.workers, caller, project)
+            answer = await self.workers.run(
+                make, self._gate, self._settings, self.workers, caller, project
+            )
             answer.at_the_end = at_the_end.pop_all()
         return answer
 
@@ -295,7 +355,9 @@ class _Surface:
         said: Arguments = from_query(operation.takes, {}, request.scope["query_string"])
         assert isinstance(said, Load)  # noqa: S101  # for type checkers: the table says so
         with self._streams.one_more():
-            told = await rest_streams.take_in(self._gate, self._settings, self.workers, request, project, said)
+            told = await rest_streams.take_in(
+                self._gate, self._settings, self.workers, request, project, said
+            )
         return Response(told, media_type=JSON)
 
     def _checked(self, operation: Operation, request: Request, project: str) -> Caller:
@@ -305,7 +367,9 @@ class _Surface:
 
     async def projects(self, request: Request) -> Response:
         _check_no_query(request)
-        found = await self.workers.run(self._gate.projects, request.state.caller, self._settings.default_project)
+        found = await self.workers.run(
+            self._gate.projects, request.state.caller, self._settings.default_project
+        )
         return _json(found)
 
     async def openapi(self, _: Request) -> Response:
@@ -313,7 +377,9 @@ class _Surface:
 
     async def ready(self, request: Request) -> Response:
         """Ready is who can open the memory and get an answer from it."""
-        await self.workers.run(self._gate.projects, request.state.caller, self._settings.default_project)
+        await self.workers.run(
+            self._gate.projects, request.state.caller, self._settings.default_project
+        )
         return _json({"status": "ready"})
 
     async def metrics_text(self, request: Request) -> Response:
@@ -354,4 +420,6 @@ def _check_media_type(request: Request, wanted: str) -> None:
 
 def _check_no_query(request: Request) -> None:
     if query := request.scope["query_string"]:
-        raise InvalidInputError.one("query", f"{len(query)} bytes", "no query here: what there is to say goes into the body")
+        raise InvalidInputError.one(
+            "query", f"{len(query)} bytes", "no query here: what there is to say goes into the body"
+        )

@@ -4,8 +4,9 @@ What went wrong, as RFC 9457 has it (`application/problem+json`). docs/serve.md 
 
 What a server did, for Prometheus. No label takes a value that a caller makes up.
 
-What every request passes before anything looks at what it asks for: whose name it calls us by, whose page sends it, whose
-token it brings, how much it sends and how slowly. It holds for whatever is mounted behind it, and for every address.
+What every request passes before anything looks at what it asks for: whose name it calls us by,
+whose page sends it, whose token it brings, how much it sends and how slowly. It holds for whatever
+is mounted behind it, and for every address.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ from hardwon.surfaces.gate import Gate
 from hardwon.trust.access import Caller
 from hardwon.trust.redact import redact, redact_json
 
-# ---- rest settings ------------------------------------------------------------
+# --- rest settings ---
 
 _HOST: Final = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:(?P<port>[0-9]{1,5}))?")
 _ORIGIN: Final = re.compile(r"https?://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
@@ -72,7 +73,9 @@ _LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """`port` is the real one. `spool`: a folder for bodies and answers on their way, as private as the memory."""
+    """`port` is the real one. `spool`: a folder for bodies and answers on their way, as private as
+    the memory.
+    """
 
     host: str
     port: int
@@ -86,10 +89,14 @@ class ServerOptions:
     def __post_init__(self) -> None:
         for host in self.allow_hosts:
             if not _HOST.fullmatch(host.lower()):
-                raise InvalidInputError.one("allow_host", host, "a name or an address, with or without a port")
+                raise InvalidInputError.one(
+                    "allow_host", host, "a name or an address, with or without a port"
+                )
         for origin in self.allow_origins:
             if not _ORIGIN.fullmatch(origin.lower()):
-                raise InvalidInputError.one("allow_origin", origin, "an origin such as https://tools.example.org")
+                raise InvalidInputError.one(
+                    "allow_origin", origin, "an origin such as https://tools.example.org"
+                )
 
     @property
     def scheme(self) -> str:
@@ -100,7 +107,9 @@ class ServerOptions:
         return f"{self.scheme}://{_in_url(self.host)}:{self.port}"
 
     def knows_host(self, header: str) -> bool:
-        """Whether a request that names this host means us. A name that was allowed without a port holds for any."""
+        """Whether a request that names this host means us. A name that was allowed without a port
+        holds for any.
+        """
         given = _HOST.fullmatch(header.lower())
         if given is None:
             return False
@@ -114,7 +123,9 @@ class ServerOptions:
     def knows_origin(self, origin: str, host: str) -> bool:
         """Whether a page of this origin may ask: one of our own, or one that was allowed."""
         given = origin.lower()
-        return given == f"{self.scheme}://{host.lower()}" or given in {each.lower() for each in self.allow_origins}
+        return given == f"{self.scheme}://{host.lower()}" or given in {
+            each.lower() for each in self.allow_origins
+        }
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -139,19 +150,22 @@ def is_loopback(host: str) -> bool:
         found = {str(each[4][0]) for each in socket.getaddrinfo(host, None)}
     except OSError:
         return False
-    return bool(found) and all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in found)
+    return bool(found) and all(
+        ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in found
+    )
 
 
 def _in_url(host: str) -> str:
     return f"[{host.lower()}]" if ":" in host else host.lower()
 
 
-# ---- rest problems ------------------------------------------------------------
+# --- rest problems ---
 
 MEDIA_TYPE: Final = "application/problem+json"
 _log: Final = logging.getLogger("hardwon.surfaces")
 _REDACTED_CHARS: Final = 10 * VALUE_CHARS_SHOWN
-"""Looked through for secrets before a value is cut: one that is cut in half is not known any more."""
+"""Looked through for secrets before a value is cut: one that is cut in half is not known any more.
+"""
 
 
 class ProblemType(NamedTuple):
@@ -175,13 +189,17 @@ TOO_SLOW: Final = ProblemType(408, "too-slow", "The body did not arrive in time"
 CONFLICT: Final = ProblemType(409, "conflict", "Something else is there already")
 TOO_LARGE: Final = ProblemType(413, "too-large", "The body is too large")
 ADDRESS_TOO_LONG: Final = ProblemType(414, "address-too-long", "The address is too long")
-WRONG_MEDIA_TYPE: Final = ProblemType(415, "wrong-media-type", "The body is of another type than what is read here")
+WRONG_MEDIA_TYPE: Final = ProblemType(
+    415, "wrong-media-type", "The body is of another type than what is read here"
+)
 FOREIGN_HOST: Final = ProblemType(421, "foreign-host", "The server does not go by that name")
 INVALID_INPUT: Final = ProblemType(422, "invalid-input", "The input breaks a rule")
 TOO_MANY: Final = ProblemType(429, "too-many-requests", "The caller asks too often")
 HEADERS_TOO_LARGE: Final = ProblemType(431, "headers-too-large", "The headers are too large")
 INTERNAL: Final = ProblemType(500, "internal", "The server failed")
-OUTSIDE: Final = ProblemType(502, "outside-failed", "A model that the server asks gave no answer that can be used")
+OUTSIDE: Final = ProblemType(
+    502, "outside-failed", "A model that the server asks gave no answer that can be used"
+)
 BUSY: Final = ProblemType(503, "busy", "The server is busy")
 FULL: Final = ProblemType(507, "full", "There is no room")
 
@@ -228,23 +246,34 @@ _UNTOLD: Final = "what happened is in the server's log"
 class RefusedError(Exception):
     """A request that gets no further; `sort` says why."""
 
-    def __init__(self, sort: ProblemType, detail: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, sort: ProblemType, detail: str, headers: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(detail)
         self.sort, self.detail, self.headers = sort, detail, dict(headers or {})
 
 
 def answer_to(error: Exception) -> Response:
-    """What is answered where something was raised. What only the server's owner should know goes to the log."""
+    """What is answered where something was raised. What only the server's owner should know goes to
+    the log.
+    """
     if isinstance(error, RefusedError):
         return _answer(error.sort, error.detail, headers=error.headers)
     sort = next((sort for known, sort in _SORT_OF if isinstance(error, known)), INTERNAL)
     if isinstance(error, InvalidInputError):
         shown = [_shown(problem) for problem in error.problems[: limits.PROBLEMS_SHOWN_MAX]]
-        said = "; ".join(f"{each['field']}: {each['value']!r} is not allowed; allowed: {each['allowed']}" for each in shown)
+        said = "; ".join(
+            f"{each['field']}: {each['value']!r} is not allowed; allowed: {each['allowed']}"
+            for each in shown
+        )
         return _answer(sort, f"{error.where}: {said}" if error.where else said, shown)
     if sort in (INTERNAL, FULL) or isinstance(error, UnreachableError | UnknownOutcomeError):
         known = isinstance(error, HardwonError)
-        said = f"{type(error).__name__}: {error}" if known else "".join(traceback.format_exception(error))
+        said = (
+            f"{type(error).__name__}: {error}"
+            if known
+            else "".join(traceback.format_exception(error))
+        )
         _log.error("%s", redact(said)[0])
         return _answer(sort, _UNTOLD, headers=_headers_of(error, sort))
     return _answer(sort, redact(str(error))[0], headers=_headers_of(error, sort))
@@ -259,7 +288,10 @@ def _headers_of(error: Exception, sort: ProblemType) -> dict[str, str]:
 
 
 def _answer(
-    sort: ProblemType, detail: str, errors: Sequence[Mapping[str, Any]] = (), headers: Mapping[str, str] | None = None
+    sort: ProblemType,
+    detail: str,
+    errors: Sequence[Mapping[str, Any]] = (),
+    headers: Mapping[str, str] | None = None,
 ) -> Response:
     told = {"type": sort.type, "title": sort.title, "status": sort.status, "detail": detail}
     if errors:
@@ -295,13 +327,29 @@ _bounded: Final = reprlib.Repr()
 _bounded.maxstring = _bounded.maxother = _bounded.maxlong = _REDACTED_CHARS
 _bounded.maxlevel = 3
 
-# ---- rest metrics ------------------------------------------------------------
+# --- rest metrics ---
 
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 UNKNOWN: Final = "unknown"
-"""The operation of a request that was refused before anybody looked what it asks for, or that asks for nothing we have."""
+"""The operation of a request that was refused before anybody looked what it asks for, or that asks
+for nothing we have.
+"""
 
-_LATENCIES_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
+_LATENCIES_S: Final = (
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    10.0,
+    60.0,
+)
 
 
 class Metrics:
@@ -310,7 +358,10 @@ class Metrics:
     def __init__(self, gate: Gate) -> None:
         self._registry = CollectorRegistry()
         self._requests = Counter(
-            "hardwon_requests", "Requests that were answered.", ["operation", "status"], registry=self._registry
+            "hardwon_requests",
+            "Requests that were answered.",
+            ["operation", "status"],
+            registry=self._registry,
         )
         self._seconds = Histogram(
             "hardwon_request_seconds",
@@ -319,7 +370,9 @@ class Metrics:
             buckets=_LATENCIES_S,
             registry=self._registry,
         )
-        self._in_flight = Gauge("hardwon_requests_in_flight", "Requests under way.", registry=self._registry)
+        self._in_flight = Gauge(
+            "hardwon_requests_in_flight", "Requests under way.", registry=self._registry
+        )
         self._sizes = _Sizes(gate)
 
     def begun(self) -> None:
@@ -368,15 +421,19 @@ class _Projects(Collector):
         self._sizes = sizes
 
     def collect(self) -> Iterable[Metric]:
-        records = GaugeMetricFamily("hardwon_records", "Records of an open project.", labels=["project"])
+        records = GaugeMetricFamily(
+            "hardwon_records", "Records of an open project.", labels=["project"]
+        )
         for project, (count, _) in self._sizes.items():
             records.add_metric([project], count)
         yield records
         size = max((size_bytes for _, size_bytes in self._sizes.values()), default=0)
-        yield GaugeMetricFamily("hardwon_memory_bytes", "The memory's file, whatever its projects.", value=size)
+        yield GaugeMetricFamily(
+            "hardwon_memory_bytes", "The memory's file, whatever its projects.", value=size
+        )
 
 
-# ---- rest guards ------------------------------------------------------------
+# --- rest guards ---
 
 LIVENESS: Final = "/healthz"
 OPERATION: Final = "hardwon.operation"
@@ -406,7 +463,9 @@ class Workers:
         self._pool = ThreadPoolExecutor(limits.SERVE_THREADS, thread_name_prefix=THREADS)
 
     async def run(self, function: Callable[..., T], *given: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, partial(function, *given))
+        return await asyncio.get_running_loop().run_in_executor(
+            self._pool, partial(function, *given)
+        )
 
     def close(self) -> None:
         """Waits for nobody; what has not begun never does."""
@@ -414,8 +473,10 @@ class Workers:
 
 
 class Guard:
-    """Stands before an application, which finds who asks in `scope["state"]["caller"]`. `mounted`: paths below which others
-    answer, who get a body only once it is whole. `signed_in`: paths below which sessions say who asks, not tokens."""
+    """Stands before an application, which finds who asks in `scope["state"]["caller"]`. `mounted`:
+    paths below which others answer, who get a body only once it is whole. `signed_in`: paths below
+    which sessions say who asks, not tokens.
+    """
 
     def __init__(
         self,
@@ -459,17 +520,34 @@ class Guard:
                 await sending.instead(answer_to(error), scope)
         finally:
             self._under_way -= 1
-            self._metrics.ended(scope.get(OPERATION, UNKNOWN), sending.status, time.perf_counter() - began)
+            self._metrics.ended(
+                scope.get(OPERATION, UNKNOWN), sending.status, time.perf_counter() - began
+            )
 
     async def _pass(self, scope: Scope, body: Body, sending: _Sending) -> None:
-        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > limits.ADDRESS_BYTES_MAX:
-            raise RefusedError(ADDRESS_TOO_LONG, f"an address has at most {limits.ADDRESS_BYTES_MAX} bytes with its query")
-        if sum(len(name) + len(value) for name, value in scope["headers"]) > limits.HEADERS_BYTES_MAX:
-            raise RefusedError(HEADERS_TOO_LARGE, f"headers have at most {limits.HEADERS_BYTES_MAX} bytes together")
+        if (
+            len(scope.get("raw_path") or b"") + len(scope["query_string"])
+            > limits.ADDRESS_BYTES_MAX
+        ):
+            raise RefusedError(
+                ADDRESS_TOO_LONG,
+                f"an address has at most {limits.ADDRESS_BYTES_MAX} bytes with its query",
+            )
+        if (
+            sum(len(name) + len(value) for name, value in scope["headers"])
+            > limits.HEADERS_BYTES_MAX
+        ):
+            raise RefusedError(
+                HEADERS_TOO_LARGE, f"headers have at most {limits.HEADERS_BYTES_MAX} bytes together"
+            )
         self._check_host_and_origin(scope)
         if scope["path"] != LIVENESS:
             if self._under_way > limits.REQUESTS_AT_ONCE_MAX:
-                raise RefusedError(BUSY, "too much is under way: try again", {"Retry-After": str(limits.RETRY_AFTER_S)})
+                raise RefusedError(
+                    BUSY,
+                    "too much is under way: try again",
+                    {"Retry-After": str(limits.RETRY_AFTER_S)},
+                )
             if not _is_below(scope, self._signed_in):
                 caller = await self._workers.run(self._gate.admit, _secret(scope))
                 scope.setdefault("state", {})["caller"] = caller
@@ -483,9 +561,15 @@ class Guard:
     def _check_host_and_origin(self, scope: Scope) -> None:
         hosts, origins = _values(scope, b"host"), _values(scope, b"origin")
         if len(hosts) != 1 or not self._settings.knows_host(hosts[0]):
-            raise RefusedError(FOREIGN_HOST, "call the server by its own name, or start it with --allow-host")
-        if origins and not (len(origins) == 1 and self._settings.knows_origin(origins[0], hosts[0])):
-            raise RefusedError(FOREIGN_ORIGIN, "pages of this origin may not ask; --allow-origin lets one in")
+            raise RefusedError(
+                FOREIGN_HOST, "call the server by its own name, or start it with --allow-host"
+            )
+        if origins and not (
+            len(origins) == 1 and self._settings.knows_origin(origins[0], hosts[0])
+        ):
+            raise RefusedError(
+                FOREIGN_ORIGIN, "pages of this origin may not ask; --allow-origin lets one in"
+            )
 
 
 class Body:
@@ -493,7 +577,9 @@ class Body:
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         declared = _values(scope, b"content-length")
-        self._declared = int(declared[0]) if declared and declared[0].isascii() and declared[0].isdigit() else 0
+        self._declared = (
+            int(declared[0]) if declared and declared[0].isascii() and declared[0].isdigit() else 0
+        )
         self._receive = receive
         self._bytes = 0
         self._bytes_max = limits.BODY_BYTES_MAX
@@ -516,7 +602,9 @@ class Body:
             async with asyncio.timeout(min(limits.BODY_WAIT_S, max(left_s, 0.0))):
                 message = await self._receive()
         except TimeoutError:
-            raise RefusedError(TOO_SLOW, f"{self._bytes} bytes of the body came, and then too little") from None
+            raise RefusedError(
+                TOO_SLOW, f"{self._bytes} bytes of the body came, and then too little"
+            ) from None
         self._bytes += len(message.get("body", b""))
         self.is_over = not message.get("more_body", False)
         if self._bytes > self._bytes_max:
@@ -531,7 +619,9 @@ class Body:
             pieces.append(message.get("body", b""))
             if self.is_over:
                 break
-        first: list[Message] = [{"type": "http.request", "body": b"".join(pieces), "more_body": False}]
+        first: list[Message] = [
+            {"type": "http.request", "body": b"".join(pieces), "more_body": False}
+        ]
 
         async def receive() -> Message:
             return first.pop() if first else await self._receive()
@@ -539,7 +629,9 @@ class Body:
         return receive
 
     async def linger(self) -> None:
-        """Takes in, for a moment, what a caller still sends: one that is cut off in the middle never reads its answer."""
+        """Takes in, for a moment, what a caller still sends: one that is cut off in the middle
+        never reads its answer.
+        """
         try:
             async with asyncio.timeout(_LINGER_S):
                 while not self.is_over and self._bytes < 2 * limits.IMPORT_BYTES_MAX:
@@ -580,11 +672,15 @@ class _Sending:
             raise _StalledError from None
 
     async def instead(self, answer: Any, scope: Scope) -> None:
-        """An answer in place of the one that failed. One that has begun can only be cut off: its reader notices that."""
+        """An answer in place of the one that failed. One that has begun can only be cut off: its
+        reader notices that.
+        """
         if self._begun:
             return
         headers = [*answer.raw_headers]
-        await self({"type": "http.response.start", "status": answer.status_code, "headers": headers})
+        await self(
+            {"type": "http.response.start", "status": answer.status_code, "headers": headers}
+        )
         content = b"" if scope["method"] == "HEAD" else answer.body
         await self({"type": "http.response.body", "body": content, "more_body": True})
         await self._body.linger()
@@ -592,7 +688,10 @@ class _Sending:
 
 
 def _is_below(scope: Scope, paths: tuple[str, ...]) -> bool:
-    return any(scope["path"] == path or (path != "/" and scope["path"].startswith(path + "/")) for path in paths)
+    return any(
+        scope["path"] == path or (path != "/" and scope["path"].startswith(path + "/"))
+        for path in paths
+    )
 
 
 def _secret(scope: Scope) -> str | None:
@@ -609,7 +708,9 @@ def _values(scope: Scope, name: bytes) -> list[str]:
 
 
 def _routed(scope: Scope) -> str:
-    """The path by which a route is found: a slash inside a name, and the sign that escapes it, stay escaped until then."""
+    """The path by which a route is found: a slash inside a name, and the sign that escapes it, stay
+    escaped until then.
+    """
     raw: bytes = scope.get("raw_path") or b""
     if b"%" not in raw:
         return str(scope["path"])

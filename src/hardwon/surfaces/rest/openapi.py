@@ -44,7 +44,16 @@ IDEMPOTENCY_KEY: Final = "Idempotency-Key"
 KEY_FORM: Final = re.compile(f"[!-~]{{1,{limits.IDEMPOTENCY_KEY_CHARS_MAX}}}")
 
 _JSON: Final = "application/json"
-_EVERYWHERE: Final = (NOT_ADMITTED, FORBIDDEN, ADDRESS_TOO_LONG, FOREIGN_HOST, TOO_MANY, HEADERS_TOO_LARGE, INTERNAL, BUSY)
+_EVERYWHERE: Final = (
+    NOT_ADMITTED,
+    FORBIDDEN,
+    ADDRESS_TOO_LONG,
+    FOREIGN_HOST,
+    TOO_MANY,
+    HEADERS_TOO_LARGE,
+    INTERNAL,
+    BUSY,
+)
 _WITH_BODY: Final = (TOO_SLOW, TOO_LARGE, WRONG_MEDIA_TYPE)
 _ASKING_MODELS: Final = ("record_fact", "consolidate")
 _WAITING: Final = {TOO_MANY.status, BUSY.status}
@@ -84,8 +93,14 @@ _KEY: Final[dict[str, Any]] = {
     "name": IDEMPOTENCY_KEY,
     "in": "header",
     "required": False,
-    "description": "Any text of your own, such as a UUID. The same request under the same key is carried out once.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": limits.IDEMPOTENCY_KEY_CHARS_MAX, "pattern": "^[!-~]+$"},
+    "description": "Any text of your own, such as a UUID. The same request under the same key is "
+    "carried out once.",
+    "schema": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": limits.IDEMPOTENCY_KEY_CHARS_MAX,
+        "pattern": "^[!-~]+$",
+    },
 }
 
 
@@ -104,7 +119,9 @@ def document() -> dict[str, Any]:
     shapes = {f"{each.name} takes": each.takes for each in OPERATIONS.values()}
     shapes |= {f"{each.name} gives": each.gives for each in OPERATIONS.values()}
     made, shared = schemas_of(shapes, REF)
-    shared["Issue"]["properties"] = {name: _or_null(prop) for name, prop in shared["Issue"]["properties"].items()}
+    shared["Issue"]["properties"] = {
+        name: _or_null(prop) for name, prop in shared["Issue"]["properties"].items()
+    }
     described_there = {each.takes.__name__ for each in OPERATIONS.values()}
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS.values():
@@ -116,13 +133,18 @@ def document() -> dict[str, Any]:
         "info": {
             "title": "Hardwon",
             "version": hardwon.__version__,
-            "description": "An experience memory for AI agents: what was tried, how it turned out, and what to do next time.",
+            "description": "An experience memory for AI agents: what was tried, how it turned out, "
+            "and what to do next time.",
         },
         "security": [{"token": []}],
         "paths": {**_around(), **paths},
         "components": {
             "securitySchemes": {
-                "token": {"type": "http", "scheme": "bearer", "description": "What `hardwon tokens create` prints."}
+                "token": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "What `hardwon tokens create` prints.",
+                }
             },
             "schemas": {
                 **{name: schema for name, schema in shared.items() if name not in described_there},
@@ -136,54 +158,95 @@ def document() -> dict[str, Any]:
 def _around() -> dict[str, Any]:
     """What is of no project."""
     named = {"type": "array", "items": {"type": "string"}}
-    status = {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"}}}
+    status = {
+        "type": "object",
+        "required": ["status"],
+        "properties": {"status": {"type": "string"}},
+    }
     sorts = (*_EVERYWHERE, INVALID_INPUT)
-    alive = _plain("health", "Whether the server runs. Needs no token.", {_JSON: {"schema": status}}, (FOREIGN_HOST, FORBIDDEN))
+    alive = _plain(
+        "health",
+        "Whether the server runs. Needs no token.",
+        {_JSON: {"schema": status}},
+        (FOREIGN_HOST, FORBIDDEN),
+    )
     anything = {_JSON: {"schema": {"type": "object"}}}
     return {
         PROJECTS: {
             "get": _plain(
-                "projects", "The projects that have records and that the token reaches.", {_JSON: {"schema": named}}, sorts
+                "projects",
+                "The projects that have records and that the token reaches.",
+                {_JSON: {"schema": named}},
+                sorts,
             )
         },
         f"{API}/openapi.json": {"get": _plain("openapi", "This document.", anything, _EVERYWHERE)},
-        READINESS: {"get": _plain("ready", "Whether the memory answers.", {_JSON: {"schema": status}}, _EVERYWHERE)},
+        READINESS: {
+            "get": _plain(
+                "ready", "Whether the memory answers.", {_JSON: {"schema": status}}, _EVERYWHERE
+            )
+        },
         METRICS: {
-            "get": _plain("metrics", "Figures for Prometheus.", {"text/plain": {"schema": {"type": "string"}}}, _EVERYWHERE)
+            "get": _plain(
+                "metrics",
+                "Figures for Prometheus.",
+                {"text/plain": {"schema": {"type": "string"}}},
+                _EVERYWHERE,
+            )
         },
         LIVENESS: {"get": {**alive, "security": []}},
     }
 
 
-def _plain(name: str, summary: str, content: Mapping[str, Any], sorts: Iterable[ProblemType]) -> dict[str, Any]:
+def _plain(
+    name: str, summary: str, content: Mapping[str, Any], sorts: Iterable[ProblemType]
+) -> dict[str, Any]:
     return {
         "operationId": name,
         "summary": summary,
         "tags": ["server"],
-        "responses": {"200": {"description": "What was asked for.", "content": dict(content)}, **_problems(sorts)},
+        "responses": {
+            "200": {"description": "What was asked for.", "content": dict(content)},
+            **_problems(sorts),
+        },
     }
 
 
-def _described(operation: Operation, takes: dict[str, Any], gives: dict[str, Any]) -> dict[str, Any]:
+def _described(
+    operation: Operation, takes: dict[str, Any], gives: dict[str, Any]
+) -> dict[str, Any]:
     in_query = operation.method == "GET" or operation.streams == "in"
-    elsewhere = {name: schema for name, schema in takes.get("properties", {}).items() if name not in operation.in_path}
+    elsewhere = {
+        name: schema
+        for name, schema in takes.get("properties", {}).items()
+        if name not in operation.in_path
+    }
     required = set(takes.get("required", ()))
-    parameters = [_PROJECT, *(_parameter(name, takes["properties"][name], "path", True) for name in operation.in_path)]
+    parameters = [
+        _PROJECT,
+        *(_parameter(name, takes["properties"][name], "path", True) for name in operation.in_path),
+    ]
     if in_query:
-        parameters += [_parameter(name, schema, "query", name in required) for name, schema in elsewhere.items()]
+        parameters += [
+            _parameter(name, schema, "query", name in required)
+            for name, schema in elsewhere.items()
+        ]
     if operation.again is not None:
         parameters.append(_KEY)
     told = {
         "operationId": operation.name,
         "summary": operation.description.partition(". ")[0].rstrip(".") + ".",
-        "description": f"{operation.description}\n\nTakes a token with the scope `{operation.scope}`{_reach(operation)}.",
+        "description": f"{operation.description}\n\nTakes a token with the scope "
+        f"`{operation.scope}`{_reach(operation)}.",
         "tags": [operation.scope],
         "x-scope": operation.scope,
         "parameters": parameters,
         "responses": {"200": _answer(operation, gives), **_problems(_sorts(operation))},
     }
     if operation.method == "POST":
-        told["requestBody"] = _records() if operation.streams else _body(operation.takes, takes, elsewhere, required)
+        told["requestBody"] = (
+            _records() if operation.streams else _body(operation.takes, takes, elsewhere, required)
+        )
     return told
 
 
@@ -204,14 +267,19 @@ def _sorts(operation: Operation) -> Iterable[ProblemType]:
 
 
 def _problems(sorts: Iterable[ProblemType]) -> dict[str, Any]:
-    return {str(sort.status): {"$ref": f"#/components/responses/{sort.name}"} for sort in sorted(set(sorts))}
+    return {
+        str(sort.status): {"$ref": f"#/components/responses/{sort.name}"}
+        for sort in sorted(set(sorts))
+    }
 
 
 def _problem(sort: ProblemType) -> dict[str, Any]:
     example = {"type": sort.type, "title": sort.title, "status": sort.status, "detail": "…"}
     told: dict[str, Any] = {
         "description": sort.title + ".",
-        "content": {MEDIA_TYPE: {"schema": {"$ref": REF.format(model="Problem")}, "example": example}},
+        "content": {
+            MEDIA_TYPE: {"schema": {"$ref": REF.format(model="Problem")}, "example": example}
+        },
     }
     if sort.status in _WAITING:
         seconds = {"description": "When to try again.", "schema": {"type": "integer", "minimum": 1}}
@@ -229,27 +297,54 @@ def _answer(operation: Operation, gives: dict[str, Any]) -> dict[str, Any]:
             "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
         }
         content = {DATABASE: {"schema": {"type": "string", "contentEncoding": "binary"}}}
-        return {"description": "The memory's file.", "headers": {CHECKSUM: checksum}, "content": content}
+        return {
+            "description": "The memory's file.",
+            "headers": {CHECKSUM: checksum},
+            "content": content,
+        }
     return {"description": "What was asked for, or made.", "content": {_JSON: {"schema": gives}}}
 
 
 def _records() -> dict[str, Any]:
-    line = {"kind": "fact", "id": EXAMPLE_ID, "content": "Uploads over 2 GB fail with HTTP 413.", "fact_type": "error"}
-    schema = {"type": "string", "description": "One record a line, with its id, as an export has them."}
-    return {"required": True, "content": {NDJSON: {"schema": schema, "example": json.dumps(line) + "\n"}}}
+    line = {
+        "kind": "fact",
+        "id": EXAMPLE_ID,
+        "content": "Uploads over 2 GB fail with HTTP 413.",
+        "fact_type": "error",
+    }
+    schema = {
+        "type": "string",
+        "description": "One record a line, with its id, as an export has them.",
+    }
+    return {
+        "required": True,
+        "content": {NDJSON: {"schema": schema, "example": json.dumps(line) + "\n"}},
+    }
 
 
 def _body(
-    takes: type[Arguments], schema: Mapping[str, Any], elsewhere: Mapping[str, Any], required: set[str]
+    takes: type[Arguments],
+    schema: Mapping[str, Any],
+    elsewhere: Mapping[str, Any],
+    required: set[str],
 ) -> dict[str, Any]:
     needed = [name for name in elsewhere if name in required]
-    inner: dict[str, Any] = {"type": "object", "additionalProperties": False, "properties": dict(elsewhere)}
+    inner: dict[str, Any] = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": dict(elsewhere),
+    }
     if needed:
         inner["required"] = needed
     if takes.__doc__:
         inner["description"] = " ".join(takes.__doc__.split())
-    example = {name: prop["examples"][0] for name, prop in elsewhere.items() if prop.get("examples")}
-    return {"required": bool(needed), "content": {_JSON: {"schema": inner, "example": example}}} | _about(schema)
+    example = {
+        name: prop["examples"][0] for name, prop in elsewhere.items() if prop.get("examples")
+    }
+    return {
+        "required": bool(needed),
+        "content": {_JSON: {"schema": inner, "example": example}},
+    } | _about(schema)
 
 
 def _about(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -283,9 +378,16 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
     """An issue may say of each of its fields that there is none: programs that write them do."""
-    kept = {key: value for key, value in schema.items() if key in ("title", "default", "description")}
-    choices = schema.get("anyOf") or [{key: value for key, value in schema.items() if key not in kept}]
-    return {**kept, "anyOf": [*(each for each in choices if each.get("type") != "null"), {"type": "null"}]}
+    kept = {
+        key: value for key, value in schema.items() if key in ("title", "default", "description")
+    }
+    choices = schema.get("anyOf") or [
+        {key: value for key, value in schema.items() if key not in kept}
+    ]
+    return {
+        **kept,
+        "anyOf": [*(each for each in choices if each.get("type") != "null"), {"type": "null"}],
+    }
 
 
 def _resolved(schema: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""The server as a process: its socket, its certificate, the signals that end it. uvicorn does the rest."""
+"""The server as a process: its socket, its certificate, the signals that end it. uvicorn does the
+rest.
+"""
 
 from __future__ import annotations
 
@@ -41,16 +43,21 @@ class Certificate:
         try:
             context.load_cert_chain(self.chain, self.key)
         except (ssl.SSLError, OSError) as error:
-            raise PlaceError(f"cannot use {self.chain} with the key {self.key}: {error.strerror or error}") from None
+            raise PlaceError(
+                f"cannot use {self.chain} with the key {self.key}: {error.strerror or error}"
+            ) from None
         return context
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """A socket that listens to nobody yet, so that its port is known before anything is said of it."""
+    """A socket that listens to nobody yet, so that its port is known before anything is said
+    of it.
+    """
     made: socket.socket | None = None
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        # With the protocol named, asyncio sends small answers at once instead of waiting for the last one's receipt.
+        # With the protocol named, asyncio sends small answers at once instead of waiting for the
+        # last one's receipt.
         made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((host, port))
@@ -58,13 +65,16 @@ def bound(host: str, port: int) -> socket.socket:
         if made is not None:
             made.close()
         said = error.strerror if isinstance(error, OSError) else "no such name"
-        raise PlaceError(f"cannot listen at {host}, port {port}: {said}; choose another --host or --port") from None
+        raise PlaceError(
+            f"cannot listen at {host}, port {port}: {said}; choose another --host or --port"
+        ) from None
     return made
 
 
 def server_of(app: Starlette, certificate: Certificate | None, ready: Callable[[], None]) -> Server:
     """`ready` is called when it listens."""
-    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # what strangers send that is no HTTP is not worth a line
+    # what strangers send that is no HTTP is not worth a line
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     tls: dict[str, Any] = {}
     if certificate is not None:
         context = certificate.context()
@@ -86,14 +96,17 @@ def server_of(app: Starlette, certificate: Certificate | None, ready: Callable[[
         limit_concurrency=limits.SERVED_CONNECTIONS_MAX,
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=limits.SHUTDOWN_S_MAX,
-        h11_max_incomplete_event_size=limits.ADDRESS_BYTES_MAX + 2 * limits.HEADERS_BYTES_MAX,  # the guard says it better
+        # the guard says it better
+        h11_max_incomplete_event_size=limits.ADDRESS_BYTES_MAX + 2 * limits.HEADERS_BYTES_MAX,
         **tls,
     )
     return Server(config, ready)
 
 
 class Server(uvicorn.Server):
-    """Ends with what it has taken on finished, and without an error; a second signal ends it at once."""
+    """Ends with what it has taken on finished, and without an error; a second signal ends it at
+    once.
+    """
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -115,12 +128,16 @@ def run(server: Server, listening: socket.socket) -> None:
     for thread in threading.enumerate():
         if thread.name.startswith(THREADS):
             thread.join(_LEFT_OVER_S)
-            if thread.is_alive():  # it would keep the process; a memory survives that it is cut off, as it does a power cut
+            # it would keep the process; a memory survives that it is cut off, as it does a power
+            # cut
+            if thread.is_alive():
                 os._exit(0)
 
 
 class _Watched(H11Protocol):
-    """Closes connections on which no request is completed, and cuts off those that read nothing of their answer."""
+    """Closes connections on which no request is completed, and cuts off those that read nothing of
+    their answer.
+    """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -133,7 +150,9 @@ class _Watched(H11Protocol):
         sight: object = None
         if self.transport.is_closing():
             sight = "closing"
-        elif self.conn.their_state is h11.IDLE and (self.cycle is None or self.cycle.response_complete):
+        elif self.conn.their_state is h11.IDLE and (
+            self.cycle is None or self.cycle.response_complete
+        ):
             sight = self.cycle or "new"
         if sight is not None and sight is before:
             self.transport.abort()

@@ -1,6 +1,7 @@
-"""Records and whole memories on their way: by way of a file, so that a slow reader holds up no writer, and a large one no
-memory. The file has no name any more while it is sent. What a server that is killed leaves of one that is still made, the next
-removes."""
+"""Records and whole memories on their way: by way of a file, so that a slow reader holds up no
+writer, and a large one no memory. The file has no name any more while it is sent. What a server
+that is killed leaves of one that is still made, the next removes.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ class Streams:
 
     @contextmanager
     def one_more(self) -> Iterator[ExitStack]:
-        """Until the block is left; or longer, for whoever takes over what is to be done at the end (`pop_all`)."""
+        """Until the block is left; or longer, for whoever takes over what is to be done at the end
+        (`pop_all`).
+        """
         if self._under_way >= limits.STREAMS_AT_ONCE_MAX:
             said = "too many exports, imports and backups are under way: try again"
             raise RefusedError(BUSY, said, {"Retry-After": str(limits.RETRY_AFTER_S)})
@@ -53,21 +56,38 @@ class Streams:
 class FileAnswer(Response):
     """A file, read piece by piece. `at_the_end` is closed with it."""
 
-    def __init__(self, file: BinaryIO, size_bytes: int, media_type: str, headers: dict[str, str], workers: Workers) -> None:
-        super().__init__(None, media_type=media_type, headers={**headers, "Content-Length": str(size_bytes)})
+    def __init__(
+        self,
+        file: BinaryIO,
+        size_bytes: int,
+        media_type: str,
+        headers: dict[str, str],
+        workers: Workers,
+    ) -> None:
+        super().__init__(
+            None, media_type=media_type, headers={**headers, "Content-Length": str(size_bytes)}
+        )
         self._file = file
         self._workers = workers
         self.at_the_end = ExitStack()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # what it overrides has them
         with self.at_the_end, self._file:
-            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            await send(
+                {
+                    "type": "http.response.start",
+                    "status": self.status_code,
+                    "headers": self.raw_headers,
+                }
+            )
             while piece := await self._workers.run(self._file.read, limits.SENT_AT_ONCE_BYTES):
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
 
 
-def export(gate: Gate, settings: ServerOptions, workers: Workers, caller: Caller, project: str) -> FileAnswer:
+def export(
+    gate: Gate, settings: ServerOptions, workers: Workers, caller: Caller, project: str
+) -> FileAnswer:
     """Every record of a project, one a line."""
     with _folder(settings) as folder, gate.memory(caller, OPERATIONS["export"], project) as memory:
         target = folder / "records.jsonl"
@@ -75,7 +95,9 @@ def export(gate: Gate, settings: ServerOptions, workers: Workers, caller: Caller
         return _sent(target, NDJSON, {}, workers)
 
 
-def backup(gate: Gate, settings: ServerOptions, workers: Workers, caller: Caller, project: str) -> FileAnswer:
+def backup(
+    gate: Gate, settings: ServerOptions, workers: Workers, caller: Caller, project: str
+) -> FileAnswer:
     """The memory's whole file, whatever its projects."""
     with _folder(settings) as folder, gate.memory(caller, OPERATIONS["backup"], project) as memory:
         target = folder / "memory.db"
@@ -84,7 +106,14 @@ def backup(gate: Gate, settings: ServerOptions, workers: Workers, caller: Caller
         return _sent(target, DATABASE, headers, workers)
 
 
-async def take_in(gate: Gate, settings: ServerOptions, workers: Workers, request: Request, project: str, said: Load) -> bytes:
+async def take_in(
+    gate: Gate,
+    settings: ServerOptions,
+    workers: Workers,
+    request: Request,
+    project: str,
+    said: Load,
+) -> bytes:
     """Loads a body of records, one a line, once all of it is here."""
     request.scope[BODY].allow(limits.IMPORT_BYTES_MAX)
     folder = _folder(settings)
@@ -115,8 +144,9 @@ def _folder(settings: ServerOptions) -> Iterator[Path]:
 
 
 def remove_left_over(spool: Path) -> None:
-    """What a server left that was killed while it took something in. Another may be at work beside us: no request of one takes
-    so long."""
+    """What a server left that was killed while it took something in. Another may be at work beside
+    us: no request of one takes so long.
+    """
     since = time.time() - limits.SPOOLED_S_MAX
     for folder in spool.glob(f"{_PREFIX}*"):
         with suppress(OSError):

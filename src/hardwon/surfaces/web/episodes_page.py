@@ -1,4 +1,6 @@
-"""Episodes: how tasks go, whether the memory helps, and the rules and mistakes that were learned from them."""
+"""Episodes: how tasks go, whether the memory helps, and the rules and mistakes that were learned
+from them.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,12 @@ def view(ask: Ask, request: PageRequest) -> WebPage:
     by_run = request.query.get("by_run") == "1"
     tag = request.query.get("tag") or None
     comparison: Comparison = ask(
-        "compare", task_id=task_id or None, tag=tag, by_run=by_run, since=request.since, until=request.until
+        "compare",
+        task_id=task_id or None,
+        tag=tag,
+        by_run=by_run,
+        since=request.since,
+        until=request.until,
     )
     context = {
         "tasks": tasks[:_TASKS_SHOWN],
@@ -70,14 +77,23 @@ def _rules(ask: Ask, request: PageRequest) -> list[Any]:
     return found
 
 
-# --- one task ---------------------------------------------------------------------------------------------------------
+# --- one task ---
 
 
 def _curve(ask: Ask, request: PageRequest, task_id: str) -> dict[str, Any]:
     """The task's newest episodes in this time, oldest first."""
     size = min(_EPISODES_DRAWN, limits.PAGE_RECORDS_MAX)
-    found = ask("page", kind="episode", task_id=task_id, since=request.since, until=request.until, limit=size)
-    episodes = [each for each in reversed(found.records) if each.metadata.validation.status != "archived"]
+    found = ask(
+        "page",
+        kind="episode",
+        task_id=task_id,
+        since=request.since,
+        until=request.until,
+        limit=size,
+    )
+    episodes = [
+        each for each in reversed(found.records) if each.metadata.validation.status != "archived"
+    ]
     return {
         "history": ask("scores", task_id=task_id),
         "episodes": episodes,
@@ -91,15 +107,34 @@ def _curve_figure(request: PageRequest, episodes: list[Episode]) -> charts.Figur
     for name, colour, had in (("with memory", _WITH, True), ("without", _WITHOUT, False)):
         some = [each for each in episodes if (each.recalled is not None) is had]
         if some:
-            points = {"mode": "markers", "customdata": [request.url("record", each.id) for each in some]}
+            points = {
+                "mode": "markers",
+                "customdata": [request.url("record", each.id) for each in some],
+            }
             marker = {"color": colour, "size": 8, "symbol": "circle" if had else "diamond"}
-            data.append(charts.line(_times(some), [each.score for each in some], name, colour, marker=marker, **points))
+            data.append(
+                charts.line(
+                    _times(some),
+                    [each.score for each in some],
+                    name,
+                    colour,
+                    marker=marker,
+                    **points,
+                )
+            )
     if line := trend_line(
-        [each.metadata.context.timestamp.timestamp() for each in episodes], [each.score for each in episodes]
+        [each.metadata.context.timestamp.timestamp() for each in episodes],
+        [each.score for each in episodes],
     ):
         style = {"mode": "lines", "line": {"color": charts.QUIET, "width": 2, "dash": "dash"}}
-        data.append(charts.line(_times([episodes[0], episodes[-1]]), list(line), "trend", charts.QUIET, **style))
-    return charts.figure(data, xaxis={"type": "date"}, yaxis={"range": [-0.03, 1.05], "title": {"text": "score"}})
+        data.append(
+            charts.line(
+                _times([episodes[0], episodes[-1]]), list(line), "trend", charts.QUIET, **style
+            )
+        )
+    return charts.figure(
+        data, xaxis={"type": "date"}, yaxis={"range": [-0.03, 1.05], "title": {"text": "score"}}
+    )
 
 
 def _times(episodes: Sequence[Episode]) -> list[str]:
@@ -112,20 +147,28 @@ def trend_line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float] | 
         return None
     mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
     spread = sum((each - mean_x) ** 2 for each in x)
-    slope = sum((left - mean_x) * (right - mean_y) for left, right in zip(x, y, strict=True)) / spread
+    slope = (
+        sum((left - mean_x) * (right - mean_y) for left, right in zip(x, y, strict=True)) / spread
+    )
     return mean_y + slope * (x[0] - mean_x), mean_y + slope * (x[-1] - mean_x)
 
 
-# --- with and without memory ------------------------------------------------------------------------------------------
+# --- with and without memory ---
 
 
 def _compared(comparison: Comparison, task_id: str) -> dict[str, Any]:
     sides = [_sides(name, curve) for name, curve in comparison.curves.items()]
     curve = comparison.curves.get(task_id)
-    drawn = [side for side in sides if side.mean_on is not None and side.mean_off is not None][:_TASKS_DRAWN]
+    drawn = [side for side in sides if side.mean_on is not None and side.mean_off is not None][
+        :_TASKS_DRAWN
+    ]
     return {
         "sides": sides,
-        "sides_figure": _running_figure(curve) if curve else _sides_figure(drawn) if drawn else None,
+        "sides_figure": _running_figure(curve)
+        if curve
+        else _sides_figure(drawn)
+        if drawn
+        else None,
         "sides_px": 320 if curve else 90 + _ROW_PX * len(drawn),
     }
 
@@ -143,7 +186,13 @@ def _sides_figure(sides: list[Sides]) -> charts.Figure:
         between["x"] += [side.mean_off, side.mean_on, None]
         between["y"] += [place, place, None]
     data: list[dict[str, Any]] = [
-        {"type": "scatter", "mode": "lines", **between, "line": {"color": charts.QUIET, "width": 2}, "showlegend": False}
+        {
+            "type": "scatter",
+            "mode": "lines",
+            **between,
+            "line": {"color": charts.QUIET, "width": 2},
+            "showlegend": False,
+        }
         | {"hoverinfo": "skip"}
     ]
     for name, colour, means in (
@@ -151,8 +200,20 @@ def _sides_figure(sides: list[Sides]) -> charts.Figure:
         ("with memory", _WITH, [side.mean_on for side in sides]),
     ):
         marker = {"color": colour, "size": 11, "symbol": "circle" if colour == _WITH else "diamond"}
-        data.append({"type": "scatter", "mode": "markers", "x": means, "y": places, "name": name, "marker": marker})
-    axis = {**charts.names_axis([side.task_id for side in sides]), "range": [len(sides) - 0.5, -0.5]}
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": means,
+                "y": places,
+                "name": name,
+                "marker": marker,
+            }
+        )
+    axis = {
+        **charts.names_axis([side.task_id for side in sides]),
+        "range": [len(sides) - 0.5, -0.5],
+    }
     x = {"range": [0, 1.02], "title": {"text": "mean score"}}
     return charts.figure(data, xaxis=x, yaxis=axis, hovermode="closest", **charts.LEGEND_ABOVE)
 
@@ -160,7 +221,10 @@ def _sides_figure(sides: list[Sides]) -> charts.Figure:
 def _running_figure(curve: Curve) -> charts.Figure:
     """The mean of a task's scores so far, attempt by attempt, on either side."""
     data = []
-    for name, colour, scores in (("with memory", _WITH, curve.on), ("without", _WITHOUT, curve.off)):
+    for name, colour, scores in (
+        ("with memory", _WITH, curve.on),
+        ("without", _WITHOUT, curve.off),
+    ):
         if scores:
             x, total, means = list(range(1, len(scores) + 1)), 0.0, []
             for number, score in enumerate(scores, 1):

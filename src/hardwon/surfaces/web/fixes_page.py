@@ -1,4 +1,6 @@
-"""Fixes: how many were tried, applied and successful, where, by whom and when; what works against what, and what does not."""
+"""Fixes: how many were tried, applied and successful, where, by whom and when; what works against
+what, and what does not.
+"""
 
 from __future__ import annotations
 
@@ -60,10 +62,19 @@ def view(ask: Ask, request: PageRequest) -> WebPage:
 
 
 def _strategies(ask: Ask, issue_type: str) -> dict[str, Any]:
-    """Of an issue type: what worked at least every second time, and what failed more often than that."""
+    """Of an issue type: what worked at least every second time, and what failed more often than
+    that.
+    """
     tried = ask("strategies", issue_type=issue_type, limit=_STRATEGIES_SHOWN) if issue_type else []
-    failed = ask("failed_strategies", issue_type=issue_type, limit=_STRATEGIES_SHOWN) if issue_type else []
-    return {"worked": [each for each in tried if 2 * each.verified >= each.attempts], "failed": failed}
+    failed = (
+        ask("failed_strategies", issue_type=issue_type, limit=_STRATEGIES_SHOWN)
+        if issue_type
+        else []
+    )
+    return {
+        "worked": [each for each in tried if 2 * each.verified >= each.attempts],
+        "failed": failed,
+    }
 
 
 def _most_tried(cells: Iterable[FixCell], name: str) -> list[str]:
@@ -77,7 +88,10 @@ def _added_up(days: Sequence[FixDay]) -> FixDay | None:
     """All of these days as if they were the first of them."""
     if not days:
         return None
-    return FixDay(days[0].day, *(sum(getattr(day, name) for day in days) for name in ("attempts", "applied", "verified")))
+    return FixDay(
+        days[0].day,
+        *(sum(getattr(day, name) for day in days) for name in ("attempts", "applied", "verified")),
+    )
 
 
 def bucketed(days: Sequence[FixDay]) -> Iterator[FixDay]:
@@ -92,7 +106,9 @@ def _days_figure(buckets: list[FixDay]) -> charts.Figure:
     x = [bucket.day.isoformat() for bucket in buckets]
     wide = {"width": 0.8 * charts.DAY_MS} if len(x) == 1 else {}
     data = [
-        charts.bars(x, [bucket.attempts for bucket in buckets], "attempts", f"{charts.QUIET}/0.35", **wide),
+        charts.bars(
+            x, [bucket.attempts for bucket in buckets], "attempts", f"{charts.QUIET}/0.35", **wide
+        ),
         charts.bars(x, [bucket.applied for bucket in buckets], "applied", charts.INFO, **wide),
         charts.bars(x, [bucket.verified for bucket in buckets], "success", charts.GOOD, **wide),
     ]
@@ -100,8 +116,12 @@ def _days_figure(buckets: list[FixDay]) -> charts.Figure:
     return charts.figure(data, barmode="overlay", xaxis=axis, yaxis={"title": {"text": "fixes"}})
 
 
-def _matrix_figure(request: PageRequest, cells: Iterable[FixCell], models: list[str], types: list[str]) -> charts.Figure:
-    """How likely the next fix is to succeed, as a colour; how often it was tried, as a number in it."""
+def _matrix_figure(
+    request: PageRequest, cells: Iterable[FixCell], models: list[str], types: list[str]
+) -> charts.Figure:
+    """How likely the next fix is to succeed, as a colour; how often it was tried, as a number in
+    it.
+    """
     at = {(cell.model, cell.issue_type): cell for cell in cells}
     rows = [[at.get((model, name)) for name in types] for model in models]
     drawn = {
@@ -111,7 +131,12 @@ def _matrix_figure(request: PageRequest, cells: Iterable[FixCell], models: list[
         "z": [[cell.p_success if cell else None for cell in row] for row in rows],
         "text": [[f"{cell.attempts:,}" if cell else "" for cell in row] for row in rows],
         "customdata": [
-            [request.url("search", kind="fix", model=cell.model, issue_type=cell.issue_type) if cell else "" for cell in row]
+            [
+                request.url("search", kind="fix", model=cell.model, issue_type=cell.issue_type)
+                if cell
+                else ""
+                for cell in row
+            ]
             for row in rows
         ],
         "hovertext": [[_told(cell) if cell else "never tried" for cell in row] for row in rows],
@@ -123,14 +148,22 @@ def _matrix_figure(request: PageRequest, cells: Iterable[FixCell], models: list[
         "ygap": 2,
         "textfont": {"color": "$ink"},
         # Pale enough for the numbers in it, in either theme.
-        "colorscale": [[0, f"{charts.BAD}/0.45"], [0.5, "$plain-ground"], [1, f"{charts.GOOD}/0.45"]],
+        "colorscale": [
+            [0, f"{charts.BAD}/0.45"],
+            [0.5, "$plain-ground"],
+            [1, f"{charts.GOOD}/0.45"],
+        ],
         "colorbar": {"tickformat": ".0%", "thickness": 12, "outlinewidth": 0},
     }
     flat = {"showgrid": False}
     return charts.figure(
         [drawn],
         xaxis={**charts.names_axis(types), **flat, "side": "bottom", "tickangle": -30},
-        yaxis={**charts.names_axis([model or NO_MODEL for model in models]), **flat, "autorange": "reversed"},
+        yaxis={
+            **charts.names_axis([model or NO_MODEL for model in models]),
+            **flat,
+            "autorange": "reversed",
+        },
     )
 
 
@@ -167,6 +200,9 @@ def _fixers_figure(fixers: list[FixerRecord]) -> charts.Figure:
     return charts.figure(
         [drawn],
         xaxis={"range": [0, 1.03], "tickformat": ".0%"},
-        yaxis={**charts.names_axis([fixer.fixer for fixer in fixers]), "range": [len(fixers) - 0.5, -0.5]},
+        yaxis={
+            **charts.names_axis([fixer.fixer for fixer in fixers]),
+            "range": [len(fixers) - 0.5, -0.5],
+        },
         showlegend=False,
     )

@@ -1,4 +1,6 @@
-"""The context lab: what an agent would be told before an attempt, word for word, and what would be said of an action."""
+"""The context lab: what an agent would be told before an attempt, word for word, and what would be
+said of an action.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ def view(ask: Ask, request: PageRequest) -> WebPage:
 def _said(request: PageRequest, name: str) -> str:
     text = request.query.get(name, "").replace("\r\n", "\n").strip()
     if len(text) > limits.WEB_LAB_CHARS_MAX:
-        raise InvalidInputError.one(name, f"{len(text)} characters", f"at most {limits.WEB_LAB_CHARS_MAX} characters")
+        raise InvalidInputError.one(
+            name, f"{len(text)} characters", f"at most {limits.WEB_LAB_CHARS_MAX} characters"
+        )
     return text
 
 
@@ -69,14 +73,22 @@ def _budget(text: str) -> int:
     if not text:
         return limits.CONTEXT_TOKENS
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= limits.CONTEXT_TOKENS_MAX):
-        raise InvalidInputError.one("budget", text, f"a whole number of tokens, 1 to {limits.CONTEXT_TOKENS_MAX}")
+        raise InvalidInputError.one(
+            "budget", text, f"a whole number of tokens, 1 to {limits.CONTEXT_TOKENS_MAX}"
+        )
     return int(text)
 
 
-def _context(ask: Ask, said: Mapping[str, str], issue: Mapping[str, str], budget: int) -> Context | None:
+def _context(
+    ask: Ask, said: Mapping[str, str], issue: Mapping[str, str], budget: int
+) -> Context | None:
     if not (said["q"] or said["task_id"] or issue):
         return None
-    given: dict[str, Any] = {"query": said["q"] or None, "task_id": said["task_id"] or None, "issue": dict(issue) or None}
+    given: dict[str, Any] = {
+        "query": said["q"] or None,
+        "task_id": said["task_id"] or None,
+        "issue": dict(issue) or None,
+    }
     found: Context = ask("context", **given, budget_tokens=budget)
     return found
 
@@ -85,7 +97,13 @@ def _advice(ask: Ask, said: Mapping[str, str], issue: Mapping[str, str]) -> Advi
     if not said["action"]:
         return None
     error = issue.get("error_output") or None
-    found: Advice = ask("advise", action=said["action"], task=said["q"] or None, error=error, issue=dict(issue) or None)
+    found: Advice = ask(
+        "advise",
+        action=said["action"],
+        task=said["q"] or None,
+        error=error,
+        issue=dict(issue) or None,
+    )
     return found
 
 
@@ -107,6 +125,9 @@ class _Titles:
 
 
 def _lines(context: Context, titles: _Titles) -> Iterable[LabLine]:
-    for text, ids in zip(context.text.split("\n"), context.sources, strict=False):  # of an empty one there are none
+    # of an empty one there are none
+    for text, ids in zip(context.text.split("\n"), context.sources, strict=False):
         if ids:
-            yield LabLine(text.removeprefix("- ").strip(), titles.of(ids), max(0, len(ids) - _SOURCES_SHOWN))
+            yield LabLine(
+                text.removeprefix("- ").strip(), titles.of(ids), max(0, len(ids) - _SOURCES_SHOWN)
+            )

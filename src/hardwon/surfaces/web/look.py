@@ -1,8 +1,10 @@
-"""Figures as plotly's script takes them: plain dictionaries. The script in the browser gives them the theme's colours: a colour
-is one of the names below, as `$good`. Plotly's own Python objects would take a second to import.
+"""Figures as plotly's script takes them: plain dictionaries. The script in the browser gives them
+the theme's colours: a colour is one of the names below, as `$good`. Plotly's own Python objects
+would take a second to import.
 
-How pages look: the templates, what they may call, and the files that browsers keep. Whatever came out of a memory is escaped
-by the templates, without exception, and is made visible first: control characters and direction marks are written out.
+How pages look: the templates, what they may call, and the files that browsers keep. Whatever came
+out of a memory is escaped by the templates, without exception, and is made visible first: control
+characters and direction marks are written out.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from hardwon import limits
 from hardwon.search.rank import headline
 from hardwon.surfaces.operations import jsonable
 
-# ---- charts ------------------------------------------------------------
+# --- charts ---
 
 Figure = dict[str, Any]
 GOOD, BAD, INFO, ACCENT, QUIET = "$good", "$bad", "$info", "$accent", "$quiet"
@@ -44,22 +46,37 @@ LEGEND_ABOVE: Final[Figure] = {
 
 def label(name: object) -> str:
     """A name as a chart shows it. Plotly reads some markup in texts; a name has none."""
-    text = shortened(name, limits.WEB_CHART_LABEL_CHARS).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = (
+        shortened(name, limits.WEB_CHART_LABEL_CHARS)
+        .replace("&", "&amp;")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+    )
     return f"&#36;{text[1:]}" if text.startswith("$") else text  # it names no colour
 
 
 def names_axis(names: Sequence[object]) -> dict[str, Any]:
-    """An axis of names, cut to what leaves room for the chart. Their places are numbers: two may look alike once they are cut,
-    or look like dates."""
+    """An axis of names, cut to what leaves room for the chart. Their places are numbers: two may
+    look alike once they are cut, or look like dates.
+    """
     shown = [label(shortened(name, _TICK_CHARS)) for name in names]
-    return {"type": "linear", "tickvals": list(range(len(shown))), "ticktext": shown, "zeroline": False}
+    return {
+        "type": "linear",
+        "tickvals": list(range(len(shown))),
+        "ticktext": shown,
+        "zeroline": False,
+    }
 
 
 def days_axis(days: Sequence[date]) -> dict[str, Any]:
-    """An axis of days. Of few days it is told where to begin and end: plotly would cut a single one into milliseconds."""
+    """An axis of days. Of few days it is told where to begin and end: plotly would cut a single one
+    into milliseconds.
+    """
     if not days or (max(days) - min(days)).days >= _FEW_DAYS:
         return {"type": "date"}
-    around = [(day + timedelta(days=away)).isoformat() for day, away in ((min(days), -1), (max(days), 1))]
+    around = [
+        (day + timedelta(days=away)).isoformat() for day, away in ((min(days), -1), (max(days), 1))
+    ]
     return {"type": "date", "range": around, "dtick": DAY_MS, "tickformat": "%b %-d\n%Y"}
 
 
@@ -72,7 +89,9 @@ def figure(data: list[dict[str, Any]], **layout: Any) -> Figure:
     return {"data": data, "layout": layout}
 
 
-def bars(x: Sequence[Any], y: Sequence[float], name: str, colour: str = ACCENT, **more: Any) -> dict[str, Any]:
+def bars(
+    x: Sequence[Any], y: Sequence[float], name: str, colour: str = ACCENT, **more: Any
+) -> dict[str, Any]:
     return {
         "type": "bar",
         "x": thinned(x),
@@ -83,7 +102,9 @@ def bars(x: Sequence[Any], y: Sequence[float], name: str, colour: str = ACCENT, 
     }
 
 
-def line(x: Sequence[Any], y: Sequence[float | None], name: str, colour: str = ACCENT, **more: Any) -> dict[str, Any]:
+def line(
+    x: Sequence[Any], y: Sequence[float | None], name: str, colour: str = ACCENT, **more: Any
+) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "lines+markers",
@@ -97,20 +118,41 @@ def line(x: Sequence[Any], y: Sequence[float | None], name: str, colour: str = A
 
 
 def band(
-    x: Sequence[Any], low: Sequence[float | None], high: Sequence[float | None], name: str, colour: str
+    x: Sequence[Any],
+    low: Sequence[float | None],
+    high: Sequence[float | None],
+    name: str,
+    colour: str,
 ) -> list[dict[str, Any]]:
     """An interval around a line: goes before the line that it belongs to."""
-    edge = {"type": "scatter", "mode": "lines", "x": thinned(x), "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
-    filled = {**edge, "y": thinned(high), "fill": "tonexty", "fillcolor": f"{colour}/0.18", "name": label(name)}
+    edge = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": thinned(x),
+        "line": {"width": 0},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+    filled = {
+        **edge,
+        "y": thinned(high),
+        "fill": "tonexty",
+        "fillcolor": f"{colour}/0.18",
+        "name": label(name),
+    }
     return [{**edge, "y": thinned(low)}, filled]
 
 
-# ---- look ------------------------------------------------------------
+# --- look ---
 
 HERE: Final = Path(__file__).parent
 STATIC: Final = "/ui/static"
 PLOTLY: Final = "plotly.min.js"
-_TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+_TYPES: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
 _IN_SCRIPT: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 _UNITS: Final = ((60, "s", 1), (3_600, "min", 60), (86_400, "h", 3_600), (30 * 86_400, "d", 86_400))
 _MONTH_S: Final = 30 * 86_400
@@ -136,7 +178,9 @@ def asset(name: str) -> Asset | None:
 
 
 def _plotly() -> Path | None:
-    """Plotly's script, of the package that is installed, which is not imported: that takes a second."""
+    """Plotly's script, of the package that is installed, which is not imported: that takes a
+    second.
+    """
     found = find_spec("plotly")
     return Path(found.origin).parent / "package_data" / PLOTLY if found and found.origin else None
 
@@ -148,7 +192,7 @@ def asset_url(name: str) -> str:
     return f"{STATIC}/{found.version}/{name}"
 
 
-# --- what templates call ----------------------------------------------------------------------------------------------
+# --- what templates call ---
 
 
 def visible(text: Any) -> str:
@@ -157,7 +201,10 @@ def visible(text: Any) -> str:
     if given.isprintable():
         return given
     return "".join(
-        char if char.isprintable() or char in _PLAIN_BREAKS else char.encode("unicode_escape").decode("ascii") for char in given
+        char
+        if char.isprintable() or char in _PLAIN_BREAKS
+        else char.encode("unicode_escape").decode("ascii")
+        for char in given
     )
 
 
@@ -179,7 +226,11 @@ def percent(p: float | None, interval: tuple[float, float] | None = None) -> str
     if p is None:
         return "\u2013"
     said = f"{100 * p:.0f} %"
-    return said if interval is None else f"{said} ({100 * interval[0]:.0f}\u2013{100 * interval[1]:.0f} %)"
+    return (
+        said
+        if interval is None
+        else f"{said} ({100 * interval[0]:.0f}\u2013{100 * interval[1]:.0f} %)"
+    )
 
 
 def ago(at: datetime, now: datetime | None = None) -> str:
@@ -190,7 +241,13 @@ def ago(at: datetime, now: datetime | None = None) -> str:
     for below, unit, size in _UNITS:
         if abs(seconds) < below:
             count = int(abs(seconds) // size)
-            return "now" if unit == "s" else f"{count} {unit} ago" if seconds >= 0 else f"in {count} {unit}"
+            return (
+                "now"
+                if unit == "s"
+                else f"{count} {unit} ago"
+                if seconds >= 0
+                else f"in {count} {unit}"
+            )
     raise AssertionError(seconds)
 
 
@@ -208,7 +265,9 @@ _BADGE_CHARS: Final = 30
 """Words of our own are shorter, and stay on one line."""
 
 _BADGES: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("success", "verified", "published", "active", "fresh", "helped", "good"), "good"),
+    **dict.fromkeys(
+        ("success", "verified", "published", "active", "fresh", "helped", "good"), "good"
+    ),
     **dict.fromkeys(("failure", "failing", "contradicted", "bad"), "bad"),
     **dict.fromkeys(("hypothesis", "candidate", "stale", "maybe_stale", "superseded"), "warn"),
     **dict.fromkeys(("learning", "interaction"), "info"),
@@ -216,10 +275,14 @@ _BADGES: Final[Mapping[str, str]] = {
 
 
 def badge(word: Any, title: str = "") -> Markup:
-    """A status, an outcome or a staleness as a small label; its colour says nothing that its word does not."""
+    """A status, an outcome or a staleness as a small label; its colour says nothing that its word
+    does not.
+    """
     said = visible(word)
     look = _BADGES.get(said, "plain" if len(said) <= _BADGE_CHARS else "plain long")
-    return Markup('<span class="badge {}" title="{}">{}</span>').format(look, visible(title), said.replace("_", " "))
+    return Markup('<span class="badge {}" title="{}">{}</span>').format(
+        look, visible(title), said.replace("_", " ")
+    )
 
 
 def json_script(value: Any) -> Markup:
@@ -252,5 +315,7 @@ def environment() -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Every text that a template writes is made visible, also where its author did not think of it."""
+    """Every text that a template writes is made visible, also where its author did not think
+    of it.
+    """
     return visible(value) if type(value) is str else value

@@ -1,5 +1,6 @@
-"""The map: where experiences lie, by outcome, tool and key, how large each branch is and how well it goes there; and where they
-pile up. It is of all time."""
+"""The map: where experiences lie, by outcome, tool and key, how large each branch is and how well
+it goes there; and where they pile up. It is of all time.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ from hardwon.surfaces.web.pages import Ask, PageRequest, WebPage
 SHAPES: Final = ("treemap", "sunburst")
 ORDERS: Final = ("outcome", "tool")
 _HEAT: Final = ("heat1", "heat2", "heat3", "heat4", "heat5")
-"""Colours of the style sheet, from what always fails to what always succeeds; with `on-`, of the text on each."""
+"""Colours of the style sheet, from what always fails to what always succeeds; with `on-`, of the
+text on each.
+"""
 _NO_HEAT: Final = "heat0"
 _SPOTS: Final = 9
 _TOP: Final = "all experiences"
@@ -46,7 +49,11 @@ class MapNode(NamedTuple):
 
     @property
     def colour(self) -> str:
-        return _NO_HEAT if self.success is None else _HEAT[min(int(self.success * len(_HEAT)), len(_HEAT) - 1)]
+        return (
+            _NO_HEAT
+            if self.success is None
+            else _HEAT[min(int(self.success * len(_HEAT)), len(_HEAT) - 1)]
+        )
 
 
 def view(ask: Ask, request: PageRequest) -> WebPage:
@@ -57,7 +64,10 @@ def view(ask: Ask, request: PageRequest) -> WebPage:
     found: Branch = ask("topology")
     tree = found if first == "outcome" else topology_of(_with_tools_first(found), found.name)
     places = list(_places(tree))
-    spots = [(spot, behind(request, tuple(spot.path.split("/")))) for spot in hotspots_of(tree, limit=_SPOTS)]
+    spots = [
+        (spot, behind(request, tuple(spot.path.split("/"))))
+        for spot in hotspots_of(tree, limit=_SPOTS)
+    ]
     context = {
         "shape": shape,
         "first": first,
@@ -87,7 +97,9 @@ def behind(request: PageRequest, parts: tuple[str, ...]) -> str:
 def _with_tools_first(tree: Branch) -> list[FolderCount]:
     """What lies in each folder, as if the tool had been asked for before the outcome."""
     return [
-        FolderCount("/".join(sorted(parts, key=lambda part: not part.startswith("tool="))), count, size)
+        FolderCount(
+            "/".join(sorted(parts, key=lambda part: not part.startswith("tool="))), count, size
+        )
         for parts, count, size in _directly(tree, ())
     ]
 
@@ -112,14 +124,20 @@ def _places(tree: Branch) -> Iterator[MapNode]:
         for each in place.branch.branches:
             inner = _outcome_in(each.name) or outcome
             share = each.count / place.branch.count if place.branch.count else 0.0
-            waiting.append((MapNode((*place.parts, each.name), each, share, *_judged(each, inner)), inner))
+            waiting.append(
+                (MapNode((*place.parts, each.name), each, share, *_judged(each, inner)), inner)
+            )
 
 
 def _judged(branch: Branch, outcome: str) -> tuple[int, int]:
     """Successes and failures in a branch that lies in the folder of this outcome."""
     if outcome:
-        return (branch.count if outcome == "success" else 0), (branch.count if outcome == "failure" else 0)
-    below = [_judged(each, _outcome_in(each.name)) for each in branch.branches if each.name != INTAKE]
+        return (branch.count if outcome == "success" else 0), (
+            branch.count if outcome == "failure" else 0
+        )
+    below = [
+        _judged(each, _outcome_in(each.name)) for each in branch.branches if each.name != INTAKE
+    ]
     return sum(good for good, _ in below), sum(bad for _, bad in below)
 
 
@@ -135,9 +153,18 @@ def _figure(places: list[MapNode], shape: str, request: PageRequest) -> charts.F
         "parents": ["/" + "/".join(place.parts[:-1]) if place.parts else "" for place in places],
         "labels": [charts.label(place.name) for place in places],
         "values": [place.branch.count for place in places],
-        "text": ["nothing judged" if place.success is None else f"{place.success:.0%} success" for place in places],
-        "customdata": [None if place.branch.branches else behind(request, place.parts) or None for place in places],
-        "marker": {"colors": [f"${place.colour}" for place in places], "line": {"color": "$card", "width": 2}},
+        "text": [
+            "nothing judged" if place.success is None else f"{place.success:.0%} success"
+            for place in places
+        ],
+        "customdata": [
+            None if place.branch.branches else behind(request, place.parts) or None
+            for place in places
+        ],
+        "marker": {
+            "colors": [f"${place.colour}" for place in places],
+            "line": {"color": "$card", "width": 2},
+        },
         "textfont": {"color": [f"$on-{place.colour}" for place in places]},
         "branchvalues": "total",
         "texttemplate": "%{label}<br>%{value}",
@@ -147,4 +174,6 @@ def _figure(places: list[MapNode], shape: str, request: PageRequest) -> charts.F
         trace |= {"tiling": {"pad": 3}, "pathbar": {"visible": True, "thickness": 26}}
     else:
         trace |= {"insidetextorientation": "auto", "leaf": {"opacity": 1}}
-    return charts.figure([trace], margin={"l": 0, "r": 0, "t": 30 if shape == "treemap" else 6, "b": 6})
+    return charts.figure(
+        [trace], margin={"l": 0, "r": 0, "t": 30 if shape == "treemap" else 6, "b": 6}
+    )

@@ -1,4 +1,6 @@
-"""The first page: what the agents are good at, where they keep failing, what they learned, and what waits for a decision."""
+"""The first page: what the agents are good at, where they keep failing, what they learned, and what
+waits for a decision.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,9 @@ def view(ask: Ask, request: PageRequest) -> WebPage:
         "kinds_figure": _kinds_figure(days),
         "success_figure": _success_figure(buckets),
         "week": _by_kind(week),
-        "decisions": [DecisionView(each, _about(ask, each)) for each in ask("decisions", limit=_SHOWN)],
+        "decisions": [
+            DecisionView(each, _about(ask, each)) for each in ask("decisions", limit=_SHOWN)
+        ],
         "newest": ask("page", limit=_SHOWN).records,
         "rules": ask("rules", limit=_SHOWN),
         "failing": _failing(ask, request),
@@ -96,7 +100,9 @@ def view(ask: Ask, request: PageRequest) -> WebPage:
 
 
 def _about(ask: Ask, decision: Decision) -> AnyRecord | None:
-    """Of a contradiction, the first of those that contradict each other: the others are about the same."""
+    """Of a contradiction, the first of those that contradict each other: the others are about the
+    same.
+    """
     if decision.action != "contradiction" or not decision.evidence:
         return None
     return ask.record(decision.evidence[0])
@@ -135,7 +141,9 @@ def _bucketed(days: list[Activity]) -> Iterable[Bucket]:
     for day in days:
         inside[(day.day - first).days // width].append(day)
     for place, some in sorted(inside.items()):
-        yield Bucket(first + timedelta(days=place * width), sum(day.records for day in some), _rate(some))
+        yield Bucket(
+            first + timedelta(days=place * width), sum(day.records for day in some), _rate(some)
+        )
 
 
 def _kinds_figure(days: list[Activity]) -> charts.Figure:
@@ -155,18 +163,30 @@ def _success_figure(buckets: list[Bucket]) -> charts.Figure:
     x = [bucket.day.isoformat() for bucket in judged]
     intervals = [bucket.rate.interval or (0.0, 1.0) for bucket in judged]
     data = [
-        *charts.band(x, [low for low, _ in intervals], [high for _, high in intervals], "90 % interval", charts.ACCENT),
+        *charts.band(
+            x,
+            [low for low, _ in intervals],
+            [high for _, high in intervals],
+            "90 % interval",
+            charts.ACCENT,
+        ),
         charts.line(x, [bucket.rate.p for bucket in judged], "success", charts.ACCENT),
     ]
     axis = charts.days_axis([bucket.day for bucket in judged])
-    return charts.figure(data, yaxis={"range": [0, 1.02], "tickformat": ".0%"}, xaxis=axis, showlegend=False)
+    return charts.figure(
+        data, yaxis={"range": [0, 1.02], "tickformat": ".0%"}, xaxis=axis, showlegend=False
+    )
 
 
 def _failing(ask: Ask, request: PageRequest) -> list[Area]:
     """Issue types whose fixes failed most often, of those that were tried more than once."""
     tried = ask("fix_types", days=RANGES[request.range])
-    areas = [Area(each.issue_type, Rate(each.verified, each.attempts - each.verified)) for each in tried]
-    return [area for area in areas if area.rate.tried >= _AREA_ATTEMPTS_MIN and area.rate.bad][:_SHOWN]
+    areas = [
+        Area(each.issue_type, Rate(each.verified, each.attempts - each.verified)) for each in tried
+    ]
+    return [area for area in areas if area.rate.tried >= _AREA_ATTEMPTS_MIN and area.rate.bad][
+        :_SHOWN
+    ]
 
 
 def _strategies(ask: Ask) -> list[Best]:

@@ -1,5 +1,7 @@
-"""What a page is made of. A page is a module `<name>_page` with `view(ask, request) -> Page`; one that changes something also
-has `act(ask, request, form) -> address to go to`. `site.PLACES` lists them. They run in worker threads."""
+"""What a page is made of. A page is a module `<name>_page` with `view(ask, request) -> Page`; one
+that changes something also has `act(ask, request, form) -> address to go to`. `site.PLACES` lists
+them. They run in worker threads.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ class Download(NamedTuple):
 
 
 class NavItem(NamedTuple):
-    """A page's name in its address, its title, and whether the navigation lists it. To see one takes the scope read."""
+    """A page's name in its address, its title, and whether the navigation lists it. To see one
+    takes the scope read.
+    """
 
     name: str
     title: str
@@ -52,7 +56,9 @@ class NavItem(NamedTuple):
 
 
 class Ask:
-    """Asks the memory of one project, as the caller: every operation of the table, under its name."""
+    """Asks the memory of one project, as the caller: every operation of the table, under its
+    name.
+    """
 
     def __init__(self, gate: Gate, caller: Caller, project: str) -> None:
         self._gate = gate
@@ -90,8 +96,9 @@ class Form:
 
 @dataclass(frozen=True)
 class PageRequest:
-    """What a page is asked for. `item` is what its address has after the page's name; `query` has the last value of each
-    parameter. `since` is None for all time; `until` is now."""
+    """What a page is asked for. `item` is what its address has after the page's name; `query` has
+    the last value of each parameter. `since` is None for all time; `until` is now.
+    """
 
     project: str
     page: str
@@ -114,16 +121,24 @@ class PageRequest:
     def until(self) -> datetime:
         return self.now
 
-    def url(self, page: str | None = None, item: str = "", /, project: str | None = None, **query: Any) -> str:
-        """The address of a page of this project; the time range stays, and a parameter that is None or empty is left out."""
+    def url(
+        self, page: str | None = None, item: str = "", /, project: str | None = None, **query: Any
+    ) -> str:
+        """The address of a page of this project; the time range stays, and a parameter that is None
+        or empty is left out.
+        """
         kept = {"range": self.range if self.range != RANGE else None, **query}
-        said = {name: str(value) for name, value in kept.items() if value is not None and value != ""}
+        said = {
+            name: str(value) for name, value in kept.items() if value is not None and value != ""
+        }
         parts = [project or self.project, page or self.page, *([item] if item else [])]
         path = "/".join([ROOT, *(quote(part, safe="") for part in parts)])
         return f"{path}?{urlencode(said)}" if said else path
 
     def here(self, **changed: Any) -> str:
-        """This very page, with these parameters changed; in another time range, from its beginning."""
+        """This very page, with these parameters changed; in another time range, from its
+        beginning.
+        """
         again = {"cursor": None} if "range" in changed else {}
         return self.url(self.page, self.item, **{**self.query, **again, **changed})
 
@@ -135,9 +150,18 @@ class PageRequest:
 def pairs_of(encoded: bytes, fields_max: int, where: str) -> tuple[tuple[str, str], ...]:
     """What a query or a form says, in order."""
     try:
-        return tuple(parse_qsl(encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=fields_max))
+        return tuple(
+            parse_qsl(
+                encoded.decode("ascii"),
+                keep_blank_values=True,
+                errors="strict",
+                max_num_fields=fields_max,
+            )
+        )
     except ValueError:
-        raise InvalidInputError.one(where, f"{len(encoded)} bytes", f"at most {fields_max} fields, in UTF-8") from None
+        raise InvalidInputError.one(
+            where, f"{len(encoded)} bytes", f"at most {fields_max} fields, in UTF-8"
+        ) from None
 
 
 def query_of(encoded: bytes) -> dict[str, str]:

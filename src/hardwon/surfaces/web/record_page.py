@@ -1,4 +1,6 @@
-"""One record: what it says, where it came from, how far it is believed and why, and everything that happened to it."""
+"""One record: what it says, where it came from, how far it is believed and why, and everything that
+happened to it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,18 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError, UnknownRecordError
 from hardwon.memory.results import LifeEvent, Links
 from hardwon.records.fields import Model
-from hardwon.records.kinds import Adopted, AnyRecord, Cleaned, Decision, Episode, Experience, Fact, Fix, Issue, Trajectory
+from hardwon.records.kinds import (
+    Adopted,
+    AnyRecord,
+    Cleaned,
+    Decision,
+    Episode,
+    Experience,
+    Fact,
+    Fix,
+    Issue,
+    Trajectory,
+)
 from hardwon.search.rank import headline, outcome_of
 from hardwon.surfaces.operations import jsonable
 from hardwon.surfaces.web.look import shortened
@@ -32,7 +45,9 @@ class Field(NamedTuple):
 
 
 class Other(NamedTuple):
-    """Another record that this one has to do with; `record` is None where it is not here, or not looked up."""
+    """Another record that this one has to do with; `record` is None where it is not here, or not
+    looked up.
+    """
 
     how: str
     id: str
@@ -52,20 +67,26 @@ class Standing(NamedTuple):
 def view(ask: Ask, request: PageRequest) -> WebPage | Download:
     as_of = request.query.get("as_of", "").strip()
     try:
-        record: AnyRecord = ask("get", record_id=request.item, **({"as_of": moment(as_of)} if as_of else {}))
+        record: AnyRecord = ask(
+            "get", record_id=request.item, **({"as_of": moment(as_of)} if as_of else {})
+        )
     except (InvalidInputError, UnknownRecordError) as error:
         if as_of and isinstance(error, InvalidInputError) and error.field != "record_id":
             raise
         return _unknown(ask, request)
     written = json.dumps(jsonable(record), ensure_ascii=False, indent=2)
     if request.query.get("format") == "json":
-        return Download(f"{record.kind}-{record.id}.json", f"{written}\n".encode(), "application/json")
+        return Download(
+            f"{record.kind}-{record.id}.json", f"{written}\n".encode(), "application/json"
+        )
     life: list[LifeEvent] = ask("audit", record_id=record.id)
     context = {
         "record": record,
         "headline": headline(record),
         "outcome": outcome_of(record),
-        "fields": [field for field in fields_of(record) if field.value not in (None, "", [], {}, ())],
+        "fields": [
+            field for field in fields_of(record) if field.value not in (None, "", [], {}, ())
+        ],
         "steps": record.steps if isinstance(record, Trajectory) else [],
         "cards": record.mistake_cards if isinstance(record, Episode) else [],
         "life": life,
@@ -84,14 +105,18 @@ def _unknown(ask: Ask, request: PageRequest) -> WebPage:
         life = ask("audit", record_id=request.item)
     except (InvalidInputError, UnknownRecordError):
         life = []
-    return WebPage("record_unknown.html", {"item": request.item, "life": life}, "No such record", _NOT_FOUND)
+    return WebPage(
+        "record_unknown.html", {"item": request.item, "life": life}, "No such record", _NOT_FOUND
+    )
 
 
 def _standing(life: list[LifeEvent]) -> Standing:
     credited = [each.event.helped for each in life if each.event and each.kind == "credited"]
     noticed = [each.kind for each in life if each.kind in ("stale", "fresh")]
     repeated = sum(1 for each in life if each.kind == "repeated")
-    return Standing(credited.count(True), credited.count(False), repeated, noticed[-1] if noticed else "")
+    return Standing(
+        credited.count(True), credited.count(False), repeated, noticed[-1] if noticed else ""
+    )
 
 
 def _others(ask: Ask, record: AnyRecord) -> Iterator[Other]:
@@ -108,12 +133,13 @@ def _others(ask: Ask, record: AnyRecord) -> Iterator[Other]:
         yield Other(how, each, ask.record(each) if number < limits.WEB_LINKED_SHOWN else None)
 
 
-# --- what each kind says ----------------------------------------------------------------------------------------------
+# --- what each kind says ---
 
 
 def fields_of(record: AnyRecord) -> Iterator[Field]:
-    """Everything that a record says itself, in the order in which people want to know it. Steps and mistake cards have their
-    own places on the page."""
+    """Everything that a record says itself, in the order in which people want to know it. Steps and
+    mistake cards have their own places on the page.
+    """
     match record:
         case Experience():
             yield Field("Content", record.content, "text")
@@ -143,7 +169,9 @@ def fields_of(record: AnyRecord) -> Iterator[Field]:
             yield Field("Data", plain(record.data), "pre")
         case _:
             held = jsonable(record)
-            yield from (Field(_said(name), plain(held[name])) for name in held if name not in _ENVELOPE)
+            yield from (
+                Field(_said(name), plain(held[name])) for name in held if name not in _ENVELOPE
+            )
 
 
 _ENVELOPE: Final = ("id", "kind", "metadata", "redacted", "recalled", "packed", "decision")
@@ -162,9 +190,15 @@ def _fix_fields(fix: Fix) -> Iterator[Field]:
     yield Field("How to verify", fix.verification_steps, "commands")
     yield Field("Applied", "yes" if fix.fix_success else "no")
     yield Field("Verified", "yes" if fix.verification_success else "no")
-    yield from _pairs(fix, "fixer_type", "fix_type", "confidence", "execution_time_seconds", "expected_outcome")
+    yield from _pairs(
+        fix, "fixer_type", "fix_type", "confidence", "execution_time_seconds", "expected_outcome"
+    )
     yield Field("Notes", fix.notes, "text")
-    for name, held in (("Test environment", issue.test_environment), ("System", fix.system_info), ("Other", fix.other)):
+    for name, held in (
+        ("Test environment", issue.test_environment),
+        ("System", fix.system_info),
+        ("Other", fix.other),
+    ):
         yield Field(name, plain(held) if held else "", "pre")
 
 

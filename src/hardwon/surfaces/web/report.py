@@ -1,5 +1,6 @@
-"""The dashboard's views as one file, which opens without a network and without a server: everything that it needs is in it, and
-its policy lets no script run but those, which it names by their hashes."""
+"""The dashboard's views as one file, which opens without a network and without a server: everything
+that it needs is in it, and its policy lets no script run but those, which it names by their hashes.
+"""
 
 from __future__ import annotations
 
@@ -49,12 +50,20 @@ class HtmlReport(NamedTuple):
 
 @dataclass(frozen=True)
 class InFile(PageRequest):
-    """What a page is asked for that goes into a file: its links lead to other parts of that file, or nowhere."""
+    """What a page is asked for that goes into a file: its links lead to other parts of that file,
+    or nowhere.
+    """
 
     anchors: Mapping[str, str] = field(default_factory=dict)
 
-    def url(self, page: str | None = None, item: str = "", /, project: str | None = None, **query: Any) -> str:
-        said = {name: value for name, value in query.items() if value not in (None, "") and name != "range"}
+    def url(
+        self, page: str | None = None, item: str = "", /, project: str | None = None, **query: Any
+    ) -> str:
+        said = {
+            name: value
+            for name, value in query.items()
+            if value not in (None, "") and name != "range"
+        }
         wanted = f"{page or self.page}?{json.dumps(said, sort_keys=True, default=str)}"
         elsewhere = item or project not in (None, self.project)
         return NOWHERE if elsewhere or wanted not in self.anchors else f"#{self.anchors[wanted]}"
@@ -64,14 +73,17 @@ class InFile(PageRequest):
 
 
 def parts() -> list[ReportPart]:
-    """What a report has, in the order of the navigation: of every list that waits for a decision, one."""
+    """What a report has, in the order of the navigation: of every list that waits for a decision,
+    one.
+    """
     found = []
     for place in PLACES:
         if place.name not in _SHOWN:
             continue
         if place.name == "review":
             found += [
-                ReportPart(f"part-review-{tab}", "review", f"Review: {title}", {"tab": tab}) for tab, title in TABS.items()
+                ReportPart(f"part-review-{tab}", "review", f"Review: {title}", {"tab": tab})
+                for tab, title in TABS.items()
             ]
         else:
             found.append(ReportPart(f"part-{place.name}", place.name, place.title, {}))
@@ -81,10 +93,17 @@ def parts() -> list[ReportPart]:
 def report(ask: Ask, time_range: str) -> HtmlReport:
     """The whole file. Nothing in it can be changed, so whoever asks needs no more than to read."""
     listed = parts()
-    anchors = {f"{part.page}?{json.dumps(dict(part.query), sort_keys=True)}": part.name for part in listed}
+    anchors = {
+        f"{part.page}?{json.dumps(dict(part.query), sort_keys=True)}": part.name for part in listed
+    }
     anchors["review?{}"] = next(part.name for part in listed if part.page == "review")
     asked = InFile(ask.project, "", "", {}, _NOBODY, anchors=anchors)
-    shown = [_rendered(part, ask, replace(asked, page=part.page, query={**part.query, "range": time_range})) for part in listed]
+    shown = [
+        _rendered(
+            part, ask, replace(asked, page=part.page, query={**part.query, "range": time_range})
+        )
+        for part in listed
+    ]
     scripts = {name: _inline(name, "script") for name in SCRIPTS}
     frame = {
         "project": ask.project,
@@ -104,7 +123,9 @@ def report(ask: Ask, time_range: str) -> HtmlReport:
 
 
 def _rendered(part: ReportPart, ask: Ask, request: InFile) -> Markup:
-    view: Callable[[Ask, PageRequest], WebPage] = import_module(f"hardwon.surfaces.web.{part.page}_page").view
+    view: Callable[[Ask, PageRequest], WebPage] = import_module(
+        f"hardwon.surfaces.web.{part.page}_page"
+    ).view
     page = view(ask, request)
     frame: dict[str, Any] = {
         "title": part.title,
@@ -114,7 +135,8 @@ def _rendered(part: ReportPart, ask: Ask, request: InFile) -> Markup:
         "request": request,
     }
     text = _environment(part).get_template(page.template).render({**frame, **page.context})
-    # A quotation mark that came out of a memory is escaped, so that only our own templates write this.
+    # A quotation mark that came out of a memory is escaped, so that only our own templates write
+    # this.
     return Markup(_TO_NOWHERE.sub("", text))  # noqa: S704  # nosec B704  # it was rendered with everything escaped
 
 
@@ -131,14 +153,20 @@ def _dated(at: datetime | date | None) -> Markup | str:
     if not isinstance(at, datetime):
         return time(at)
     exact = at.astimezone(UTC)
-    return Markup('<time datetime="{}">{}</time>').format(exact.isoformat(timespec="seconds"), exact.strftime("%Y-%m-%d %H:%M"))
+    return Markup('<time datetime="{}">{}</time>').format(
+        exact.isoformat(timespec="seconds"), exact.strftime("%Y-%m-%d %H:%M")
+    )
 
 
 class _OnPart(FileSystemLoader):
     """What extends the frame of a page on a server gets that of a part of a file."""
 
-    def get_source(self, environment: Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
-        return super().get_source(environment, "report_part.html" if template == "base.html" else template)
+    def get_source(
+        self, environment: Environment, template: str
+    ) -> tuple[str, str, Callable[[], bool]]:
+        return super().get_source(
+            environment, "report_part.html" if template == "base.html" else template
+        )
 
 
 def _inline(name: str, element: str) -> Markup:

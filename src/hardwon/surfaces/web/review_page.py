@@ -1,4 +1,6 @@
-"""What waits for a decision, and what was decided: one list at a time. Whoever may not decide reads the same lists."""
+"""What waits for a decision, and what was decided: one list at a time. Whoever may not decide reads
+the same lists.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ _TITLE_CHARS: Final = 140
 
 @dataclass(frozen=True)
 class ReviewItem:
-    """A record in a list. `why` is what else there is to say of it, `actions` what may be done with it."""
+    """A record in a list. `why` is what else there is to say of it, `actions` what may be done with
+    it.
+    """
 
     record: AnyRecord
     actions: tuple[str, ...]
@@ -66,7 +70,11 @@ class ReviewItem:
     @property
     def did(self) -> str:
         """Of a fix, what was done."""
-        return ("; ".join(self.record.fix_commands) or self.record.analysis) if isinstance(self.record, Fix) else ""
+        return (
+            ("; ".join(self.record.fix_commands) or self.record.analysis)
+            if isinstance(self.record, Fix)
+            else ""
+        )
 
 
 class ReviewPair(NamedTuple):
@@ -90,7 +98,7 @@ class Listed:
         return not (self.items or self.pairs or self.rules)
 
 
-# --- what is seen -----------------------------------------------------------------------------------------------------
+# --- what is seen ---
 
 
 def view(ask: Ask, request: PageRequest) -> WebPage:
@@ -138,17 +146,30 @@ def _verified(ask: Ask, request: PageRequest) -> Listed:
 def _of_status(ask: Ask, request: PageRequest, status: str, actions: tuple[str, ...]) -> Listed:
     if _order_of(request) == "helpful":
         found = ask("helpful", status=status, limit=_RANKED_READ)
-        credited = [each for each in found if _recent(request, each.record.metadata.context.timestamp)]
+        credited = [
+            each for each in found if _recent(request, each.record.metadata.context.timestamp)
+        ]
         shown = credited[: limits.WEB_REVIEW_SHOWN]
-        return Listed([ReviewItem(each.record, actions, helped=each.helped, hindered=each.hindered) for each in shown])
+        return Listed(
+            [
+                ReviewItem(each.record, actions, helped=each.helped, hindered=each.hindered)
+                for each in shown
+            ]
+        )
     cursor = request.query.get("cursor") or None
-    page = ask("page", status=status, since=request.since, limit=limits.WEB_REVIEW_SHOWN, cursor=cursor)
+    page = ask(
+        "page", status=status, since=request.since, limit=limits.WEB_REVIEW_SHOWN, cursor=cursor
+    )
     return Listed([ReviewItem(record, actions) for record in page.records], next=page.next)
 
 
 def _stale(ask: Ask, request: PageRequest) -> Listed:
     actions = ("verify", "archive", "supersede")
-    found = [each for each in ask("stale_records", limit=limits.WEB_REVIEW_SHOWN) if _recent(request, each.since)]
+    found = [
+        each
+        for each in ask("stale_records", limit=limits.WEB_REVIEW_SHOWN)
+        if _recent(request, each.since)
+    ]
     return Listed([ReviewItem(each.record, actions, each.reason, each.since) for each in found])
 
 
@@ -160,7 +181,9 @@ def _contradictions(ask: Ask, request: PageRequest) -> Listed:
             continue
         found = map(ask.record, decision.evidence)
         sides = tuple(
-            ReviewItem(each, _next_of(each)) for each in found if each and each.metadata.validation.status != "archived"
+            ReviewItem(each, _next_of(each))
+            for each in found
+            if each and each.metadata.validation.status != "archived"
         )
         if len(sides) > 1:
             pairs.append(ReviewPair(decision, sides))
@@ -170,18 +193,28 @@ def _contradictions(ask: Ask, request: PageRequest) -> Listed:
 
 
 def _next_of(record: AnyRecord) -> tuple[str, ...]:
-    return ("verify", "archive") if record.metadata.validation.status == "hypothesis" else ("archive",)
+    return (
+        ("verify", "archive") if record.metadata.validation.status == "hypothesis" else ("archive",)
+    )
 
 
 def _rules(ask: Ask, request: PageRequest) -> Listed:
     found = ask("candidate_rules", limit=_RANKED_READ)
-    return Listed(rules=[rule for rule in found if _recent(request, rule.last_seen)][: limits.WEB_REVIEW_SHOWN])
+    return Listed(
+        rules=[rule for rule in found if _recent(request, rule.last_seen)][
+            : limits.WEB_REVIEW_SHOWN
+        ]
+    )
 
 
 def _decisions(ask: Ask, request: PageRequest) -> Listed:
     found = ask("decisions", limit=limits.WEB_REVIEW_SHOWN)
     return Listed(
-        [ReviewItem(each, ("undo",), each.reason) for each in found if _recent(request, each.metadata.context.timestamp)]
+        [
+            ReviewItem(each, ("undo",), each.reason)
+            for each in found
+            if _recent(request, each.metadata.context.timestamp)
+        ]
     )
 
 
@@ -202,9 +235,16 @@ def _undoable(ask: Ask, said: str) -> list[str]:
 
 
 def _events_of(ask: Ask, request: PageRequest, done: Iterable[AnyRecord]) -> str:
-    """What was decided about each of them by this request, the last first, as `_undoable` reads it."""
+    """What was decided about each of them by this request, the last first, as `_undoable`
+    reads it.
+    """
     lives = [ask("audit", record_id=record.id) for record in done]
-    events = [each.event for life in lives for each in reversed(life) if each.event and each.at >= request.now]
+    events = [
+        each.event
+        for life in lives
+        for each in reversed(life)
+        if each.event and each.at >= request.now
+    ]
     return ",".join(event.id for event in events if event.kind in ("status", "superseded"))
 
 
@@ -215,7 +255,9 @@ def _choosing(ask: Ask, request: PageRequest) -> WebPage:
     hits = ask("recall", query=asked, k=_CHOICES + 1)
     context = {
         "record": ReviewItem(record, ()),
-        "choices": [ReviewItem(hit.record, ()) for hit in hits if hit.record.id != record.id][:_CHOICES],
+        "choices": [ReviewItem(hit.record, ()) for hit in hits if hit.record.id != record.id][
+            :_CHOICES
+        ],
         "asked": request.query.get("q", ""),
         "tab": _tab_of(request),
         "may_decide": ask.may("govern"),
@@ -223,11 +265,13 @@ def _choosing(ask: Ask, request: PageRequest) -> WebPage:
     return WebPage("review_choice.html", context, "Choose what replaces it")
 
 
-# --- what is decided --------------------------------------------------------------------------------------------------
+# --- what is decided ---
 
 
 def act(ask: Ask, request: PageRequest, form: Form) -> str:
-    """Does what the form says with each of its records; what could not be done is told, and the rest is done."""
+    """Does what the form says with each of its records; what could not be done is told, and the
+    rest is done.
+    """
     action, ids = form.get("action"), list(dict.fromkeys(form.all("id")))
     if action not in ACTIONS:
         raise InvalidInputError.one("action", action, ", ".join(ACTIONS))

@@ -1,5 +1,6 @@
-"""The search: the very recall that agents use, with what its scores are made of; without a question, what there is, newest
-first."""
+"""The search: the very recall that agents use, with what its scores are made of; without a
+question, what there is, newest first.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,11 @@ from hardwon.surfaces.web.pages import KINDS, Ask, PageRequest, WebPage
 from hardwon.surfaces.web.snippets import Piece, marked, snippet
 from hardwon.text.terms import query_terms
 
-CHOICES: Final[Mapping[str, tuple[str, ...]]] = {"kind": (*KINDS, "decision"), "outcome": OUTCOMES, "status": STATUSES}
+CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "kind": (*KINDS, "decision"),
+    "outcome": OUTCOMES,
+    "status": STATUSES,
+}
 WORDS: Final = ("tool", "key", "task_id", "model", "issue_type", "tag", "author", "path")
 TIMES: Final = ("since", "until", "as_of")
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
@@ -70,7 +75,10 @@ def view(ask: Ask, request: PageRequest) -> WebPage:
         "found": found,
         "next": following and request.here(cursor=following),
         "first": request.here(cursor=None) if "cursor" in said else None,
-        "without": [(name, value, request.here(**{name: None, "cursor": None})) for name, value in given.items()],
+        "without": [
+            (name, value, request.here(**{name: None, "cursor": None}))
+            for name, value in given.items()
+        ],
         "problems": problems,
         "records": stats.records,
         "ranged": request.range != "all" and not ({"since", "until"} & given.keys()),
@@ -80,11 +88,13 @@ def view(ask: Ask, request: PageRequest) -> WebPage:
     return WebPage("search.html", context, "Search", _INVALID if problems else 200)
 
 
-# --- what was asked ---------------------------------------------------------------------------------------------------
+# --- what was asked ---
 
 
 def _filters(request: PageRequest, said: Mapping[str, str]) -> dict[str, Any]:
-    """What the form narrows the question by. Times of its own go before the range that all pages share."""
+    """What the form narrows the question by. Times of its own go before the range that all pages
+    share.
+    """
     given: dict[str, Any] = {name: said[name] for name in (*CHOICES, *WORDS) if name in said}
     if "since" not in said and "until" not in said:
         return given if request.since is None else {**given, "since": request.since}
@@ -95,7 +105,9 @@ def _filters(request: PageRequest, said: Mapping[str, str]) -> dict[str, Any]:
 
 
 def moment(text: str, *, last: bool = False) -> str:
-    """A time as a form says it: a day is meant from its beginning (`last`: to its end), and whatever has no zone in UTC."""
+    """A time as a form says it: a day is meant from its beginning (`last`: to its end), and
+    whatever has no zone in UTC.
+    """
     if _DAY.fullmatch(text):
         try:
             day = datetime.fromisoformat(f"{text}T00:00:00+00:00")
@@ -112,27 +124,37 @@ def _day_of(text: str) -> str:
 
 def _count(said: Mapping[str, str]) -> int:
     asked = said.get("k", "")
-    return min(max(int(asked), 1), limits.WEB_RESULTS_MAX) if re.fullmatch(r"[0-9]{1,4}", asked) else limits.WEB_RESULTS
+    return (
+        min(max(int(asked), 1), limits.WEB_RESULTS_MAX)
+        if re.fullmatch(r"[0-9]{1,4}", asked)
+        else limits.WEB_RESULTS
+    )
 
 
 def _answers(ask: Ask, request: PageRequest, said: Mapping[str, str]) -> list[HitView]:
     then = {"as_of": moment(said["as_of"])} if "as_of" in said else {}
-    hits: list[Hit] = ask("recall", query=said["q"], k=_count(said), **then, **_filters(request, said))
+    hits: list[Hit] = ask(
+        "recall", query=said["q"], k=_count(said), **then, **_filters(request, said)
+    )
     terms = frozenset(query_terms(said["q"]))
     whole = max((_positive(hit.why.values()) for hit in hits), default=0.0) or 1.0
     return [_shown(hit.record, terms, hit, whole) for hit in hits]
 
 
-def _browsed(ask: Ask, request: PageRequest, said: Mapping[str, str]) -> tuple[list[HitView], str | None]:
+def _browsed(
+    ask: Ask, request: PageRequest, said: Mapping[str, str]
+) -> tuple[list[HitView], str | None]:
     more = {"cursor": said["cursor"]} if "cursor" in said else {}
     page = ask("page", limit=_count(said), **more, **_filters(request, said))
     return [_shown(record, frozenset()) for record in page.records], page.next
 
 
-# --- what is shown ----------------------------------------------------------------------------------------------------
+# --- what is shown ---
 
 
-def _shown(record: AnyRecord, terms: Collection[str], hit: Hit | None = None, whole: float = 1.0) -> HitView:
+def _shown(
+    record: AnyRecord, terms: Collection[str], hit: Hit | None = None, whole: float = 1.0
+) -> HitView:
     title = " ".join(headline(record)[: 4 * _HEADLINE_CHARS].split())
     short = title if len(title) <= _HEADLINE_CHARS else title[: _HEADLINE_CHARS - 1] + "…"
     below = snippet(_said_besides(record, short), terms)
@@ -170,7 +192,9 @@ _NO_WORD: Final = re.compile(r"[\W_]+")
 def _parts(hit: Hit, whole: float) -> tuple[ScorePart, ...]:
     """The largest first; what lowers a score has no width."""
     ordered = sorted(hit.why.items(), key=lambda part: (-part[1], part[0]))
-    return tuple(ScorePart(name, value, round(100 * max(value, 0.0) / whole, 2)) for name, value in ordered)
+    return tuple(
+        ScorePart(name, value, round(100 * max(value, 0.0) / whole, 2)) for name, value in ordered
+    )
 
 
 def _positive(values: Iterable[float]) -> float:

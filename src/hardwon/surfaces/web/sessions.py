@@ -1,4 +1,6 @@
-"""Who is signed in. A browser holds a random name and nothing else; what it stands for stays here, and ends with the server."""
+"""Who is signed in. A browser holds a random name and nothing else; what it stands for stays here,
+and ends with the server.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,9 @@ _NAME_BYTES: Final = 32
 
 @dataclass
 class SignIn:
-    """`secret`: the token that it was opened with; None where nobody is asked for one. What the token allows is asked for anew
-    with every request, so a session ends when its token does."""
+    """`secret`: the token that it was opened with; None where nobody is asked for one. What the
+    token allows is asked for anew with every request, so a session ends when its token does.
+    """
 
     name: str
     secret: str | None
@@ -52,7 +55,9 @@ class Sessions:
 
     def begin(self, secret: str | None) -> SignIn:
         now = self._clock()
-        made = SignIn(secrets.token_urlsafe(_NAME_BYTES), secret, secrets.token_urlsafe(_NAME_BYTES), now, now)
+        made = SignIn(
+            secrets.token_urlsafe(_NAME_BYTES), secret, secrets.token_urlsafe(_NAME_BYTES), now, now
+        )
         with self._lock:
             self._open[made.name] = made
             while len(self._open) > limits.WEB_SESSIONS_MAX:
@@ -66,7 +71,10 @@ class Sessions:
             found = self._open.get(name or "")
             if found is None:
                 return None
-            if now - found.seen > limits.WEB_SESSION_IDLE_S or now - found.began > limits.WEB_SESSION_S_MAX:
+            if (
+                now - found.seen > limits.WEB_SESSION_IDLE_S
+                or now - found.began > limits.WEB_SESSION_S_MAX
+            ):
                 del self._open[found.name]
                 return None
             found.seen = now

@@ -1,4 +1,6 @@
-"""The dashboard's addresses: who may see a page, what a form may change, and what is shown where something goes wrong."""
+"""The dashboard's addresses: who may see a page, what a form may change, and what is shown where
+something goes wrong.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,18 @@ from hardwon.surfaces.rest.guard import (
     answer_to,
 )
 from hardwon.surfaces.web.look import STATIC, asset, environment
-from hardwon.surfaces.web.pages import RANGES, ROOT, Ask, Download, Form, NavItem, PageRequest, WebPage, pairs_of, query_of
+from hardwon.surfaces.web.pages import (
+    RANGES,
+    ROOT,
+    Ask,
+    Download,
+    Form,
+    NavItem,
+    PageRequest,
+    WebPage,
+    pairs_of,
+    query_of,
+)
 from hardwon.surfaces.web.sessions import Sessions, SignIn
 from hardwon.trust.access import Caller, check_access
 
@@ -45,26 +58,35 @@ PLACES: Final = (
     NavItem("lab", "Context lab"),
     NavItem("record", "Record", listed=False),
 )
-"""Every page, in the order of the navigation. Each is the function `view` of the module `<name>_page`."""
+"""Every page, in the order of the navigation. Each is the function `view` of the module
+`<name>_page`.
+"""
 
 SIGN_IN: Final = f"{ROOT}/sign-in"
 COOKIE: Final = "hardwon_session"
 LIVE: Final = "x-hardwon-live"
-"""A request with this header only brings a page up to date: what waits to be told is not told yet."""
+"""A request with this header only brings a page up to date: what waits to be told is not told yet.
+"""
 
 _FORM: Final = "application/x-www-form-urlencoded"
 _LOCAL: Final = re.compile(r"/ui/[A-Za-z0-9._~!$&'()*+,;=:@%/?-]*")
 _HEADERS: Final = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; "
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' "
+    "'unsafe-inline'; "
+    "img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; form-action 'self'; base-uri "
+    "'none'; "
     "frame-ancestors 'none'",
-    # With no-referrer a browser would send its forms from the origin `null`, and the guard could not tell them from others'.
+    # With no-referrer a browser would send its forms from the origin `null`, and the guard could
+    # not tell them from others'.
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Cache-Control": "no-store",
 }
-_FOREVER: Final = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
+_FOREVER: Final = {
+    "Cache-Control": "public, max-age=31536000, immutable",
+    "Vary": "Accept-Encoding",
+}
 
 
 Answer = Callable[[HttpRequest, bytes], Response]
@@ -98,16 +120,26 @@ class Site:
             (SIGN_IN, "web.sign_in", ["GET", "POST"], self._sign_in),
             (f"{ROOT}/sign-out", "web.sign_out", ["POST"], self._sign_out),
             (f"{STATIC}/{{version}}/{{name}}", "web.static", ["GET"], self._static),
-            (f"{ROOT}/{{project}}/changes", "web.changes", ["GET"], partial(self._signed_in, self._changes)),
+            (
+                f"{ROOT}/{{project}}/changes",
+                "web.changes",
+                ["GET"],
+                partial(self._signed_in, self._changes),
+            ),
             (f"{ROOT}/{{project}}", "web.home", ["GET"], partial(self._signed_in, self._home)),
             (f"{ROOT}/{{project}}/{{page}}", "web.page", ["GET", "POST"], self._page),
             (f"{ROOT}/{{project}}/{{page}}/{{item}}", "web.page", ["GET", "POST"], self._page),
             (f"{ROOT}/{{rest:path}}", "web.unknown", ["GET", "POST"], self._unknown),
         ]
-        return [Route(path, self._edge(name, answer), methods=methods, name=name) for path, name, methods, answer in found]
+        return [
+            Route(path, self._edge(name, answer), methods=methods, name=name)
+            for path, name, methods, answer in found
+        ]
 
     def _edge(self, name: str, answer: Answer) -> Callable[[HttpRequest], Awaitable[Response]]:
-        """Every answer of the site passes here: whatever goes wrong becomes a page that people can read."""
+        """Every answer of the site passes here: whatever goes wrong becomes a page that people can
+        read.
+        """
 
         async def answered(http: HttpRequest) -> Response:
             http.scope[OPERATION] = name
@@ -132,13 +164,17 @@ class Site:
         told = json.loads(bytes(plain.body))
         page = WebPage("problem.html", {"problem": told}, told["title"], plain.status_code)
         visit = self._visit(http, counted=False)
-        headers = {name: value for name, value in plain.headers.items() if name in ("retry-after", "allow")}
+        headers = {
+            name: value for name, value in plain.headers.items() if name in ("retry-after", "allow")
+        }
         return self._rendered(page, visit, None, headers)
 
-    # --- who asks -----------------------------------------------------------------------------------------------------
+    # --- who asks ---
 
     def _visit(self, http: HttpRequest, *, counted: bool = True) -> _Visit | None:
-        """None where nobody is signed in. `counted`: as a request, of which a caller may make so many."""
+        """None where nobody is signed in. `counted`: as a request, of which a caller may make so
+        many.
+        """
         session = self._sessions.find(http.cookies.get(self._cookie))
         fresh = session is None and not self._gate.asks_for_tokens
         if fresh:
@@ -156,7 +192,9 @@ class Site:
             return None
         return _Visit(http, session, caller, fresh)
 
-    def _signed_in(self, answer: Callable[[_Visit], Response], http: HttpRequest, _: bytes) -> Response:
+    def _signed_in(
+        self, answer: Callable[[_Visit], Response], http: HttpRequest, _: bytes
+    ) -> Response:
         visit = self._admitted(http)
         return self._with_cookie(answer(visit), visit)
 
@@ -170,7 +208,9 @@ class Site:
         if http.scope[OPERATION] == "web.changes":
             return Response(b'{"signed_in":false}', 401, media_type="application/json")
         asked = _address_of(http)
-        wanted = f"?next={quote(asked, safe='')}" if http.method == "GET" and asked != f"{ROOT}/" else ""
+        wanted = (
+            f"?next={quote(asked, safe='')}" if http.method == "GET" and asked != f"{ROOT}/" else ""
+        )
         return _redirect(SIGN_IN + wanted)
 
     def _with_cookie(self, response: Response, visit: _Visit) -> Response:
@@ -180,10 +220,16 @@ class Site:
 
     def _set_cookie(self, response: Response, session: SignIn | None) -> None:
         value, age = (session.name, None) if session else ("", 0)
-        # Not "strict": a link from a chat or a mail would lead everybody to the sign-in. Whatever changes something is a form,
-        # which needs more than the cookie.
+        # Not "strict": a link from a chat or a mail would lead everybody to the sign-in. Whatever
+        # changes something is a form, which needs more than the cookie.
         response.set_cookie(
-            self._cookie, value, max_age=age, path=ROOT, secure=self._settings.tls, httponly=True, samesite="lax"
+            self._cookie,
+            value,
+            max_age=age,
+            path=ROOT,
+            secure=self._settings.tls,
+            httponly=True,
+            samesite="lax",
         )
 
     def _sign_in(self, http: HttpRequest, body: bytes) -> Response:
@@ -203,7 +249,9 @@ class Site:
         return response
 
     def _sign_in_page(self, wanted: str, status: int) -> Response:
-        page = WebPage("sign_in.html", {"next": _local(wanted), "refused": status != 200}, "Sign in", status)
+        page = WebPage(
+            "sign_in.html", {"next": _local(wanted), "refused": status != 200}, "Sign in", status
+        )
         return self._rendered(page, None, None)
 
     def _sign_out(self, http: HttpRequest, body: bytes) -> Response:
@@ -213,14 +261,19 @@ class Site:
         self._set_cookie(response, None)
         return response
 
-    # --- forms --------------------------------------------------------------------------------------------------------
+    # --- forms ---
 
     def _form_of(self, http: HttpRequest, body: bytes) -> Form:
-        """A form that a page of ours sent; the guard has seen that its origin, if it has one, is known."""
+        """A form that a page of ours sent; the guard has seen that its origin, if it has one, is
+        known.
+        """
         if http.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
             raise RefusedError(WRONG_MEDIA_TYPE, f"send Content-Type: {_FORM}")
         origin = urlsplit(http.headers.get("origin", "")).netloc.lower()
-        if origin != http.headers["host"].lower() or http.headers.get("sec-fetch-site", "same-origin") != "same-origin":
+        if (
+            origin != http.headers["host"].lower()
+            or http.headers.get("sec-fetch-site", "same-origin") != "same-origin"
+        ):
             raise RefusedError(FOREIGN_ORIGIN, "only this server's own pages send its forms")
         return Form(pairs_of(body, limits.WEB_FORM_FIELDS_MAX, "form"))
 
@@ -228,10 +281,13 @@ class Site:
         visit = self._admitted(http)
         form = self._form_of(http, body)
         if not visit.session.vouches_for(form.get("csrf")):
-            raise RefusedError(FOREIGN_ORIGIN, "the form is not from this session: go back, load the page again, and try again")
+            raise RefusedError(
+                FOREIGN_ORIGIN,
+                "the form is not from this session: go back, load the page again, and try again",
+            )
         return visit, form
 
-    # --- what is asked for --------------------------------------------------------------------------------------------
+    # --- what is asked for ---
 
     def _root(self, _: HttpRequest, __: bytes) -> Response:
         return _redirect(f"{ROOT}/")
@@ -255,7 +311,9 @@ class Site:
         return Response(json.dumps({"mark": ask("change_mark")}), media_type="application/json")
 
     def _page(self, http: HttpRequest, body: bytes) -> Response:
-        visit, form = self._posted(http, body) if http.method == "POST" else (self._admitted(http), None)
+        visit, form = (
+            self._posted(http, body) if http.method == "POST" else (self._admitted(http), None)
+        )
         said = {name: unquote(value) for name, value in http.path_params.items()}
         place = self._places.get(said["page"])
         if place is None:
@@ -264,7 +322,9 @@ class Site:
         check_access(visit.caller, "read", said["project"])
         ask = Ask(self._gate, visit.caller, said["project"])
         query = query_of(http.scope["query_string"])
-        request = PageRequest(said["project"], place.name, said.get("item", ""), query, visit.session)
+        request = PageRequest(
+            said["project"], place.name, said.get("item", ""), query, visit.session
+        )
         module = import_module(_module_of(place.name))
         if form is not None:
             if not hasattr(module, "act"):
@@ -273,7 +333,9 @@ class Site:
         shown = module.view(ask, request)
         if isinstance(shown, Download):
             headers = {**_HEADERS, "Content-Disposition": f'attachment; filename="{shown.name}"'}
-            return self._with_cookie(Response(shown.content, headers=headers, media_type=shown.media_type), visit)
+            return self._with_cookie(
+                Response(shown.content, headers=headers, media_type=shown.media_type), visit
+            )
         return self._rendered(shown, visit, request, mark=ask("change_mark"))
 
     def _unknown(self, http: HttpRequest, _: bytes) -> Response:
@@ -286,9 +348,11 @@ class Site:
             raise RefusedError(NOT_FOUND, "there is no such file")
         packs = "gzip" in http.headers.get("accept-encoding", "")
         headers = {**_FOREVER, **({"Content-Encoding": "gzip"} if packs else {})}
-        return Response(found.packed if packs else found.content, headers=headers, media_type=found.media_type)
+        return Response(
+            found.packed if packs else found.content, headers=headers, media_type=found.media_type
+        )
 
-    # --- pages --------------------------------------------------------------------------------------------------------
+    # --- pages ---
 
     def _rendered(
         self,
@@ -305,7 +369,9 @@ class Site:
             "asks_for_tokens": self._gate.asks_for_tokens,
             "caller": visit.caller if visit else None,
             "csrf": visit.session.csrf if visit else "",
-            "flashes": visit.session.told() if visit and request and LIVE not in visit.http.headers else [],
+            "flashes": visit.session.told()
+            if visit and request and LIVE not in visit.http.headers
+            else [],
             "places": [place for place in self._places.values() if place.listed],
             "projects": self._reachable(visit, project),
             "ranges": list(RANGES),
@@ -330,12 +396,16 @@ class Site:
             return []
         try:
             return sorted({*self._projects(visit.caller), project})
-        except HardwonError:  # where even this fails, the page that tells so has no choice of projects
+        except (
+            HardwonError
+        ):  # where even this fails, the page that tells so has no choice of projects
             return [project]
 
 
 def cookie_name(settings: ServerOptions) -> str:
-    """Browsers send cookies to every port of a machine: two servers there would end each other's sessions."""
+    """Browsers send cookies to every port of a machine: two servers there would end each other's
+    sessions.
+    """
     return f"{'__Secure-' if settings.tls else ''}{COOKIE}_{settings.port}"
 
 

@@ -1,4 +1,6 @@
-"""What a search shows of a record: where its text has the words that were asked for, found by the search's own rules."""
+"""What a search shows of a record: where its text has the words that were asked for, found by the
+search's own rules.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,19 @@ def snippet(text: str, terms: Collection[str]) -> list[Piece]:
         start = line.rfind(" ", 0, max(start - _BEFORE_CHARS, 0) + 1) + 1
     end = start + limits.WEB_SNIPPET_CHARS
     if end < len(line):
-        end = line.rfind(" ", start + limits.WEB_SNIPPET_CHARS // 2, end) if " " in line[start:end] else end
+        end = (
+            line.rfind(" ", start + limits.WEB_SNIPPET_CHARS // 2, end)
+            if " " in line[start:end]
+            else end
+        )
     shown = line[start:end] if end > start else line[start : start + limits.WEB_SNIPPET_CHARS]
     pieces = marked(shown, terms)
     before = [Piece("… ")] if start else []
-    after = [Piece(" …")] if start + len(shown) < len(line) or len(text) > limits.WEB_SNIPPET_READ_CHARS else []
+    after = (
+        [Piece(" …")]
+        if start + len(shown) < len(line) or len(text) > limits.WEB_SNIPPET_READ_CHARS
+        else []
+    )
     return [*before, *pieces, *after]
 
 
@@ -46,7 +56,9 @@ def _best_start(found: list[TermMatch]) -> int:
     best, start = 0, 0
     for number, first in enumerate(found):
         upto = first.start + limits.WEB_SNIPPET_CHARS - _BEFORE_CHARS
-        distinct = len({match.term for match in takewhile(lambda match: match.end <= upto, found[number:])})  # noqa: B023
+        distinct = len(
+            {match.term for match in takewhile(lambda match: match.end <= upto, found[number:])}  # noqa: B023
+        )
         if distinct > best:
             best, start = distinct, first.start
     return start
@@ -55,6 +67,9 @@ def _best_start(found: list[TermMatch]) -> int:
 def _cut(text: str, found: list[TermMatch]) -> list[Piece]:
     pieces, last = [], 0
     for match in found:
-        pieces += [Piece(text[last : match.start]), Piece(text[match.start : match.end], marked=True)]
+        pieces += [
+            Piece(text[last : match.start]),
+            Piece(text[match.start : match.end], marked=True),
+        ]
         last = match.end
     return [piece for piece in (*pieces, Piece(text[last:])) if piece.text]

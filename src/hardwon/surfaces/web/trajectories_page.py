@@ -24,7 +24,9 @@ _LARGEST: Final = sys.float_info.max
 
 
 class StepView(NamedTuple):
-    """A text as a page shows it: its beginning, and the rest to unfold where it is long. `cut`: not even there is all of it."""
+    """A text as a page shows it: its beginning, and the rest to unfold where it is long. `cut`: not
+    even there is all of it.
+    """
 
     line: str
     text: str
@@ -33,8 +35,9 @@ class StepView(NamedTuple):
 
 
 class TrajectoryView(NamedTuple):
-    """A step of the timeline. `share` is its reward's part of the largest of them; `helped` names the steps whose error it
-    got rid of, `failed` those whose error it did not."""
+    """A step of the timeline. `share` is its reward's part of the largest of them; `helped` names
+    the steps whose error it got rid of, `failed` those whose error it did not.
+    """
 
     number: int
     action: StepView
@@ -53,10 +56,23 @@ def view(ask: Ask, request: PageRequest) -> WebPage:
 
 def _list(ask: Ask, request: PageRequest) -> WebPage:
     cursor = request.query.get("cursor") or None
-    found = ask("page", kind="trajectory", since=request.since, until=request.until, limit=_LISTED, cursor=cursor)
+    found = ask(
+        "page",
+        kind="trajectory",
+        since=request.since,
+        until=request.until,
+        limit=_LISTED,
+        cursor=cursor,
+    )
     error = request.query.get("error", "").strip()
     solutions = ask("solutions", error=error or None, limit=_SOLUTIONS_SHOWN)
-    if not (found.records or solutions or cursor or error or ask("page", kind="trajectory", limit=1).records):
+    if not (
+        found.records
+        or solutions
+        or cursor
+        or error
+        or ask("page", kind="trajectory", limit=1).records
+    ):
         return WebPage("trajectories_empty.html", {}, "Trajectories")
     context = {
         "trajectories": [(each, _total(each.steps)) for each in found.records],
@@ -68,13 +84,15 @@ def _list(ask: Ask, request: PageRequest) -> WebPage:
     return WebPage("trajectories.html", context, "Trajectories")
 
 
-# --- one --------------------------------------------------------------------------------------------------------------
+# --- one ---
 
 
 def _one(ask: Ask, request: PageRequest) -> WebPage:
     found = ask("get", record_id=request.item)
     if not isinstance(found, Trajectory):
-        raise UnknownRecordError(f"record {request.item} is no trajectory but {found.kind}: its page tells of it")
+        raise UnknownRecordError(
+            f"record {request.item} is no trajectory but {found.kind}: its page tells of it"
+        )
     first = _first_step(request, len(found.steps))
     steps = _timeline(found)
     context = {
@@ -83,7 +101,9 @@ def _one(ask: Ask, request: PageRequest) -> WebPage:
         "first": first,
         "count": len(steps),
         "before": request.here(**{"from": max(1, first + 1 - _STEPS_SHOWN)}) if first else None,
-        "after": request.here(**{"from": first + 1 + _STEPS_SHOWN}) if first + _STEPS_SHOWN < len(steps) else None,
+        "after": request.here(**{"from": first + 1 + _STEPS_SHOWN})
+        if first + _STEPS_SHOWN < len(steps)
+        else None,
         "total": _total(found.steps),
         "errors": sum(bool(step.error) for step in steps),
         "reward_figure": _reward_figure(steps),
@@ -94,7 +114,9 @@ def _one(ask: Ask, request: PageRequest) -> WebPage:
 def _first_step(request: PageRequest, count: int) -> int:
     """From which step on, counted from 0; `from` in the address counts from 1."""
     said = request.query.get("from") or "1"
-    if not (said.isascii() and said.isdigit() and len(said) < 10 and 1 <= int(said) <= max(count, 1)):
+    if not (
+        said.isascii() and said.isdigit() and len(said) < 10 and 1 <= int(said) <= max(count, 1)
+    ):
         raise InvalidInputError.one("from", said, f"the number of a step, 1 to {max(count, 1)}")
     return int(said) - 1
 
@@ -110,15 +132,21 @@ def _timeline(trajectory: Trajectory) -> list[TrajectoryView]:
         share = abs(step.reward) / largest if largest else 0.0
         said = step.observation.strip()[:_ERROR_CHARS] if error else ""
         told = told_of(step.action), told_of(step.observation)
-        steps.append(TrajectoryView(number + 1, *told, step.reward, cumulative, share, said, helped, failed))
+        steps.append(
+            TrajectoryView(number + 1, *told, step.reward, cumulative, share, said, helped, failed)
+        )
     return steps
 
 
 def _answers(trajectory: Trajectory, errors: list[str]) -> dict[int, tuple[list[int], list[int]]]:
-    """Of each step that tried something against an error: the steps whose error it got rid of, and those where it did not."""
+    """Of each step that tried something against an error: the steps whose error it got rid of, and
+    those where it did not.
+    """
     found: dict[int, tuple[list[int], list[int]]] = {}
     for pair, number in pairs_of(trajectory):
-        seen_at = next((each for each in range(number - 1, -1, -1) if errors[each] == pair.diagnosis), None)
+        seen_at = next(
+            (each for each in range(number - 1, -1, -1) if errors[each] == pair.diagnosis), None
+        )
         if seen_at is not None:
             found.setdefault(number, ([], []))[0 if pair.helped else 1].append(seen_at + 1)
     return found
@@ -144,14 +172,31 @@ def _bounded(value: float) -> float:
 
 
 def _reward_figure(steps: list[TrajectoryView]) -> charts.Figure:
-    """Each step's reward as a bar, and what it all comes to as a line; of very many steps, evenly chosen ones."""
+    """Each step's reward as a bar, and what it all comes to as a line; of very many steps, evenly
+    chosen ones.
+    """
     every = (len(steps) - 1) // _STEPS_DRAWN + 1
     drawn = steps[::every]
     x = [step.number for step in drawn]
-    bars: dict[str, Any] = charts.bars(x, [step.reward for step in drawn], "reward", showlegend=False)
+    bars: dict[str, Any] = charts.bars(
+        x, [step.reward for step in drawn], "reward", showlegend=False
+    )
     bars["marker"] = {"color": [charts.GOOD if step.reward > 0 else charts.BAD for step in drawn]}
     stairs = {"color": charts.ACCENT, "shape": "hv", "width": 2}
-    line = charts.line(x, [step.cumulative for step in drawn], "sum so far", charts.ACCENT, showlegend=True, line=stairs)
-    x_axis = {"title": {"text": "step"}, "tickformat": "d", **({"dtick": 1} if len(steps) <= _STEPS_TICKED else {})}
+    line = charts.line(
+        x,
+        [step.cumulative for step in drawn],
+        "sum so far",
+        charts.ACCENT,
+        showlegend=True,
+        line=stairs,
+    )
+    x_axis = {
+        "title": {"text": "step"},
+        "tickformat": "d",
+        **({"dtick": 1} if len(steps) <= _STEPS_TICKED else {}),
+    }
     y_axis = {"title": {"text": "reward"}}
-    return charts.figure([bars, line], xaxis=x_axis, yaxis=y_axis, bargap=0.6, **charts.LEGEND_ABOVE)
+    return charts.figure(
+        [bars, line], xaxis=x_axis, yaxis=y_axis, bargap=0.6, **charts.LEGEND_ABOVE
+    )

@@ -1,7 +1,8 @@
-"""Whether a data set can be kept and looks like a real one (`validate`), and keeping it (`load_dataset`).
+"""Whether a data set can be kept and looks like a real one (`validate`), and keeping it
+(`load_dataset`).
 
-Each check looks at one thing and says what to do. An entry without an error is one that `Memory.remember(**entry)` takes: the
-record itself is built for the last check.
+Each check looks at one thing and says what to do. An entry without an error is one that
+`Memory.remember(**entry)` takes: the record itself is built for the last check.
 """
 
 from __future__ import annotations
@@ -24,7 +25,15 @@ from hardwon.memory import Memory, intake
 from hardwon.memory.project import batches
 from hardwon.memory.record import ENVELOPE_KEYWORDS, metadata_of
 from hardwon.records.fields import ABSENT, check_keys, new_id, now, parse_time
-from hardwon.records.kinds import OUTCOMES, ROUTES, Experience, Metadata, Moment, Source, safe_summary
+from hardwon.records.kinds import (
+    OUTCOMES,
+    ROUTES,
+    Experience,
+    Metadata,
+    Moment,
+    Source,
+    safe_summary,
+)
 from hardwon.store.types import Progress
 from hardwon.tree.datasets.read import DatasetEntries, read
 
@@ -32,23 +41,39 @@ Severity = Literal["error", "warning"]
 Range = tuple[int, int]
 Ranges = Mapping[str, Range]
 
-# How often what should occur, in percent. Outcomes and tools are shares of all memories; error types are shares of the failures
-# that name one, task types of what the code interpreter did well. Memories without a tool (learning, interaction) count in the
-# shares of tools too.
-OUTCOME_RANGES: Final[Ranges] = {"success": (55, 65), "failure": (15, 25), "learning": (10, 15), "interaction": (5, 10)}
+# How often what should occur, in percent. Outcomes and tools are shares of all memories; error
+# types are shares of the failures that name one, task types of what the code interpreter did well.
+# Memories without a tool (learning, interaction) count in the shares of tools too.
+OUTCOME_RANGES: Final[Ranges] = {
+    "success": (55, 65),
+    "failure": (15, 25),
+    "learning": (10, 15),
+    "interaction": (5, 10),
+}
 TOOL_RANGES: Final[Ranges] = {
     "code_interpreter": (40, 50),
     "web_search": (15, 20),
     "file_operation": (10, 15),
     "conversation": (5, 10),
 }
-ERROR_RANGES: Final[Ranges] = {"runtime": (35, 45), "syntax": (20, 30), "logic": (20, 30), "timeout": (5, 10)}
-TASK_RANGES: Final[Ranges] = {"debug": (35, 45), "write": (25, 35), "refactor": (15, 25), "explain": (5, 10)}
+ERROR_RANGES: Final[Ranges] = {
+    "runtime": (35, 45),
+    "syntax": (20, 30),
+    "logic": (20, 30),
+    "timeout": (5, 10),
+}
+TASK_RANGES: Final[Ranges] = {
+    "debug": (35, 45),
+    "write": (25, 35),
+    "refactor": (15, 25),
+    "explain": (5, 10),
+}
 
 _OWN: Final = frozenset({"content", "outcome", "tool", "summary"})
 _RESERVED: Final = frozenset(Experience.model_fields) - _OWN - frozenset(ENVELOPE_KEYWORDS)
 _SUMMARY: Final = re.compile(rf"[a-z0-9_-]{{1,{limits.SUMMARY_CHARS_MAX}}}")
-_BYTES_MAX: Final = limits.RECORD_BYTES_MAX // 2  # placeholders for secrets may be longer than what they stand for
+# placeholders for secrets may be longer than what they stand for
+_BYTES_MAX: Final = limits.RECORD_BYTES_MAX // 2
 
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _HEX: Final = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,}\b")
@@ -79,7 +104,9 @@ _GENERIC: Final = _VAGUE_DEEDS | frozenset(
 
 
 def fingerprint(content: str) -> str:
-    """The words that carry meaning, whatever their order, case and number, and without any digits: near-copies share it."""
+    """The words that carry meaning, whatever their order, case and number, and without any digits:
+    near-copies share it.
+    """
     lowered = content.lower()
     words = _WORD.findall(_HEX.sub(" ", lowered) if any(map(str.isdigit, lowered)) else lowered)
     return " ".join(sorted(set(words) - _STOP))
@@ -92,13 +119,16 @@ def too_little(content: str) -> str | None:
     specific = meant - _GENERIC
     if not specific:
         return "too vague" if meant & _VAGUE_DEEDS else "too generic"
-    if len(specific) == 1 and len(words) <= _VAGUE_WORDS_MAX and content.isascii():  # not all scripts put spaces between words
+    # not all scripts put spaces between words
+    if len(specific) == 1 and len(words) <= _VAGUE_WORDS_MAX and content.isascii():
         return "too vague"
     return None
 
 
 def is_within(count: int, base: int, target: Range) -> bool:
-    """Whether the share is in its range, as far as whole numbers can be: 5 to 10 % of 50 are 2 to 5."""
+    """Whether the share is in its range, as far as whole numbers can be: 5 to 10 % of 50 are 2 to
+    5.
+    """
     least, most = target
     return least * base // 100 <= count <= -(-most * base // 100)
 
@@ -120,8 +150,9 @@ def shown(value: object) -> str:
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that is wrong with a data set. `index` is the memory's position in the list (None: the set as a whole), `line`
-    where it begins in its file, if that is known; `value` is shortened."""
+    """One thing that is wrong with a data set. `index` is the memory's position in the list (None:
+    the set as a whole), `line` where it begins in its file, if that is known; `value` is shortened.
+    """
 
     index: int | None
     field: str
@@ -139,8 +170,10 @@ class Fault:
 
 @dataclass(frozen=True)
 class Distribution:
-    """How often a value occurs. Shares and the range that they should be in (`least`, `most`) run from 0 to 1. `within` allows
-    for whole numbers, and is None where the data set is too small for shares to say anything."""
+    """How often a value occurs. Shares and the range that they should be in (`least`, `most`) run
+    from 0 to 1. `within` allows for whole numbers, and is None where the data set is too small for
+    shares to say anything.
+    """
 
     field: str
     name: str
@@ -187,15 +220,20 @@ class Report:
         for found in self.distributions:
             verdict = {True: "ok", False: "out of range", None: "not judged"}[found.within]
             target = f"{100 * found.least:.0f}-{100 * found.most:.0f} %"
-            lines.append(f"  {found.field} {found.name}: {found.count} ({100 * found.share:.1f} %, target {target}): {verdict}")
+            lines.append(
+                f"  {found.field} {found.name}: {found.count} ({100 * found.share:.1f} %, target "
+                f"{target}): {verdict}"
+            )
         lines += _listed((*self.errors, *self.warnings))
         return "\n".join(lines)
 
 
 @dataclass(frozen=True)
 class DatasetLoaded:
-    """What became of a data set. `stored` of `total` memories were kept, with these `ids` (or would be, in a dry run, which has
-    none); the others were refused for what `rejected` names. `warnings` are about memories that were kept."""
+    """What became of a data set. `stored` of `total` memories were kept, with these `ids` (or would
+    be, in a dry run, which has none); the others were refused for what `rejected` names. `warnings`
+    are about memories that were kept.
+    """
 
     total: int
     stored: int
@@ -210,7 +248,9 @@ class DatasetLoaded:
 
     def __str__(self) -> str:
         done = "would be stored" if self.dry_run else "stored"
-        refused = f"{self.total - self.stored} rejected" if self.total > self.stored else "none rejected"
+        refused = (
+            f"{self.total - self.stored} rejected" if self.total > self.stored else "none rejected"
+        )
         first = f"{self.stored} of {_many(self.total, 'memory', 'memories')} {done}, {refused}"
         return "\n".join([first, *_listed(self.rejected)])
 
@@ -236,12 +276,13 @@ class Wrong(NamedTuple):
 
 
 def validate(source: Any) -> Report:
-    """Checks a data set: a list of dictionaries, or the path of a file that holds one (JSON, JSON Lines, or Python source,
-    which is parsed and never run).
+    """Checks a data set: a list of dictionaries, or the path of a file that holds one (JSON, JSON
+    Lines, or Python source, which is parsed and never run).
 
-    Errors are what keeps a memory from being stored: fields that are missing or unknown, a summary that is no file name or was
-    there before, contents of less than 10 or more than 500 characters. Warnings are what makes a data set unlike a real one:
-    contents that are too generic, too vague or near-copies of others, and shares out of their ranges.
+    Errors are what keeps a memory from being stored: fields that are missing or unknown, a summary
+    that is no file name or was there before, contents of less than 10 or more than 500 characters.
+    Warnings are what makes a data set unlike a real one: contents that are too generic, too vague
+    or near-copies of others, and shares out of their ranges.
     """
     entries = read(source)
     problems = [problem for _record, problems in _judge(entries) for problem in problems]
@@ -256,13 +297,20 @@ def validate(source: Any) -> Report:
 
 
 def load_dataset(
-    memory: Memory, source: Any, *, author: str = "agent", dry_run: bool = False, progress: Progress | None = None
+    memory: Memory,
+    source: Any,
+    *,
+    author: str = "agent",
+    dry_run: bool = False,
+    progress: Progress | None = None,
 ) -> DatasetLoaded:
-    """Keeps the memories of a data set (whatever `validate` takes) that have no error, and reports the others.
+    """Keeps the memories of a data set (whatever `validate` takes) that have no error, and reports
+    the others.
 
-    `author` is who is said to have recorded those that do not tell; one of its own lets you roll the data set back as a whole.
-    Stored a batch at a time, each in one transaction, calling `progress(done, total)` after each. Loading a data set twice
-    keeps it twice. `dry_run` tells what would happen and writes nothing.
+    `author` is who is said to have recorded those that do not tell; one of its own lets you roll
+    the data set back as a whole. Stored a batch at a time, each in one transaction, calling
+    `progress(done, total)` after each. Loading a data set twice keeps it twice. `dry_run` tells
+    what would happen and writes nothing.
     """
     author = Source(author=author).author
     entries = read(source)
@@ -284,9 +332,12 @@ def load_dataset(
     return DatasetLoaded(total, stored, tuple(ids), tuple(rejected), tuple(warnings), dry_run)
 
 
-def _judge(entries: DatasetEntries, author: str | None = None) -> Iterator[tuple[Experience | None, list[Fault]]]:
-    """Entry by entry its record, or None, and what is wrong with it. Those that name no time happened one microsecond after the
-    other, the last of them just now."""
+def _judge(
+    entries: DatasetEntries, author: str | None = None
+) -> Iterator[tuple[Experience | None, list[Fault]]]:
+    """Entry by entry its record, or None, and what is wrong with it. Those that name no time
+    happened one microsecond after the other, the last of them just now.
+    """
     begin = now() - timedelta(microseconds=len(entries.values))
     named: dict[str, int] = {}
     contents: dict[str, int] = {}
@@ -294,22 +345,51 @@ def _judge(entries: DatasetEntries, author: str | None = None) -> Iterator[tuple
         line = entries.lines[index] if entries.lines else None
         if index in entries.unreadable:
             wrong = f"is not valid JSON ({entries.unreadable[index]})"
-            yield None, [Fault(index, "entry", shown(entry), wrong, "write one JSON object per line", line=line)]
+            yield (
+                None,
+                [
+                    Fault(
+                        index,
+                        "entry",
+                        shown(entry),
+                        wrong,
+                        "write one JSON object per line",
+                        line=line,
+                    )
+                ],
+            )
             continue
         record, found = check(entry, begin + timedelta(microseconds=index), author)
         problems = []
         for field, value, wrong, remedy in found:
-            problems.append(Fault(index, field, ABSENT if value is ABSENT else shown(value), wrong, remedy, line=line))
+            problems.append(
+                Fault(
+                    index,
+                    field,
+                    ABSENT if value is ABSENT else shown(value),
+                    wrong,
+                    remedy,
+                    line=line,
+                )
+            )
         at_fault = {problem.field for problem in problems}
-        summary, content = (entry.get("summary"), entry.get("content")) if isinstance(entry, Mapping) else (None, None)
+        summary, content = (
+            (entry.get("summary"), entry.get("content"))
+            if isinstance(entry, Mapping)
+            else (None, None)
+        )
         if "summary" not in at_fault and isinstance(summary, str):
             first = named.setdefault(summary.strip("_-"), index)  # as it is kept
             if first != index:
                 wrong = f"is the summary of memory {first} as well"
-                problems.append(Fault(index, "summary", shown(summary), wrong, "give each its own", line=line))
+                problems.append(
+                    Fault(index, "summary", shown(summary), wrong, "give each its own", line=line)
+                )
                 record = None
         if "content" not in at_fault and isinstance(content, str):
-            problems += [replace(warning, line=line) for warning in _unlikely(content, index, contents)]
+            problems += [
+                replace(warning, line=line) for warning in _unlikely(content, index, contents)
+            ]
         yield record, problems
 
 
@@ -322,14 +402,25 @@ def _unlikely(content: str, index: int, contents: dict[str, int]) -> Iterator[Fa
     first = contents.setdefault(fingerprint(content), index)
     if first != index:
         wrong = f"says the same as memory {first}, but for numbers and small words"
-        yield Fault(index, "content", shown(content), wrong, "say what sets it apart, or leave it out", "warning")
+        yield Fault(
+            index,
+            "content",
+            shown(content),
+            wrong,
+            "say what sets it apart, or leave it out",
+            "warning",
+        )
 
 
 def _distributions(values: list[Any]) -> list[Distribution]:
     """The shares of outcomes, tools, error types and task types, each with its target."""
     entries = [value for value in values if isinstance(value, Mapping)]
     failures = [entry for entry in entries if entry.get("outcome") == "failure"]
-    coded = [entry for entry in entries if (entry.get("outcome"), entry.get("tool")) == ("success", "code_interpreter")]
+    coded = [
+        entry
+        for entry in entries
+        if (entry.get("outcome"), entry.get("tool")) == ("success", "code_interpreter")
+    ]
     found = []
     for field, among, ranges in (
         ("outcome", entries, OUTCOME_RANGES),
@@ -341,21 +432,43 @@ def _distributions(values: list[Any]) -> list[Distribution]:
         base = len(values) if among is entries else counts.total()
         for name, target in ranges.items():
             count = counts[name]
-            within = is_within(count, base, target) if len(values) >= limits.DATASET_JUDGED_FROM and base else None
+            within = (
+                is_within(count, base, target)
+                if len(values) >= limits.DATASET_JUDGED_FROM and base
+                else None
+            )
             share = round(count / base, 4) if base else 0.0
-            found.append(Distribution(field, name, count, share, target[0] / 100, target[1] / 100, within))
+            found.append(
+                Distribution(field, name, count, share, target[0] / 100, target[1] / 100, within)
+            )
     return found
 
 
-def check(entry: object, at: datetime, author: str | None = None) -> tuple[Experience | None, list[Wrong]]:
-    """The record that an entry describes, and everything that is wrong with it: one of the two is empty. `at` is its time, and
-    `author` who says it, where it does not tell itself."""
+def check(
+    entry: object, at: datetime, author: str | None = None
+) -> tuple[Experience | None, list[Wrong]]:
+    """The record that an entry describes, and everything that is wrong with it: one of the two is
+    empty. `at` is its time, and `author` who says it, where it does not tell itself.
+    """
     if not isinstance(entry, Mapping):
-        return None, [Wrong("entry", entry, "is not a memory", "give a dictionary with content, outcome and summary")]
+        return None, [
+            Wrong(
+                "entry",
+                entry,
+                "is not a memory",
+                "give a dictionary with content, outcome and summary",
+            )
+        ]
     if not all(isinstance(key, str) for key in entry):
-        return None, [Wrong("entry", entry, "has a key that is not text", "name every key by a text")]
+        return None, [
+            Wrong("entry", entry, "has a key that is not text", "name every key by a text")
+        ]
     envelope = {key: entry[key] for key in ENVELOPE_KEYWORDS if key in entry}
-    given = {key: value for key, value in entry.items() if key not in envelope and (value is not None or key in _RESERVED)}
+    given = {
+        key: value
+        for key, value in entry.items()
+        if key not in envelope and (value is not None or key in _RESERVED)
+    }
     if author is not None:
         envelope.setdefault("author", author)
     found = [*_content(given), *_route(given), *_summary(given), *_keys(given)]
@@ -364,15 +477,20 @@ def check(entry: object, at: datetime, author: str | None = None) -> tuple[Exper
         if found:
             return None, found
         if envelope.get("recalled") is not None:
-            given["recalled"] = [str(each) for each in intake.items("recalled", envelope["recalled"])]
+            given["recalled"] = [
+                str(each) for each in intake.items("recalled", envelope["recalled"])
+            ]
         record = Experience(id=new_id(metadata.context.timestamp), metadata=metadata, **given)
         size = len(record.to_json_bytes())
         if size > _BYTES_MAX:
-            raise InvalidInputError.one("entry", f"{size} bytes", f"at most {_BYTES_MAX} bytes as JSON")
+            raise InvalidInputError.one(
+                "entry", f"{size} bytes", f"at most {_BYTES_MAX} bytes as JSON"
+            )
         return record, []
     except InvalidInputError as error:
         refused = [
-            Wrong(problem.field, problem.value, "is not allowed", f"give {problem.allowed}") for problem in error.problems
+            Wrong(problem.field, problem.value, "is not allowed", f"give {problem.allowed}")
+            for problem in error.problems
         ]
         return None, found + refused
 
@@ -385,30 +503,57 @@ def _content(given: Mapping[str, Any]) -> Iterator[Wrong]:
     elif not isinstance(content, str):
         yield Wrong("content", content, "is not text", "say what happened, in a sentence")
     elif len(content.strip()) < least:
-        yield Wrong("content", content, f"is shorter than {least} characters", "say what happened to what, and why")
+        yield Wrong(
+            "content",
+            content,
+            f"is shorter than {least} characters",
+            "say what happened to what, and why",
+        )
     elif len(content) > most:
-        yield Wrong("content", content, f"is longer than {most} characters", f"shorten it to {most} characters")
+        yield Wrong(
+            "content",
+            content,
+            f"is longer than {most} characters",
+            f"shorten it to {most} characters",
+        )
     elif re.search("[\0\ud800-\udfff]", content):
-        yield Wrong("content", content, "has characters that cannot be kept", "take out NUL characters and lone surrogates")
+        yield Wrong(
+            "content",
+            content,
+            "has characters that cannot be kept",
+            "take out NUL characters and lone surrogates",
+        )
 
 
 def _route(given: Mapping[str, Any]) -> Iterator[Wrong]:
     outcome, tool = given.get("outcome", ABSENT), given.get("tool")
     if not isinstance(outcome, str) or outcome not in OUTCOMES:
-        yield Wrong("outcome", outcome, _missing_or_unknown(outcome), f"use one of {', '.join(OUTCOMES)}")
+        yield Wrong(
+            "outcome", outcome, _missing_or_unknown(outcome), f"use one of {', '.join(OUTCOMES)}"
+        )
         return
     tools = [name for known, name in ROUTES if known == outcome]
     if tools == [None] and tool is not None:
         yield Wrong("tool", tool, f"does not go with outcome {outcome}", "leave it out")
     elif tools != [None] and (not isinstance(tool, str) or tool not in tools):
         shown_tool = ABSENT if tool is None else tool
-        wrong = f"is required with outcome {outcome}" if tool is None else f"does not go with outcome {outcome}"
-        yield Wrong("tool", shown_tool, wrong, f"use one of {', '.join(str(name) for name in tools)}")
-    route = ROUTES.get((outcome, None if tools == [None] else tool if isinstance(tool, str) else ""))
+        wrong = (
+            f"is required with outcome {outcome}"
+            if tool is None
+            else f"does not go with outcome {outcome}"
+        )
+        yield Wrong(
+            "tool", shown_tool, wrong, f"use one of {', '.join(str(name) for name in tools)}"
+        )
+    route = ROUTES.get(
+        (outcome, None if tools == [None] else tool if isinstance(tool, str) else "")
+    )
     if route:
         value = given.get(route[0], ABSENT)
         if value not in route[1]:
-            yield Wrong(route[0], value, _missing_or_unknown(value), f"use one of {', '.join(route[1])}")
+            yield Wrong(
+                route[0], value, _missing_or_unknown(value), f"use one of {', '.join(route[1])}"
+            )
 
 
 def _missing_or_unknown(value: object) -> str:
@@ -419,17 +564,26 @@ def _summary(given: Mapping[str, Any]) -> Iterator[Wrong]:
     summary = given.get("summary", ABSENT)
     if isinstance(summary, str) and summary is not ABSENT:
         if not _SUMMARY.fullmatch(summary):
-            yield Wrong("summary", summary, "is not fit for a file name", f"use {safe_summary(summary)}")
+            yield Wrong(
+                "summary", summary, "is not fit for a file name", f"use {safe_summary(summary)}"
+            )
     else:
         wrong = "is required" if summary is ABSENT else "is not text"
-        yield Wrong("summary", summary, wrong, "name it in a few lowercase words joined by underscores")
+        yield Wrong(
+            "summary", summary, wrong, "name it in a few lowercase words joined by underscores"
+        )
 
 
 def _keys(given: Mapping[str, Any]) -> Iterator[Wrong]:
     """Keys of the caller's own."""
     own = given.keys() - _OWN
     if len(own) > limits.EXTRA_KEYS_MAX:
-        yield Wrong("entry", f"{len(own)} keys", "has too many keys", f"keep at most {limits.EXTRA_KEYS_MAX} of your own")
+        yield Wrong(
+            "entry",
+            f"{len(own)} keys",
+            "has too many keys",
+            f"keep at most {limits.EXTRA_KEYS_MAX} of your own",
+        )
     for key in sorted(own):
         value = given[key]
         if key in _RESERVED:
@@ -438,12 +592,23 @@ def _keys(given: Mapping[str, Any]) -> Iterator[Wrong]:
         try:
             check_keys({key: value})
         except PydanticCustomError as error:
-            yield Wrong(key[: limits.KEY_CHARS_MAX] or "entry", value, "cannot be kept as JSON", f"give {error.message()}")
+            yield Wrong(
+                key[: limits.KEY_CHARS_MAX] or "entry",
+                value,
+                "cannot be kept as JSON",
+                f"give {error.message()}",
+            )
 
 
 def _metadata(envelope: Mapping[str, Any], at: datetime) -> Metadata:
-    """Files are those of the place that the data set comes from, so they are named and not hashed."""
-    stable = {key: value for key, value in envelope.items() if key not in ("timestamp", "related_files", "recalled")}
+    """Files are those of the place that the data set comes from, so they are named and not
+    hashed.
+    """
+    stable = {
+        key: value
+        for key, value in envelope.items()
+        if key not in ("timestamp", "related_files", "recalled")
+    }
     plain = stable.keys() <= {"author"} and isinstance(stable.get("author", ""), str)
     whole = _plain(stable.get("author", "agent")) if plain else metadata_of(stable, at, None)
     related = intake.items("related_files", envelope.get("related_files", ()))

@@ -1,7 +1,8 @@
-"""A memory to look at: two months of three agents and a person on a made-up upload service. The same seed makes the same
-history, up to the hour at which it is made.
+"""A memory to look at: two months of three agents and a person on a made-up upload service. The
+same seed makes the same history, up to the hour at which it is made.
 
-What happens is in `demo.json`; a story is something that is tried again and again: how it goes wrong, and what helps.
+What happens is in `demo.json`; a story is something that is tried again and again: how it goes
+wrong, and what helps.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ def _decide(memory: Memory, records: list[AnyRecord], chance: random.Random) -> 
 
 
 def _make_stale(memory: Memory, now: datetime) -> None:
-    """What speaks of a file that has changed since; in a checkout made for it. Without git there is none."""
+    """What speaks of a file that has changed since; in a checkout made for it. Without git there is
+    none.
+    """
     git = shutil.which("git")
     if git is None:
         return
@@ -75,12 +78,22 @@ def _make_stale(memory: Memory, now: datetime) -> None:
         path = Path(folder) / "jobs" / "queue.py"
         path.parent.mkdir()
         path.write_text("RETRIES = 3\n")
-        seen = [{"path": "jobs/queue.py", "hash": sha1(path.read_bytes(), usedforsecurity=False).hexdigest()}]
+        seen = [
+            {
+                "path": "jobs/queue.py",
+                "hash": sha1(path.read_bytes(), usedforsecurity=False).hexdigest(),
+            }
+        ]
         for number, text in enumerate(
-            ("The queue tries three times.", "RETRIES is read once, when jobs/queue.py is imported.")
+            (
+                "The queue tries three times.",
+                "RETRIES is read once, when jobs/queue.py is imported.",
+            )
         ):
             at = now - timedelta(days=20 - number)
-            memory.record_fact(text, "observation", related_files=seen, timestamp=at, author=AUTHORS[number])
+            memory.record_fact(
+                text, "observation", related_files=seen, timestamp=at, author=AUTHORS[number]
+            )
         path.write_text("RETRIES = 5\n")
         memory.check_stale(folder)
 
@@ -91,15 +104,23 @@ class _Maker:
     def __init__(self, chance: random.Random, now: datetime) -> None:
         self.random = chance
         self.now = now
-        self.words: dict[str, Any] = json.loads((resources.files(__package__) / "demo.json").read_text("utf-8"))
+        self.words: dict[str, Any] = json.loads(
+            (resources.files(__package__) / "demo.json").read_text("utf-8")
+        )
         self.known: list[str] = []
 
     def _moments(self, count: int) -> list[tuple[datetime, float]]:
-        """Times in working hours, oldest first, and how far they are from the first (0) to the last day (1)."""
+        """Times in working hours, oldest first, and how far they are from the first (0) to the last
+        day (1).
+        """
         found = []
         for _ in range(count):
             day = self.random.randrange(DAYS)
-            at = self.now - timedelta(days=DAYS - day - 1, hours=self.random.randrange(9), minutes=self.random.randrange(60))
+            at = self.now - timedelta(
+                days=DAYS - day - 1,
+                hours=self.random.randrange(9),
+                minutes=self.random.randrange(60),
+            )
             found.append((at, day / DAYS))
         return sorted(found)
 
@@ -123,26 +144,51 @@ class _Maker:
                 }
             elif kind < 0.2:
                 mood = self.random.choice(("positive", "neutral", "negative"))
-                yield {"content": f"Asked about: {story['wrong']}", "outcome": "interaction", "sentiment": mood, **signed}
+                yield {
+                    "content": f"Asked about: {story['wrong']}",
+                    "outcome": "interaction",
+                    "sentiment": mood,
+                    **signed,
+                }
             else:
                 yield {**self._attempt(story, progress), **signed}
 
     def _attempt(self, story: dict[str, Any], progress: float) -> dict[str, Any]:
         good = self._turns_out(story["ease"], progress)
-        tool = self.random.choice(("code_interpreter", "code_interpreter", "web_search", "file_operation"))
+        tool = self.random.choice(
+            ("code_interpreter", "code_interpreter", "web_search", "file_operation")
+        )
         keys = {
-            ("code_interpreter", True): {"task_type": self.random.choice(("write", "debug", "refactor"))},
+            ("code_interpreter", True): {
+                "task_type": self.random.choice(("write", "debug", "refactor"))
+            },
             ("code_interpreter", False): {"error_type": story["error_type"]},
             ("web_search", True): {"domain": "technical"},
             ("web_search", False): {"reason": self.random.choice(("no_results", "irrelevant"))},
         }.get((tool, good), {})
-        content = f"{story['wrong']}: {story['cure']} helped" if good else f"{story['wrong']}; tried: {story['useless']}"
-        return {"content": content, "outcome": "success" if good else "failure", "tool": tool, **keys}
+        content = (
+            f"{story['wrong']}: {story['cure']} helped"
+            if good
+            else f"{story['wrong']}; tried: {story['useless']}"
+        )
+        return {
+            "content": content,
+            "outcome": "success" if good else "failure",
+            "tool": tool,
+            **keys,
+        }
 
     def facts(self) -> Iterator[dict[str, Any]]:
-        for (at, _), (content, fact_type) in zip(self._moments(len(self.words["facts"])), self.words["facts"], strict=True):
+        for (at, _), (content, fact_type) in zip(
+            self._moments(len(self.words["facts"])), self.words["facts"], strict=True
+        ):
             confidence = self.random.choice((0.5, 0.7, 0.9))
-            yield {"content": content, "fact_type": fact_type, "confidence": confidence, **self._signed(at)}
+            yield {
+                "content": content,
+                "fact_type": fact_type,
+                "confidence": confidence,
+                **self._signed(at),
+            }
 
     def fixes(self) -> Iterator[dict[str, Any]]:
         for at, progress in self._moments(_FIXES):
@@ -169,14 +215,29 @@ class _Maker:
         for at, progress in self._moments(_EPISODES):
             task = self.random.choice(self.words["tasks"])
             with_memory = self.random.random() < 0.5
-            score = min(1.0, max(0.0, self.random.gauss(0.45 + _GAIN * progress + (0.12 if with_memory else 0), 0.15)))
-            good, bad = self.random.choice(self.words["good_habits"]), self.random.choice(self.words["bad_habits"])
-            card = {"mistake_type": "haste", "bad_decision": bad, "correct_decision": good, "lesson": f"{good}."}
+            score = min(
+                1.0,
+                max(
+                    0.0,
+                    self.random.gauss(0.45 + _GAIN * progress + (0.12 if with_memory else 0), 0.15),
+                ),
+            )
+            good, bad = (
+                self.random.choice(self.words["good_habits"]),
+                self.random.choice(self.words["bad_habits"]),
+            )
+            card = {
+                "mistake_type": "haste",
+                "bad_decision": bad,
+                "correct_decision": good,
+                "lesson": f"{good}.",
+            }
             yield {
                 "task_id": task,
                 "score": round(score, 3),
                 "steps": self.random.randrange(4, 30),
-                "trajectory_summary": f"{task} {'with' if with_memory else 'without'} what was known before",
+                "trajectory_summary": f"{task} {'with' if with_memory else 'without'} what was "
+                f"known before",
                 "mistakes": [bad] if score < 0.7 else [],
                 "successes": [good] if score > 0.5 else [],
                 "mistake_cards": [card] if score < 0.4 else [],
@@ -194,4 +255,9 @@ class _Maker:
             if solved:
                 steps += [Step(action=story["cure"], observation="12 passed", reward=0.9)]
             task = f"make the tests of {story['issue_type'].lower()} pass"
-            yield {"task": task, "steps": steps, "final_reward": 1.0 if solved else 0.1, **self._signed(at)}
+            yield {
+                "task": task,
+                "steps": steps,
+                "final_reward": 1.0 if solved else 0.1,
+                **self._signed(at),
+            }

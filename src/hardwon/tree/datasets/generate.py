@@ -1,20 +1,25 @@
-"""`generate`: a data set of any size that looks like an agent's real history, the same for the same seed.
+"""`generate`: a data set of any size that looks like an agent's real history, the same for the same
+seed.
 
-Two descriptions of a realistic data set have to hold at once. One gives ranges over all memories (`OUTCOME_RANGES` and those
-below it). The other gives counts for 1,000 of them: outcomes 600/200/120/80, tools of the successes 300/120/90/90, and error
-types of the failures 80/50/50/20. The last four add up to *all* 200 failures, while only those of the code interpreter are
-routed by an error type and the failures of other tools must be there as well. Both are true when every failure names its error
-type and, where another key routes it, carries it as a key of its own: a blocked search or a missing permission is an error at
-run time, a search that found nothing, or the wrong thing, is a fault in what was asked for. So that is what is generated, for
-every size; and a count of error types looks at every failure that names one.
+Two descriptions of a realistic data set have to hold at once. One gives ranges over all memories
+(`OUTCOME_RANGES` and those below it). The other gives counts for 1,000 of them: outcomes
+600/200/120/80, tools of the successes 300/120/90/90, and error types of the failures 80/50/50/20.
+The last four add up to *all* 200 failures, while only those of the code interpreter are routed by
+an error type and the failures of other tools must be there as well. Both are true when every
+failure names its error type and, where another key routes it, carries it as a key of its own: a
+blocked search or a missing permission is an error at run time, a search that found nothing, or the
+wrong thing, is a fault in what was asked for. So that is what is generated, for every size; and a
+count of error types looks at every failure that names one.
 
-Coverage comes before shares: from 10 memories on every pair of outcome and tool occurs, from 50 on every value of every key.
+Coverage comes before shares: from 10 memories on every pair of outcome and tool occurs, from 50 on
+every value of every key.
 
-The words are in `areas.json` (made-up programs, each with names that belong together) and `words.json`: `groups` are bugs with
-their causes and cures, errors with their reasons, facts, wishes; what stands in one entry hangs together, so that none
-fixes a deadlock by adding an index. `numbers` may be named, from the least to the most. `wordings` are, by outcome, tool and
-value of the routing key, contents with slots in braces, each with what its summary is made of and a slot that tells two such
-summaries apart.
+The words are in `areas.json` (made-up programs, each with names that belong together) and
+`words.json`: `groups` are bugs with their causes and cures, errors with their reasons, facts,
+wishes; what stands in one entry hangs together, so that none fixes a deadlock by adding an index.
+`numbers` may be named, from the least to the most. `wordings` are, by outcome, tool and value of
+the routing key, contents with slots in braces, each with what its summary is made of and a slot
+that tells two such summaries apart.
 """
 
 from __future__ import annotations
@@ -31,14 +36,26 @@ from typing import Any, Final, NamedTuple, TypeVar
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import ROUTES
-from hardwon.tree.datasets.check import ERROR_RANGES, OUTCOME_RANGES, TASK_RANGES, TOOL_RANGES, Ranges, fingerprint
+from hardwon.tree.datasets.check import (
+    ERROR_RANGES,
+    OUTCOME_RANGES,
+    TASK_RANGES,
+    TOOL_RANGES,
+    Ranges,
+    fingerprint,
+)
 
 SIZES: Final = {"small": 100, "medium": 1_000, "large": 10_000, "vast": 50_000}
 PAIRS_FROM: Final = len(ROUTES)
 VALUES_FROM: Final = 50
 
 _OUTCOMES: Final = {"success": 600, "failure": 200, "learning": 120, "interaction": 80}
-_TOOLS: Final = {"code_interpreter": 430, "web_search": 160, "file_operation": 110, "conversation": 90}
+_TOOLS: Final = {
+    "code_interpreter": 430,
+    "web_search": 160,
+    "file_operation": 110,
+    "conversation": 90,
+}
 _TOOLS_OF_FAILURES: Final = {"code_interpreter": 130, "web_search": 40, "file_operation": 20}
 _ERRORS: Final = {"runtime": 41, "syntax": 26, "logic": 25, "timeout": 8}
 _ERRORS_OF_THE_TABLE: Final = {"runtime": 80, "syntax": 50, "logic": 50, "timeout": 20}
@@ -55,8 +72,8 @@ _TABLE_SIZE: Final = 1_000
 _ERROR_OF_REASON: Final = {"no_results": "logic", "irrelevant": "logic", "blocked": "runtime"}
 _ERROR_OF_TOOL: Final = {"file_operation": "runtime", "unknown": "runtime"}
 
-# Where a caller names no day. Always the same, so that the same call gives the same data set; a Monday, and long enough ago for
-# the largest named size to lie in the past.
+# Where a caller names no day. Always the same, so that the same call gives the same data set; a
+# Monday, and long enough ago for the largest named size to lie in the past.
 FIRST_DAY: Final = date(2023, 1, 2)
 _FIRST_POSSIBLE: Final = date(1970, 1, 1)  # no record is older
 _SATURDAY: Final = 5
@@ -68,9 +85,10 @@ _SESSIONS: Final = (
     ("evening", time(18, 30), time(21, 30)),
 )
 
-# How the memories of a sort divide between the three, and how late in its session each comes (0 first, 1 last). In the morning
-# something new is written and shows its first bugs; in the afternoon it is debugged, more fails and corrections are learned; in
-# the evening it is cleaned up and explained, users answer, and the day is looked back on.
+# How the memories of a sort divide between the three, and how late in its session each comes (0
+# first, 1 last). In the morning something new is written and shows its first bugs; in the afternoon
+# it is debugged, more fails and corrections are learned; in the evening it is cleaned up and
+# explained, users answer, and the day is looked back on.
 _THEMES: Final[dict[str, tuple[tuple[int, int, int], tuple[float, float, float]]]] = {
     "write": ((70, 20, 10), (0.1, 0.5, 0.2)),
     "debug": ((25, 60, 15), (0.8, 0.5, 0.2)),
@@ -89,14 +107,18 @@ _SPREAD: Final = 0.6  # how far chance moves a memory within its session
 _TRIES: Final = 200
 _COUNTER_CHARS: Final = 6
 _TELLING: Final = ("component", "function", "noun", "feature")
-_SMALL_WORDS: Final = frozenset("a an the and or of in on at to for from by with so that it its is was are be as".split())
+_SMALL_WORDS: Final = frozenset(
+    "a an the and or of in on at to for from by with so that it its is was are be as".split()
+)
 
 T = TypeVar("T")
 Counts = dict[str, int]
 
 
 class MemorySort(NamedTuple):
-    """One row of the reference card with one value of its key. `error_type` is set for every failure."""
+    """One row of the reference card with one value of its key. `error_type` is set for every
+    failure.
+    """
 
     outcome: str
     tool: str | None = None
@@ -106,34 +128,61 @@ class MemorySort(NamedTuple):
 
 
 def generate(
-    size: int | str = "medium", seed: int = 0, *, sessions: bool = False, start: date | str | None = None
+    size: int | str = "medium",
+    seed: int = 0,
+    *,
+    sessions: bool = False,
+    start: date | str | None = None,
 ) -> list[dict[str, Any]]:
-    """Memories as `remember(**memory)` takes them: content, outcome, tool, the key that routes it, summary.
+    """Memories as `remember(**memory)` takes them: content, outcome, tool, the key that routes it,
+    summary.
 
-    `size` is small (100), medium (1,000), large (10,000), vast (50,000) or a number. Contents are about made-up programs, no
-    two alike; summaries are unique. How many there are of what, and why failures of every tool name an `error_type`, is told
-    at the top of this module. With `sessions` they come in the order of working days from `start` on (a date, or its ISO text),
-    each with the `timestamp` and `session` that it belongs to; otherwise shuffled.
+    `size` is small (100), medium (1,000), large (10,000), vast (50,000) or a number. Contents are
+    about made-up programs, no two alike; summaries are unique. How many there are of what, and why
+    failures of every tool name an `error_type`, is told at the top of this module. With `sessions`
+    they come in the order of working days from `start` on (a date, or its ISO text), each with the
+    `timestamp` and `session` that it belongs to; otherwise shuffled.
     """
     count = SIZES.get(size, 0) if isinstance(size, str) else size
-    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= limits.DATASET_GENERATED_MAX:
+    if (
+        not isinstance(count, int)
+        or isinstance(count, bool)
+        or not 1 <= count <= limits.DATASET_GENERATED_MAX
+    ):
         allowed = f"{', '.join(SIZES)}, or a whole number from 1 to {limits.DATASET_GENERATED_MAX}"
         raise InvalidInputError.one("size", size, allowed)
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= limits.JSON_INT_ABS_MAX:
-        raise InvalidInputError.one("seed", seed, f"a whole number from 0 to {limits.JSON_INT_ABS_MAX}")
+    if (
+        isinstance(seed, bool)
+        or not isinstance(seed, int)
+        or not 0 <= seed <= limits.JSON_INT_ABS_MAX
+    ):
+        raise InvalidInputError.one(
+            "seed", seed, f"a whole number from 0 to {limits.JSON_INT_ABS_MAX}"
+        )
     if start is not None and not sessions:
-        raise InvalidInputError.one("start", start, "nothing, unless sessions=True: without them no memory has a time")
+        raise InvalidInputError.one(
+            "start", start, "nothing, unless sessions=True: without them no memory has a time"
+        )
     random = Random(seed)
     writer = MemoryWriter(random)
     sorts = [sort for sort, number in plan(count).items() for _ in range(number)]
     memories = []
     for sort in sorts:
-        content, summary = writer.write(" ".join(part for part in (sort.outcome, sort.tool, sort.value) if part))
+        content, summary = writer.write(
+            " ".join(part for part in (sort.outcome, sort.tool, sort.value) if part)
+        )
         keys = {"tool": sort.tool, sort.key or "": sort.value, "error_type": sort.error_type}
         routing = {key: value for key, value in keys.items() if value}
-        memories.append({"content": content, "outcome": sort.outcome, **routing, "summary": summary})
+        memories.append(
+            {"content": content, "outcome": sort.outcome, **routing, "summary": summary}
+        )
     if not sessions:
-        return [memory for _, _, memory in sorted((random.random(), index, memory) for index, memory in enumerate(memories))]
+        return [
+            memory
+            for _, _, memory in sorted(
+                (random.random(), index, memory) for index, memory in enumerate(memories)
+            )
+        ]
     return [
         memories[index] | {"timestamp": timestamp, "session": session}
         for index, timestamp, session in _arrange(random, sorts, _day(start))
@@ -155,17 +204,24 @@ def _day(start: date | str | None) -> date:
 
 
 def plan(size: int) -> dict[MemorySort, int]:
-    """The sorts of memory in a data set of this size, with how many there are of each (at least one)."""
+    """The sorts of memory in a data set of this size, with how many there are of each (at least
+    one).
+    """
     pairs, values = size >= PAIRS_FROM, size >= VALUES_FROM
 
     def by_value(outcome: str, tool: str | None, key: str, count: int) -> dict[MemorySort, int]:
         weights = _WEIGHTS[key]
         ranges = TASK_RANGES if key == "task_type" else None
         counts = split(count, weights, ranges, least=dict.fromkeys(weights, int(values)))
-        return {MemorySort(outcome, tool, key, value, _ERROR_OF_REASON.get(value)): counts[value] for value in weights}
+        return {
+            MemorySort(outcome, tool, key, value, _ERROR_OF_REASON.get(value)): counts[value]
+            for value in weights
+        }
 
     # So many that each pair can occur. Where each value must, the ranges leave room for it.
-    least = {outcome: sum(pairs for known, _tool in ROUTES if known == outcome) for outcome in _OUTCOMES}
+    least = {
+        outcome: sum(pairs for known, _tool in ROUTES if known == outcome) for outcome in _OUTCOMES
+    }
     outcomes = split(size, _OUTCOMES, OUTCOME_RANGES, least=least)
     unknown = max(int(pairs), size // 100)
     failures = outcomes["failure"] - unknown
@@ -178,18 +234,29 @@ def plan(size: int) -> dict[MemorySort, int]:
     good = {tool: count - failed.get(tool, 0) for tool, count in tools.items()}
     sorts = by_value("success", "code_interpreter", "task_type", good["code_interpreter"])
     sorts |= by_value("success", "web_search", "domain", good["web_search"])
-    sorts |= {MemorySort("success", tool): good[tool] for tool in ("file_operation", "conversation")}
+    sorts |= {
+        MemorySort("success", tool): good[tool] for tool in ("file_operation", "conversation")
+    }
     sorts |= _plan_failures(
-        size, failed | {"unknown": unknown}, by_value("failure", "web_search", "reason", failed["web_search"])
+        size,
+        failed | {"unknown": unknown},
+        by_value("failure", "web_search", "reason", failed["web_search"]),
     )
     sorts |= by_value("learning", None, "insight_type", outcomes["learning"])
     sorts |= by_value("interaction", None, "sentiment", outcomes["interaction"])
     return {sort: count for sort, count in sorts.items() if count}
 
 
-def _plan_failures(size: int, tools: Counts, searches: dict[MemorySort, int]) -> dict[MemorySort, int]:
-    """The code interpreter's error types are what the others leave of the counts over all failures."""
-    others = searches | {MemorySort("failure", tool, error_type=error): tools[tool] for tool, error in _ERROR_OF_TOOL.items()}
+def _plan_failures(
+    size: int, tools: Counts, searches: dict[MemorySort, int]
+) -> dict[MemorySort, int]:
+    """The code interpreter's error types are what the others leave of the counts over all
+    failures.
+    """
+    others = searches | {
+        MemorySort("failure", tool, error_type=error): tools[tool]
+        for tool, error in _ERROR_OF_TOOL.items()
+    }
     taken = dict.fromkeys(_ERRORS, 0)
     for sort, count in others.items():
         taken[str(sort.error_type)] += count
@@ -197,7 +264,9 @@ def _plan_failures(size: int, tools: Counts, searches: dict[MemorySort, int]) ->
     least = {error: count + (size >= VALUES_FROM) for error, count in taken.items()}
     errors = split(sum(tools.values()), weights, ERROR_RANGES, least=least)
     return {
-        MemorySort("failure", "code_interpreter", "error_type", error, error): errors[error] - taken[error] for error in weights
+        MemorySort("failure", "code_interpreter", "error_type", error, error): errors[error]
+        - taken[error]
+        for error in weights
     } | others
 
 
@@ -208,22 +277,28 @@ def split(
     base: int | None = None,
     least: Mapping[str, int] | None = None,
 ) -> Counts:
-    """Whole numbers that add up to the total: none below its `least`, as many as possible within their ranges (of `base`, or
-    of the total), and as close to the weights as that allows. The sum of `least` must not exceed the total."""
+    """Whole numbers that add up to the total: none below its `least`, as many as possible within
+    their ranges (of `base`, or of the total), and as close to the weights as that allows. The sum
+    of `least` must not exceed the total.
+    """
     ranges, least = ranges or {}, least or {}
     base = total if base is None else base
     whole = sum(weights.values())
 
     def cost(name: str, count: int) -> tuple[int, int]:
         low, high = ranges.get(name, (0, 0))
-        outside = max(0, low * base - 100 * count, 100 * count - high * base) if name in ranges else 0
+        outside = (
+            max(0, low * base - 100 * count, 100 * count - high * base) if name in ranges else 0
+        )
         return outside, (count * whole - weights[name] * total) ** 2
 
     def change(name: str, step: int) -> tuple[int, int]:
         after, before = cost(name, counts[name] + step), cost(name, counts[name])
         return after[0] - before[0], after[1] - before[1]
 
-    counts = {name: max(least.get(name, 0), weight * total // whole) for name, weight in weights.items()}
+    counts = {
+        name: max(least.get(name, 0), weight * total // whole) for name, weight in weights.items()
+    }
     while sum(counts.values()) < total:
         counts[min(counts, key=lambda name: change(name, 1))] += 1
     while sum(counts.values()) > total:
@@ -232,7 +307,11 @@ def split(
     while True:  # each turn makes the sum of costs smaller, so it ends
         spare = [name for name in counts if counts[name] > least.get(name, 0)]
         giver = min(spare, key=lambda name: change(name, -1), default=None)
-        taker = min((name for name in counts if name != giver), key=lambda name: change(name, 1), default=None)
+        taker = min(
+            (name for name in counts if name != giver),
+            key=lambda name: change(name, 1),
+            default=None,
+        )
         if giver is None or taker is None:
             return counts
         gives, takes = change(giver, -1), change(taker, 1)
@@ -243,14 +322,16 @@ def split(
 
 
 def _arrange(random: Random, sorts: list[MemorySort], start: date) -> list[tuple[int, str, str]]:
-    """When each memory happened, and in which session: (its index, time, session) in the order of time, no two at the same
-    second."""
+    """When each memory happened, and in which session: (its index, time, session) in the order of
+    time, no two at the same second.
+    """
     pools = _pools(random, sorts)
     slots: list[tuple[int, str, str]] = []
     days = -(-len(sorts) // limits.DATASET_DAY_MEMORIES)
     for number, day in enumerate(_working_days(start, days)):
         for (name, begins_at, ends_at), pool in zip(_SESSIONS, pools, strict=True):
-            ordered = sorted(pool[number * len(pool) // days : (number + 1) * len(pool) // days])  # the index settles ties
+            # the index settles ties
+            ordered = sorted(pool[number * len(pool) // days : (number + 1) * len(pool) // days])
             begins = datetime.combine(day, begins_at, UTC)
             span_s = int((datetime.combine(day, ends_at, UTC) - begins).total_seconds())
             offsets = sorted(int(random.random() * (span_s - len(ordered))) for _ in ordered)
@@ -272,9 +353,13 @@ def _pools(random: Random, sorts: list[MemorySort]) -> list[list[tuple[float, in
         counts = split(len(indexes), {str(number): weight for number, weight in enumerate(weights)})
         shuffled = [index for _, index in sorted((random.random(), index) for index in indexes)]
         for number, count in enumerate(counts.values()):
-            pools[number] += [(lateness[number] + _SPREAD * random.random(), index) for index in shuffled[:count]]
+            pools[number] += [
+                (lateness[number] + _SPREAD * random.random(), index) for index in shuffled[:count]
+            ]
             del shuffled[:count]
-    return [[item for _, item in sorted((random.random(), item) for item in pool)] for pool in pools]
+    return [
+        [item for _, item in sorted((random.random(), item) for item in pool)] for pool in pools
+    ]
 
 
 def _working_days(start: date, count: int) -> list[date]:
@@ -286,17 +371,27 @@ def _working_days(start: date, count: int) -> list[date]:
             if day.weekday() < _SATURDAY:
                 days.append(day)
     except OverflowError:
-        raise InvalidInputError.one("start", start.isoformat(), f"a day with {count} working days after it") from None
+        raise InvalidInputError.one(
+            "start", start.isoformat(), f"a day with {count} working days after it"
+        ) from None
     return days
 
 
 @cache
-def _words() -> tuple[dict[str, list[dict[str, list[str]]]], dict[str, tuple[int, int]], dict[str, list[list[str]]]]:
+def _words() -> tuple[
+    dict[str, list[dict[str, list[str]]]], dict[str, tuple[int, int]], dict[str, list[list[str]]]
+]:
     """The group of entries that each slot is filled from, the numbers, and the wordings."""
     folder = files(__package__)
-    areas, words = (json.loads((folder / f"{name}.json").read_text("utf-8")) for name in ("areas", "words"))
+    areas, words = (
+        json.loads((folder / f"{name}.json").read_text("utf-8")) for name in ("areas", "words")
+    )
     groups = [areas, *words["groups"].values()]
-    return {slot: group for group in groups for slot in group[0]}, words["numbers"], words["wordings"]
+    return (
+        {slot: group for group in groups for slot in group[0]},
+        words["numbers"],
+        words["wordings"],
+    )
 
 
 def _pick(random: Random, items: Sequence[T]) -> T:
@@ -311,7 +406,9 @@ def _parts(text: str) -> tuple[str, ...]:
 
 
 class Scene:
-    """What one memory is about. A slot that is named twice is filled alike, and slots of one entry come from the same."""
+    """What one memory is about. A slot that is named twice is filled alike, and slots of one entry
+    come from the same.
+    """
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -319,11 +416,18 @@ class Scene:
         self._values: dict[str, str] = {}
 
     def fill(self, text: str) -> str:
-        return "".join([self._value(part) if index % 2 else part for index, part in enumerate(_parts(text))])
+        return "".join(
+            [self._value(part) if index % 2 else part for index, part in enumerate(_parts(text))]
+        )
 
     def fill_again(self, text: str) -> str:
         """Like `fill`, with nothing that is not part of the content already."""
-        return "".join([self._values.get(part, "") if index % 2 else part for index, part in enumerate(_parts(text))])
+        return "".join(
+            [
+                self._values.get(part, "") if index % 2 else part
+                for index, part in enumerate(_parts(text))
+            ]
+        )
 
     def _value(self, slot: str) -> str:
         groups, numbers, _wordings = _words()
@@ -364,7 +468,9 @@ class MemoryWriter:
         return content, self._summary(summary, apart, scene)
 
     def _summary(self, text: str, apart: str, scene: Scene) -> str:
-        """From words of the content. Where that says too little to be the only one, more of them; then a counter."""
+        """From words of the content. Where that says too little to be the only one, more of them;
+        then a counter.
+        """
         name = _slug(scene.fill_again(text))
         for slot in (apart, *_TELLING):
             if name not in self._summaries:
@@ -378,8 +484,12 @@ class MemoryWriter:
 
 
 def _slug(text: str) -> str:
-    """Lowercase words joined by underscores, the last of them no number, short enough for a counter to follow."""
-    words = dict.fromkeys(word for word in re.findall(r"[a-z0-9]+", text.lower()) if word not in _SMALL_WORDS)
+    """Lowercase words joined by underscores, the last of them no number, short enough for a counter
+    to follow.
+    """
+    words = dict.fromkeys(
+        word for word in re.findall(r"[a-z0-9]+", text.lower()) if word not in _SMALL_WORDS
+    )
     room = limits.SUMMARY_CHARS_MAX - _COUNTER_CHARS
     name = ""
     for word in words:

@@ -1,4 +1,6 @@
-"""Reading a data set: a list, or a file of JSON, JSON Lines or Python source, of which nothing is run."""
+"""Reading a data set: a list, or a file of JSON, JSON Lines or Python source, of which nothing is
+run.
+"""
 
 from __future__ import annotations
 
@@ -18,29 +20,38 @@ from hardwon.memory import intake
 from hardwon.outside import files
 
 _NAME: Final = "memories"
-_ALLOWED: Final = "lists of dictionaries written out: text, numbers, True, False, None, lists, dictionaries"
+_ALLOWED: Final = (
+    "lists of dictionaries written out: text, numbers, True, False, None, lists, dictionaries"
+)
 _REMEDY_OF: Final = {
     "Call": "a list without calls; run the script yourself and save its list with json.dump",
-    "ListComp": "a list without comprehensions; run the script yourself and save its list with json.dump",
-    "GeneratorExp": "a list without comprehensions; run the script yourself and save its list with json.dump",
+    "ListComp": "a list without comprehensions; run the script yourself and save its list with "
+    "json.dump",
+    "GeneratorExp": "a list without comprehensions; run the script yourself and save its list with "
+    "json.dump",
     "For": "a list without loops; run the script yourself and save its list with json.dump",
     "JoinedStr": "text without placeholders; write each text out",
 }
 _TOO_DEEP: Final = (
-    f"values nested at most {limits.JSON_DEPTH_MAX} deep, and lists that are not put together from thousands of others"
+    f"values nested at most {limits.JSON_DEPTH_MAX} deep, and lists that are not put together from "
+    f"thousands of others"
 )
 _Item = tuple[object, int]  # a value of the list, and the line it begins on
 _DEPTH_MAX: Final = limits.JSON_DEPTH_MAX + 4
 _SHOWN_CHARS: Final = 200
 _LINES: Final = (".jsonl", ".ndjson")
 _PYTHON: Final = (".py",)
-_JSON_ALLOWED: Final = "a list of memories, an object with a list under memories, or one memory a line"
+_JSON_ALLOWED: Final = (
+    "a list of memories, an object with a list under memories, or one memory a line"
+)
 
 
 @dataclass(frozen=True)
 class DatasetEntries:
-    """What a source holds, before it is checked. `lines` are where the entries begin, as far as that is known; `unreadable` are
-    those that could not even be read, with the reason, and their values the lines as they are."""
+    """What a source holds, before it is checked. `lines` are where the entries begin, as far as
+    that is known; `unreadable` are those that could not even be read, with the reason, and their
+    values the lines as they are.
+    """
 
     values: list[Any]
     lines: list[int] = field(default_factory=list)
@@ -75,11 +86,17 @@ def _text_of(path: Path) -> str:
     try:
         data = files.read_regular(path, limits.DATASET_BYTES_MAX + 1)
     except PlaceError:
-        raise PlaceError(f"cannot read {path}: it is not a file; name a file, or give the list itself") from None
+        raise PlaceError(
+            f"cannot read {path}: it is not a file; name a file, or give the list itself"
+        ) from None
     except OSError as error:
         raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error
     if len(data) > limits.DATASET_BYTES_MAX:
-        _refuse("more bytes", f"at most {limits.DATASET_BYTES_MAX} bytes; divide it into several files", path.name)
+        _refuse(
+            "more bytes",
+            f"at most {limits.DATASET_BYTES_MAX} bytes; divide it into several files",
+            path.name,
+        )
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -141,7 +158,11 @@ def read_literal(text: str) -> list[_Item]:
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
-        _refuse(error.msg, "valid Python: a list of dictionaries, or its assignment to memories", f"line {error.lineno or 1}")
+        _refuse(
+            error.msg,
+            "valid Python: a list of dictionaries, or its assignment to memories",
+            f"line {error.lineno or 1}",
+        )
     except (RecursionError, MemoryError):  # how the parser says that its stack is full
         _refuse("nested too deeply", _TOO_DEEP, "line 1")
     except ValueError as error:
@@ -156,7 +177,9 @@ def read_literal(text: str) -> list[_Item]:
 
 
 def _follow(statement: ast.stmt, names: dict[str, list[_Item]]) -> str | None:
-    """Notes the list that a statement assigns, and returns its name. A list by itself is the data set."""
+    """Notes the list that a statement assigns, and returns its name. A list by itself is the data
+    set.
+    """
     if isinstance(statement, ast.Pass | ast.Import | ast.ImportFrom):
         return None  # nothing is run, so nothing is imported
     value = getattr(statement, "value", None)
@@ -177,7 +200,8 @@ def _follow(statement: ast.stmt, names: dict[str, list[_Item]]) -> str | None:
     if value is None:
         return None  # a name with a type and nothing else
     items = [*before, *_items(value, names)]
-    _check_count(len(items), f"line {statement.lineno}")  # doubling a list by its own name takes a few lines only
+    # doubling a list by its own name takes a few lines only
+    _check_count(len(items), f"line {statement.lineno}")
     names[name] = items
     return name
 
@@ -211,13 +235,30 @@ def _value(node: ast.expr, depth: int = 0) -> object:
         _refuse("nested too deeply", _TOO_DEEP, f"line {node.lineno}")
     if isinstance(node, ast.Dict):
         for key in node.keys:  # one that is no text is refused where memories are checked
-            if not (isinstance(key, ast.Constant) and isinstance(key.value, str | int | float | None)):
-                _refuse(ast.dump(key)[:40] if key else "**", "dictionaries whose keys are text", f"line {node.lineno}")
+            if not (
+                isinstance(key, ast.Constant) and isinstance(key.value, str | int | float | None)
+            ):
+                _refuse(
+                    ast.dump(key)[:40] if key else "**",
+                    "dictionaries whose keys are text",
+                    f"line {node.lineno}",
+                )
         values = [_value(value, depth + 1) for value in node.values]
-        return dict(zip([key.value for key in node.keys if isinstance(key, ast.Constant)], values, strict=True))
-    if isinstance(node, ast.List | ast.Tuple):  # JSON knows only lists, and so would json.dumps write it
+        return dict(
+            zip(
+                [key.value for key in node.keys if isinstance(key, ast.Constant)],
+                values,
+                strict=True,
+            )
+        )
+    # JSON knows only lists, and so would json.dumps write it
+    if isinstance(node, ast.List | ast.Tuple):
         return [_value(element, depth + 1) for element in node.elts]
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd) and isinstance(node.operand, ast.Constant):
+    if (
+        isinstance(node, ast.UnaryOp)
+        and isinstance(node.op, ast.USub | ast.UAdd)
+        and isinstance(node.operand, ast.Constant)
+    ):
         number = node.operand.value
         if isinstance(number, int | float) and not isinstance(number, bool):
             return -number if isinstance(node.op, ast.USub) else number
@@ -226,7 +267,9 @@ def _value(node: ast.expr, depth: int = 0) -> object:
 
 def _check_count(count: int, where: str) -> None:
     if count > limits.DATASET_MEMORIES_MAX:
-        _refuse(f"{count} memories", f"at most {limits.DATASET_MEMORIES_MAX} memories; divide it", where)
+        _refuse(
+            f"{count} memories", f"at most {limits.DATASET_MEMORIES_MAX} memories; divide it", where
+        )
 
 
 def _refuse_node(node: ast.AST) -> NoReturn:
