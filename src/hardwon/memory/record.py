@@ -58,16 +58,17 @@ _MADE_ELSEWHERE: Final = (
 
 
 class Envelope(TypedDict, total=False):
-    """The keywords that `remember` and every `record_…` takes for the envelope, as `**envelope`;
-    each has a default.
+    """The keywords that `remember` and every `record_…` takes for the envelope, as `**envelope`; each has a default.
 
-    author         who says so; the source that support and rollback are counted by source
-    `{"type": …, "id": …}`: what sort of source, and the session or run timestamp      when it
-    happened, with a zone; now where nobody says tags           words to filter by related_files
-    paths of files that it is about; they are hashed now git_commit     the commit it happened at;
-    the checkout's own where nobody says git_branch     the branch, likewise failure_hash   the hash
-    of how something failed (`failure_hash(text)`) recalled       the context, or the ids, that were
-    shown before the attempt: its outcome credits them
+    author         who says so; the source that support and rollback are counted by
+    source         `{"type": …, "id": …}`: what sort of source, and the session or run
+    timestamp      when it happened, with a zone; now where nobody says
+    tags           words to filter by
+    related_files  paths of files that it is about; they are hashed now
+    git_commit     the commit it happened at; the checkout's own where nobody says
+    git_branch     the branch, likewise
+    failure_hash   the hash of how something failed (`failure_hash(text)`)
+    recalled       the context, or the ids, that were shown before the attempt: its outcome credits them
     """
 
     author: str
