@@ -506,10 +506,9 @@ def _load_dataset(
     with progress("loading") as told:
 
         def loaded(memory: "Memory", trying: bool) -> "DatasetLoaded":
-            # Our own function of that name, which reads a file of this machine.
-            return datasets.load_dataset(
+            return datasets.load_dataset(  # nosec B615  # our own function, which reads a file of this machine
                 memory, source, author=author, dry_run=trying, progress=told
-            )  # nosec B615
+            )
 
         return chosen(ctx).fill(loaded, lambda tried: tried.stored, dry_run=dry_run)
 
