@@ -340,7 +340,7 @@ def _adopt_tree(
         with MemoryEngine(copy) as engine:
             left = engine.sync().left
             records = [_by(record, author) for record in engine.memory.browse()]
-        done = memory.take_in(records, dry_run, author or "user", progress)
+        done = memory.care.take_in(records, dry_run, author or "user", progress)
     rejected += [Remark(path, reason) for path, reason in left.items()]
     return _of_loaded(StoreKind.TREE, done, rejected)
 
