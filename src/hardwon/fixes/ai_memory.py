@@ -34,7 +34,6 @@ from hardwon.fixes.adopt import (
     adopt_in_place,
     adopt_knowledge_base,
 )
-from hardwon.fixes.history import FixRow
 from hardwon.fixes.input import (
     NO_REPLY,
     AttemptInput,
@@ -49,6 +48,7 @@ from hardwon.fixes.input import (
 )
 from hardwon.fixes.knowledge_base import KnowledgeBase
 from hardwon.fixes.knowledge_file import KnowledgeFile
+from hardwon.learn.fix_rows import FixRow
 from hardwon.learn.tallies import fix_history_signature
 from hardwon.memory import Clock, Memory, intake
 from hardwon.memory.results import CleanedUp, Compressed

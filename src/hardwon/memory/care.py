@@ -24,7 +24,7 @@ from hardwon.store.sqlite.log import refuse_foreign_log
 from hardwon.store.types import Finding, Progress, Row, Stored, Writer
 
 if TYPE_CHECKING:
-    from hardwon.fixes.history import FixHistory
+    from hardwon.fixes.tables import FixHistory
     from hardwon.memory.cleanup import Tidy
     from hardwon.memory.results import (
         Backup,

@@ -11,7 +11,7 @@ from hardwon.store.base import DESIGNS, Design, load
 
 DESIGNS.append(Design(frozenset({"fix", "cleaned", "decision"}), "hardwon.fixes.tables:FixTables"))
 
-FIX_HISTORY: Final = "hardwon.fixes.history:FixHistory"
+FIX_HISTORY: Final = "hardwon.fixes.tables:FixHistory"
 MAKE_TREE: Final = "hardwon.tree.mirror:make_tree"
 MIRROR: Final = "hardwon.tree.mirror:Mirror"
 
