@@ -389,7 +389,7 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
             "compress."
         ),
     ),
-    "fix_types.days": (
+    "types.days": (
         int,
         Field(
             ge=1,

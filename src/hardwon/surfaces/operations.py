@@ -18,6 +18,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cache, cached_property
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, Final, Literal, get_type_hints
@@ -170,11 +171,10 @@ class Operation:
     answer: Any = None
     run: Callable[[Memory, Any, Caller], Any] | None = None
 
-    @cached_property
-    def function(self) -> Callable[..., Any]:
-        """`Memory`'s method."""
-        found: Callable[..., Any] = getattr(Memory, self.name)
-        return found
+    def method_of(self, memory: Memory | type[Memory]) -> Callable[..., Any]:
+        """The method that does it: of a memory, or of a group that hangs on one."""
+        method: Callable[..., Any] = attrgetter(self.name)(memory)
+        return method
 
     @cached_property
     def gives(self) -> Any:
@@ -182,20 +182,20 @@ class Operation:
         if self.answer is not None:
             return self.answer
         returns = SimpleNamespace(
-            __annotations__={"return": self.function.__annotations__["return"]}
+            __annotations__={"return": self.method_of(Memory).__annotations__["return"]}
         )
         return get_type_hints(returns, _types_by_name())["return"]
 
     @cached_property
     def takes(self) -> type[Arguments]:
-        return self.arguments or arguments.arguments_of(self.function)
+        return self.arguments or arguments.arguments_of(self.method_of(Memory))
 
     def do(self, memory: Memory, given: Arguments, caller: Caller) -> Any:
         """Carries it out."""
         if self.run is not None:
             return self.run(memory, given, caller)
         signed = {self.signs: caller.name} if self.signs and caller.name else {}
-        return getattr(memory, self.name)(**given.given(), **signed)
+        return self.method_of(memory)(**given.given(), **signed)
 
     @property
     def method(self) -> str:
@@ -217,7 +217,7 @@ class Operation:
 
     @property
     def description(self) -> str:
-        return " ".join((self.function.__doc__ or "").split())
+        return " ".join((self.method_of(Memory).__doc__ or "").split())
 
 
 def _same_record(memory: Memory, ids: list[str]) -> Any:
@@ -376,43 +376,43 @@ _ALL: Final = (
     Operation(
         "get", "read", "GET /records/{record_id}", run=_get, command="show", answer=AnyRecord
     ),
-    Operation("page", "read", "GET /records", command="browse"),
-    Operation("links", "read", "GET /records/{record_id}/links", command="audit"),
+    Operation("care.page", "read", "GET /records", command="browse"),
+    Operation("care.links", "read", "GET /records/{record_id}/links", command="audit"),
     Operation("audit", "read", "GET /records/{record_id}/audit", run=_audit, command="audit"),
     Operation(
         "similar_issues", "read", "POST /similar-issues", tool="similar_issues", command="similar"
     ),
     Operation("odds", "read", "POST /odds", command="odds"),
     Operation("patterns", "read", "GET /patterns", command="patterns"),
-    Operation("temporal_patterns", "read", "GET /temporal-patterns"),
-    Operation("strategies", "read", "GET /strategies", command="strategies"),
-    Operation("failed_strategies", "read", "GET /failed-strategies"),
-    Operation("best_strategies", "read", "GET /best-strategies", command="successful"),
+    Operation("fixes.temporal_patterns", "read", "GET /temporal-patterns"),
+    Operation("fixes.strategies", "read", "GET /strategies", command="strategies"),
+    Operation("fixes.failed_strategies", "read", "GET /failed-strategies"),
+    Operation("fixes.best_strategies", "read", "GET /best-strategies", command="successful"),
     Operation("model_insights", "read", "GET /model-insights", tool="insights", command="model"),
-    Operation("fix_totals", "read", "GET /fixes/totals"),
-    Operation("fix_days", "read", "GET /fixes/days"),
-    Operation("fix_types", "read", "GET /fixes/types"),
-    Operation("fix_matrix", "read", "GET /fixes/matrix", command="matrix"),
-    Operation("fix_trends", "read", "GET /fixes/trends", command="trends"),
-    Operation("fixers", "read", "GET /fixes/fixers", command="fixers"),
-    Operation("fixes_since", "read", "GET /fixes/count"),
+    Operation("fixes.totals", "read", "GET /fixes/totals"),
+    Operation("fixes.days", "read", "GET /fixes/days"),
+    Operation("fixes.types", "read", "GET /fixes/types"),
+    Operation("fixes.matrix", "read", "GET /fixes/matrix", command="matrix"),
+    Operation("fixes.trends", "read", "GET /fixes/trends", command="trends"),
+    Operation("fixes.fixers", "read", "GET /fixes/fixers", command="fixers"),
+    Operation("fixes.count", "read", "GET /fixes/count"),
     Operation("solutions", "read", "POST /solutions", command="solutions"),
     Operation("rules", "read", "GET /rules", tool="rules", command="rules"),
-    Operation("candidate_rules", "read", "GET /rules/candidates"),
+    Operation("episodes.candidate_rules", "read", "GET /rules/candidates"),
     Operation("cards", "read", "GET /cards", command="cards"),
-    Operation("tasks", "read", "GET /tasks"),
-    Operation("scores", "read", "GET /scores", command="scores"),
-    Operation("compare", "read", "GET /comparison", command="compare"),
-    Operation("decisions", "read", "GET /decisions", command="decisions"),
-    Operation("adopted", "read", "GET /adopted"),
-    Operation("failing_tests", "read", "GET /tests/failing"),
+    Operation("episodes.tasks", "read", "GET /tasks"),
+    Operation("episodes.scores", "read", "GET /scores", command="scores"),
+    Operation("episodes.compare", "read", "GET /comparison", command="compare"),
+    Operation("care.decisions", "read", "GET /decisions", command="decisions"),
+    Operation("care.adopted", "read", "GET /adopted"),
+    Operation("tests.failing", "read", "GET /tests/failing"),
     Operation("stats", "read", "GET /stats", run=_stats, tool="stats", command="stats"),
-    Operation("activity", "read", "GET /activity"),
-    Operation("helpful", "read", "GET /helpful"),
-    Operation("stale_records", "read", "GET /stale"),
-    Operation("change_mark", "read", "GET /change-mark"),
+    Operation("care.activity", "read", "GET /activity"),
+    Operation("care.helpful", "read", "GET /helpful"),
+    Operation("care.stale", "read", "GET /stale"),
+    Operation("care.change_mark", "read", "GET /change-mark"),
     Operation("topology", "read", "GET /topology", tool="map", command="map"),
-    Operation("hotspots", "read", "GET /hotspots", tool="hotspots", command="hotspots"),
+    Operation("tree.hotspots", "read", "GET /hotspots", tool="hotspots", command="hotspots"),
     Operation("reflect", "read", "GET /reflection", tool="reflect", command="reflect"),
     Operation(
         "export",
@@ -460,7 +460,7 @@ _ALL: Final = (
         destructive=True,
     ),
     Operation("cleanup", "admin", "POST /cleanup", command="cleanup", signs="by", destructive=True),
-    Operation("compress", "admin", "POST /compress", command="compress", signs="by"),
+    Operation("fixes.compress", "admin", "POST /compress", command="compress", signs="by"),
     Operation("compact", "admin", "POST /compact", command="compact", destructive=True),
     Operation(
         "load",
@@ -485,7 +485,7 @@ _ALL: Final = (
     Operation("doctor", "admin", "GET /doctor", command="doctor"),
     Operation("rebuild", "admin", "POST /rebuild", command="rebuild"),
     Operation("reembed", "admin", "POST /reembed", command="reembed"),
-    Operation("sync", "admin", "POST /sync", command="sync"),
+    Operation("tree.sync", "admin", "POST /sync", command="sync"),
 )
 
 OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
@@ -494,38 +494,35 @@ OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
 HERE_ALONE: Final[Mapping[str, str]] = MappingProxyType(
     {
         "close": "ends the caller's own memory",
-        "browse": "pages do the same for callers elsewhere",
-        "keep": "add does the same and gives the id",
-        "keep_many": "add_many does the same and gives the ids",
-        "record_many": "several of one kind from the caller's own files: elsewhere add_many takes "
+        "browse": "care.page does the same for callers elsewhere",
+        "record": "add does the same and gives the id",
+        "care.keep_many": "add_many does the same and gives the ids",
+        "care.record_many": "several of one kind from the caller's own files: elsewhere add_many takes "
         "several records",
-        "take_in": "brings records with authors of their own: import does that for an administrator",
-        "put_entries": "for what keeps things under names of its own; elsewhere remember and "
+        "care.take_in": "brings records with authors of their own: import does that for an administrator",
+        "entries.put": "for what keeps things under names of its own; elsewhere remember and "
         "supersede do it",
-        "append_entries": "for what keeps things in a row of its own; elsewhere add_many does it",
-        "entries": "pages by tag do the same for callers elsewhere",
-        "entry_names": "for whoever lists the names that it put things under",
+        "entries.append": "for what keeps things in a row of its own; elsewhere add_many does it",
+        "entries.list": "pages by tag do the same for callers elsewhere",
+        "entries.names": "for whoever lists the names that it put things under",
         "trajectory": "a block of the caller's own code; what it records goes through "
         "record_trajectory",
         "episode": "a block of the caller's own code; what it records goes through record_episode",
-        "now": "the memory's own clock",
-        "once": "is what an idempotency key does",
-        "projects": "is of no project: each surface lists those that the caller reaches",
-        "project_of": "tells what a memory of this machine would be asked about",
-        "place_of": "tells where a file of this machine would be",
-        "exists": "tells whether a file of this machine is there",
-        "in_project": "opens the caller's own memory once more: callers elsewhere name the project "
+        "care.now": "the memory's own clock",
+        "care.once": "is what an idempotency key does",
+        "care.projects": "is of no project: each surface lists those that the caller reaches",
+        "care.in_project": "opens the caller's own memory once more: callers elsewhere name the project "
         "they ask about",
         "restore": "puts a file of this machine in the memory's place while nobody asks it anything",
         "merge": "opens another memory of this machine; import takes in what another exported",
-        "make_tree": "makes files beside the memory's own",
+        "tree.make": "makes files beside the memory's own",
         "check_stale": "looks at a checkout, which is where the caller is and not where the memory "
         "is",
-        "record_tests": "reads the files that tests are about, in the caller's checkout",
-        "publish_tested": "is asked by a git hook of the caller's checkout",
+        "tests.record": "reads the files that tests are about, in the caller's checkout",
+        "tests.publish": "is asked by a git hook of the caller's checkout",
         "tokens": "whoever could make tokens from outside could make itself stronger ones",
-        "fix_history": "the tables of the file itself",
-        "tree": "the files beside the memory",
+        "fixes.history": "the tables of the file itself",
+        "tree.mirror": "the files beside the memory",
         "location": "a path of this machine",
     }
 )

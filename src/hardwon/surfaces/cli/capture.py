@@ -23,6 +23,7 @@ from hardwon.capture import agent_settings as claude_code
 from hardwon.capture import git_hooks
 from hardwon.errors import PlaceError
 from hardwon.memory import Memory
+from hardwon.memory.project import memory_exists, place_of
 from hardwon.outside.git import Repository, last_commit, repository_root
 from hardwon.surfaces.cli.base import (
     FAILED,
@@ -267,9 +268,9 @@ def install(
         raise typer.Exit
     claude_code.install(path, command)
     memory = chosen(ctx).memory
-    if not make_memory and not Memory.exists(memory):
+    if not make_memory and not memory_exists(memory):
         complain(
-            f"there is no memory at {Memory.place_of(memory)} yet: until there is one, nothing is "
+            f"there is no memory at {place_of(memory)} yet: until there is one, nothing is "
             f"recorded (or install with --make-memory)"
         )
     _note_on_others(path, "where both apply, everything is recorded twice: also installed in")
@@ -338,13 +339,13 @@ def run_hook(
 def _publish(ctx: typer.Context) -> None:
     root = repository_root(Path.cwd())
     memory = chosen(ctx).memory
-    if root is None or Repository(root).is_rebasing or not Memory.exists(memory):
+    if root is None or Repository(root).is_rebasing or not memory_exists(memory):
         return
     commit = last_commit(root)
     if commit is None:
         return
     with Memory(memory, chosen(ctx).project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS) as opened:
-        published = opened.publish_tested(commit)
+        published = opened.tests.publish(commit)
     if published:
         write(
             f"hardwon: {counted(len(published), 'record')} published: their tests pass at "

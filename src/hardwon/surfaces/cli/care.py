@@ -155,7 +155,7 @@ def audit(
         life = memory.audit(record_id)
         if not life:
             fail(f"there is no record {record_id}, and never was one: hardwon recall finds ids")
-        links, found = memory.links(record_id), memory.get(record_id)
+        links, found = memory.care.links(record_id), memory.get(record_id)
     related = {
         "replaced by": [links.replaced_by] if links.replaced_by else [],
         "replaces": links.replaces,
@@ -271,7 +271,7 @@ def cleanup(
 @command(
     "hardwon compress 180 --dry-run",
     "hardwon compress --yes",
-    operation="compress",
+    operation="fixes.compress",
     more="""Nothing that was learned changes.""",
 )
 def compress(
@@ -288,7 +288,7 @@ def compress(
 
         def pack(dry: bool) -> tuple[Compressed, int, str]:
             with progress("looking" if dry else "compressing") as told:
-                done = memory.compress(days, dry, progress=told)
+                done = memory.fixes.compress(days, dry, progress=told)
             would = "would be " if done.dry_run else ""
             return (
                 done,

@@ -13,6 +13,7 @@ import typer
 
 from hardwon import limits
 from hardwon.memory import Memory
+from hardwon.memory.project import memory_exists, place_of
 from hardwon.memory.results import Merged
 from hardwon.outside.locations import is_url
 from hardwon.surfaces.adopt import StoreKind
@@ -218,10 +219,9 @@ def _load_dataset(
     with progress("loading") as told:
 
         def loaded(memory: Memory, trying: bool) -> "DatasetLoaded":
-            # Our own function of that name, which reads a file of this machine.
-            return datasets.load_dataset(
+            return datasets.load_dataset(  # nosec B615  # our own function, which reads a file of this machine
                 memory, source, author=author, dry_run=trying, progress=told
-            )  # nosec B615
+            )
 
         return chosen(ctx).fill(loaded, lambda tried: tried.stored, dry_run=dry_run)
 
@@ -281,7 +281,7 @@ def merge(
     ] = False,
 ) -> Answer:
     """Bring in what another memory knows: records, statuses, and what was forgotten there."""
-    if not Memory.exists(other):  # told before a memory is made for it
+    if not memory_exists(other):  # told before a memory is made for it
         fail(
             f"there is no memory at {other}: name the folder, the .db file or the database of "
             f"another one"
@@ -297,7 +297,7 @@ def merge(
             complain(each)
         return _merged_text(done, project) + ("\nboth memories are well" if wrong == [] else "")
 
-    value = {"other": Memory.place_of(other), **asdict(done), "not_well": wrong}
+    value = {"other": place_of(other), **asdict(done), "not_well": wrong}
     return Answer(value, tell, bool(done.conflicting or wrong))
 
 
@@ -307,7 +307,7 @@ def _not_well(this: Chosen, other: Chosen) -> list[str]:
     """
     wrong: list[str] = []
     for side, place in (("this memory", this), ("the other memory", other)):
-        if not Memory.exists(place.memory):
+        if not memory_exists(place.memory):
             continue
         with place.open(to_read=True) as memory:
             found = [each for each in memory.doctor().findings if not each.ok]
@@ -454,7 +454,7 @@ def _export_fixes(memory: Memory, path: Path, form: ExportFormat) -> int:
         history.export_insights(path)
     else:
         history.export_analytics_data(path)
-    return memory.fix_totals().attempts
+    return memory.fixes.totals().attempts
 
 
 @command(
@@ -516,7 +516,7 @@ def restore(
 @command(
     "hardwon --memory agent_brain sync --make-tree",
     "hardwon --memory agent_brain sync --json",
-    operation="sync",
+    operation="tree.sync",
     more="""Looks at every file and takes in what people added, changed, moved or removed. Every command does so for what it
     needs; this one looks at everything, and tells which files it could not read and left alone. `--make-tree` first gives
     the memory a tree where it has none, with a file for every experience; memory files that lie in the folder already are
@@ -531,10 +531,10 @@ def sync(
     """Bring the files of the tree and the memory in step."""
     with chosen(ctx).open(to_read=not make_tree) as memory:
         if make_tree:
-            memory.make_tree()
-        elif memory.tree is None:
+            memory.tree.make()
+        elif memory.tree.mirror is None:
             fail(f"{memory.location} has no tree of files: hardwon sync --make-tree gives it one")
-        found = memory.sync()
+        found = memory.tree.sync()
 
     def tell() -> str:
         for path, why in found.left.items():

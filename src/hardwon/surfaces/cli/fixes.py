@@ -139,7 +139,7 @@ def patterns(ctx: typer.Context, limit: Limit = PATTERNS_LISTED, every: All = Fa
 
 
 def _recent(memory: Memory, days: int, limit: int) -> Answer:
-    since = max(memory.now() - timedelta(days=days), _FIRST_TIME)
+    since = max(memory.care.now() - timedelta(days=days), _FIRST_TIME)
     found = [
         record
         for record in memory.browse(limit + 1, kind="fix", since=since)
@@ -336,7 +336,7 @@ def successful(
 ) -> Answer:
     """List what worked best, by issue type."""
     with _opened(ctx) as history:
-        found = history.memory.best_strategies(limit)
+        found = history.memory.fixes.best_strategies(limit)
     by_type = [
         {"issue_type": name, "strategies": list(map(_strategy_json, each))}
         for name, each in found.items()

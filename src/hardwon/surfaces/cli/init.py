@@ -13,6 +13,7 @@ import typer
 from hardwon import limits
 from hardwon.errors import ConflictError
 from hardwon.memory import Memory
+from hardwon.memory.project import memory_exists, place_of, project_of
 from hardwon.outside import files
 from hardwon.outside.locations import FOLDER_NAME, is_url, without_password
 from hardwon.records.kinds import Source
@@ -47,7 +48,7 @@ def init(
     """
     named = chosen(ctx)
     with _opened(named) as (memory, created):
-        planted = memory.make_tree() if tree else memory.tree
+        planted = memory.tree.make() if tree else memory.tree.mirror
         if created and not planted and not named.memory:
             files.hide_from_git(Path(FOLDER_NAME))
         root = str(planted.root) if planted else None
@@ -75,7 +76,7 @@ def _opened(named: Chosen) -> Iterator[tuple[Memory, bool]]:
     if folder and new_folder:
         files.make_folder(folder)
     try:
-        created = not Memory.exists(named.memory)
+        created = not memory_exists(named.memory)
         with Memory(named.memory, named.project) as memory:
             yield memory, created
     except BaseException:
@@ -154,10 +155,10 @@ def demo(
 def config(ctx: typer.Context) -> Answer:
     """Show every setting, its value, and where that comes from."""
     found = settings_of(ctx)
-    location = Memory.place_of(found.memory.value)
+    location = place_of(found.memory.value)
     defaults = {
         "memory": location,
-        "project": Memory.project_of(found.memory.value),
+        "project": project_of(found.memory.value),
         "author": Source().author,
     }
     settings: list[dict[str, Any]] = [

@@ -320,7 +320,7 @@ def _record(
     file = STDIN if argument == STDIN else from_json
     objects = [options] if file is None else [options | each for each in objects_of(file)]
     with chosen(ctx).open() as memory:
-        kept = memory.record_many(kind, objects)
+        kept = memory.care.record_many(kind, objects)
     ids = [each.id for each in kept]
 
     def tell() -> str:

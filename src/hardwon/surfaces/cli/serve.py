@@ -122,7 +122,7 @@ def serve(
             btb,
         )
         gate = Gate(
-            memory.in_project,
+            memory.care.in_project,
             memory.tokens,
             open_to=ANYBODY if no_auth else None,
             requests_per_s=rate,
@@ -368,7 +368,7 @@ def report(
         replaced = own_files.target("file", path, memory.location, "report.html")
         if path.exists():
             require_consent(f"Replace {visible(str(path))}?", yes, as_json=as_json)
-        with closing(Gate(memory.in_project, None, open_to=reader)) as gate:
+        with closing(Gate(memory.care.in_project, None, open_to=reader)) as gate:
             made = web.report(Ask(gate, reader, memory.project), time_range)
     with files.writing_atomically(replaced) as target:
         target.write(made.content)
