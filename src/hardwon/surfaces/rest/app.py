@@ -26,7 +26,7 @@ from hardwon.errors import InvalidInputError
 from hardwon.surfaces.arguments import Arguments, Load
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.mcp import http as mcp_http
-from hardwon.surfaces.operations import OPERATIONS, Operation, json_bytes, schema_of
+from hardwon.surfaces.operations import ALIASES, OPERATIONS, Operation, json_bytes, schema_of
 from hardwon.surfaces.rest import streams as rest_streams
 from hardwon.surfaces.rest.guard import (
     LIVENESS,
@@ -212,7 +212,7 @@ def build_app(gate: Gate, settings: ServerOptions) -> Starlette:
     app.router.routes += [
         *(
             ApiRoute(_route_of(each), each.name, surface.endpoint(each), each.method)
-            for each in OPERATIONS.values()
+            for each in (*OPERATIONS.values(), *ALIASES)
         ),
         ApiRoute(PROJECTS, "projects", surface.projects, "GET"),
         ApiRoute(f"{API}/openapi.json", "openapi", surface.openapi, "GET"),
