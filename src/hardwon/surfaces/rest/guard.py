@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
@@ -326,6 +326,22 @@ def _cut(text: str) -> str:
 _bounded: Final = reprlib.Repr()
 _bounded.maxstring = _bounded.maxother = _bounded.maxlong = _REDACTED_CHARS
 _bounded.maxlevel = 3
+
+
+def pairs_of(encoded: bytes, fields_max: int, where: str) -> list[tuple[str, str]]:
+    """What a query or a form says, in order."""
+    try:
+        return parse_qsl(
+            encoded.decode("ascii"),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=fields_max,
+        )
+    except ValueError:
+        raise InvalidInputError.one(
+            where, f"{len(encoded)} bytes", f"at most {fields_max} fields, in UTF-8"
+        ) from None
+
 
 # --- rest metrics ---
 
