@@ -38,26 +38,26 @@ NO_MODEL: Final = "(no model)"
 
 
 def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
-    totals = ask("fix_totals")
+    totals = ask("fixes.totals")
     if not totals.attempts:
         return WebPage("fixes_empty.html", {}, "Fixes")
     span = RANGES[request.range] or limits.FIX_DAYS_MAX
-    days: list[FixDay] = ask("fix_days", days=span)
-    cells: list[FixCell] = ask("fix_matrix")
-    fixers: list[FixerRecord] = ask("fixers")
+    days: list[FixDay] = ask("fixes.days", days=span)
+    cells: list[FixCell] = ask("fixes.matrix")
+    fixers: list[FixerRecord] = ask("fixes.fixers")
     models, types = (_most_tried(cells, name) for name in ("model", "issue_type"))
     issue_type = request.query.get("issue_type") or next(iter(types), "")
     model = request.query.get("model", "")
     buckets = list(in_buckets(days))
     drawn_models, drawn_types = models[:_MODELS_DRAWN], types[:_TYPES_DRAWN]
     of_type = {"issue_type": issue_type, "limit": _STRATEGIES_SHOWN}
-    tried = ask("strategies", **of_type) if issue_type else []
+    tried = ask("fixes.strategies", **of_type) if issue_type else []
     context = {
         "totals": totals,
         "in_range": _sum(days) if days else None,
         "buckets": buckets,
         "days_figure": _days_figure(buckets),
-        "trends": ask("fix_trends", days=span)[:_TRENDS_SHOWN],
+        "trends": ask("fixes.trends", days=span)[:_TRENDS_SHOWN],
         "cells": cells,
         "models": models,
         "types": types,
@@ -71,7 +71,7 @@ def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
         "issue_type": issue_type,
         # What worked at least every second time, and what failed more often than that.
         "worked": [each for each in tried if 2 * each.verified >= each.attempts],
-        "failed": ask("failed_strategies", **of_type) if issue_type else [],
+        "failed": ask("fixes.failed_strategies", **of_type) if issue_type else [],
         "model": model,
         "insights": ask("model_insights", name=model) if model else None,
         "no_model": NO_MODEL,
@@ -217,11 +217,11 @@ def view_episodes(ask: Ask, request: PageRequest) -> WebPage:
     task_id, state, tag = (request.query.get(name, "") for name in ("task_id", "state", "tag"))
     by_run = request.query.get("by_run") == "1"
     in_time = {"task_id": task_id or None, "since": request.since, "until": request.now}
-    tasks = ask("tasks", limit=_TASKS_SHOWN + 1)
+    tasks = ask("episodes.tasks", limit=_TASKS_SHOWN + 1)
     rules = ask("rules", task_id=task_id or None, state=state or None, limit=_RULES_SHOWN)
     if not tasks and not rules:
         return WebPage("episodes_empty.html", {}, "Episodes")
-    comparison: Comparison = ask("compare", tag=tag or None, by_run=by_run, **in_time)
+    comparison: Comparison = ask("episodes.compare", tag=tag or None, by_run=by_run, **in_time)
     context: dict[str, Any] = {
         "tasks": tasks[:_TASKS_SHOWN],
         "more_tasks": len(tasks) > _TASKS_SHOWN,
@@ -237,7 +237,7 @@ def view_episodes(ask: Ask, request: PageRequest) -> WebPage:
     }
     if task_id:
         size = min(_EPISODES_DRAWN, limits.PAGE_RECORDS_MAX)
-        found = ask("page", kind="episode", limit=size, **in_time)
+        found = ask("care.page", kind="episode", limit=size, **in_time)
         # The newest of this time, oldest first.
         episodes = [
             each
@@ -245,7 +245,7 @@ def view_episodes(ask: Ask, request: PageRequest) -> WebPage:
             if each.metadata.validation.status != "archived"
         ]
         context |= {
-            "history": ask("scores", task_id=task_id),
+            "history": ask("episodes.scores", task_id=task_id),
             "episodes": episodes,
             "more_episodes": found.next is not None,
             "curve_figure": _curve_figure(request, episodes),
@@ -396,11 +396,11 @@ def view_trajectories(ask: Ask, request: PageRequest) -> WebPage:
         return _view_trajectory(ask, request)
     cursor = request.query.get("cursor") or None
     in_time = {"since": request.since, "until": request.now, "cursor": cursor}
-    found = ask("page", kind="trajectory", limit=_LISTED, **in_time)
+    found = ask("care.page", kind="trajectory", limit=_LISTED, **in_time)
     error = request.query.get("error", "").strip()
     solutions = ask("solutions", error=error or None, limit=_SOLUTIONS_SHOWN)
     anything = found.records or solutions or cursor or error
-    if not (anything or ask("page", kind="trajectory", limit=1).records):
+    if not (anything or ask("care.page", kind="trajectory", limit=1).records):
         return WebPage("trajectories_empty.html", {}, "Trajectories")
     context = {
         "trajectories": [(each, _add_up(each.steps)[-1]) for each in found.records],

@@ -70,7 +70,7 @@ def view_overview(ask: Ask, request: PageRequest) -> WebPage:
     stats = ask("stats")
     if not stats.records:
         return WebPage("overview_empty.html", {"project": request.project}, "Overview")
-    days: list[Activity] = ask("activity", since=request.since, until=request.now)
+    days: list[Activity] = ask("care.activity", since=request.since, until=request.now)
     buckets = list(_in_buckets(days))
     by_kind = _by_kind(days)
     context = {
@@ -82,12 +82,12 @@ def view_overview(ask: Ask, request: PageRequest) -> WebPage:
         "kinds_figure": _kinds_figure(by_kind),
         "success_figure": _success_figure(buckets),
         "week": _by_kind([day for day in days if day.day > (request.now - _WEEK).date()]),
-        "decisions": [(each, _subject(ask, each)) for each in ask("decisions", limit=_SHOWN)],
-        "newest": ask("page", limit=_SHOWN).records,
+        "decisions": [(each, _subject(ask, each)) for each in ask("care.decisions", limit=_SHOWN)],
+        "newest": ask("care.page", limit=_SHOWN).records,
         "rules": ask("rules", limit=_SHOWN),
         "failing": _failing_types(ask, request),
         "strategies": _best_strategies(ask),
-        "failing_tests": ask("failing_tests"),
+        "failing_tests": ask("tests.failing"),
     }
     return WebPage("overview.html", context, "Overview")
 
@@ -161,7 +161,7 @@ def _failing_types(ask: Ask, request: PageRequest) -> list[tuple[str, Rate]]:
     """Issue types whose fixes failed most often, of those that were tried more than once."""
     found = [
         (each.issue_type, Rate(each.verified, each.attempts - each.verified))
-        for each in ask("fix_types", days=RANGES[request.range])
+        for each in ask("fixes.types", days=RANGES[request.range])
     ]
     often = [(name, rate) for name, rate in found if rate.tried >= _AREA_ATTEMPTS_MIN and rate.bad]
     return often[:_SHOWN]
@@ -169,7 +169,9 @@ def _failing_types(ask: Ask, request: PageRequest) -> list[tuple[str, Rate]]:
 
 def _best_strategies(ask: Ask) -> list[tuple[str, Strategy]]:
     """The surest first: those whose interval begins highest."""
-    found = [(name, each[0]) for name, each in ask("best_strategies", limit=1).items() if each]
+    found = [
+        (name, each[0]) for name, each in ask("fixes.best_strategies", limit=1).items() if each
+    ]
     return sorted(found, key=lambda best: -best[1].interval[0])[:_SHOWN]
 
 

@@ -86,7 +86,7 @@ def view_search(ask: Ask, request: PageRequest) -> WebPage:
         if "q" in asked:
             found = _recall(ask, asked, count, filters)
         else:
-            page = ask("page", limit=count, cursor=asked.get("cursor"), **filters)
+            page = ask("care.page", limit=count, cursor=asked.get("cursor"), **filters)
             found = [_view(record, frozenset()) for record in page.records]
             following = page.next
     except InvalidInputError as error:
@@ -300,7 +300,7 @@ def _linked(ask: Ask, record: AnyRecord) -> list[tuple[str, str, AnyRecord | Non
     """Other records that this one has to do with: how, the id, and the record, unless it is not
     here, or one of too many to look up.
     """
-    links: Links = ask("links", record_id=record.id)
+    links: Links = ask("care.links", record_id=record.id)
     named = [
         *(("replaced by", each) for each in [links.replaced_by] if each),
         *(("replaces", each) for each in links.replaces),

@@ -128,22 +128,22 @@ def _list(ask: Ask, request: PageRequest, tab: str) -> Listed:
             return Listed(
                 [
                     ReviewItem(each.record, actions, each.reason, each.since)
-                    for each in ask("stale_records", limit=most)
+                    for each in ask("care.stale", limit=most)
                     if in_range(each.since)
                 ]
             )
         case "contradictions":
-            found = ask("decisions", action="contradiction", limit=_DECISIONS_READ)
+            found = ask("care.decisions", action="contradiction", limit=_DECISIONS_READ)
             recent = [each for each in found if in_range(each.metadata.context.timestamp)]
             return Listed(pairs=_list_pairs(ask, recent, most))
         case "rules":
-            rules = ask("candidate_rules", limit=_RANKED_READ)
+            rules = ask("episodes.candidate_rules", limit=_RANKED_READ)
             return Listed(rules=[rule for rule in rules if in_range(rule.last_seen)][:most])
         case _:
             return Listed(
                 [
                     ReviewItem(each, ("undo",), each.reason)
-                    for each in ask("decisions", limit=most)
+                    for each in ask("care.decisions", limit=most)
                     if in_range(each.metadata.context.timestamp)
                 ]
             )
@@ -154,12 +154,12 @@ def _list_status(ask: Ask, request: PageRequest, status: str, actions: tuple[str
     if request.choose("order", ORDERS) == "helpful":
         found = [
             ReviewItem(each.record, actions, helped=each.helped, hindered=each.hindered)
-            for each in ask("helpful", status=status, limit=_RANKED_READ)
+            for each in ask("care.helpful", status=status, limit=_RANKED_READ)
             if since is None or each.record.metadata.context.timestamp >= since
         ]
         return Listed(found[:most])
     cursor = request.query.get("cursor") or None
-    page = ask("page", status=status, since=since, limit=most, cursor=cursor)
+    page = ask("care.page", status=status, since=since, limit=most, cursor=cursor)
     return Listed([ReviewItem(record, actions) for record in page.records], next=page.next)
 
 

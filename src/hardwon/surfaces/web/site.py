@@ -264,7 +264,9 @@ class Site:
     def _changes(self, http: HttpRequest, _: bytes) -> Response:
         visit = self._admitted(http)
         ask = Ask(self._gate, visit.caller, unquote(http.path_params["project"]))
-        return Response(json.dumps({"mark": ask("change_mark")}), media_type="application/json")
+        return Response(
+            json.dumps({"mark": ask("care.change_mark")}), media_type="application/json"
+        )
 
     def _page(self, http: HttpRequest, body: bytes) -> Response:
         posts = http.method == "POST"
@@ -287,7 +289,7 @@ class Site:
             headers = {**_HEADERS, "Content-Disposition": f'attachment; filename="{shown.name}"'}
             return Response(shown.content, headers=headers, media_type=shown.media_type)
         fresh = LIVE not in http.headers
-        return self._render(shown, visit, request, mark=ask("change_mark"), flashes=fresh)
+        return self._render(shown, visit, request, mark=ask("care.change_mark"), flashes=fresh)
 
     def _unknown(self, http: HttpRequest, _: bytes) -> Response:
         self._admitted(http)
