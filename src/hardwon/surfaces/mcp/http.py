@@ -29,10 +29,10 @@ from hardwon.errors import (
     NotAdmittedError,
     TooManyRequestsError,
 )
-from hardwon.surfaces.gate import Gate
+from hardwon.surfaces.gate import Gate, check_access
 from hardwon.surfaces.mcp.server import make_server
 from hardwon.surfaces.mcp.views import Visitor
-from hardwon.trust.access import Caller, check_access
+from hardwon.trust.access import Caller
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 PROJECT_HEADER: Final = "hardwon-project"

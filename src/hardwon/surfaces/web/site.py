@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from hardwon import limits
 from hardwon.errors import HardwonError, NotAdmittedError
-from hardwon.surfaces.gate import Gate
+from hardwon.surfaces.gate import Gate, check_access
 from hardwon.surfaces.rest.guard import (
     BODY,
     FOREIGN_ORIGIN,
@@ -44,7 +44,7 @@ from hardwon.surfaces.web.pages import (
     SignIn,
     WebPage,
 )
-from hardwon.trust.access import Caller, check_access
+from hardwon.trust.access import Caller
 
 
 class NavItem(NamedTuple):
