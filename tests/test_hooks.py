@@ -414,7 +414,7 @@ def test_a_hook_gives_up_when_the_memory_is_not_to_be_had(project: Project) -> N
     hooks("install")
     tried = repaired(project)
     git(project.folder, "add", "-A")
-    with project.memory() as memory, memory._store.write(memory.project):
+    with project.memory() as memory, memory._project.store.write(memory.project):
         started = time.monotonic()
         done = subprocess.run(
             ["git", "commit", "-q", "-m", "x"], capture_output=True, text=True, check=False

@@ -82,7 +82,9 @@ def _filled(folder: Path, name: str = "brain") -> Iterator[Memory]:
 
 
 def _state_of(memory: Memory) -> object:
-    return memory._store.counts(memory.project), memory._store.change_mark(memory.project)
+    return memory._project.store.counts(memory.project), memory._project.store.change_mark(
+        memory.project
+    )
 
 
 def _unchanged_where_refused(memory: Memory, run: Run) -> Run:
@@ -293,7 +295,7 @@ def _vectors(folder: Path) -> Iterator[Run]:
         def run(data: bytes) -> None:
             with closing(apsw.Connection(memory.location)) as connection:
                 connection.execute("UPDATE record_vector SET vector = ?", (data,)).fetchall()
-            memory._store._vectors.clear()  # type: ignore[attr-defined]  # what it knows of them
+            memory._project.store._vectors.clear()  # type: ignore[attr-defined]  # what it knows of them
             memory.doctor()
             memory.recall("login")
 
@@ -825,9 +827,8 @@ MEMORY_TARGETS: Final = (
             "hardwon.surfaces.rest.guard",
             "hardwon.surfaces.web.site",
             "hardwon.surfaces.web.pages",
-            "hardwon.surfaces.web.search_page",
-            "hardwon.surfaces.web.review_page",
-            "hardwon.surfaces.web.record_page",
+            "hardwon.surfaces.web.records",
+            "hardwon.surfaces.web.review",
         ),
         "bytes",
         _requests,

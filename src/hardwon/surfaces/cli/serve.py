@@ -94,9 +94,8 @@ def serve(
     )
     from hardwon.surfaces.gate import Gate
     from hardwon.surfaces.rest import server as rest_server
-    from hardwon.surfaces.rest.app import build_app
+    from hardwon.surfaces.rest.app import build_app, remove_left_over
     from hardwon.surfaces.rest.guard import ServerOptions, is_loopback
-    from hardwon.surfaces.rest.streams import remove_left_over
 
     if (tls_cert is None) != (tls_key is None):
         raise InvalidInputError.one(
