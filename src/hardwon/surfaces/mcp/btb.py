@@ -17,12 +17,11 @@ from pydantic import Field
 from hardwon import limits
 from hardwon.records.fields import JsonObject, Name, Scalar, Text, Texts, Unit
 from hardwon.records.kinds import INTAKE, Experience, Outcome
-from hardwon.surfaces.arguments import Arguments, Nothing, Remember
 from hardwon.surfaces.mcp import answers as text
 from hardwon.surfaces.mcp.answers import bounded_text, fitted
 from hardwon.surfaces.mcp.tools import LEFT_OUT, Answer
 from hardwon.surfaces.mcp.views import Visitor
-from hardwon.surfaces.operations import jsonable
+from hardwon.surfaces.operations import Arguments, Nothing, Remember, jsonable
 from hardwon.text.globs import Glob
 from hardwon.tree.routing import Coherence, file_name
 from hardwon.trust.access import Scope

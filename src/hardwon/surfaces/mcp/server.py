@@ -21,7 +21,6 @@ from mcp.shared.exceptions import MCPError
 
 import hardwon
 from hardwon.errors import ForbiddenError, HardwonError
-from hardwon.surfaces.arguments import Arguments
 from hardwon.surfaces.mcp.btb import BTB_TOOLS, BtbTool, btb_answer
 from hardwon.surfaces.mcp.tools import TOOLS, Answer, Tool, answer_of, input_schema, output_schema
 from hardwon.surfaces.mcp.views import (
@@ -34,7 +33,7 @@ from hardwon.surfaces.mcp.views import (
     prompt_text,
     read_resource,
 )
-from hardwon.surfaces.operations import parsed
+from hardwon.surfaces.operations import Arguments, parsed
 from hardwon.trust.access import Scope, includes
 from hardwon.trust.redact import redact
 

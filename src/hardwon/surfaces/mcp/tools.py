@@ -10,10 +10,9 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
-from hardwon.surfaces.arguments import Arguments
 from hardwon.surfaces.mcp import answers as text
 from hardwon.surfaces.mcp.answers import fitted
-from hardwon.surfaces.operations import OPERATIONS, Operation, jsonable, schema_of
+from hardwon.surfaces.operations import OPERATIONS, Arguments, Operation, jsonable, schema_of
 
 LEFT_OUT: Final = "left_out"
 _WRAPPED: Final = "result"
