@@ -103,7 +103,7 @@ def _serve(
         ctx.meta["mcp"] = _options(author, scope, btb)
         return
     try:
-        from hardwon.surfaces.mcp.stdio import serve_stdio
+        from hardwon.surfaces.mcp.transports import serve_stdio
     except ImportError as error:
         raise MissingExtraError(
             f"the MCP SDK cannot be imported ({error}); install it with: pip install 'hardwon[mcp]'"

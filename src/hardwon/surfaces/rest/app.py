@@ -31,7 +31,7 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.surfaces.arguments import Arguments, Load
 from hardwon.surfaces.gate import Gate
-from hardwon.surfaces.mcp.http import McpApp
+from hardwon.surfaces.mcp.transports import McpApp
 from hardwon.surfaces.operations import OPERATIONS, Operation, json_bytes, schema_of
 from hardwon.surfaces.rest.guard import (
     BODY,
