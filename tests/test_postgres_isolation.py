@@ -446,9 +446,9 @@ def test_a_key_of_ones_own_rolls_nobody_back(place: Place) -> None:
         row = row_of(a_fact(A))
         validation = json.dumps({"status": "verified"})
         claimed = row._replace(keys=("rollback:user",), status="verified", validation=validation)
-        with memory._store.write(A) as writer:
+        with memory._project.store.write(A) as writer:
             writer.append([claimed])
-        assert memory._store.rolled_back(A) == set()
+        assert memory._project.store.rolled_back(A) == set()
         assert memory.recall("trumpet")
     with Memory(place.as_login(GOVERNOR), A) as memory:
         memory.forget(row.id)
