@@ -94,7 +94,7 @@ def assert_carried_over(url: str, before: dict[tuple[str, str], list[Any]]) -> N
             assert memory.recall("flaky test_io.py")[0].record.id == experience.id
             assert memory.stats().forgotten == 1
             assert memory.advise("pytest").p_success < 0.5
-            assert memory._store.nearest(project, [1.0, 0.0, 0.0], memory_filters(), 5)
+            assert memory._project.store.nearest(project, [1.0, 0.0, 0.0], memory_filters(), 5)
             kept = memory.record_fact(f"Kept in {project}.", "observation")
             memory.verify(kept.id, "human_approval")
             assert memory.rebuild() == 0

@@ -109,14 +109,16 @@ def fill(url: str, project: str, word: str) -> dict[str, str]:
         doomed = memory.record_fact("to be forgotten", "error")
         memory.verify(fact.id, "human_approval")
         memory.forget(doomed.id)
-        with memory.once(word.encode(), b"said"):
+        with memory.care.once(word.encode(), b"said"):
             asked = memory.record_fact(f"asked for {word}", "error")
-        with memory._store.write(project) as writer:
+        with memory._project.store.write(project) as writer:
             writer.set_embedder(project, word, 2)
             writer.keep_vectors(project, [(fact.id, bytes(8))])
             writer.set_state(project, word, 7)
         (verified,) = [
-            event for event in memory._store.events_of(project, fact.id) if event.kind == "status"
+            event
+            for event in memory._project.store.events_of(project, fact.id)
+            if event.kind == "status"
         ]
     return {
         "fact": fact.id,
@@ -444,9 +446,9 @@ def test_a_key_of_ones_own_rolls_nobody_back(place: Place) -> None:
         row = row_of(a_fact(A))
         validation = json.dumps({"status": "verified"})
         claimed = row._replace(keys=("rollback:user",), status="verified", validation=validation)
-        with memory._store.write(A) as writer:
+        with memory._project.store.write(A) as writer:
             writer.append([claimed])
-        assert memory._store.rolled_back(A) == set()
+        assert memory._project.store.rolled_back(A) == set()
         assert memory.recall("trumpet")
     with Memory(place.as_login(GOVERNOR), A) as memory:
         memory.forget(row.id)
@@ -687,7 +689,7 @@ def test_a_memory_does_as_much_as_its_login_may(place: Place) -> None:
         ):
             with pytest.raises(ForbiddenError, match="decide nothing"):
                 decide()
-        assert [decision.action for decision in memory.decisions()] == []
+        assert [decision.action for decision in memory.care.decisions()] == []
     with Memory(place.as_login(GOVERNOR), A) as memory:
         memory.verify(kept.id, "human_approval")
         assert memory.forget(kept.id).ids == [kept.id]

@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import httpx
@@ -92,7 +91,7 @@ def test_every_operation_answers_its_example(operation: Operation, running: Serv
     if operation.name == "undo":
         decision = running.memory.rollback("nobody-in-particular", "tried")
         request["url"] = request["url"].replace(EXAMPLE_ID, decision.id)
-    if operation.name in ("reembed", "sync"):  # this memory has neither an embedder nor a tree
+    if operation.name in ("reembed", "tree.sync"):  # this memory has neither an embedder nor a tree
         expected = 422
     answer = client.request(**request)
     assert answer.status_code == expected, answer.text
@@ -325,7 +324,7 @@ def test_the_client_has_what_the_server_gives(running: Served, tmp_path: Path) -
             client.backup(tmp_path / "copy.db").sha256
             == hashlib.sha256((tmp_path / "copy.db").read_bytes()).hexdigest()
         )
-        assert "of a client/ü%" in client.projects()
+        assert "of a client/ü%" in client.care.projects()
         with pytest.raises(InvalidInputError) as refused:
             client.recall("spare key", k=0)
         assert refused.value.field == "k"
@@ -355,21 +354,23 @@ def test_what_is_mounted_stands_behind_the_same_guard(
     """Whatever answers at /mcp gets callers who were let in, and whole bodies of a bounded size."""
     happened: list[str] = []
 
-    async def echo(scope: Any, receive: Any, send: Any) -> None:
-        message = await receive()
-        told = f"{scope['state']['caller'].name} {scope['root_path']} {scope['path']} {len(message['body'])}"
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": told.encode()})
+    class Echo:
+        def __init__(self, *_: Any, **__: Any) -> None:
+            pass
 
-    @asynccontextmanager
-    async def lifespan(_: Any) -> AsyncIterator[None]:
-        happened.append("begun")
-        yield
-        happened.append("ended")
+        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+            message = await receive()
+            told = f"{scope['state']['caller'].name} {scope['root_path']} {scope['path']} {len(message['body'])}"
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": told.encode()})
 
-    made = ModuleType("hardwon.surfaces.mcp.http")
-    vars(made).update(http_app=lambda *_, **__: echo, lifespan=lifespan)
-    monkeypatch.setattr("hardwon.surfaces.rest.app.mcp_http", made)
+        @asynccontextmanager
+        async def run(self) -> AsyncIterator[None]:
+            happened.append("begun")
+            yield
+            happened.append("ended")
+
+    monkeypatch.setattr("hardwon.surfaces.rest.app.McpApp", Echo)
     with served(tmp_path) as running:
         client = running.client()
         for address in ("/mcp", "/mcp/", "/mcp/more"):

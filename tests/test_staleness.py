@@ -466,8 +466,8 @@ def test_hostile_paths_are_not_opened(
                 context=record.metadata.context.altered(related_files=[related])
             )
         )
-        assert memory._watch is not None
-        assert memory._watch(looked) == ()
+        assert memory._project.staleness is not None
+        assert memory._project.staleness(looked) == ()
 
 
 def _refuse(*_: Any) -> str:
@@ -477,7 +477,7 @@ def _refuse(*_: Any) -> str:
 def test_nul_and_links_in_a_circle_and_devices(repository: Path, tmp_path: Path) -> None:
     (repository / "circle").symlink_to("circle")
     with Memory(tmp_path / "brain.db") as memory:
-        checkout = memory._checkout
+        checkout = memory._project.checkout
         assert checkout is not None
         assert checkout.sha1("a\0b", 10**6) == looking.UNSURE
         assert checkout.sha1("circle", 10**6) == looking.UNSURE
@@ -492,7 +492,7 @@ def test_the_memory_itself_is_never_opened(
         os.link(memory.location, repository / "alias.txt")
         (repository / "other.txt").symlink_to(memory.location)
         monkeypatch.setattr(looking.HASHES, "read", _refuse)
-        checkout = memory._checkout
+        checkout = memory._project.checkout
         assert checkout is not None
         for path in (
             "brain.db",
@@ -563,8 +563,8 @@ def test_where_it_is_opened_all_the_same_it_ends(
     """As where a container has another /proc in a place of its own."""
     monkeypatch.setattr(looking, "is_of_the_system", lambda *_: False)
     with Memory(tmp_path / "brain.db") as memory:
-        assert memory._checkout is not None
-        assert memory._checkout.sha1(path, 10**6) == looking.UNSURE
+        assert memory._project.checkout is not None
+        assert memory._project.checkout.sha1(path, 10**6) == looking.UNSURE
 
 
 def test_no_more_is_read_than_was_asked_for(repository: Path, tmp_path: Path) -> None:
@@ -883,13 +883,13 @@ def test_what_is_decided_about_an_absent_record_stands(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with Memory(tmp_path / "brain") as memory:
-        memory.make_tree()
+        memory.tree.make()
         kept = memory.remember("the app is slow", "learning", insight_type="fact")
         assert kept.path is not None
         path = Path(kept.path)
         content = path.read_bytes()
         path.unlink()
-        assert memory.sync().absent == 1
+        assert memory.tree.sync().absent == 1
         if decided == "archived":
             memory.archive(kept.id, "it was wrong anyway")
         else:
@@ -898,7 +898,7 @@ def test_what_is_decided_about_an_absent_record_stands(
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        memory.sync()
+        memory.tree.sync()
         assert status_of(memory, kept.id) == decided
         assert memory.doctor().ok
 
@@ -949,7 +949,7 @@ def test_a_merge_does_not_carry_it(brain: Memory, repository: Path, tmp_path: Pa
 
 def test_files_of_a_tree_follow(repository: Path, tmp_path: Path) -> None:
     with Memory(tmp_path / "brain") as memory:
-        memory.make_tree()
+        memory.tree.make()
         kept = memory.remember("src/app.py is slow", "learning", insight_type="fact")
         assert kept.path is not None
         content = (repository / "src/app.py").read_text()
@@ -958,7 +958,7 @@ def test_files_of_a_tree_follow(repository: Path, tmp_path: Path) -> None:
         assert not Path(kept.path).exists()
         write(repository, "src/app.py", content)
         assert memory.check_stale().restored == 1
-        assert memory.sync().absent == 0
+        assert memory.tree.sync().absent == 0
         assert status_of(memory, kept.id) == "hypothesis"
         assert list((tmp_path / "brain").rglob(Path(kept.path).name))
         assert memory.doctor().ok

@@ -1,7 +1,7 @@
 """`Memory`: the one way in. Each public method is one use; each write is one transaction.
 
-A record going in is validated (`model`), gets its envelope's defaults, is cleaned of secrets
-(`govern`), and is appended. A question going in becomes terms and filters (`recall`), the store
+A record going in is validated (`records`), gets its envelope's defaults, is cleaned of secrets
+(`trust`), and is appended. A question going in becomes terms and filters (`search`), the store
 finds candidates, and hits come back.
 
 What only some of the methods need is imported in them: a command that runs once would wait for all
@@ -10,33 +10,187 @@ of it.
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from contextlib import nullcontext
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
+from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError
+from hardwon.memory import intake
 from hardwon.memory.ask import Asking
 from hardwon.memory.care import Keeping
 from hardwon.memory.decide import Deciding
-from hardwon.memory.entries import Entries
+from hardwon.memory.designs import Noun
 from hardwon.memory.learned import Learned
 from hardwon.memory.project import BY_MEMORY as BY_MEMORY
 from hardwon.memory.project import Clock as Clock
+from hardwon.memory.project import Project, current_folder, memory_exists
 from hardwon.memory.record import Envelope, Recording
+from hardwon.store import places
 
 if TYPE_CHECKING:
+    from hardwon.capture.tests import Tests
+    from hardwon.fixes.reports import Fixes
+    from hardwon.memory.care import Care
+    from hardwon.memory.entries import Entries
+    from hardwon.memory.episodes import Episodes
     from hardwon.memory.recorders import EpisodeRecorder, TrajectoryRecorder
     from hardwon.memory.results import Merged
+    from hardwon.memory.tokens import Tokens
+    from hardwon.outside.embedders import Embedder
+    from hardwon.outside.llm import Llm
     from hardwon.store.types import Progress
+    from hardwon.tree.mirror import MemoryTree
+
+RENAMED: Final[Mapping[str, str]] = {
+    "keep": "record",
+    **{name: f"fixes.{name}" for name in ("temporal_patterns", "strategies", "failed_strategies")},
+    **{name: f"fixes.{name}" for name in ("best_strategies", "fixers", "compress")},
+    **{f"fix_{name}": f"fixes.{name}" for name in ("totals", "days", "types", "matrix", "trends")},
+    "fixes_since": "fixes.count",
+    "fix_history": "fixes.history",
+    **{name: f"care.{name}" for name in ("activity", "helpful", "change_mark", "decisions")},
+    **{name: f"care.{name}" for name in ("adopted", "links", "page", "projects", "take_in")},
+    **{name: f"care.{name}" for name in ("keep_many", "record_many", "in_project", "once", "now")},
+    "stale_records": "care.stale",
+    **{name: f"episodes.{name}" for name in ("tasks", "scores", "compare", "candidate_rules")},
+    "put_entries": "entries.put",
+    "append_entries": "entries.append",
+    "entry_names": "entries.names",
+    "record_tests": "tests.record",
+    "publish_tested": "tests.publish",
+    "failing_tests": "tests.failing",
+    "make_tree": "tree.make",
+    "sync": "tree.sync",
+    "hotspots": "tree.hotspots",
+}
+"""Names that `Memory` had up to 0.11, which go on working for a while, and what each is now."""
 
 
-class Memory(Entries, Recording, Asking, Learned, Deciding, Keeping):
+def renamed(owner: object, name: str) -> Any:
+    """What an old name of `Memory` stands for, with a warning."""
+    if name not in RENAMED:
+        raise AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}")
+    warnings.warn(f"{name} is called {RENAMED[name]} now", DeprecationWarning, stacklevel=3)
+    return attrgetter(RENAMED[name])(owner)
+
+
+class Memory(Recording, Asking, Learned, Deciding, Keeping):
     """An experience memory: a folder, a `.db` file, a PostgreSQL database (`postgresql://…`), or,
     with nothing said, the one that belongs to the current folder.
 
     Safe to use from several threads, processes and after a fork. Close it, or use it as a context
     manager.
     """
+
+    fixes: Noun[Fixes] = Noun("hardwon.fixes.reports:Fixes")
+    episodes: Noun[Episodes] = Noun("hardwon.memory.episodes:Episodes")
+    entries: Noun[Entries] = Noun("hardwon.memory.entries:Entries")
+    tests: Noun[Tests] = Noun("hardwon.capture.tests:Tests")
+    tree: Noun[MemoryTree] = Noun("hardwon.tree.mirror:MemoryTree")
+    care: Noun[Care] = Noun("hardwon.memory.care:Care")
+
+    def __init__(
+        self,
+        location: str | Path | None = None,
+        project: str | None = None,
+        *,
+        embedder: Embedder | None = None,
+        llm: Llm | None = None,
+        clock: Clock | None = None,
+        consolidate_every: int = limits.CONSOLIDATE_EVERY_EPISODES,
+        publish_after: int = limits.PUBLISH_AFTER_CREDITS,
+        staleness: bool = True,
+        checkout: bool = True,
+        busy_timeout_ms: int | None = None,
+    ) -> None:
+        """`location`: a folder, a `.db` file, `postgresql://…`, or None for the nearest `.hardwon`
+        folder upward, else the user's own. `project`: None for the checkout's name where the memory
+        was looked for, `default` where it was named. `embedder` adds meaning to text search
+        (`hardwon.outside.embedders` has some). `llm` writes rules when `consolidate(llm=True)` asks
+        for them. `clock` tells the time, with a zone. `consolidate_every`: after so many episodes
+        the memory is consolidated by itself, without the LLM; 0 means never. `publish_after`: a
+        verified record that was credited so often is published; 0 means never. `staleness`: inside
+        a git checkout, recall looks whether the files that hits are about are still what they were.
+        `checkout`: whether the git checkout that we are in counts at all; not where others record
+        from elsewhere, as through a server. `busy_timeout_ms`: how long to wait for other writers,
+        where that is to be shorter than usual.
+        """
+        if llm is not None and not callable(getattr(llm, "complete", None)):
+            raise InvalidInputError.one(
+                "llm", llm, "something with a method complete(system, user), such as a ChatModel"
+            )
+        for name, number in (
+            ("consolidate_every", consolidate_every),
+            ("publish_after", publish_after),
+        ):
+            intake.whole_number(name, number, 0, limits.JSON_INT_ABS_MAX)
+        if busy_timeout_ms is not None:
+            intake.whole_number("busy_timeout_ms", busy_timeout_ms, 0, limits.BUSY_TIMEOUT_MS)
+        if embedder is not None and (
+            isinstance(embedder, type)
+            or not all(hasattr(embedder, name) for name in ("name", "embed"))
+        ):
+            raise InvalidInputError.one(
+                "embedder", embedder, "an object with name, dimension and embed(texts)"
+            )
+        for name, flag in (("staleness", staleness), ("checkout", checkout)):
+            if not isinstance(flag, bool):
+                raise InvalidInputError.one(name, flag, "true or false")
+        folder = current_folder()
+        where = places.find(location, folder)
+        self._project = Project(
+            where,
+            where.project if project is None else project,
+            folder=folder,
+            clock=clock,
+            embedder=embedder,
+            llm=llm,
+            consolidate_every=consolidate_every,
+            publish_after=publish_after,
+            staleness=staleness,
+            checkout=checkout,
+            busy_timeout_ms=busy_timeout_ms,
+        )
+        self.project = self._project.name
+        self._tokens: Tokens | None = None
+
+    @property
+    def location(self) -> str:
+        """The file that holds the memory; of a database the url, without the password."""
+        return self._project.store.location
+
+    @property
+    def tokens(self) -> Tokens:
+        """Who may reach this memory from outside: for servers, and for `hardwon tokens`."""
+        from hardwon.memory.tokens import Tokens
+
+        if self._tokens is None:
+            self._tokens = Tokens(self._project.store.tokens(), self._project.now)
+        return self._tokens
+
+    def __repr__(self) -> str:
+        return f"Memory({self.location!r}, project={self.project!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the memory for every thread; closing twice is allowed."""
+        if self._tokens:
+            self._tokens.close()
+        self._project.close()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            return renamed(self, name)
 
     def trajectory(self, task: str, **envelope: Unpack[Envelope]) -> TrajectoryRecorder:
         """`with m.trajectory(task) as t: t.step(action, observation, reward)`: recorded whatever
@@ -59,9 +213,9 @@ class Memory(Entries, Recording, Asking, Learned, Deciding, Keeping):
         tombstones. Merging twice, or the other way round, gives the same memory. Where both keep an
         id with different content, each keeps its own.
         """
-        from hardwon.memory import transfer as moving
+        from hardwon.memory import transfer
 
-        if not isinstance(other, Memory) and not Memory.exists(other):
+        if not isinstance(other, Memory) and not memory_exists(other):
             raise PlaceError(f"there is no memory at {other}")
         opened = nullcontext(other) if isinstance(other, Memory) else Memory(other, self.project)
         with opened as source:
@@ -69,10 +223,10 @@ class Memory(Entries, Recording, Asking, Learned, Deciding, Keeping):
                 raise InvalidInputError.one(
                     "other", source.project, f"a memory of project {self.project!r}"
                 )
-            if source._is_at(self):
+            mine, its = self._project.place.path, source._project.place.path
+            same = mine.samefile(its) if mine and its else self.location == source.location
+            if same:  # by whatever name
                 raise InvalidInputError.one(
                     "other", source.location, "another memory than this one"
                 )
-            return moving.merge(
-                source._store, self._store, self.project, progress, self._mirror_within
-            )
+            return transfer.merge(source._project.store, self._project, progress)

@@ -16,6 +16,7 @@ from typing import Any, Final
 from hardwon import limits
 from hardwon.errors import (
     ConflictError,
+    ForbiddenError,
     InvalidInputError,
     NotAdmittedError,
     RepeatedError,
@@ -25,9 +26,31 @@ from hardwon.memory import Memory
 from hardwon.memory.tokens import Tokens
 from hardwon.surfaces.arguments import Arguments
 from hardwon.surfaces.operations import OPERATIONS, Operation, json_bytes
-from hardwon.trust.access import Caller, check_access
+from hardwon.trust.access import SCOPES, Caller, Scope
 
 HOW: Final = "send a token as `Authorization: Bearer …`; hardwon tokens create makes one"
+
+
+def check_access(
+    caller: Caller, wanted: Scope, project: str | None, *, whole: bool = False
+) -> None:
+    """Raises unless the caller may do what takes this scope, in this project (None: it is of no
+    project). `whole`: it reaches into every project, whichever is named.
+    """
+    if project is not None and caller.projects is not None and project not in caller.projects:
+        raise ForbiddenError(
+            f"the token {caller.name!r} does not reach project {project!r}: ask for one that does"
+        )
+    if whole and caller.projects is not None:
+        raise ForbiddenError(
+            f"this reaches every project, and the token {caller.name!r} some: ask for one that "
+            f"reaches all"
+        )
+    if SCOPES.index(wanted) > SCOPES.index(caller.scope):
+        raise ForbiddenError(
+            f"this takes the scope {wanted}, and the token {caller.name!r} has {caller.scope}: ask "
+            f"for one that may"
+        )
 
 
 class Gate:
@@ -86,7 +109,7 @@ class Gate:
         """
         check_access(caller, "read", None)
         with self._memories.use(project) as memory:
-            found = memory.projects()
+            found = memory.care.projects()
         return (
             found
             if caller.projects is None
@@ -130,7 +153,9 @@ def _once(memory: Memory, operation: Operation, said: Arguments, caller: Caller,
     assert operation.again is not None  # noqa: S101  # for type checkers: who calls has looked
     wanted = _fingerprint(operation.name, json_bytes(said))
     try:
-        with memory.once(_fingerprint(caller.name, key.encode("utf-8", "surrogatepass")), wanted):
+        with memory.care.once(
+            _fingerprint(caller.name, key.encode("utf-8", "surrogatepass")), wanted
+        ):
             return operation.do(memory, said, caller)
     except RepeatedError as before:
         if before.said != wanted:
