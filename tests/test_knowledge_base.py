@@ -16,7 +16,6 @@ from clocks import Clock
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.fixes.adopt import KNOWLEDGE_BASE_NAME
-from hardwon.fixes.history import CountedStrategy, Learned, PatternRow
 from hardwon.fixes.input import FixHistoryWarning
 from hardwon.fixes.knowledge_base import (
     KnowledgeBase,
@@ -27,6 +26,7 @@ from hardwon.fixes.knowledge_base import (
     statements_of,
 )
 from hardwon.fixes.knowledge_file import AUTHOR, KnowledgeFile
+from hardwon.fixes.tables import CountedStrategy, FixKnowledge, PatternRow
 from hardwon.memory import Memory
 from hardwon.records.kinds import Adopted, Metadata, Source
 
@@ -49,8 +49,8 @@ def pattern(name: str, success: int, failure: int) -> PatternRow:
     )
 
 
-def learned(**parts: Any) -> Learned:
-    return Learned(
+def learned(**parts: Any) -> FixKnowledge:
+    return FixKnowledge(
         **{"strategies": {}, "failures": {}, "tips": {}, "issues": {}, "patterns": [], **parts}
     )
 

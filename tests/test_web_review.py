@@ -20,7 +20,7 @@ from hardwon import Memory, limits
 from hardwon.brief.advice import Advice
 from hardwon.memory import consolidate as consolidating
 from hardwon.records.fields import new_id
-from hardwon.surfaces.web.review_page import ACTIONS, TABS
+from hardwon.surfaces.web.review import ACTIONS, TABS
 from hardwon.text.tokens import count_tokens
 from hardwon.tree.datasets.demo import fill as fill_demo
 from serving import PROJECT, Served, served

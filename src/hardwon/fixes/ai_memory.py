@@ -34,13 +34,10 @@ from hardwon.fixes.adopt import (
     adopt_in_place,
     adopt_knowledge_base,
 )
-from hardwon.fixes.history import FixRow
 from hardwon.fixes.input import (
-    NO_REPLY,
     AttemptInput,
     CutWarning,
     FixHistoryWarning,
-    cut_message,
     fix_from,
     fixer,
     issue_from,
@@ -49,6 +46,7 @@ from hardwon.fixes.input import (
 )
 from hardwon.fixes.knowledge_base import KnowledgeBase
 from hardwon.fixes.knowledge_file import KnowledgeFile
+from hardwon.learn.fix_rows import FixRow
 from hardwon.learn.tallies import fix_history_signature
 from hardwon.memory import Clock, Memory, intake
 from hardwon.memory.results import CleanedUp, Compressed
@@ -182,9 +180,19 @@ class AIMemory:
         fix_id = kept.number
         assert fix_id is not None  # noqa: S101  # for type checkers: it was just recorded
         if not attempt.has_reply:
-            warnings.warn(NO_REPLY, FixHistoryWarning, stacklevel=2)
+            warnings.warn(
+                "the attempt was recorded, but the fixer's reply is no mapping: it was kept aside, "
+                "as it was",
+                FixHistoryWarning,
+                stacklevel=2,
+            )
         if attempt.cut:
-            warnings.warn(cut_message(attempt.cut), CutWarning, stacklevel=2)
+            warnings.warn(
+                "the attempt was recorded, but some of it was too long and its end was left out: "
+                + ", ".join(dict.fromkeys(attempt.cut)),
+                CutWarning,
+                stacklevel=2,
+            )
         return fix_id
 
     def query_similar_issues(

@@ -23,7 +23,6 @@ from pydantic_core import from_json
 from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, PlaceError
 from hardwon.fixes.adopt import KNOWLEDGE_BASE_NAME
-from hardwon.fixes.history import Learned
 from hardwon.fixes.input import FixHistoryWarning
 from hardwon.fixes.knowledge_base import (
     KnowledgeBase,
@@ -37,6 +36,7 @@ from hardwon.fixes.knowledge_base import (
     statements_of,
     wording,
 )
+from hardwon.fixes.tables import FixKnowledge
 from hardwon.learn.support import FIX_HISTORY
 from hardwon.memory import Memory
 from hardwon.outside import files
@@ -59,7 +59,7 @@ class KnowledgeFile:
         self,
         memory: Memory,
         folder: Path,
-        learned: Callable[[], Learned],
+        learned: Callable[[], FixKnowledge],
         version: Callable[[], object],
     ) -> None:
         self.knowledge = KnowledgeBase()

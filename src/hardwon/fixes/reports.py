@@ -24,7 +24,7 @@ from hardwon.records.fields import TIME_US_MAX, from_us, to_us
 from hardwon.search.terms import Filters
 
 if TYPE_CHECKING:
-    from hardwon.fixes.history import FixHistory
+    from hardwon.fixes.tables import FixHistory
     from hardwon.learn.fixes import Strategy, TemporalPattern
     from hardwon.memory.knowledge import Knowledge
     from hardwon.memory.results import Compressed
@@ -354,7 +354,7 @@ class Fixes(Group):
                 "a local file: of a database, hardwon --memory copy.db merge URL makes one; "
                 "fixes.totals, patterns and fixes.strategies need no tables"
             )
-        from hardwon.fixes.history import FixHistory
+        from hardwon.fixes.tables import FixHistory
 
         return FixHistory(self._project.store)
 
