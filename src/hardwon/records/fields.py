@@ -8,7 +8,7 @@ import math
 import os
 import unicodedata
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
@@ -299,6 +299,78 @@ RecordId = Annotated[str, _AnyId(), WithJsonSchema({"type": "string", "format": 
 JsonObject = Annotated[dict[str, Any], AfterValidator(check_json)]
 Names = Annotated[list[RequiredName], Field(max_length=limits.ITEMS_MAX)]
 Texts = Annotated[list[Text], Field(max_length=limits.ITEMS_MAX)]
+
+
+# --- arguments of a caller ---
+
+
+def check_items(field: str, value: Any) -> list[Any]:
+    """A list of whatever the caller gave one after the other. A text is not a list of its
+    letters.
+    """
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise InvalidInputError.one(field, value, "a list")
+    return list(value)
+
+
+def check_mapping(field: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidInputError.one(field, value, "an object (a mapping)")
+    return dict(value)
+
+
+def check_whole_number(field: str, value: Any, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InvalidInputError.one(field, value, f"a whole number from {least} to {most}")
+    return value
+
+
+def check_limit(limit: Any) -> int:
+    """How many answers are wanted at most."""
+    return check_whole_number("limit", limit, 1, limits.SHOWN_MAX)
+
+
+def check_flag(field: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInputError.one(field, value, "true or false")
+    return value
+
+
+def check_text(field: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidInputError.one(field, value, "text")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidInputError.one(
+            field, value, "text that UTF-8 can encode (no lone surrogates)"
+        ) from None
+    return value
+
+
+def check_texts(**given: Any) -> None:
+    """Each is a text, or was not given."""
+    for field, value in given.items():
+        if value is not None:
+            check_text(field, value)
+
+
+def check_time(field: str, value: Any) -> datetime:
+    """A time with a zone, as a datetime, as ISO 8601 or in milliseconds."""
+    try:
+        return parse_time(value)
+    except ValueError as error:
+        raise InvalidInputError.one(field, value, f"a time with a zone ({error})") from None
+
+
+def parse_id(value: Any) -> str:
+    """As ids are kept. A text that is no UUID is the id of no record, and comes back empty."""
+    if not isinstance(value, str | uuid.UUID):
+        raise InvalidInputError.one("id", value, "the id of a record")
+    try:
+        return str(uuid.UUID(str(value)))
+    except ValueError:
+        return ""
 
 
 # --- errors that speak our language ---

@@ -54,6 +54,8 @@ from hardwon.records.fields import (
     Time,
     Unit,
     check_keys,
+    check_mapping,
+    check_texts,
     new_id,
     now,
     open_set,
@@ -792,3 +794,13 @@ def json_schema(kind: str) -> dict[str, Any]:
     schema = models[kind].model_json_schema()
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     return schema
+
+
+def parse_issue(given: Issue | Mapping[str, Any]) -> tuple[Issue, str | None]:
+    """The issue, and the fixer that it names under `fixer_type`."""
+    checked = (
+        given if isinstance(given, Issue) else Issue.model_validate(check_mapping("issue", given))
+    )
+    fixer = (checked.__pydantic_extra__ or {}).get("fixer_type")
+    check_texts(**{"issue.fixer_type": fixer})
+    return checked, fixer
