@@ -30,12 +30,19 @@ from typing import Final, NamedTuple
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.tallies import keys_of
-from hardwon.memory import intake
 from hardwon.memory.designs import Group
 from hardwon.memory.project import Change, Project, happen
 from hardwon.memory.record import metadata_of
 from hardwon.outside.git import Commit, Head
-from hardwon.records.fields import TIME_US_MAX, from_us, new_id, to_us
+from hardwon.records.fields import (
+    TIME_US_MAX,
+    check_items,
+    check_text,
+    check_texts,
+    from_us,
+    new_id,
+    to_us,
+)
 from hardwon.records.kinds import (
     SOLVED_FROM,
     AnyRecord,
@@ -708,13 +715,13 @@ class Tests(Group):
         transaction, and none where nothing changed.
         """
         project = self._project
-        given = intake.items("ran", ran)
+        given = check_items("ran", ran)
         for test in given:
             if not isinstance(test, RanTest):
                 raise InvalidInputError.one("ran", test, "instances of RanTest")
-        intake.optional_text("task", task)
+        check_texts(task=task)
         at = project.now()
-        run_id = intake.text("run_id", new_id(at) if run_id is None else run_id)
+        run_id = check_text("run_id", new_id(at) if run_id is None else run_id)
         return record_tests(project, given, _Run(run_id, task, started or at, at, project.head))
 
     def publish(self, commit: Commit, by: str | None = None) -> list[str]:
