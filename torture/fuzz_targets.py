@@ -429,7 +429,7 @@ def _git_folder(folder: Path) -> Iterator[Run]:
 
 def _git_answer(data: bytes) -> None:
     checkout._read_since(data)
-    checkout._listed(data)
+    checkout._read_listing(data)
 
 
 def _test_name(text: str) -> None:
