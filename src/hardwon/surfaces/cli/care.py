@@ -269,8 +269,9 @@ def cleanup(
 
 
 @command(
-    "hardwon compress 180 --dry-run",
-    "hardwon compress --yes",
+    "hardwon fixes compress 180 --dry-run",
+    "hardwon fixes compress --yes",
+    words="fixes compress",
     operation="fixes.compress",
     more="""Nothing that was learned changes.""",
 )
