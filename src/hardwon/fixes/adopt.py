@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -332,12 +332,11 @@ def _take_place(history: ClaimedDatabase, knowledge: Path, clock: Clock | None) 
     legacy.refuse_unfinished(staged)
     history.copy_to(copied)
     aside, is_new = _set_aside(copied, target)
-    try:
-        history.become(staged)
-    except BaseException:
+    with ExitStack() as on_failure:
         if is_new:
-            files.remove(aside)
-        raise
+            on_failure.callback(files.remove, aside)
+        history.become(staged)
+        on_failure.pop_all()
     return replace(
         adopted, notes=[*adopted.notes, *notes, f"the old database is kept as {aside.name}"]
     )

@@ -18,7 +18,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
@@ -102,12 +102,11 @@ class AIMemory:
             ) from error
         if adopted:
             _log.warning("an older fix history in %s was adopted: %s", place, adopted)
-        try:
+        with ExitStack() as on_failure:
+            on_failure.callback(memory.close)
             self._use(memory, place, adopted)
             self._knowledge.take_in_edits()
-        except BaseException:
-            memory.close()
-            raise
+            on_failure.pop_all()
 
     @classmethod
     def on(cls, memory: Memory) -> Self:

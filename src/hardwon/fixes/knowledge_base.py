@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 from pydantic_core import PydanticCustomError
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
+from hardwon.errors import InvalidInputError, ask_foreign
 from hardwon.fixes.tables import CountedStrategy, FixKnowledge, PatternRow
 from hardwon.records.fields import check_json
 from hardwon.text.clean import clean_line
@@ -228,10 +228,7 @@ def _mark(item: Any) -> str:
 
 
 def _same(one: Any, other: Any) -> bool:
-    try:
-        return type(one) is type(other) and bool(one == other)
-    except Exception:  # noqa: BLE001  # a foreign __eq__ fails in any way it likes
-        return one is other
+    return ask_foreign(lambda: type(one) is type(other) and bool(one == other), one is other)
 
 
 # --- in place ---

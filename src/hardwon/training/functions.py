@@ -13,7 +13,7 @@ import logging
 import os
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -138,15 +138,18 @@ def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
                     f"{place} may have; the file is as it was: take out what was put in by hand, "
                     f"or begin another file"
                 )
-            try:
-                held.write(content)
-                settle(memory, planned, content, str(place))
-            except BaseException:
-                # Interrupted or refused in between: whether the file has it decides whether the
-                # next save adds it.
+
+            def settle_if_written() -> None:
                 if held.read() == content:
                     settle(memory, planned, content, str(place))
-                raise
+
+            with ExitStack() as on_failure:
+                # Interrupted or refused in between: whether the file has it decides whether the
+                # next save adds it.
+                on_failure.callback(settle_if_written)
+                held.write(content)
+                settle(memory, planned, content, str(place))
+                on_failure.pop_all()
     logger.debug("Saved training memory to %s", place)
 
 
@@ -274,21 +277,20 @@ def record_episode(
     it) and counted under `memory["skipped"]`.
     """
     checked = EpisodeInput(episode_data, (clock or now)().isoformat())
-    if not lenient:
-        checked.raise_if_wrong()
+    if checked.problems and not lenient:
+        raise InvalidInputError(checked.problems)
     with guard, _Using(memory):
         _check_memory(memory)
         history = history_of(memory)
         history.fill_in(memory)
-        before = shape.MemorySnapshot(memory)
+        before = shape.snapshot(memory)
         try:
             shape.add(memory, checked.entry)
             history.look_at(memory)
             history.append(checked.entry)
-        except BaseException:
-            if not history.has_last(checked.entry):
-                before.restore(memory)
-            raise
+        finally:
+            if not history.has_last(checked.entry):  # it is added whole or not at all
+                shape.restore(memory, before)
     if checked.problems:
         _warn(SkippedWarning, "left out of an episode: " + "; ".join(map(str, checked.problems)))
     return memory

@@ -34,7 +34,7 @@ from typing import Any, Final, NamedTuple
 from pydantic_core import PydanticCustomError, to_json
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, Problem
+from hardwon.errors import Problem, ask_foreign
 from hardwon.records.fields import check_json, check_name
 
 AgentMemory = dict[str, Any]
@@ -51,6 +51,7 @@ _NAME: Final = f"text of 1 to {limits.NAME_CHARS_MAX} characters on one line, no
 _TEXT: Final = (
     f"text of at most {limits.TRAINING_TEXT_CHARS_MAX} characters, without NUL and lone surrogates"
 )
+_WRONG: Final = object()
 _FIELDS: Final = (
     "task_id",
     "score",
@@ -127,28 +128,27 @@ def add(memory: AgentMemory, entry: EpisodeEntry) -> None:
     _bound_tasks(memory, task)
 
 
-class MemorySnapshot:
-    """What an episode changes, as it was before: so that it is added whole or not at all."""
+def snapshot(memory: AgentMemory) -> AgentMemory:
+    """What an episode changes, as it is before."""
+    return {
+        "total_episodes": memory["total_episodes"],
+        **{name: list(memory[name]) for name in _LISTS},
+        **{name: dict(memory[name]) for name in _OBJECTS if name in memory},
+    }
 
-    def __init__(self, memory: AgentMemory) -> None:
-        self._lists = {name: list(memory[name]) for name in _LISTS}
-        self._objects: dict[str, AgentMemory] = {
-            name: dict(memory[name]) for name in _OBJECTS if name in memory
-        }
-        self._total = memory["total_episodes"]
 
-    def restore(self, memory: AgentMemory) -> None:
-        """In place: copies that a caller made one level deep share the lists and objects."""
-        for name, items in self._lists.items():
-            memory[name][:] = items
-        for name in _OBJECTS:
-            now, was = memory.get(name, {}), self._objects.get(name, {})
-            for gone in now.keys() - was.keys():
-                del now[gone]
-            now.update(was)
-            if name not in self._objects:
-                memory.pop(name, None)
-        memory["total_episodes"] = self._total
+def restore(memory: AgentMemory, before: AgentMemory) -> None:
+    """In place: copies that a caller made one level deep share the lists and objects."""
+    for name in _LISTS:
+        memory[name][:] = before[name]
+    for name in _OBJECTS:
+        now, was = memory.get(name, {}), before.get(name, {})
+        for gone in now.keys() - was.keys():
+            del now[gone]
+        now.update(was)
+        if name not in before:
+            memory.pop(name, None)
+    memory["total_episodes"] = before["total_episodes"]
 
 
 def add_sum(memory: AgentMemory, part: AgentMemory) -> None:
@@ -451,10 +451,6 @@ class EpisodeInput:
                 log, mistakes, successes, cards, tuple(self._left_out.items())
             )
 
-    def raise_if_wrong(self) -> None:
-        if self.problems:
-            raise InvalidInputError(self.problems)
-
     def _wrong(self, field: str, value: object, allowed: str) -> None:
         self.problems.append(Problem(field, value, allowed))
         self._left_out[field.partition(".")[0]] += 1
@@ -462,11 +458,11 @@ class EpisodeInput:
     def _read(
         self, field: str, value: Any, read: Callable[[Any], Any], allowed: str, otherwise: Any
     ) -> Any:
-        try:
-            return read(value)
-        except Exception:  # noqa: BLE001  # a value of a foreign class fails in any way it likes
-            self._wrong(field, value, allowed)
-            return otherwise
+        found = ask_foreign(lambda: read(value), _WRONG)
+        if found is not _WRONG:
+            return found
+        self._wrong(field, value, allowed)
+        return otherwise
 
     def _fields(
         self, field: str, value: Any, names: tuple[str, ...], what: str, such_as: str

@@ -35,6 +35,7 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from hashlib import blake2b
@@ -178,22 +179,7 @@ def _choice(text: str, where: str) -> _Choice | None:
     return None
 
 
-def _alternatives(branch: str, where: str) -> list[_Choice]:
-    choices = []
-    for text in branch.split("|"):
-        text = text.strip()
-        if not text or text.startswith("r/"):
-            raise InvalidInputError.one(
-                where, branch, "texts and numbers between the bars: a|b|>100"
-            )
-        choices.append(
-            _choice(text, where) or _Choice(lambda value, _, wanted=text: value == wanted)  # type: ignore[misc]
-        )
-    return choices
-
-
 def _regex(branch: str, where: str) -> _Choice:
-    source = branch[2:-1]
     if len(branch) < 3 or not branch.endswith("/"):
         raise InvalidInputError.one(
             where, branch, "a regular expression between slashes: r/v[0-9]+/"
@@ -201,12 +187,12 @@ def _regex(branch: str, where: str) -> _Choice:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # of what the next Python may read in another way
-            match = re.compile(source).fullmatch
+            match = re.compile(branch[2:-1]).fullmatch
     except (re.error, OverflowError, RecursionError, Warning) as error:
         raise InvalidInputError.one(
             where, branch, f"a regular expression that Python knows ({error})"
         ) from None
-    if _ways(source) > limits.REGEX_WAYS_MAX:
+    if _ways(branch[2:-1]) > limits.REGEX_WAYS_MAX:
         allowed = "a simpler regular expression: few open repeats, and none of a group that itself repeats or has alternatives"
         raise InvalidInputError.one(
             where, branch, f"{allowed}; a hostile value could keep this one busy for ever"
@@ -294,38 +280,22 @@ _Parts = tuple[str | _Hole, ...]  # one segment of a template
 _Asked = Mapping[str, str | None]  # the intent, each value spelled
 
 
+@dataclass(slots=True, eq=False)
 class _Leaf:
-    __slots__ = ("route", "segments", "stem")
-
-    def __init__(self, segments: list[_Parts], stem: _Parts | None) -> None:
-        self.segments = segments
-        self.stem = stem  # the file's name without .json, where the template gives one
-        self.route: Route | None = None  # where all the way down values give fixed folders
+    segments: list[_Parts]
+    stem: _Parts | None = None  # the file's name without .json, where the template gives one
+    route: Route | None = None  # where all the way down values give fixed folders
 
 
 class _Node:
     """One level: a key and its branches."""
 
-    __slots__ = (
-        "absent",
-        "allowed",
-        "by_name",
-        "exact",
-        "fixed",
-        "key",
-        "others",
-        "predicates",
-        "prefix",
-        "segments",
-    )
-
     def __init__(self, key: str) -> None:
         self.key = key
         self.prefix = f"{_key_name(key)}="
-        self.exact: dict[str, _Node | _Leaf] = {}
+        self.exact: dict[str, tuple[str, _Node | _Leaf]] = {}  # with their folders
         # branches written as a name that ends in a hash
         self.by_name: dict[str, _Node | _Leaf] = {}
-        self.segments: dict[str, str] = {}  # the folders of the exact ones
         self.others: list[tuple[_Choice, _Node | _Leaf]] = []
         self.absent: _Node | _Leaf | None = None
         # folder names that do not depend on a value
@@ -335,8 +305,8 @@ class _Node:
 
     def take(self, text: str) -> tuple[str, _Node | _Leaf] | None:
         """The folder that a value goes to, and what follows there."""
-        if (below := self.exact.get(text)) is not None:
-            return self.segments[text], below
+        if exact := self.exact.get(text):
+            return exact
         if self.by_name and (below := self.by_name.get(name := safe_segment(text))) is not None:
             return self.prefix + name, below
         if self.others:
@@ -364,6 +334,8 @@ class _Node:
         return found
 
 
+# of a value: each character may need a backslash, and the branch `r/` and `/` around it
+_DERIVED_CHARS_MAX: Final = limits.BRANCH_CHARS_MAX // 2 - 2
 _LITERAL: Final = re.compile(r"[a-z0-9._=-]*")
 _TEMPLATE: Final = re.compile(r"\{([^{}=]+)(?:=([^{}]*))?\}|(/)|([^{}/]+)|([{}])")
 
@@ -375,7 +347,7 @@ class _Compiler:
 
     def tree(self, schema: object, where: str, above: tuple[str, ...], depth: int) -> _Node | _Leaf:
         if schema is None or schema == "" or (isinstance(schema, Mapping) and not schema):
-            return _Leaf([], None)
+            return _Leaf([])
         if isinstance(schema, str):
             return self.template(schema, where, depth)
         if not isinstance(schema, Mapping) or len(schema) != 1:
@@ -425,14 +397,15 @@ class _Compiler:
         if text.startswith("r/"):
             node.others.append((_regex(text, where), below))
             return
-        if "|" in text:
-            choices = _alternatives(text, where)
-        elif choice := _choice(text, where):
-            choices = [choice]
-        else:
+        parts = [part.strip() for part in text.split("|")] if "|" in text else [text]
+        if any(not part or part.startswith("r/") for part in parts):
+            raise InvalidInputError.one(where, text, "texts and numbers between the bars: a|b|>100")
+        choices = [_choice(part, where) for part in parts]
+        if choices == [None]:
             self.add_exact(node, text, below, where)
             return
-        for choice in choices:
+        for part, found in zip(parts, choices, strict=True):
+            choice = found or _Choice(lambda value, _, wanted=part: value == wanted)  # type: ignore[misc]
             node.others.append((choice, below))
             if choice.name:
                 node.predicates.add(node.prefix + choice.name)
@@ -444,8 +417,10 @@ class _Compiler:
         segment = node.prefix + name
         if text in node.exact or ("~" in name and segment in node.fixed):
             raise InvalidInputError.one(where, text, "each branch once")
-        (node.by_name if hashed else node.exact)[text] = below
-        node.segments[text] = segment
+        if hashed:
+            node.by_name[text] = below
+        else:
+            node.exact[text] = segment, below
         node.fixed.setdefault(segment, []).append(below)
 
     def template(self, text: str, where: str, depth: int) -> _Leaf:
@@ -506,8 +481,8 @@ def _fix_routes(tree: _Node | _Leaf, folder: tuple[str, ...]) -> None:
         if not tree.segments:
             tree.route = Route("/".join(folder))
         return
-    for text, below in tree.exact.items():
-        _fix_routes(below, (*folder, tree.segments[text]))
+    for segment, below in tree.exact.values():
+        _fix_routes(below, (*folder, segment))
     if tree.absent is not None:
         _fix_routes(tree.absent, folder)
 
@@ -561,16 +536,12 @@ class Coherence:
         tree = self._tree
         while type(tree) is _Node:
             value = packet.get(tree.key)
-            below = (
-                tree.absent
-                if value is None
-                else tree.exact.get(value)
-                if type(value) is str
-                else None
-            )
-            if below is None:
+            if value is None and tree.absent is not None:
+                tree = tree.absent
+            elif type(value) is str and value in tree.exact:
+                tree = tree.exact[value][1]
+            else:
                 return self._place(packet)[0]
-            tree = below
         return tree.route or self._place(packet)[0]  # type: ignore[union-attr]  # a leaf
 
     def transmit(self, packet: Mapping[str, Any], dry_run: bool = True) -> str:  # noqa: ARG002  # for callers of old
@@ -668,8 +639,13 @@ class Coherence:
             text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
             if not isinstance(text, str):
                 raise InvalidInputError.one("paths", path, "paths as text")
+            *folders, last = text.split("/")
             here = top
-            for key, value in _pairs(text):
+            for key, value in values_in(
+                text if not last.endswith(".json") else "/".join(folders)
+            ).items():
+                if len(key) > limits.BRANCH_CHARS_MAX or len(value) > _DERIVED_CHARS_MAX:
+                    continue
                 here = here.keys.setdefault(key, {}).setdefault(value, _Branching())
                 here.paths += 1
             # a file that no key says anything of, such as one in the intake, teaches nothing
@@ -863,29 +839,13 @@ def _settled_by_template(leaf: _Leaf, segments: list[str], asked: _Asked) -> set
 # --- deriving a schema ---
 
 
+@dataclass(slots=True)
 class _Branching:
     """A folder of the tree that a schema is derived from."""
 
-    __slots__ = ("ends", "keys", "paths")
-
-    def __init__(self) -> None:
-        self.keys: dict[str, dict[str, _Branching]] = {}
-        self.paths = 0
-        self.ends = False
-
-
-def _pairs(path: str) -> list[tuple[str, str]]:
-    *folders, last = path.split("/")
-    if not last.endswith(".json"):
-        folders.append(last)
-    # each character may need a backslash, and the branch `r/` and `/` around it
-    fit = limits.BRANCH_CHARS_MAX // 2 - 2
-    found = values_in("/".join(folders)).items()
-    return [
-        (key, value)
-        for key, value in found
-        if len(key) <= limits.BRANCH_CHARS_MAX and len(value) <= fit
-    ]
+    keys: dict[str, dict[str, _Branching]] = field(default_factory=dict)
+    paths: int = 0
+    ends: bool = False
 
 
 def _derived(here: _Branching, used: frozenset[str], depth: int) -> dict[str, Any] | None:
