@@ -322,6 +322,8 @@ def readable(field: str, value: Any) -> dict[str, Any]:
 
 
 def _pairs(value: Any) -> dict[str, Any] | None:
+    if type(value) is dict:
+        return {as_text(key): inner for key, inner in value.items() if inner is not None}
     if not isinstance(value, Mapping):
         return None
     return ask_foreign(
@@ -368,6 +370,8 @@ def _some(value: Any) -> list[Any] | None:
     """The items of a list, as far as anybody wants them; None of what is none, or cannot be
     read.
     """
+    if type(value) is list:
+        return value[: limits.ITEMS_MAX + 1]
     if isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Iterable):
         return None
     return ask_foreign(lambda: list(islice(value, limits.ITEMS_MAX + 1)), None)

@@ -22,6 +22,7 @@ caller hears of every problem at once; in lenient mode the rest is recorded.
 
 from __future__ import annotations
 
+import json
 import math
 import operator
 import re
@@ -31,10 +32,10 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from pydantic_core import PydanticCustomError, to_json
+from pydantic_core import PydanticCustomError, PydanticSerializationError, from_json, to_json
 
 from hardwon import limits
-from hardwon.errors import Problem, ask_foreign
+from hardwon.errors import HardwonError, InvalidInputError, Problem, ask_foreign
 from hardwon.records.fields import check_json, check_name
 
 AgentMemory = dict[str, Any]
@@ -409,6 +410,55 @@ def whole(value: object, otherwise: int) -> int:
         return otherwise
 
 
+# --- as bytes ---
+
+
+class NoTrainingMemoryError(HardwonError):
+    """The content of a file is no training memory. The message says why; the file is as it was."""
+
+
+def encoded(memory: AgentMemory) -> bytes:
+    """As JSON with two blanks of indentation. All of it is ASCII: programs that read it may not
+    expect UTF-8.
+    """
+    try:
+        return to_json(memory, indent=2, ensure_ascii=True, inf_nan_mode="constants")
+    except (PydanticSerializationError, UnicodeEncodeError):
+        pass
+    try:
+        # lone surrogates, which a caller may have put in by hand
+        return json.dumps(memory, indent=2).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        allowed = f"what JSON can hold ({error}); take out what was put in by hand"
+        raise InvalidInputError.one("memory", memory, allowed) from None
+
+
+def decoded(content: bytes) -> tuple[AgentMemory, int]:
+    """The memory, brought up to date, and how many scores were dropped for that. Raises
+    `NoTrainingMemoryError`.
+    """
+    if len(content) > limits.TRAINING_FILE_BYTES_MAX:
+        raise NoTrainingMemoryError(f"it is larger than {limits.TRAINING_FILE_BYTES_MAX} bytes")
+    try:
+        data = from_json(content)
+    except ValueError:
+        try:
+            data = json.loads(content)  # other encodings, byte-order marks, lone surrogates
+        except (ValueError, RecursionError) as error:
+            why = (
+                "its values are nested too deeply"
+                if isinstance(error, RecursionError)
+                else str(error)
+            )
+            raise NoTrainingMemoryError(f"it is not JSON: {why}") from None
+    if problem := problem_of(data):
+        raise NoTrainingMemoryError(problem)
+    return data, upgrade(data)
+
+
+# --- what may enter it ---
+
+
 class EpisodeInput:
     """An episode as the caller gave it, taken apart. `problems` are all that was found; `entry` is
     what can be recorded in spite of them.
@@ -420,36 +470,31 @@ class EpisodeInput:
         found = self._fields(
             "episode_data", data, _FIELDS, "an object (a mapping)", "task_id, score, …"
         )
-        log: dict[str, Any] | None = None
-        mistakes: tuple[str, ...] = ()
-        successes: tuple[str, ...] = ()
-        cards: tuple[dict[str, Any], ...] = ()
-        if found is not None:
-            task_id = _plain(found.get("task_id", "unknown"))
-            task = self._read("task_id", task_id, _task_of, _NAME, "unknown")
-            log = {
-                "timestamp": timestamp,
-                "task_id": task,
-                "score": self._read(
-                    "score", found.get("score", 0.0), _score_of, "a finite number from 0 to 1", None
-                ),
-                "steps": self._read(
-                    "steps", found.get("steps", 0), _count_of, "a whole number, 0 or more", 0
-                ),
-                "summary": self._text(
-                    "trajectory_summary", found.get("trajectory_summary", ""), ""
-                ),
-            }
-            mistakes, successes = (
-                self._texts(name, found.get(name, ())) for name in ("mistakes", "successes")
-            )
-            cards = tuple(self._cards(found.get("mistake_cards", ()), task))
-        if log and log["score"] is None:
+        if found is None:
+            self.entry = EpisodeEntry(None, skipped=tuple(self._left_out.items()))
+            return
+        task_id = _plain(found.get("task_id", "unknown"))
+        task = self._read("task_id", task_id, _task_of, _NAME, "unknown")
+        log = {
+            "timestamp": timestamp,
+            "task_id": task,
+            "score": self._read(
+                "score", found.get("score", 0.0), _score_of, "a finite number from 0 to 1", None
+            ),
+            "steps": self._read(
+                "steps", found.get("steps", 0), _count_of, "a whole number, 0 or more", 0
+            ),
+            "summary": self._text("trajectory_summary", found.get("trajectory_summary", ""), ""),
+        }
+        mistakes, successes = (
+            self._texts(name, found.get(name, ())) for name in ("mistakes", "successes")
+        )
+        cards = tuple(self._cards(found.get("mistake_cards", ()), task))
+        if log["score"] is None:
             self.entry = EpisodeEntry(None, skipped=(("score", 1),))
         else:
-            self.entry = EpisodeEntry(
-                log, mistakes, successes, cards, tuple(self._left_out.items())
-            )
+            skipped = tuple(self._left_out.items())
+            self.entry = EpisodeEntry(log, mistakes, successes, cards, skipped)
 
     def _wrong(self, field: str, value: object, allowed: str) -> None:
         self.problems.append(Problem(field, value, allowed))

@@ -17,13 +17,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.outside import files
 from hardwon.outside.own_files import MARK as MARK
 from hardwon.outside.own_files import SUFFIX as SUFFIX
 from hardwon.records.kinds import INTAKE
+from hardwon.tree.tables import File
 
 _NOT_FOR_GIT: Final = f"# Databases of this memory, their logs and copies, and files on their way in.\n/*.db*\n*.part\n{MARK}\n"
 
@@ -63,20 +64,6 @@ class Listing:
     def paths(self, folder: str) -> list[str]:
         """The paths of the folders in it, where its own is this one."""
         return [f"{folder}/{name}" if folder else name for name in self.folders]
-
-
-class Known(Protocol):
-    """A file as somebody knows it."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def mtime_ns(self) -> int: ...
-    @property
-    def size(self) -> int: ...
-
-
-K = TypeVar("K", bound=Known)
 
 
 class TreeFiles:
@@ -181,12 +168,12 @@ class TreeFiles:
         except OSError:
             return 0
 
-    def touched(self, folder: str, known: Sequence[K]) -> list[tuple[K, Seen | None]]:
+    def touched(self, folder: str, known: Sequence[File]) -> list[tuple[File, Seen | None]]:
         """Those of the known files that do not look as they did, with how they look now; None where
         one is gone, or no file any more. Many files are looked at for one question, so nothing is
         made for those that are as they were.
         """
-        found: list[tuple[K, Seen | None]] = []
+        found: list[tuple[File, Seen | None]] = []
         try:
             with self._opened(folder) as handle:
                 look = os.stat
