@@ -321,7 +321,7 @@ def test_knowledge_bases_of_others_are_shown_and_stay_theirs(world: World) -> No
         data={"knowledge_base": {"successful_strategies": {"TIMEOUT": ["of another team"]}}},
         metadata=Metadata(source=Source(author="another team")),
     )
-    world.memory.take_in([theirs])
+    world.memory.care.take_in([theirs])
     keeper = world.open()
     assert keeper.knowledge["successful_strategies"]["TIMEOUT"] == [
         "of another team",
