@@ -11,7 +11,8 @@ import pytest
 import typer
 
 from command_line import BUILT, COMMANDS, EXAMPLES, PAGE, section_of
-from hardwon.surfaces.cli.base import GROUPS, app
+from hardwon.surfaces.cli.base import COMMANDS as GROUPS
+from hardwon.surfaces.cli.base import app
 
 ROOT_COMMAND: Any = typer.main.get_command(app)
 PRINTS_JSON = [

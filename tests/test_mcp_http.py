@@ -28,7 +28,7 @@ from clocks import Clock
 from hardwon import Memory, limits
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.mcp.btb import BTB_TOOLS
-from hardwon.surfaces.mcp.http import CALLER, LOOPBACK, http_app, lifespan
+from hardwon.surfaces.mcp.http import CALLER, LOOPBACK, McpApp
 from hardwon.surfaces.mcp.tools import TOOLS
 from hardwon.surfaces.mcp.views import SCHEME
 from hardwon.trust.access import SCOPES, Caller, Scope, includes
@@ -104,14 +104,14 @@ def served(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Served]:
         gate = Gate(
             lambda project: Memory(brain, project, checkout=False), memory.tokens, **options
         )
-        app = http_app(
+        app = McpApp(
             gate,
             "default",
             btb=True,
             hosts=(*LOOPBACK, "memory.example"),
             origins=("https://tools.example",),
         )
-        site = Starlette(routes=[Route("/mcp", app)], lifespan=lambda _: lifespan(app))
+        site = Starlette(routes=[Route("/mcp", app)], lifespan=lambda _: app.run())
         server = _Server(uvicorn.Config(site, port=0, log_level="error", ws="none"))
         thread = threading.Thread(target=server.run)
         thread.start()
@@ -367,7 +367,7 @@ def test_whom_a_guard_before_it_let_in_is_not_asked_again(tmp_path: Path) -> Non
             )
 
     gate = Gate(lambda project: Memory(tmp_path / "brain", project, checkout=False), None)
-    app = http_app(gate, "default")
+    app = McpApp(gate, "default")
     call = {
         "jsonrpc": "2.0",
         "id": 1,
@@ -378,7 +378,7 @@ def test_whom_a_guard_before_it_let_in_is_not_asked_again(tmp_path: Path) -> Non
     async def work() -> Any:
         transport = httpx.ASGITransport(Guard(app))
         async with (
-            lifespan(app),
+            app.run(),
             httpx.AsyncClient(transport=transport, base_url="http://localhost") as client,
         ):
             return (await client.post("/mcp", json=call, headers=HEADERS)).json()["result"][

@@ -23,7 +23,6 @@ from mcp import Client, MCPError
 
 from checkouts import git, new_repository
 from hardwon import Memory, limits
-from hardwon.surfaces.cli.tokens import ScopeName
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.clients import CLIENTS
@@ -80,7 +79,6 @@ def test_the_tools_are_the_operations_that_have_one() -> None:
     declared = {operation.tool for operation in OPERATIONS.values() if operation.tool}
     assert set(TOOLS) == declared
     assert len({tool.description for tool in TOOLS.values()}) == len(declared)
-    assert tuple(ScopeName) == SCOPES
 
 
 @pytest.mark.parametrize("mode", MODES)

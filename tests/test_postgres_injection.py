@@ -221,7 +221,7 @@ def test_tokens_and_embedders_have_any_name(engine: str, tmp_path: Path) -> None
             assert caller is not None
             assert [token.name for token in memory.tokens.revoke(text)] == [text]
             assert memory.tokens.caller(text) is None
-            with memory._store.write("p") as writer:
+            with memory._project.store.write("p") as writer:
                 writer.set_embedder("p", text, 2)
                 writer.set_state("p", text, 7)
                 assert (writer.embedder("p"), writer.state("p", text)) == ((text, 2), 7)

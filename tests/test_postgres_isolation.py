@@ -116,12 +116,14 @@ def fill(url: str, project: str, word: str) -> dict[str, str]:
         memory.forget(doomed.id)
         with memory.care.once(word.encode(), b"said"):
             asked = memory.record_fact(f"asked for {word}", "error")
-        with memory._store.write(project) as writer:
+        with memory._project.store.write(project) as writer:
             writer.set_embedder(project, word, 2)
             writer.keep_vectors(project, [(fact.id, bytes(8))])
             writer.set_state(project, word, 7)
         (verified,) = [
-            event for event in memory._store.events_of(project, fact.id) if event.kind == "status"
+            event
+            for event in memory._project.store.events_of(project, fact.id)
+            if event.kind == "status"
         ]
     return {
         "fact": fact.id,

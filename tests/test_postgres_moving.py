@@ -107,7 +107,7 @@ def everything(location: str) -> None:
 def known(location: str) -> dict[str, Any]:
     """Everything that is kept and answered, but for where."""
     with Memory(location, staleness=False) as memory:
-        store = memory._store
+        store = memory._project.store
         findings = memory.doctor().findings
         assert [each for each in findings if not each.ok and each.check != "durability"] == []
         stats = memory.stats()

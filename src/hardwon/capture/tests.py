@@ -25,14 +25,14 @@ from datetime import datetime
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.tallies import keys_of
 from hardwon.memory import intake
 from hardwon.memory.designs import Group
-from hardwon.memory.project import done_again, happen
+from hardwon.memory.project import Change, Project, happen
 from hardwon.memory.record import metadata_of
 from hardwon.outside.git import Commit
 from hardwon.records.fields import TIME_US_MAX, from_us, new_id, to_us
@@ -55,9 +55,6 @@ from hardwon.store.types import Store, Writer
 from hardwon.text.failures import error_core, failure_hash
 from hardwon.trust.lifecycle import not_undone
 from hardwon.trust.redact import redact
-
-if TYPE_CHECKING:
-    from hardwon.memory import Memory
 
 PYTEST: Final = "pytest"  # the author, and the tag, of what the pytest plugin records
 BY_HOOK: Final = "git hook"
@@ -299,31 +296,30 @@ class _Plan(NamedTuple):
 
 
 class _TestRun:
-    """A run of tests, and the memory that it is told to."""
+    """A run of tests, and the project that it is told to."""
 
     def __init__(
-        self, memory: Memory, run_id: str, task: str | None, started: datetime | None
+        self, project: Project, run_id: str | None, task: str | None, started: datetime | None
     ) -> None:
-        self._memory, self._store, self._project = memory, memory._store, memory.project
-        self._id, self._task, self._at = run_id, task, memory._now()
-        self._started = started or self._at
-        self._head = memory._head()
-        self._root = memory._repository.root if memory._repository else None
+        self._project, self._task, self._at = project, task, project.now()
+        self._id = intake.text("run_id", new_id(self._at) if run_id is None else run_id)
+        self._started, self._head = started or self._at, project.head
         self._hashes: dict[str, str] = {}
 
-    @done_again
     def record(self, ran: Sequence[RanTest]) -> TestFeedback:
         """Nothing is written, and nobody waits, where nothing changed."""
         plan = self._plan(ran)
         if not plan.failing and not plan.passing and not plan.gone:
             return TestFeedback([], [], [], len(plan.still))
-        with self._store.write(self._project) as writer:
-            return self._write(writer, self._plan(ran))  # others may have written in between
+        # planned again: others may have written in between
+        return self._project.carry_out(lambda change: self._write(change, self._plan(ran)))
 
     def _plan(self, ran: Sequence[RanTest]) -> _Plan:
-        known = results(self._store, self._project, self._at)
+        known = results(self._project.store, self._project.name, self._at)
         # what claims to be of the future was not
-        newest_us = self._store.newest_of_others(self._project, PYTEST, to_us(self._at))
+        newest_us = self._project.store.newest_of_others(
+            self._project.name, PYTEST, to_us(self._at)
+        )
         failing, passing, still = [], [], []
         # Two whose names differ by a secret alone are one.
         failed = {name_of_test(test.node_id): test for test in reversed(ran) if test.failed}
@@ -350,7 +346,7 @@ class _TestRun:
                 passing.append((test, stood))
         return _Plan(failing, passing, still, _gone(ran, open_.values()))
 
-    def _write(self, writer: Writer, plan: _Plan) -> TestFeedback:
+    def _write(self, change: Change, plan: _Plan) -> TestFeedback:
         written: list[tuple[Fact, Result | None]] = [
             (self._failure_fact(test, failure, before), before)
             for test, failure, before in plan.failing
@@ -363,7 +359,7 @@ class _TestRun:
             fact = self._pass_fact(test, before)
             written.append((fact, before))
             verification_id = f"{before.test}@{self._head.commit or self._id}"
-            for record_id in self._vouched(writer, attempts, before, fact, failing):
+            for record_id in self._vouched(change.writer, attempts, before, fact, failing):
                 if record_id not in verified and len(verified) < limits.VERIFIED_PER_RUN_MAX:
                     verified[record_id] = None
                     event = self._event(
@@ -373,21 +369,22 @@ class _TestRun:
                         verified_by="test_runner",
                         verification_id=verification_id[: limits.NAME_CHARS_MAX],
                     )
-                    happen(writer, self._project, event)
+                    happen(change.writer, self._project.name, event)
         passed = [fact.id for fact, _ in written[len(failed) :]]
         gone = [(self._gone_fact(result), result) for result in plan.gone]
-        self._keep(writer, [*written, *gone])
+        self._keep(change, [*written, *gone])
+        change.follow()
         gone_ids = [fact.id for fact, _ in gone]
         return TestFeedback(failed, passed, list(verified), len(plan.still), gone_ids)
 
-    def _keep(self, writer: Writer, facts: Sequence[tuple[Fact, Result | None]]) -> None:
+    def _keep(self, change: Change, facts: Sequence[tuple[Fact, Result | None]]) -> None:
         """The facts, marked as results, each in place of the one before it."""
-        self._memory._append(writer, [fact for fact, _ in facts])
+        change.append([fact for fact, _ in facts])
         marks = [
             self._event(fact.id, kind="status", status=MARK_STATUS, reason=_MARKED)
             for fact, _ in facts
         ]
-        writer.add_events(self._project, marks)
+        change.writer.add_events(self._project.name, marks)
         for fact, stood in facts:
             if stood:
                 now = result_of(fact)
@@ -399,7 +396,7 @@ class _TestRun:
                     replaced_by=fact.id,
                     reason=f"the test {became}",
                 )
-                happen(writer, self._project, event)
+                happen(change.writer, self._project.name, event)
 
     def _event(self, record_id: str, **fields: Any) -> Event:
         return Event(id=new_id(self._at), record_id=record_id, at=self._at, by=PYTEST, **fields)
@@ -408,7 +405,7 @@ class _TestRun:
         """What may have led to any of the passes; never what came from a source that was rolled
         back. Where the tests are such a source, their passes say nothing.
         """
-        if PYTEST in self._store.rolled_back(self._project):
+        if PYTEST in self._project.store.rolled_back(self._project.name):
             return []
         started_us = to_us(self._started)
         since = max(
@@ -418,7 +415,7 @@ class _TestRun:
         )
         asked = Filters(status="hypothesis", since=from_us(since), until=from_us(started_us + 1))
         most = limits.ATTEMPTS_CONSIDERED_MAX
-        found = self._store.page(self._project, asked, None, most, trusted=True)
+        found = self._project.store.page(self._project.name, asked, None, most, trusted=True)
         return [_text_of(record) for record in readable(found) if claims_to_work(record)]
 
     def _vouched(
@@ -442,7 +439,7 @@ class _TestRun:
             )
             and (strength := link(claim, before, by_file=same))
             and not any(link(claim, other) for other in failing)
-            and _is_open(writer, self._project, claim.record.id, "hypothesis")
+            and _is_open(writer, self._project.name, claim.record.id, "hypothesis")
         ]
         return [claim.record.id for claim in islice(foremost(linked), limits.VERIFIED_PER_TEST_MAX)]
 
@@ -478,7 +475,7 @@ class _TestRun:
         return self._fact(result.test, content, "observation", None, result, self._places(result))
 
     def _places(self, result: Result) -> list[Path]:
-        return [(self._root or Path.cwd()) / path for path in result.files]
+        return [(self._project.root or Path.cwd()) / path for path in result.files]
 
     def _fact(
         self,
@@ -503,7 +500,7 @@ class _TestRun:
                 : limits.TEST_FILES_MAX
             ],
         } | ({"failure_hash": failure} if failure else {})
-        metadata = metadata_of(envelope, at, self._root, self._memory._place.path)
+        metadata = metadata_of(envelope, at, self._project.root, self._project.place.path)
         entities = Entities(
             files=[file.path for file in metadata.context.related_files],
             functions=[name_of_test(node_id)],
@@ -516,7 +513,7 @@ class _TestRun:
             confidence=1.0,
             entities=entities,
         )
-        return self._memory._prepare(fact, head=self._head)
+        return self._project.prepare(fact, self._head)
 
 
 def _gone(ran: Sequence[RanTest], failing: Iterable[Result]) -> list[Result]:
@@ -554,52 +551,38 @@ def _sound(report: str) -> str:
 # --- a commit ---
 
 
-@done_again
-def publish_tested(store: Store, project: str, commit: Commit, at: datetime, by: str) -> list[str]:
-    """Publishes what was verified by tests since the commit before, recorded on that commit or
-    this, where its tests still pass and the commit holds what it is about. Doing it again publishes
-    nothing more.
-    """
+def _publish(
+    change: Change, vouched: Sequence[RecordText], commit: Commit, at: datetime, by: str
+) -> list[str]:
+    writer, project = change.writer, change.project.name
     since_us = 0 if commit.parent_at is None else to_us(commit.parent_at)
-    oldest = from_us(max(0, to_us(at) - 2 * limits.ATTEMPT_DAYS_MAX * limits.DAY_US))
-    asked = Filters(status="verified", since=oldest)
-    page = store.page(project, asked, None, limits.ATTEMPTS_CONSIDERED_MAX, trusted=True)
-    vouched = [
-        _text_of(record)
-        for record in readable(page)
-        if record.metadata.validation.verified_by == "test_runner"
-        and record.metadata.context.git_commit in (commit.id, *commit.before)
-    ]
-    if not vouched or PYTEST in store.rolled_back(project):
-        return []
+    # a test that failed and was deleted since, with its file, says nothing
+    known = {
+        name: each
+        for name, each in results(change.project.store, project, at).items()
+        if not each.failure or each.own_file is None or (commit.root / each.own_file).exists()
+    }
     published: list[str] = []
-    with store.write(project) as writer:
-        # a test that failed and was deleted since, with its file, says nothing
-        known = {
-            name: each
-            for name, each in results(store, project, at).items()
-            if not each.failure or each.own_file is None or (commit.root / each.own_file).exists()
-        }
-        for claim in vouched[: limits.PUBLISHED_PER_COMMIT_MAX]:
-            record_id = claim.record.id
-            tests = tests_behind(writer.events_of(project, record_id), since_us)
-            if (
-                _is_open(writer, project, record_id, "verified")
-                and may_publish(claim, tests, known)
-                and _holds(commit, claim.record, [known[test] for test in tests])
-            ):
-                reason = f"commit {commit.id}: {', '.join(sorted(tests))}"[: limits.TEXT_CHARS_MAX]
-                event = Event(
-                    id=new_id(at),
-                    record_id=record_id,
-                    kind="status",
-                    at=at,
-                    by=by,
-                    status="published",
-                    reason=reason,
-                )
-                happen(writer, project, event)
-                published.append(record_id)
+    for claim in vouched[: limits.PUBLISHED_PER_COMMIT_MAX]:
+        record_id = claim.record.id
+        tests = tests_behind(writer.events_of(project, record_id), since_us)
+        if (
+            _is_open(writer, project, record_id, "verified")
+            and may_publish(claim, tests, known)
+            and _holds(commit, claim.record, [known[test] for test in tests])
+        ):
+            reason = f"commit {commit.id}: {', '.join(sorted(tests))}"[: limits.TEXT_CHARS_MAX]
+            event = Event(
+                id=new_id(at),
+                record_id=record_id,
+                kind="status",
+                at=at,
+                by=by,
+                status="published",
+                reason=reason,
+            )
+            happen(writer, project, event)
+            published.append(record_id)
     return published
 
 
@@ -665,28 +648,38 @@ class Tests(Group):
         `task` tags its records, `started` is when it began (now where nobody says). One
         transaction, and none where nothing changed.
         """
-        project = self._project
         given = intake.items("ran", ran)
         for test in given:
             if not isinstance(test, RanTest):
                 raise InvalidInputError.one("ran", test, "instances of RanTest")
         intake.optional_text("task", task)
-        run = intake.text("run_id", new_id(project._now()) if run_id is None else run_id)
-        done = _TestRun(project, run, task, started).record(given)
-        project._follow_in_tree()
-        return done
+        return _TestRun(self._project, run_id, task, started).record(given)
 
     def publish(self, commit: Commit, by: str | None = None) -> list[str]:
-        """Publishes what tests verified on the way to a commit that was just made, and that still
-        holds; returns the ids. `hardwon.outside.git.last_commit` tells the commit.
+        """Publishes what tests verified on the way to a commit that was just made, recorded on it
+        or on the one before, where its tests still pass and the commit holds what it is about;
+        returns the ids. Doing it again publishes nothing more. `hardwon.outside.git.last_commit`
+        tells the commit.
         """
-        project = self._project
-        return publish_tested(
-            project._store, project.project, commit, project._now(), by or BY_HOOK
+        project, at = self._project, self._project.now()
+        oldest = from_us(max(0, to_us(at) - 2 * limits.ATTEMPT_DAYS_MAX * limits.DAY_US))
+        asked, most = Filters(status="verified", since=oldest), limits.ATTEMPTS_CONSIDERED_MAX
+        vouched = [
+            _text_of(record)
+            for record in readable(
+                project.store.page(project.name, asked, None, most, trusted=True)
+            )
+            if record.metadata.validation.verified_by == "test_runner"
+            and record.metadata.context.git_commit in (commit.id, *commit.before)
+        ]
+        if not vouched or PYTEST in project.store.rolled_back(project.name):
+            return []
+        return project.carry_out(
+            lambda change: _publish(change, vouched, commit, at, by or BY_HOOK)
         )
 
     def failing(self) -> list[str]:
         """The tests that failed when they last ran, as far as runs were recorded."""
         project = self._project
-        found = results(project._store, project.project, project._now())
+        found = results(project.store, project.name, project.now())
         return sorted(name for name, result in found.items() if result.failure)

@@ -1,8 +1,8 @@
 """The MCP server over HTTP: every request brings its token, and is answered by itself. There are no
 sessions, so that none can be taken over, and a server that is started anew goes on where it was.
 
-`app = http_app(gate, "default")`, routed with `starlette.routing.Route("/mcp", app)`, while
-`lifespan(app)` is entered.
+`app = McpApp(gate, "default")`, routed with `starlette.routing.Route("/mcp", app)`, while
+`app.run()` is entered.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from hardwon.errors import (
     NotAdmittedError,
     TooManyRequestsError,
 )
-from hardwon.surfaces.gate import Gate
+from hardwon.surfaces.gate import Gate, check_access
 from hardwon.surfaces.mcp.server import make_server
 from hardwon.surfaces.mcp.views import Visitor
-from hardwon.trust.access import Caller, check_access
+from hardwon.trust.access import Caller
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 PROJECT_HEADER: Final = "hardwon-project"
@@ -55,11 +55,15 @@ class McpApp:
         self,
         gate: Gate,
         default_project: str,
-        hosts: Sequence[str],
-        origins: Sequence[str],
         *,
-        btb: bool,
+        btb: bool = False,
+        hosts: Sequence[str] = LOOPBACK,
+        origins: Sequence[str] = (),
     ) -> None:
+        """`default_project` is asked about where neither the request nor its token names one.
+        `hosts`: the names under which it is reached, with a port or with any. `origins`: pages
+        elsewhere that may ask.
+        """
         settings = security_settings(hosts, origins)
         self._origins = frozenset(origins)
         self._gate = gate
@@ -73,7 +77,8 @@ class McpApp:
             max_request_body_size=limits.MCP_BODY_BYTES_MAX,
         )
 
-    def running(self) -> AbstractAsyncContextManager[None]:
+    def run(self) -> AbstractAsyncContextManager[None]:
+        """While it is entered, the application answers."""
         return self._manager.run()
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
@@ -148,26 +153,6 @@ class McpApp:
             if caller.projects and len(caller.projects) == 1
             else self._default_project
         )
-
-
-def http_app(
-    gate: Gate,
-    default_project: str,
-    *,
-    btb: bool = False,
-    hosts: Sequence[str] = LOOPBACK,
-    origins: Sequence[str] = (),
-) -> McpApp:
-    """`default_project` is asked about where neither the request nor its token names one. `hosts`:
-    the names under which it is reached, with a port or with any; those of this machine where nobody
-    says. `origins`: pages elsewhere that may ask.
-    """
-    return McpApp(gate, default_project, hosts, origins, btb=btb)
-
-
-def lifespan(app: McpApp) -> AbstractAsyncContextManager[None]:
-    """While it is entered, the application answers."""
-    return app.running()
 
 
 def security_settings(
