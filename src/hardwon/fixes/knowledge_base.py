@@ -40,18 +40,18 @@ T = TypeVar("T")
 
 def learned_knowledge(learned: FixKnowledge) -> dict[str, Any]:
     """What the attempts teach, in the shape of a knowledge base."""
-    tips: dict[str, list[str]] = {}
-    for model, found in learned.tips.items():
-        tips[model] = [
+    tips = {
+        model: [
             f"{_line(each.text)} (worked {each.verified} of {_times(each.attempts)})"
             for each in found
         ]
+        for model, found in learned.tips.items()
+    }
     for model, issues in learned.issues.items():
-        seen = [
+        tips.setdefault(model, []).extend(
             f"{_line(issue)} came up {_times(attempts)}, {verified} of them fixed"
             for issue, attempts, verified in issues
-        ]
-        tips[model] = tips.get(model, []) + seen
+        )
     return {
         PATTERNS: _named((row.pattern_name, _figures(row)) for row in learned.patterns),
         "model_specific_tips": _named(tips.items()),

@@ -371,7 +371,14 @@ def claim(path: Path) -> Iterator[ClaimedDatabase]:
     ):
         _be_careful(connection)
         connection.execute("PRAGMA synchronous = FULL").fetchall()
-        _fold_log(path, connection)
+        # Folding its log in, SQLite allows only where nobody else has the file open. In a file
+        # without a log nobody needs that: whoever has it open sees what it became.
+        try:
+            log = connection.pragma("journal_mode") == "wal"
+            if log and connection.pragma("journal_mode", "delete") == "wal":
+                raise BusyError(_in_use(path))
+        except apsw.BusyError as error:
+            raise BusyError(_in_use(path)) from error
         connection.execute("BEGIN IMMEDIATE")
         if connection.pragma("journal_mode") == "wal":
             raise BusyError(_in_use(path))
@@ -417,20 +424,6 @@ def play_back(path: Path) -> None:
         ):
             _be_careful(connection)
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
-
-
-def _fold_log(path: Path, connection: apsw.Connection) -> None:
-    """SQLite allows this only where nobody else has the file open. In a file without a log nobody
-    needs that: whoever has it open sees what it became.
-    """
-    try:
-        mode = connection.pragma("journal_mode")
-        if mode == "wal":
-            mode = connection.pragma("journal_mode", "delete")
-    except apsw.BusyError as error:
-        raise BusyError(_in_use(path)) from error
-    if mode == "wal":
-        raise BusyError(_in_use(path))
 
 
 def _in_use(path: Path) -> str:

@@ -67,6 +67,7 @@ class MemoryEngine:
         self.root = str(root)
         self.strict = strict
         self.memory = Memory(Path(root), clock=clock)
+        self._now = self.memory._project.now
         with ExitStack() as on_failure:
             on_failure.callback(self.memory.close)
             self._tree: Mirror = self.memory.tree.make(schema)
@@ -189,7 +190,7 @@ class MemoryEngine:
 
     def _experience(self, keys: Mapping[str, Any]) -> Experience:
         given = {name: value for name, value in keys.items() if value is not None}
-        at = self.memory.care.now()
+        at = self._now()
         if _ENVELOPE.isdisjoint(given):  # by far the most, and in bulk it shows
             plain = _PLAIN.altered(context=_PLAIN.context.altered(timestamp=at))
             return self._tree.experience(given, plain, new_id(at), strict=self.strict)

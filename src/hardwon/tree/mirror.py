@@ -159,19 +159,14 @@ class Mirror(ProjectListener):
             change.afterwards.append(partial(self.put, plantings))
 
     def on_erase(self, change: Change, record_ids: Sequence[str]) -> None:
-        self.keep_away(change.writer, record_ids)
-
-    def on_commit(self, *, erased: bool = False, restored: bool = False) -> None:
-        self.follow(settle=erased, restored=restored)
-
-    def before_read(self) -> None:
-        self.catch_up()
-
-    def look_again(self, record_ids: Sequence[str]) -> bool:
-        return self.refresh(record_ids)
-
-    def folder_counts(self) -> list[FolderCount]:
-        return self.counts()
+        """Files of records that are about to be erased are not taken in again, should a checkout
+        bring them back.
+        """
+        index = self._index(change.writer)
+        index.keep_forgotten(
+            self._id_of(f"{folder}/{file.name}", file.digest)
+            for folder, file in index.files_of(record_ids)
+        )
 
     def close(self) -> None:
         self.settle()
@@ -327,9 +322,10 @@ class Mirror(ProjectListener):
             return False
         return True
 
-    def follow(self, *, settle: bool = False, restored: bool = False) -> None:
+    def on_commit(self, *, erased: bool = False, restored: bool = False) -> None:
         """Does in the tree what was decided about records: files of archived and forgotten ones go.
-        `restored`: some may be back from the archive, and get files again.
+        `erased`: for good, when this returns; `restored`: some may be back from the archive, and
+        get files again.
         """
         with self._reading() as index:
             due = index.due(limits.TREE_UNSYNCED_MAX) if index.anything_due() else []
@@ -338,7 +334,7 @@ class Mirror(ProjectListener):
             # a file that went a moment ago counts as there until it is known to be gone
             self.settle()
             self._plant_the_unplanted()
-        if settle:
+        if erased:
             self.settle()
 
     def _work_off(
@@ -475,7 +471,7 @@ class Mirror(ProjectListener):
         """Looks at every file and takes in whatever changed. Tells what was taken in since this was
         last asked, or since the memory was opened.
         """
-        self.follow(settle=True)
+        self.on_commit(erased=True)
         self._sweep()
         self._plant_the_unplanted()
         told, self._told = self._told, Synced()
@@ -529,7 +525,7 @@ class Mirror(ProjectListener):
             ]
         self._take_in(changes, restoring=restoring)
 
-    def catch_up(self) -> None:
+    def before_read(self) -> None:
         """Looks at the folders whose content changed since they were last listed."""
         now_ns = time.time_ns()
         with self._reading() as index:
@@ -623,7 +619,7 @@ class Mirror(ProjectListener):
                 for folder, lost in absent:
                     self._note_absence(writer, folder, lost, restoring=restoring)
         if restoring and rest:
-            self.follow()
+            self.on_commit()
         self._listed |= changes.listed  # only now: what could not be taken in is looked at again
         self._told.left = {
             path: self._left[path][1] for path in islice(self._left, limits.TREE_REPORTED_MAX)
@@ -837,17 +833,7 @@ class Mirror(ProjectListener):
         assert isinstance(record, Experience)  # noqa: S101  # for type checkers: the tree mirrors nothing else
         return record
 
-    # --- forgetting ---
-
-    def keep_away(self, writer: Writer, record_ids: Sequence[str]) -> None:
-        """Files of records that are about to be erased are not taken in again, should a checkout
-        bring them back.
-        """
-        index = self._index(writer)
-        places = index.files_of(record_ids)
-        index.keep_forgotten(
-            self._id_of(f"{folder}/{file.name}", file.digest) for folder, file in places
-        )
+    # --- finding ---
 
     def ids_of(self, found: Sequence[File]) -> list[str]:
         with self._reading() as index:
@@ -858,8 +844,6 @@ class Mirror(ProjectListener):
         with self._reading() as index:
             return index.earlier_versions(record_ids)
 
-    # --- finding ---
-
     def find(
         self, intent: Mapping[str, Any], glob: Glob | None = None, saying: str | None = None
     ) -> tuple[list[File], dict[int, str]]:
@@ -867,7 +851,7 @@ class Mirror(ProjectListener):
         `saying` in it, newest first, as the files are now; and the paths of all folders by their
         numbers.
         """
-        self.catch_up()
+        self.before_read()
         for _ in range(_LOOKS_AGAIN):
             found, folders = self._found(intent, glob, saying)
             changes = self._changed_among(found, folders)
@@ -975,7 +959,7 @@ class Mirror(ProjectListener):
                     changes.arrived.append((path, file.name))
         return changes
 
-    def refresh(self, record_ids: Iterable[str]) -> bool:
+    def look_again(self, record_ids: Iterable[str]) -> bool:
         """Takes in what was done to the files of these records; whether anything was."""
         with self._reading() as index:
             places = index.files_of(record_ids)
@@ -1001,9 +985,9 @@ class Mirror(ProjectListener):
             ]
         return f"{live[0][0]}/{live[0][1].name}" if live else None
 
-    def counts(self) -> list[FolderCount]:
+    def folder_counts(self) -> list[FolderCount]:
         """How many files each folder holds, and how large they are."""
-        self.catch_up()
+        self.before_read()
         with self._reading() as index:
             return [FolderCount(*counted) for counted in index.counts()]
 
@@ -1014,9 +998,10 @@ class Mirror(ProjectListener):
             live = [file for file in index.files() if file.state in (DUE, IN_STEP)]
         changes = self._changed_among(live, folders)
         differing = len(changes.arrived) + len(changes.vanished)
-        said = f"{differing} of {len(live)} files were changed: sync takes that in"
-        fine = f"{len(live)} files say what the memory says"
-        return [Finding("tree", not differing, said if differing else fine)]
+        text = f"{len(live)} files say what the memory says"
+        if differing:
+            text = f"{differing} of {len(live)} files were changed: sync takes that in"
+        return [Finding("tree", not differing, text)]
 
     # --- the index ---
 

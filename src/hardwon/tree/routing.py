@@ -280,7 +280,6 @@ _Asked = Mapping[str, str | None]  # the intent, each value spelled
 class _Leaf:
     segments: list[_Parts]
     stem: _Parts | None = None  # the file's name without .json, where the template gives one
-    route: Route | None = None  # where all the way down values give fixed folders
 
 
 class _Node:
@@ -339,7 +338,6 @@ _TEMPLATE: Final = re.compile(r"\{([^{}=]+)(?:=([^{}]*))?\}|(/)|([^{}/]+)|([{}])
 class _Compiler:
     def __init__(self) -> None:
         self.branches = 0
-        self.keys: set[str] = set()
 
     def tree(self, schema: object, where: str, above: tuple[str, ...], depth: int) -> _Node | _Leaf:
         if schema is None or schema == "" or (isinstance(schema, Mapping) and not schema):
@@ -366,7 +364,6 @@ class _Compiler:
             raise InvalidInputError.one(
                 where, len(branches), f"at most {limits.SCHEMA_BRANCHES_MAX} branches in all"
             )
-        self.keys.add(key)
         node = _Node(key)
         for branch, rest in branches.items():
             text = spelled(branch)
@@ -434,7 +431,6 @@ class _Compiler:
                 segments.append([])
             elif key:
                 segments[-1].append(_Hole(key, default or None))
-                self.keys.add(key)
             elif not _LITERAL.fullmatch(literal):
                 raise InvalidInputError.one(
                     where, text, "lowercase letters, digits and . _ = - around the placeholders"
@@ -469,20 +465,6 @@ def _allowed(branches: list[object]) -> str:
     return f"one of {', '.join(shown)}, or nothing" if shown else "nothing here"
 
 
-def _fix_routes(tree: _Node | _Leaf, folder: tuple[str, ...]) -> None:
-    """Writes into the leaves that fixed values alone lead to where that is: most packets then cost
-    a few look-ups.
-    """
-    if isinstance(tree, _Leaf):
-        if not tree.segments:
-            tree.route = Route("/".join(folder))
-        return
-    for segment, below in tree.exact.values():
-        _fix_routes(below, (*folder, segment))
-    if tree.absent is not None:
-        _fix_routes(tree.absent, folder)
-
-
 def _standard() -> dict[str, Any]:
     outcomes: dict[str, Any] = {}
     for (outcome, tool), required in ROUTES.items():
@@ -515,30 +497,16 @@ class Coherence:
         self.schema: Mapping[str, Any] = _standard() if schema is None else schema
         if not isinstance(self.schema, Mapping):
             raise InvalidInputError.one("schema", schema, "a mapping with one key")
-        compiler = _Compiler()
         self._clock = clock
         self._base = self.root.rstrip("/")
-        self._tree = compiler.tree(self.schema, "schema", (), 0)
-        self._hashed_keys = any(_HASHED.fullmatch(key) for key in compiler.keys)
-        if not self._hashed_keys:
-            _fix_routes(self._tree, ())
+        self._tree = _Compiler().tree(self.schema, "schema", (), 0)
 
     # Going in.
 
     def route(self, packet: Mapping[str, Any]) -> Route:
         """The folder for a packet. Whatever the packet holds, it is one below the root."""
-        if not isinstance(packet, dict):
-            _check_packet(packet)
-        tree = self._tree
-        while type(tree) is _Node:
-            value = packet.get(tree.key)
-            if value is None and tree.absent is not None:
-                tree = tree.absent
-            elif type(value) is str and value in tree.exact:
-                tree = tree.exact[value][1]
-            else:
-                return self._place(packet)[0]
-        return tree.route or self._place(packet)[0]  # type: ignore[union-attr]  # a leaf
+        _check_packet(packet)
+        return self._place(packet)[0]
 
     def transmit(self, packet: Mapping[str, Any], dry_run: bool = True) -> str:  # noqa: ARG002  # for callers of old
         """The path of a packet's file: below the intake where a key is missing or has a value that
@@ -658,7 +626,7 @@ def _given(packet: Mapping[str, Any], key: str) -> object:
     """The packet's value of a key. A key that ends in a hash came from a folder's name, and means
     the key spelled so there.
     """
-    if not _HASHED.fullmatch(key):
+    if "~" not in key or not _HASHED.fullmatch(key):
         return packet.get(key)
     return next(
         (
