@@ -59,7 +59,7 @@ from hardwon.text.clean import clean_line
 from hardwon.text.globs import Glob
 from hardwon.text.tokens import count_tokens, cut_to_tokens
 from hardwon.text.words import canonical
-from hardwon.training import file as episode_file
+from hardwon.training import shape as episode_file
 from hardwon.training.functions import new_agent_memory, record_episode
 from hardwon.tree import format as tree_format
 from hardwon.tree.datasets import generate, validate
@@ -517,7 +517,7 @@ TARGETS: Final = (
     ),
     Target(
         "training memory",
-        ("hardwon.training.file", "hardwon.training.shape"),
+        ("hardwon.training.shape",),
         "json",
         lambda: training_memories(),
         by(_training_memory),

@@ -275,22 +275,15 @@ class _AdoptedState:
     def __init__(self, record: Adopted) -> None:
         self.id = record.id
         self.author = record.metadata.source.author
-        memory, scores, log = (record.data.get(name) for name in ("memory", "scores", "log"))
-        shaped = isinstance(memory, dict) and isinstance(scores, dict) and isinstance(log, list)
+        data = record.data
         try:
-            history = (
-                {
-                    task: [float(score) for score in text.split()]
-                    for task, text in (scores or {}).items()
-                }
-                if shaped
-                else {}
-            )
-            given = (
-                {**(memory or {}), "score_history": history, "episode_log": log} if shaped else {}
-            )
+            scores = {
+                task: [float(score) for score in text.split()]
+                for task, text in data["scores"].items()
+            }
+            given = {**data["memory"], "score_history": scores, "episode_log": data["log"]}
             TrainingMemory.model_validate(given)
-        except (AttributeError, ValueError):
+        except (AttributeError, LookupError, TypeError, ValueError):
             given = {}  # a file of records may hold anything
         self.memory: AgentMemory = {**shape.empty(), **deepcopy(given)}
         self.log: list[dict[str, Any]] = self.memory["episode_log"]
