@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError
-from hardwon.memory import intake
 from hardwon.memory.ask import Asking
 from hardwon.memory.care import Keeping
 from hardwon.memory.decide import Deciding
@@ -29,6 +28,7 @@ from hardwon.memory.project import BY_MEMORY as BY_MEMORY
 from hardwon.memory.project import Clock as Clock
 from hardwon.memory.project import Project, current_folder, memory_exists
 from hardwon.memory.record import Envelope, Recording
+from hardwon.records.fields import check_flag, check_whole_number
 from hardwon.store import places
 
 if TYPE_CHECKING:
@@ -127,9 +127,9 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
             ("consolidate_every", consolidate_every),
             ("publish_after", publish_after),
         ):
-            intake.whole_number(name, number, 0, limits.JSON_INT_ABS_MAX)
+            check_whole_number(name, number, 0, limits.JSON_INT_ABS_MAX)
         if busy_timeout_ms is not None:
-            intake.whole_number("busy_timeout_ms", busy_timeout_ms, 0, limits.BUSY_TIMEOUT_MS)
+            check_whole_number("busy_timeout_ms", busy_timeout_ms, 0, limits.BUSY_TIMEOUT_MS)
         if embedder is not None and (
             isinstance(embedder, type)
             or not all(hasattr(embedder, name) for name in ("name", "embed"))
@@ -137,9 +137,8 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
             raise InvalidInputError.one(
                 "embedder", embedder, "an object with name, dimension and embed(texts)"
             )
-        for name, flag in (("staleness", staleness), ("checkout", checkout)):
-            if not isinstance(flag, bool):
-                raise InvalidInputError.one(name, flag, "true or false")
+        check_flag("staleness", staleness)
+        check_flag("checkout", checkout)
         folder = current_folder()
         where = places.find(location, folder)
         self._project = Project(

@@ -21,9 +21,9 @@ from hardwon.errors import ForeignFileError, InvalidInputError, PlaceError
 from hardwon.fixes import adopt as fix_adoption
 from hardwon.fixes import legacy as legacy_fixes
 from hardwon.memory import Memory
-from hardwon.memory.intake import path as checked_path
 from hardwon.memory.results import Loaded
 from hardwon.outside import files
+from hardwon.outside.locations import check_path
 from hardwon.records.fields import derived_id
 from hardwon.records.kinds import AnyRecord, Source, is_record
 from hardwon.tree.files import TreeFiles
@@ -107,7 +107,7 @@ def adopt(
     """Brings an older store into a memory. `kind` says what it is, where looking would not do;
     `author` is the source that it counts as, else the one that each kind has.
     """
-    source = checked_path("path", path)
+    source = check_path("path", path)
     if kind is not None and kind not in _ADOPTED_BY:
         raise InvalidInputError.one("kind", kind, f"one of {', '.join(_ADOPTED_BY)}")
     how: dict[str, Any] = {"dry_run": dry_run, "progress": progress}
@@ -122,7 +122,7 @@ def adopt(
 
 def kind_of(given: str | Path) -> StoreKind:
     """What an older store is. Raises where it is none, or is a memory already."""
-    path = checked_path("path", given)
+    path = check_path("path", given)
     if path.is_file():
         if legacy_fixes.is_database(path):
             _refuse_memory(path)

@@ -30,7 +30,7 @@ from starlette.types import Receive, Scope, Send
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.surfaces.gate import Gate
-from hardwon.surfaces.mcp.http import McpApp
+from hardwon.surfaces.mcp.transports import McpApp
 from hardwon.surfaces.operations import (
     ALIASES,
     OPERATIONS,
