@@ -60,6 +60,7 @@ from hardwon.surfaces.operations import (
     parsed,
 )
 
+_IDLE_S: Final = 2.0  # a server hangs up after 5: none that is about to is asked once more
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _NOT_SENT: Final = ("author", "by", "progress", "count_tokens")
 """Keywords of `Memory` that a caller elsewhere has no say in, or that do not go over a wire."""
@@ -412,7 +413,7 @@ class _Server:
             # without TLS the context is never used, and the machine's certificates take long to load
             verify=tls or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
             trust_env=False,
-            limits=httpx.Limits(max_connections=None),
+            limits=httpx.Limits(max_connections=None, keepalive_expiry=_IDLE_S),
         )
         self.close = finalize(self, self._transport.close)
 
