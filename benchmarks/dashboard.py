@@ -45,8 +45,8 @@ def fill(memory: Memory, count: int) -> None:
     now = datetime.now(UTC)
     fixes, episodes = count * 2 // 15, count // 15
     memory.add_many(spread(experiences(count - fixes - episodes, seed=0), chance, now))
-    memory.record_many("fix", (fix(chance, now) for _ in range(fixes)))
-    memory.record_many("episode", (episode(chance, now) for _ in range(episodes)))
+    memory.care.record_many("fix", (fix(chance, now) for _ in range(fixes)))
+    memory.care.record_many("episode", (episode(chance, now) for _ in range(episodes)))
 
 
 def at(chance: random.Random, now: datetime) -> datetime:

@@ -149,7 +149,7 @@ def remember_all(side: Any, memories: list[dict[str, Any]]) -> None:
 
 def store_in_bulk(engine: MemoryEngine, memories: list[dict[str, Any]]) -> None:
     engine.remember_many(memories)
-    engine.memory.tree.settle()  # type: ignore[union-attr]  # until every file is on disk
+    engine.memory.tree.mirror.settle()  # type: ignore[union-attr]  # until every file is on disk
 
 
 def measure_writes(

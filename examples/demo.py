@@ -95,7 +95,7 @@ def main() -> None:
             f"  a fix of TIMEOUT on qwen2.5:7b works with p = {odds.p_success:.2f} (90 %: "
             f"{low:.2f} to {high:.2f})"
         )
-        print(f"  best known: {memory.strategies('TIMEOUT')[0].fix_commands[0]}")
+        print(f"  best known: {memory.fixes.strategies('TIMEOUT')[0].fix_commands[0]}")
 
         say("Before the next prompt: the few lines that matter, fenced, within 300 tokens")
         print(

@@ -183,7 +183,7 @@ def main() -> None:
                         print("What the agent would read before its next shift at the boiler:\n")
                         print(memory.context(task_id="boiler", budget_tokens=600), "\n")
                     everything.merge(memory)
-        found = everything.compare(by_run=True)
+        found = everything.episodes.compare(by_run=True)
         print(f"{given.worlds} worlds, {SHIFTS} shifts each")
         print(found)
         given.out.write_text(

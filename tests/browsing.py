@@ -237,7 +237,7 @@ def fill_with_hostile_records(memory: Memory) -> list[AnyRecord]:
             model.model_validate({**hostile_values(model, text), **given})
             for model, given in wanted
         ]
-        memory.take_in(made, by=text)
+        memory.care.take_in(made, by=text)
         kept += made
     first, second, third, fourth, *_ = kept
     memory.verify(first.id, "human_approval", HOSTILE[0], author=HOSTILE[0])

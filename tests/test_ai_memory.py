@@ -103,7 +103,7 @@ def test_an_attempt_is_recorded_with_all_it_said(history: AIMemory) -> None:
     )
     assert isinstance(first, int)
     assert record(history) > first
-    row = history.memory.fix_history.row(first)
+    row = history.memory.fixes.history.row(first)
     assert row is not None
     assert (row.model_name, row.issue_type, row.fixer_type, row.notes) == (
         QWEN,
@@ -120,7 +120,7 @@ def test_an_attempt_is_recorded_with_all_it_said(history: AIMemory) -> None:
 
 
 def test_without_an_environment_the_machine_is_described(history: AIMemory) -> None:
-    row = history.memory.fix_history.row(record(history))
+    row = history.memory.fixes.history.row(record(history))
     assert row is not None
     assert {"os", "ram_gb", "gpu_available"} <= set(json.loads(row.system_info))
 
@@ -523,19 +523,19 @@ def test_cleanup_keeps_successes_longer_and_can_be_undone(history: AIMemory, clo
     clock.now += timedelta(days=40)
     before = history.get_memory_stats()
     patterns = list(history.knowledge_base["general_patterns"])
-    rows = len(list(history.memory.fix_history.all()))
+    rows = len(list(history.memory.fixes.history.all()))
     foreseen = plain(history.auto_cleanup(dry_run=True))
     assert foreseen["failed"] > 0
     assert foreseen["successful"] == 0
-    assert len(list(history.memory.fix_history.all())) == rows
+    assert len(list(history.memory.fixes.history.all())) == rows
     done = plain(history.auto_cleanup(30))
     assert done["failed"] == foreseen["failed"]
-    assert len(list(history.memory.fix_history.all())) == rows - done["failed"]
+    assert len(list(history.memory.fixes.history.all())) == rows - done["failed"]
     assert history.get_memory_stats()["total_fixes_attempted"] == before["total_fixes_attempted"]
     assert list(history.knowledge_base["general_patterns"]) == patterns
     for event in done["event_ids"]:
         history.memory.undo(event)
-    assert len(list(history.memory.fix_history.all())) == rows
+    assert len(list(history.memory.fixes.history.all())) == rows
     with pytest.raises(InvalidInputError, match="dry_run"):
         history.auto_cleanup(30, dry_run="no")  # type: ignore[arg-type]
 
@@ -585,7 +585,7 @@ def test_the_folder_is_an_ordinary_memory(tmp_path: Path, monkeypatch: pytest.Mo
         assert repr(history) == f"AIMemory({str(tmp_path / 'AIMemory')!r})"
     with Memory("AIMemory") as memory:
         assert memory.location == str(tmp_path / "AIMemory" / "ai_memory.db")
-        assert memory.fix_history.row(number) is not None
+        assert memory.fixes.history.row(number) is not None
         memory.record_fix({"model": QWEN, "issue_type": "TIMEOUT"}, True, True)
         assert memory.doctor().ok
     with AIMemory("AIMemory") as history:
@@ -722,7 +722,7 @@ def test_a_package_of_your_own_keeps_its_modules(tmp_path: Path) -> None:
 
 def test_the_clock_is_the_callers(tmp_path: Path, clock: Clock) -> None:
     with AIMemory(tmp_path / "AIMemory", clock=clock) as history:
-        row = history.memory.fix_history.row(record(history))
+        row = history.memory.fixes.history.row(record(history))
         assert row is not None
         assert row.timestamp.startswith(START.date().isoformat())
 
@@ -780,7 +780,7 @@ def test_whoever_is_killed_while_saving_loses_nothing_that_was_saved(tmp_path: P
         found = history.knowledge_base["failure_patterns"]["TIMEOUT"]
         assert set(told) <= set(found)
         assert len([text for text in found if not text.startswith("said ")]) == 1
-        (record_of_all,) = history.memory.adopted("fix history")
+        (record_of_all,) = history.memory.care.adopted("fix history")
         added = record_of_all.data["knowledge_base"]
         assert list(added) == ["failure_patterns"]
         assert all(text.startswith("said ") for text in added["failure_patterns"]["TIMEOUT"])
@@ -886,7 +886,7 @@ def texts_on_disk(history: AIMemory) -> str:
 
 
 def forget(history: AIMemory, fix_id: int) -> None:
-    found = history.memory.fix_history.record_id(fix_id)
+    found = history.memory.fixes.history.record_id(fix_id)
     assert found is not None
     history.memory.forget(found)
 
@@ -1026,7 +1026,7 @@ def test_a_fixer_alone_has_all_the_places(history: AIMemory) -> None:
 def test_what_is_vouched_for_has_no_bound(history: AIMemory) -> None:
     record(history, fix_commands=["other"], fixer_type="qwen")
     for number in range(4):
-        found = history.memory.fix_history.record_id(
+        found = history.memory.fixes.history.record_id(
             record(history, fix_commands=[f"way {number}"])
         )
         assert found is not None

@@ -410,7 +410,7 @@ def test_a_memory_that_was_open_before_there_was_a_tree_mirrors_too(tmp_path: Pa
     with Memory(tmp_path / "brain") as memory:
         before = memory.remember("From before the tree", "success", "conversation")
         assert before.path is None
-        assert memory.tree is None
+        assert memory.tree.mirror is None
         with MemoryEngine(tmp_path / "brain") as engine:
             assert [found["content"] for found in engine.recall()] == ["From before the tree"]
             after = memory.remember("From after the tree", "failure", "unknown")

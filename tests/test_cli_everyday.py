@@ -389,17 +389,17 @@ def test_more_than_one_transaction_should_hold_is_refused(monkeypatch: pytest.Mo
 def test_record_many_of_a_memory() -> None:
     with Memory("brain") as memory:
         with pytest.raises(InvalidInputError, match="one of fact, trajectory, episode, fix"):
-            memory.record_many("experience", [])
+            memory.care.record_many("experience", [])
         with pytest.raises(InvalidInputError, match="record 2: many"):
-            memory.record_many(
+            memory.care.record_many(
                 "fact",
                 [{"content": "Port 80 is open.", "fact_type": "error"}, "Port 81"],  # type: ignore[list-item]
             )
-        (fact,) = memory.record_many(
+        (fact,) = memory.care.record_many(
             "fact", [{"content": "Port 80 is open.", "fact_type": "error", "tags": None}]
         )
         assert isinstance(fact, Fact)
-        assert memory.record_many("fix", []) == []
+        assert memory.care.record_many("fix", []) == []
         assert memory.stats().records == 1
 
 
@@ -508,7 +508,7 @@ def test_one_record_is_shown_whole() -> None:
 def test_a_record_is_shown_as_it_stood() -> None:
     record = a_fact()
     with Memory("brain") as memory:
-        before = memory.now().isoformat()
+        before = memory.care.now().isoformat()
         memory.archive(record, "shut")
     assert answered("show", record)["metadata"]["validation"]["status"] == "archived"
     assert (

@@ -179,12 +179,12 @@ def test_the_best_of_several_comes_first_and_no_more_than_asked_for() -> None:
 def test_the_same_in_python(memory: Memory) -> None:
     memory.record_fix({"model": "m", "issue_type": "ERROR"}, True, True, fix_commands=["restart"])
     memory.record_fix({"model": "m", "issue_type": "TIMEOUT"}, True, False, fix_commands=["wait"])
-    best = memory.best_strategies()
+    best = memory.fixes.best_strategies()
     assert {
         issue_type: [each.fix_commands for each in found] for issue_type, found in best.items()
     } == {"ERROR": [("restart",)]}
     with pytest.raises(InvalidInputError, match="limit"):
-        memory.best_strategies(0)
+        memory.fixes.best_strategies(0)
 
 
 def test_what_keeps_coming_up() -> None:

@@ -138,7 +138,7 @@ def test_stale_records_are_archived_and_come_back(tmp_path: Path) -> None:
 def test_what_was_believed_then() -> None:
     record = a_fact()
     with Memory("brain") as memory:
-        before = memory.now().isoformat()
+        before = memory.care.now().isoformat()
         memory.archive(record, "shut")
     assert answered("recall", "port 80") == []
     assert [hit["record"]["id"] for hit in answered("recall", "port 80", "--as-of", before)] == [

@@ -134,7 +134,7 @@ def test_an_episode_that_names_what_it_recalled_had_the_memory(memory: Memory) -
         memory.record_episode("t", 0.8 + number % 2 / 10, recalled=[fact.id] if number else [])
         memory.record_episode("t", 0.3 + number % 2 / 10)
     memory.record_episode("other", 0.0)
-    found = memory.compare("t")
+    found = memory.episodes.compare("t")
     assert (found.on.episodes, found.off.episodes) == (6, 6)
     assert found.on.mean == pytest.approx(0.85)
     assert found.off.mean == pytest.approx(0.35)
@@ -142,8 +142,8 @@ def test_an_episode_that_names_what_it_recalled_had_the_memory(memory: Memory) -
     assert found.helps
     assert found.curves == {"t": ((0.8, 0.9) * 3, (0.3, 0.4) * 3)}
     assert str(found).endswith("difference +0.500, 95 % interval +0.430 to +0.570")
-    assert list(memory.compare().curves) == ["t", "other"]
-    assert memory.compare().off.episodes == 7
+    assert list(memory.episodes.compare().curves) == ["t", "other"]
+    assert memory.episodes.compare().off.episodes == 7
 
 
 def test_by_tag_and_by_other_filters(memory: Memory) -> None:
@@ -153,12 +153,12 @@ def test_by_tag_and_by_other_filters(memory: Memory) -> None:
         memory.record_episode(
             "t", 0.1, tags=["memory on"], author="bob", timestamp=START - timedelta(days=9)
         )
-    found = memory.compare("t", tag="memory on", author="ann")
+    found = memory.episodes.compare("t", tag="memory on", author="ann")
     assert (found.on.episodes, found.off.episodes) == (4, 4)
     assert found.difference == pytest.approx(0.1)
-    assert memory.compare("t", tag="memory on").on.episodes == 8
-    assert memory.compare("t", tag="memory on", until=START).on.episodes == 4
-    assert memory.compare("t").on.episodes == 0
+    assert memory.episodes.compare("t", tag="memory on").on.episodes == 8
+    assert memory.episodes.compare("t", tag="memory on", until=START).on.episodes == 4
+    assert memory.episodes.compare("t").on.episodes == 0
 
 
 def test_curves_are_in_the_order_of_time_and_bounded(
@@ -167,12 +167,12 @@ def test_curves_are_in_the_order_of_time_and_bounded(
     with Memory(tmp_path, clock=clock, consolidate_every=0) as memory:
         for number in (3, 1, 2, 5, 4):
             memory.record_episode("t", number / 10, timestamp=START + timedelta(hours=number))
-        assert memory.compare("t").curves["t"].off == (0.1, 0.2, 0.3, 0.4, 0.5)
+        assert memory.episodes.compare("t").curves["t"].off == (0.1, 0.2, 0.3, 0.4, 0.5)
         monkeypatch.setattr(limits, "CURVE_SCORES_MAX", 2)
-        assert memory.compare("t").curves["t"].off == (0.4, 0.5)
+        assert memory.episodes.compare("t").curves["t"].off == (0.4, 0.5)
         monkeypatch.setattr(limits, "PAGE_ROWS", 2)
         monkeypatch.setattr(limits, "COMPARED_EPISODES_MAX", 3)
-        newest = memory.compare("t").off
+        newest = memory.episodes.compare("t").off
         assert newest.episodes == 3
         assert newest.mean == pytest.approx(0.4)
 
@@ -183,7 +183,7 @@ def test_what_does_not_count_is_not_compared(memory: Memory) -> None:
     ]
     memory.archive(kept[0].id, "stale")
     memory.rollback("eve")
-    assert memory.compare("t").off.episodes == 1
+    assert memory.episodes.compare("t").off.episodes == 1
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_what_does_not_count_is_not_compared(memory: Memory) -> None:
 )
 def test_a_wrong_question_is_refused(memory: Memory, wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError):
-        memory.compare(**wrong)
+        memory.episodes.compare(**wrong)
 
 
 # --- from little ---

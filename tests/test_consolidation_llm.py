@@ -164,7 +164,7 @@ def test_whatever_goes_wrong_the_rest_is_done_without_it(
     assert says in note
     assert report.written == []
     assert [rule for rule in memory.rules("triage") if rule.kind == "written"] == []
-    assert report.contradictions or report.merged or memory.decisions(), (
+    assert report.contradictions or report.merged or memory.care.decisions(), (
         "the heuristic part was done"
     )
     memory.export(tmp_path / "all.jsonl")

@@ -161,7 +161,7 @@ def test_a_search_index_that_others_made_anew_is_no_damage_to_whoever_opens_it_n
         ]
         here.forget(kept[0])
         old = elsewhere.record_fix({"model": "m"}, True, True, "slow " * 200, ["restart"] * 20)
-        assert elsewhere.compress(0, dry_run=False).records == 1
+        assert elsewhere.fixes.compress(0, dry_run=False).records == 1
         here.recall("thing")
         elsewhere.forget(old.id)  # the index is made anew: the compression left words in it
         fresh = here.remember("The last thing", "success", "conversation")

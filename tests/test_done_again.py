@@ -58,10 +58,10 @@ def fact() -> Fact:
 
 
 WRITES: dict[str, Callable[[Memory, list[str]], object]] = {
-    "keep": lambda memory, _: memory.keep(fact()),
+    "keep": lambda memory, _: memory.record(fact()),
     "add_many": lambda memory, _: memory.add_many(fact() for _ in range(3)),
     "record_fact": lambda memory, _: memory.record_fact("Port 80 is open.", "solution"),
-    "record_many": lambda memory, _: memory.record_many(
+    "record_many": lambda memory, _: memory.care.record_many(
         "episode", ({"task_id": "t", "score": 0.5} for _ in range(2))
     ),
     "credit": lambda memory, ids: memory.credit(iter(ids), True),
@@ -70,7 +70,7 @@ WRITES: dict[str, Callable[[Memory, list[str]], object]] = {
     "supersede": lambda memory, ids: memory.supersede(ids[0], ids[1], "it is better"),
     "rollback": lambda memory, _: memory.rollback("mallory"),
     "forget": lambda memory, ids: memory.forget(iter(ids)),
-    "record_tests": lambda memory, _: memory.record_tests(
+    "record_tests": lambda memory, _: memory.tests.record(
         [RanTest("test_a.py::test_b", True, "E   boom")]
     ),
 }
@@ -134,6 +134,6 @@ def test_a_cleanup_is_done_again(memory: Memory) -> None:
 
 def test_a_request_with_a_key_is_carried_out_once(memory: Memory) -> None:
     CutOff.cuts = 1
-    with memory.once(b"k" * 16, b"said"):
-        memory.keep(fact())
+    with memory.care.once(b"k" * 16, b"said"):
+        memory.record(fact())
     assert memory.stats().records == 1

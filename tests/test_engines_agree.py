@@ -220,7 +220,7 @@ def test_whatever_is_asked(
     with one_of_each() as (one, other):
         for memory in (one, other):
             memory.add_many([record for record in log if record.kind != "adopted"])
-            memory.take_in([record for record in log if record.kind == "adopted"])
+            memory.care.take_in([record for record in log if record.kind == "adopted"])
             for number, how in changed:
                 change(memory, log[number % len(log)], how)
         stores = one._store, other._store

@@ -652,7 +652,7 @@ def test_what_was_adopted_suggests(memory: Memory, adopted: str) -> None:
     assert "- [AVOID] Guessed the port [adopted, run7?]" in text
     assert f"- [WORKS] {LESSON} [adopted, run7?]" in text
     assert "- early: Wait. Evidence: the log [seen 608 times in training memory, run7?]" in text
-    assert memory.scores("triage").episodes == 2
+    assert memory.episodes.scores("triage").episodes == 2
 
 
 def test_an_episode_of_ones_own_bears_it_out(memory: Memory, adopted: str) -> None:
@@ -815,10 +815,10 @@ def test_a_forgotten_episode_leaves_the_log_and_stays_forgotten(
 
 
 def test_a_comparison_leaves_out_what_was_adopted(memory: Memory, adopted: str) -> None:
-    assert memory.compare("triage").off.episodes == 0, (
+    assert memory.episodes.compare("triage").off.episodes == 0, (
         "nobody knows whether those attempts had a memory"
     )
-    assert memory.compare("triage", tag="x").off.episodes == 2
+    assert memory.episodes.compare("triage", tag="x").off.episodes == 2
     assert memory.get(adopted) is not None
 
 
@@ -967,7 +967,7 @@ def test_a_record_of_another_shape_claims_nothing_and_breaks_nothing(
     memory: Memory, tmp_path: Path, data: Dict
 ) -> None:
     """A file of records may hold anything under this kind."""
-    memory.take_in(
+    memory.care.take_in(
         [Adopted(origin="training_memory", data=data), Adopted(origin="elsewhere", data=data)]
     )
     assert not any((memory.rules("t"), memory.rules(), memory.cards()))
@@ -980,7 +980,7 @@ def test_a_record_of_another_shape_claims_nothing_and_breaks_nothing(
 def test_a_record_under_the_same_id_is_a_conflict_that_changes_nothing(
     memory: Memory, adopted: str
 ) -> None:
-    found = memory.take_in([Adopted(id=adopted, origin="training_memory", data={})])
+    found = memory.care.take_in([Adopted(id=adopted, origin="training_memory", data={})])
     assert (found.added, found.conflicting) == (0, [adopted])
     with pytest.raises(ConflictError):
         memory.add(Episode(id=adopted, task_id="t", score=0.5))
@@ -1036,7 +1036,7 @@ def test_scores_of_a_file_do_not_decide_what_is_good(
     assert memory.stats().records == 15 + limits.TRAINING_EPISODES_STORED, (
         "no more of a log than a saved one has"
     )
-    with Memory(tmp_path / "copy", clock=memory.now, consolidate_every=0) as copy:
+    with Memory(tmp_path / "copy", clock=memory.care.now, consolidate_every=0) as copy:
         copy.merge(memory)
         assert states(copy, "t") == before
 
@@ -1190,7 +1190,7 @@ def test_what_somebody_vouches_for_is_not_crowded_out(
         adopt(file_of(tmp_path, "evil", **fields), memory, author=author.format(number))
     assert "[AVOID] honest rule" in states(memory, "t")
     assert "honest rule" in str(memory.context(task_id="t"))
-    assert memory.rules("u")[0].last_seen <= memory.now() + timedelta(days=1), (
+    assert memory.rules("u")[0].last_seen <= memory.care.now() + timedelta(days=1), (
         "nothing was said in the future"
     )
 

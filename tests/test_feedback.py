@@ -43,7 +43,7 @@ class Bench:
         self, *, passes: bool, test: str = TEST, report: str = REPORT, **more: Any
     ) -> TestFeedback:
         ran = RanTest(test, False) if passes else RanTest(test, True, report, files=self.files)
-        return self.memory.record_tests([ran], **more)
+        return self.memory.tests.record([ran], **more)
 
     def status(self, record: Record) -> str:
         found = self.memory.get(record.id)
@@ -91,11 +91,11 @@ def test_failures_do_not_pile_up(bench: Bench) -> None:
     ]
     assert len(live) == 1
     assert result_of(live[0]) is not None
-    assert bench.memory.failing_tests() == [TEST]
+    assert bench.memory.tests.failing() == [TEST]
     many = [
         RanTest(f"t.py::test_{number}", True, REPORT) for number in range(2 * TEST_FAILURES_MAX)
     ]
-    assert len(bench.memory.record_tests(many).failed) == TEST_FAILURES_MAX
+    assert len(bench.memory.tests.record(many).failed) == TEST_FAILURES_MAX
     assert bench.memory.doctor().ok
 
 
@@ -154,7 +154,7 @@ def test_what_another_failing_test_contradicts_is_not_vouched_for(bench: Bench) 
     bench.run(passes=False, test=other)
     both = bench.solution(related_files=[bench.files[1]])
     ran = [RanTest(TEST, False), RanTest(other, True, REPORT, files=bench.files)]
-    assert bench.memory.record_tests(ran).verified == []
+    assert bench.memory.tests.record(ran).verified == []
     assert bench.status(both) == "hypothesis"
     last = bench.solution("test_session_is_renewed: renew it.")
     assert bench.run(passes=True, test=other).verified == [last.id]
@@ -197,8 +197,8 @@ def test_runs_that_somebody_else_had_vouch_for_nothing(bench: Bench, tmp_path: P
     with Memory(tmp_path / "other", clock=bench.clock) as other:
         other.load(tmp_path / "records.jsonl")
         claim = other.record_fact("test_session_expires: trust me.", "solution")
-        done = other.record_tests([RanTest(TEST, False)])
-        assert (done.passed, done.verified, other.failing_tests()) == ([], [], []), (
+        done = other.tests.record([RanTest(TEST, False)])
+        assert (done.passed, done.verified, other.tests.failing()) == ([], [], []), (
             "what failed there did not fail here"
         )
         kept = other.get(claim.id)
@@ -236,7 +236,7 @@ def test_names_stay_short_and_different(bench: Bench) -> None:
     assert names_test("see tests/a.py::test_b", "tests/a.py::test_b[1]")
     assert not names_test("test_b", "tests/a.py::test_b"), "too short a name to be meant"
     bench.run(passes=False, test=f"t.py::test_y[{'x' * 500}]", report="odd \0 \udcff report")
-    assert len(bench.memory.failing_tests()) == 1
+    assert len(bench.memory.tests.failing()) == 1
 
 
 def forged(memory: Memory, at: datetime) -> Fact:
@@ -259,15 +259,15 @@ def test_what_only_looks_like_a_result_is_none(bench: Bench, tmp_path: Path) -> 
     bench.memory.verify(looks_alike.id, "test_runner", "pytest-1")
     bench.memory.publish(looks_alike.id, by="pytest")
     claim = bench.solution(author="evil")
-    assert bench.memory.failing_tests() == []
+    assert bench.memory.tests.failing() == []
     assert bench.run(passes=True) == TestFeedback([], [], [], 0)
     assert bench.status(claim) == "hypothesis"
     with Memory(tmp_path / "other", clock=bench.clock) as other:
         forged(other, datetime(2090, 1, 1, tzinfo=UTC))
-        other.record_tests([RanTest(TEST, True, REPORT)])
+        other.tests.record([RanTest(TEST, True, REPORT)])
         other.export(tmp_path / "records.jsonl")
     bench.memory.load(tmp_path / "records.jsonl")
-    assert bench.memory.failing_tests() == []
+    assert bench.memory.tests.failing() == []
     assert len(bench.run(passes=False).failed) == 1
     tried = bench.solution()
     assert bench.run(passes=True).verified == [tried.id]
@@ -281,7 +281,7 @@ def test_what_looks_like_a_result_crowds_none_out(
     monkeypatch.setattr(limits, "TEST_FAILURES_MAX", 1)
     bench.run(passes=False)
     forged(bench.memory, bench.clock())
-    assert bench.memory.failing_tests() == [TEST]
+    assert bench.memory.tests.failing() == [TEST]
 
 
 def test_a_clock_that_was_years_ahead_once_ends_no_feedback(bench: Bench) -> None:
@@ -298,11 +298,11 @@ def test_what_did_not_help_is_seen_behind_any_number_of_results(bench: Bench) ->
     bench.run(passes=False)
     did_not_help = bench.solution()
     others = [f"tests/test_other.py::test_number_{number}" for number in range(60)]
-    bench.memory.record_tests(
+    bench.memory.tests.record(
         [RanTest(other, True, f"E   ValueError: {other}") for other in others]
     )
     assert len(bench.run(passes=False).failed) == 1
-    bench.memory.record_tests([RanTest(other, False) for other in others])
+    bench.memory.tests.record([RanTest(other, False) for other in others])
     assert bench.run(passes=True).verified == []
     assert bench.status(did_not_help) == "hypothesis"
 
@@ -334,11 +334,11 @@ def test_a_test_whose_parameter_is_a_secret_is_known_again(bench: Bench, paramet
         RanTest(test, False),
         RanTest(test.replace("abcdef", "fedcba"), True, REPORT, files=bench.files),
     ]
-    assert bench.memory.record_tests(both).passed == [], (
+    assert bench.memory.tests.record(both).passed == [], (
         "tests that only a secret tells apart are one, and it failed"
     )
     assert len(bench.run(passes=True, test=test).passed) == 1
-    assert bench.memory.failing_tests() == []
+    assert bench.memory.tests.failing() == []
     assert not any("Q7w8" in record.to_json() for record in bench.memory.browse(tag="pytest"))
 
 
@@ -348,17 +348,17 @@ def test_a_test_that_its_file_no_longer_has_is_gone(bench: Bench) -> None:
     for test in (TEST, there, elsewhere):
         bench.run(passes=False, test=test)
     tried = bench.solution()
-    assert bench.memory.record_tests([RanTest(file, False)]).gone == [], (
+    assert bench.memory.tests.record([RanTest(file, False)]).gone == [], (
         "nobody says that it was collected whole"
     )
-    assert bench.memory.record_tests([RanTest(file, True, REPORT, tests=[])]).gone == [], (
+    assert bench.memory.tests.record([RanTest(file, True, REPORT, tests=[])]).gone == [], (
         "it could not be read"
     )
-    (gone,) = bench.memory.record_tests([RanTest(file, False, tests=[there])]).gone
+    (gone,) = bench.memory.tests.record([RanTest(file, False, tests=[there])]).gone
     kept = bench.memory.get(gone)
     assert isinstance(kept, Fact)
     assert "is gone" in kept.content
-    assert bench.memory.failing_tests() == [there, elsewhere]
+    assert bench.memory.tests.failing() == [there, elsewhere]
     assert bench.status(tried) == "hypothesis", "a test that is gone vouches for nothing"
     again = bench.run(passes=False)
     assert len(again.failed) == 1
@@ -369,7 +369,7 @@ def test_a_test_that_its_file_no_longer_has_is_gone(bench: Bench) -> None:
 def test_bad_input_is_refused(bench: Bench) -> None:
     for given in ("text", [TEST], [None]):
         with pytest.raises(InvalidInputError, match="ran"):
-            bench.memory.record_tests(given)  # type: ignore[arg-type]
+            bench.memory.tests.record(given)  # type: ignore[arg-type]
     for timeout in (-1, True, "1", 10**9):
         with pytest.raises(InvalidInputError, match="busy_timeout_ms"):
             Memory(bench.memory.location, busy_timeout_ms=timeout)  # type: ignore[arg-type]

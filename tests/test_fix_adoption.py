@@ -875,11 +875,11 @@ def test_at_once_keeps_all_or_none(memory: Memory) -> None:
         yield bad
 
     with pytest.raises(InvalidInputError):
-        memory.take_in(records(), at_once=True)
+        memory.care.take_in(records(), at_once=True)
     assert memory.stats().records == 0
-    loaded = memory.take_in(iter(good), at_once=True)
+    loaded = memory.care.take_in(iter(good), at_once=True)
     assert (loaded.read, loaded.added) == (1_500, 1_500)
-    again = memory.take_in(good, at_once=True)
+    again = memory.care.take_in(good, at_once=True)
     assert (again.added, again.present) == (0, 1_500)
     assert memory.doctor().ok
 

@@ -643,7 +643,7 @@ def test_maintenance(world: World) -> None:
                 connection.execute(statement)
     with Memory("AIMemory") as memory:
         assert memory.doctor().ok
-        assert memory.fix_totals().attempts == 12
+        assert memory.fixes.totals().attempts == 12
     assert len(statements) == 3
 
 

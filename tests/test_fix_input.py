@@ -181,7 +181,7 @@ def test_keys_may_have_any_name(memory: Memory) -> None:
         "kind",
         "ключ",
     ]
-    fix = memory.keep(made({name: name for name in names}, {name: name for name in names}))
+    fix = memory.record(made({name: name for name in names}, {name: name for name in names}))
     assert fix.issue.__pydantic_extra__ == {name: name for name in names}
     assert fix.other == {name: name for name in names}
     assert memory.get(fix.id) == fix
@@ -217,7 +217,7 @@ def test_whatever_a_model_rambles_fits_a_record(memory: Memory) -> None:
     )
     attempt = AttemptInput({**issue, "test_environment": {"log": long}}, reply, long)
     fix = fix_from(attempt, True, True, None, "qwen", MACHINE)
-    kept = memory.keep(fix)
+    kept = memory.record(fix)
     assert memory.get(kept.id) == kept
     assert len(fix.to_json_bytes()) < limits.RECORD_BYTES_MAX
     assert kept.analysis == long[: limits.TEXT_CHARS_MAX]
@@ -319,7 +319,7 @@ def test_an_issue_that_is_asked_about_is_as_one_that_is_kept(memory: Memory) -> 
         **ISSUE,
         "test_prompt": "log in with sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD and wait",
     }
-    kept = memory.keep(made(issue))
+    kept = memory.record(made(issue))
     assert kept.redacted
     assert issue_from(issue).test_prompt == kept.issue.test_prompt
 

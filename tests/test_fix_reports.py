@@ -41,13 +41,13 @@ def day_of(fix: Fix) -> date:
 
 def check(memory: Memory, counting: list[Fix], days: int, since: datetime) -> None:
     """Every figure against the records that count."""
-    totals = memory.fix_totals()
+    totals = memory.fixes.totals()
     assert (totals.attempts, totals.applied, totals.verified) == counted(counting)
     assert totals.models == len({fix.issue.model for fix in counting})
     assert totals.issue_types == len({fix.issue.issue_type for fix in counting})
 
     inside = [fix for fix in counting if TODAY - timedelta(days=days) < day_of(fix) <= TODAY]
-    charted = memory.fix_days(days)
+    charted = memory.fixes.days(days)
     if inside:
         first = min(map(day_of, inside))
         assert [each.day for each in charted] == [
@@ -60,7 +60,7 @@ def check(memory: Memory, counting: list[Fix], days: int, since: datetime) -> No
             [fix for fix in inside if day_of(fix) == each.day]
         )
 
-    cells = {(cell.model, cell.issue_type): cell for cell in memory.fix_matrix()}
+    cells = {(cell.model, cell.issue_type): cell for cell in memory.fixes.matrix()}
     assert cells.keys() == {(fix.issue.model, fix.issue.issue_type) for fix in counting}
     for (model, issue_type), cell in cells.items():
         own = [
@@ -73,21 +73,21 @@ def check(memory: Memory, counting: list[Fix], days: int, since: datetime) -> No
             memory.odds(model=model, issue_type=issue_type).p_success
         )
 
-    trends = {trend.issue_type: trend for trend in memory.fix_trends(days)}
+    trends = {trend.issue_type: trend for trend in memory.fixes.trends(days)}
     assert trends.keys() == {fix.issue.issue_type for fix in inside}
     for name, trend in trends.items():
         own = [fix for fix in inside if fix.issue.issue_type == name]
         assert trend.attempts == len(own) == sum(each.attempts for each in trend.days)
         assert [each.day for each in trend.days] == [each.day for each in charted]
 
-    for record in memory.fixers():
+    for record in memory.fixes.fixers():
         own = [fix for fix in counting if fix.fixer_type == record.fixer]
         assert (record.attempts, record.applied, record.verified) == counted(own)
         assert record.interval[0] <= record.p_success <= record.interval[1]
-    assert len(memory.fixers()) == len({fix.fixer_type for fix in counting})
+    assert len(memory.fixes.fixers()) == len({fix.fixer_type for fix in counting})
 
     expected = sum(fix.metadata.context.timestamp >= since for fix in counting)
-    assert memory.fixes_since(since) == expected
+    assert memory.fixes.count(since) == expected
 
 
 @settings(max_examples=examples(50))
@@ -131,7 +131,7 @@ def test_the_figures_are_what_the_records_add_up_to(
 
 
 def test_an_empty_memory(memory: Memory) -> None:
-    totals = memory.fix_totals()
+    totals = memory.fixes.totals()
     assert (
         totals.attempts,
         totals.applied,
@@ -139,9 +139,11 @@ def test_an_empty_memory(memory: Memory) -> None:
         totals.models,
         totals.issue_types,
     ) == (0, 0, 0, 0, 0)
-    assert not any((memory.fix_days(), memory.fix_matrix(), memory.fix_trends(), memory.fixers()))
-    assert memory.fixes_since(START) == 0
-    assert memory.fixes_since(datetime.max.replace(tzinfo=UTC)) == 0
+    assert not any(
+        (memory.fixes.days(), memory.fixes.matrix(), memory.fixes.trends(), memory.fixes.fixers())
+    )
+    assert memory.fixes.count(START) == 0
+    assert memory.fixes.count(datetime.max.replace(tzinfo=UTC)) == 0
 
 
 def test_the_window_ends_where_it_says(memory: Memory) -> None:
@@ -149,33 +151,36 @@ def test_the_window_ends_where_it_says(memory: Memory) -> None:
         memory.record_fix({"model": "m"}, True, False, timestamp=START - timedelta(days=days))
     memory.record_fix({"model": "m"}, True, True, timestamp=START + timedelta(days=2))
     assert (
-        len(memory.fix_days()),
-        len(memory.fix_days(31)),
-        len(memory.fix_days(3)),
-        len(memory.fix_days(2)),
+        len(memory.fixes.days()),
+        len(memory.fixes.days(31)),
+        len(memory.fixes.days(3)),
+        len(memory.fixes.days(2)),
     ) == (
         30,
         31,
         3,
         1,
     )
-    assert [day.attempts for day in memory.fix_days(3)] == [1, 0, 1], "a chart wants every day"
-    assert memory.fix_days(3)[1].success_rate == memory.fix_days(3)[1].applied_rate == 0.0
-    assert (memory.fix_days(1)[0].applied_rate, memory.fix_days(1)[0].success_rate) == (1.0, 0.0)
-    assert memory.fix_totals().attempts == 5, (
+    assert [day.attempts for day in memory.fixes.days(3)] == [1, 0, 1], "a chart wants every day"
+    assert memory.fixes.days(3)[1].success_rate == memory.fixes.days(3)[1].applied_rate == 0.0
+    assert (memory.fixes.days(1)[0].applied_rate, memory.fixes.days(1)[0].success_rate) == (
+        1.0,
+        0.0,
+    )
+    assert memory.fixes.totals().attempts == 5, (
         "what a wrong clock dated later counts, but on no day of the chart"
     )
     midnight = START.replace(hour=0)
     assert [
-        memory.fixes_since(time) for time in (midnight, START, START + timedelta(microseconds=1))
+        memory.fixes.count(time) for time in (midnight, START, START + timedelta(microseconds=1))
     ] == [2, 2, 1]
-    assert memory.fixes_since(START.isoformat()) == 2
+    assert memory.fixes.count(START.isoformat()) == 2
 
 
 def test_a_model_without_a_name_is_none(memory: Memory) -> None:
     memory.record_fix({"issue_type": "TIMEOUT"}, True, True)
-    assert (memory.fix_totals().models, memory.fix_totals().issue_types) == (0, 1)
-    assert [(cell.model, cell.attempts) for cell in memory.fix_matrix()] == [("", 1)]
+    assert (memory.fixes.totals().models, memory.fixes.totals().issue_types) == (0, 1)
+    assert [(cell.model, cell.attempts) for cell in memory.fixes.matrix()] == [("", 1)]
 
 
 def test_of_many_cells_those_attempted_most(
@@ -187,25 +192,25 @@ def test_of_many_cells_those_attempted_most(
     monkeypatch.setattr(limits, "FIX_CELLS_MAX", 2)
     monkeypatch.setattr(limits, "FIX_PAIRS_MAX", 3)
     monkeypatch.setattr(limits, "FIXERS_SHOWN_MAX", 1)
-    assert [(cell.model, cell.attempts) for cell in memory.fix_matrix()] == [
+    assert [(cell.model, cell.attempts) for cell in memory.fixes.matrix()] == [
         ("m5", 12),
         ("m4", 10),
     ], "counted in full"
-    assert [record.attempts for record in memory.fixers()] == [21]
+    assert [record.attempts for record in memory.fixes.fixers()] == [21]
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, "7", None, True, limits.FIX_DAYS_MAX + 1])
 def test_days_that_are_none_are_refused(memory: Memory, wrong: Any) -> None:
     with pytest.raises(InvalidInputError, match="days"):
-        memory.fix_days(wrong)
+        memory.fixes.days(wrong)
     with pytest.raises(InvalidInputError, match="days"):
-        memory.fix_trends(wrong)
+        memory.fixes.trends(wrong)
 
 
 @pytest.mark.parametrize("wrong", [None, "yesterday", START.replace(tzinfo=None), 1.5])
 def test_times_that_are_none_are_refused(memory: Memory, wrong: Any) -> None:
     with pytest.raises(InvalidInputError, match="since"):
-        memory.fixes_since(wrong)
+        memory.fixes.count(wrong)
 
 
 # --- trends ---

@@ -210,21 +210,21 @@ def test_other_projects_are_not_shown(tmp_path: Path) -> None:
         a_fix(other)
         assert asked(other, "SELECT count(*) FROM fix_history") == [(0,)]
         with pytest.raises(PlaceError, match="'default'"):
-            _ = other.fix_history
+            _ = other.fixes.history
 
 
 def test_no_id_is_given_out_twice(memory: Memory) -> None:
-    first = memory.fix_history.id_of(a_fix(memory).id)
+    first = memory.fixes.history.id_of(a_fix(memory).id)
     last = a_fix(memory)
-    number = memory.fix_history.id_of(last.id)
+    number = memory.fixes.history.id_of(last.id)
     memory.forget(last.id)
     memory.record_fact("something else", "error")
-    third = memory.fix_history.id_of(a_fix(memory).id)
+    third = memory.fixes.history.id_of(a_fix(memory).id)
     assert first is not None
     assert number is not None
     assert third is not None
     assert first < number < third
-    assert memory.fix_history.row(number) is None
+    assert memory.fixes.history.row(number) is None
 
 
 def test_a_number_that_was_never_shown_is_not_given_out_again(memory: Memory) -> None:
@@ -232,7 +232,7 @@ def test_a_number_that_was_never_shown_is_not_given_out_again(memory: Memory) ->
     memory.rollback("qwen")
     hidden = a_fix(memory, author="qwen")
     assert hidden.number is not None
-    assert memory.fix_history.row(hidden.number) is None
+    assert memory.fixes.history.row(hidden.number) is None
     memory.forget(hidden.id)
     later = a_fix(memory)
     assert later.number is not None
@@ -370,7 +370,7 @@ def _do(memory: Memory, other: Memory, what: str, number: int, fix: Fix) -> None
         tidy: dict[str, Callable[[], object]] = {
             "rollback": lambda: memory.rollback(["ann", "bob", "eve"][number % 3]),
             "cleanup": lambda: memory.cleanup(number % 4, dry_run=False, successes_days=number % 5),
-            "compress": lambda: memory.compress(number % 4, dry_run=False),
+            "compress": lambda: memory.fixes.compress(number % 4, dry_run=False),
             "compact": memory.compact,
         }
         tidy[what]()
@@ -378,7 +378,9 @@ def _do(memory: Memory, other: Memory, what: str, number: int, fix: Fix) -> None
 
 def _undo_one(memory: Memory, number: int) -> None:
     decisions = [
-        each for each in memory.decisions() if each.action in ("rollback", "cleanup", "compress")
+        each
+        for each in memory.care.decisions()
+        if each.action in ("rollback", "cleanup", "compress")
     ]
     purged = any(
         isinstance(each, Cleaned) and each.packed is None for each in memory.browse(kind="cleaned")
@@ -402,7 +404,7 @@ def _happen_to(memory: Memory, record_id: str, what: str) -> None:
 
 
 def _check_against_records(memory: Memory) -> None:
-    rolled_back = {each.target for each in memory.decisions("rollback")}
+    rolled_back = {each.target for each in memory.care.decisions("rollback")}
     shown, models, patterns = [], Counter[str](), Counter[str]()
     for kind in ("fix", "cleaned"):
         for record in memory.browse(kind=kind):
@@ -439,7 +441,7 @@ def test_similar_rows_are_the_verified_ones_first(memory: Memory) -> None:
     for applied, verified in ((True, True), (False, False), (True, False), (False, False)):
         a_fix(memory, issue=issue, fix_success=applied, verification_success=verified)
     a_fix(memory, issue={**issue, "model": "other"})
-    exact, model, of_type = memory.fix_history.similar(Issue.model_validate(issue), 5)
+    exact, model, of_type = memory.fixes.history.similar(Issue.model_validate(issue), 5)
     assert [(row.fix_success, row.verification_success) for row in exact] == [
         (1, 1),
         (1, 0),

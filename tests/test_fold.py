@@ -31,7 +31,7 @@ def memories(engine: str, number: int) -> AbstractContextManager[list[Memory]]:
 def keep(memory: Memory, log: list[AnyRecord]) -> None:
     """As whoever has it brings it: what was adopted comes in by a door of its own."""
     memory.add_many([record for record in log if record.kind != "adopted"])
-    memory.take_in([record for record in log if record.kind == "adopted"])
+    memory.care.take_in([record for record in log if record.kind == "adopted"])
 
 
 @holds_in_every_engine(60, logs, st.randoms(use_true_random=False))
@@ -152,7 +152,7 @@ def test_answers_are_the_same_whatever_the_order(engine: str, log: list[AnyRecor
             return [
                 *(memory.rules(task) for task in ("triage", "deploy", None)),
                 *(memory.cards(task) for task in ("triage", "deploy", None)),
-                memory.scores("triage"),
+                memory.episodes.scores("triage"),
             ]
 
         assert answers(one) == answers(other)

@@ -455,7 +455,7 @@ def calls(memory: Memory, odd: Any, folder: Path) -> Iterator[Call]:
     yield from with_odd("fix", memory.record_fix, f"{fix} confidence", odd, **applied)
     yield from with_odd("browse", lambda **given: list(memory.browse(**given)), filters, odd)
     yield from with_odd("recall", memory.recall, "query k", odd, query="x")
-    yield from with_odd("compare", memory.compare, "task_id tag by_run author since", odd)
+    yield from with_odd("compare", memory.episodes.compare, "task_id tag by_run author since", odd)
     yield from with_odd(
         "attempt",
         partial(attempt, memory),

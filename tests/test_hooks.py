@@ -50,7 +50,7 @@ def own_hook(path: Path, text: str, mode: int = 0o755) -> None:
 
 def ran(memory: Memory, project: Project, *, passes: bool) -> list[str]:
     file = str(project.folder / "tests" / "test_calc.py")
-    return memory.record_tests(
+    return memory.tests.record(
         [RanTest(TEST, not passes, "" if passes else REPORT, files=[file])]
     ).verified
 
@@ -273,7 +273,7 @@ def published(project: Project) -> list[str]:
     commit = last_commit(project.folder)
     assert commit is not None
     with project.memory() as memory:
-        return memory.publish_tested(commit)
+        return memory.tests.publish(commit)
 
 
 def test_not_while_a_test_fails(project: Project) -> None:
@@ -291,7 +291,7 @@ def test_a_failing_test_that_was_deleted_is_no_obstacle(project: Project) -> Non
     gone = project.folder / "tests" / "test_gone.py"
     gone.write_text("def test_gone_already(): assert 0\n")
     with project.memory() as memory:
-        memory.record_tests(
+        memory.tests.record(
             [RanTest("tests/test_gone.py::test_gone_already", True, "E   assert 0", files=[gone])]
         )
     tried = repaired(project, failure_hash=failure_hash("E   assert 0"))
@@ -456,4 +456,4 @@ def test_whoever_says_that_a_test_vouched_publishes_nothing(project: Project) ->
     commit = last_commit(project.folder)
     assert commit is not None
     with project.memory() as memory:
-        assert memory.publish_tested(commit) == [tried.id]
+        assert memory.tests.publish(commit) == [tried.id]

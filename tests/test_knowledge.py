@@ -48,8 +48,14 @@ def test_an_empty_memory_knows_nothing_and_says_so(memory: Memory) -> None:
     assert not any(
         (memory.rules("t"), memory.rules(), memory.cards(), memory.patterns(), memory.solutions())
     )
-    assert not any((memory.temporal_patterns(), memory.strategies("TIMEOUT"), memory.decisions()))
-    assert memory.scores("t").mean is None
+    assert not any(
+        (
+            memory.fixes.temporal_patterns(),
+            memory.fixes.strategies("TIMEOUT"),
+            memory.care.decisions(),
+        )
+    )
+    assert memory.episodes.scores("t").mean is None
     assert memory.model_insights("m").total_tests == 0
     assert memory.odds(tool="web_search").p_success == 0.5
 
@@ -60,12 +66,14 @@ def test_many_strategies_that_are_equally_likely_are_ranked_like_few(memory: Mem
             {"model": f"m{number % 2}", "issue_type": "T"}, True, number < 25, "", [f"way {number}"]
         )
     memory.record_fix({"model": "m0", "issue_type": "T"}, True, True, "", ["way 3"])
-    ranked = [strategy.fix_commands[0] for strategy in memory.strategies("T", limit=100)]
+    ranked = [strategy.fix_commands[0] for strategy in memory.fixes.strategies("T", limit=100)]
     newest_first = [f"way {number}" for number in range(29, -1, -1) if number != 3]
     assert ranked == ["way 3", *newest_first[5:], *newest_first[:5]], (
         "the likeliest, then the newest"
     )
-    assert [strategy.fix_commands[0] for strategy in memory.strategies("T", limit=3)] == ranked[:3]
+    assert [
+        strategy.fix_commands[0] for strategy in memory.fixes.strategies("T", limit=3)
+    ] == ranked[:3]
     of_model = [
         strategy.fix_commands[0] for strategy in memory.model_insights("m1").effective_fixes
     ]
@@ -217,16 +225,16 @@ def test_patterns_and_their_best_fix(memory: Memory) -> None:
     assert model.name == "TIMEOUT on qwen2.5:7b"
     assert (of_type.model, of_type.success_count + of_type.failure_count) == (None, 8)
     assert exact.last_seen > START
-    strategies = memory.strategies("TIMEOUT")
+    strategies = memory.fixes.strategies("TIMEOUT")
     assert [each.analysis for each in strategies] == ["the model is slow", "try again", "restart"]
     assert strategies[0].p_success > strategies[1].p_success > strategies[2].p_success
-    assert memory.strategies("TIMEOUT", limit=1) == strategies[:1]
+    assert memory.fixes.strategies("TIMEOUT", limit=1) == strategies[:1]
 
 
 def test_equal_strategies_are_ordered_by_recency(memory: Memory) -> None:
     for command in ("older", "newer"):
         memory.record_fix({"model": "m", "issue_type": "T"}, True, True, "", [command])
-    assert [each.fix_commands for each in memory.strategies("T")] == [("newer",), ("older",)]
+    assert [each.fix_commands for each in memory.fixes.strategies("T")] == [("newer",), ("older",)]
 
 
 def test_a_strategy_that_never_worked_is_no_best_fix(memory: Memory) -> None:
@@ -272,7 +280,7 @@ def test_an_hour_that_chance_does_not_explain(memory: Memory) -> None:
                 True,
                 timestamp=night.replace(hour=hour),
             )
-    found = memory.temporal_patterns()
+    found = memory.fixes.temporal_patterns()
     assert [
         (each.kind, each.issue_type, each.when) for each in found if each.issue_type == "TIMEOUT"
     ] == [("hour", "TIMEOUT", "03:00 to 03:59 UTC")]
@@ -290,7 +298,7 @@ def test_one_busy_session_is_no_pattern(memory: Memory) -> None:
             False,
             timestamp=START + timedelta(seconds=second),
         )
-    assert memory.temporal_patterns() == []
+    assert memory.fixes.temporal_patterns() == []
 
 
 def test_a_weekday_that_chance_does_not_explain_and_noise_that_it_does(memory: Memory) -> None:
@@ -304,7 +312,7 @@ def test_a_weekday_that_chance_does_not_explain_and_noise_that_it_does(memory: M
             memory.record_fix(
                 {"model": "m", "issue_type": "MONDAYS"}, True, False, timestamp=monday
             )
-    found = memory.temporal_patterns()
+    found = memory.fixes.temporal_patterns()
     assert [each.name for each in found if each.kind == "weekday"] == ["MONDAYS on Mondays"]
     assert not [each for each in found if each.issue_type == "NOISE"]
 
@@ -381,7 +389,7 @@ def test_a_weak_agent_learns_too(memory: Memory) -> None:
             mistakes=["Escalated too early"] if not careful else [],
             mistake_cards=[{"mistake_type": "false_negative_x"}] if rng.random() < 0.76 else [],
         )
-    history = memory.scores("t")
+    history = memory.episodes.scores("t")
     assert history.mean == pytest.approx(0.25, abs=0.02)
     active = [str(rule) for rule in memory.rules("t", state="active")]
     assert "[WORKS] Read the log first" in active
@@ -451,7 +459,7 @@ def test_a_card_about_another_task_needs_more_than_one_word(memory: Memory) -> N
 def test_score_history(memory: Memory) -> None:
     for number in range(30):
         memory.record_episode("t", 0.2 + number / 50)
-    history = memory.scores("t")
+    history = memory.episodes.scores("t")
     assert (history.episodes, history.best) == (30, 0.78)
     assert history.mean == pytest.approx(0.49)
     assert (history.direction, history.recent[-1]) == ("rising", 0.78)
@@ -459,9 +467,10 @@ def test_score_history(memory: Memory) -> None:
     best = max(memory.browse(kind="episode"), key=lambda record: getattr(record, "score", 0))
     memory.record_episode("t", 0.1)
     memory.forget(best.id)
-    assert (memory.scores("t").best, memory.scores("t").recent[-1]) == (0.76, 0.1), (
-        "not the newest, but the best is gone"
-    )
+    assert (memory.episodes.scores("t").best, memory.episodes.scores("t").recent[-1]) == (
+        0.76,
+        0.1,
+    ), "not the newest, but the best is gone"
 
 
 # --- trajectories ---
@@ -648,7 +657,7 @@ def test_a_memory_that_loaded_our_export_does_not_undo_what_we_decided(
     with Memory(place("other")) as other:
         other.load(tmp_path / "out.jsonl")
         memory.merge(other)
-    assert memory.scores("t").episodes == 0
+    assert memory.episodes.scores("t").episodes == 0
     assert memory.get(episode.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
     assert wrong_with(memory) == []
 
@@ -662,7 +671,7 @@ def test_what_a_rolled_back_source_did_not_push_out_is_still_found(memory: Memor
     memory.rollback("eve")
     found = memory.similar_issues({"model": "m", "issue_type": "T"})
     assert [len(part) for part in (found.exact, found.model, found.type)] == [1, 1, 1]
-    assert memory.scores("t").recent == (0.5,)
+    assert memory.episodes.scores("t").recent == (0.5,)
 
 
 def test_rules_never_cross_projects(place: Places) -> None:
@@ -677,7 +686,9 @@ def test_rules_never_cross_projects(place: Places) -> None:
         one.record_fix({"model": "m", "issue_type": "T"}, True, True, "", ["go"])
         one.consolidate()
         assert one.rules()
-        assert not any((two.rules(), two.rules("a"), two.patterns(), two.cards(), two.decisions()))
+        assert not any(
+            (two.rules(), two.rules("a"), two.patterns(), two.cards(), two.care.decisions())
+        )
         assert two.odds().attempts == 0
         assert two.model_insights("m").total_tests == 0
 
@@ -700,16 +711,22 @@ def test_rollback_undoes_what_a_source_taught(memory: Memory) -> None:
 
     def answers() -> list[Any]:
         found = {hit.record.id for hit in memory.recall("says so", k=20)}
-        return [memory.odds(), memory.rules("t"), memory.strategies("T"), memory.scores("t"), found]
+        return [
+            memory.odds(),
+            memory.rules("t"),
+            memory.fixes.strategies("T"),
+            memory.episodes.scores("t"),
+            found,
+        ]
 
     before = answers()
     decision = memory.rollback("eve", "poisoned")
     assert [rule.text for rule in memory.rules("t")] == ["ann says so"]
     assert memory.odds().attempts == 3
     assert memory.odds().verified == 0
-    assert [each.fix_commands for each in memory.strategies("T")] == [("ann",)]
-    assert memory.scores("t").episodes == 3
-    assert len(memory.scores("t").recent) == 3
+    assert [each.fix_commands for each in memory.fixes.strategies("T")] == [("ann",)]
+    assert memory.episodes.scores("t").episodes == 3
+    assert len(memory.episodes.scores("t").recent) == 3
     assert {hit.record.metadata.source.author for hit in memory.recall("says so", k=20)} == {"ann"}
     assert memory.recall("says so", author="eve"), "still there for who asks for it"
     assert {
@@ -717,12 +734,12 @@ def test_rollback_undoes_what_a_source_taught(memory: Memory) -> None:
         for fix in memory.similar_issues({"model": "m", "issue_type": "T"}).type
     } == {"ann"}
     memory.record_episode("t", 0.9, successes=["eve says so"], author="eve")
-    assert memory.scores("t").episodes == 3, "and so it stays for what comes later"
-    assert memory.decisions("rollback") == [decision]
+    assert memory.episodes.scores("t").episodes == 3, "and so it stays for what comes later"
+    assert memory.care.decisions("rollback") == [decision]
     memory.forget(kind="episode", author="eve", since=decision.metadata.context.timestamp)
     memory.undo(decision.id)
     assert answers() == before
-    assert memory.decisions() == []
+    assert memory.care.decisions() == []
     assert [event.status for event in memory.audit(decision.id)] == [
         "hypothesis",
         "verified",
@@ -750,10 +767,10 @@ def test_a_decision_from_a_file_has_no_effect(
     memory.export(tmp_path / "out.jsonl")
     with Memory(place("other")) as other:
         other.load(tmp_path / "out.jsonl")
-        assert other.scores("t").episodes == 1
-        (decision,) = other.decisions("rollback")
+        assert other.episodes.scores("t").episodes == 1
+        (decision,) = other.care.decisions("rollback")
         other.verify(decision.id, "human_approval")
-        assert other.scores("t").episodes == 0
+        assert other.episodes.scores("t").episodes == 0
 
 
 # --- consolidation ---
@@ -829,10 +846,10 @@ def test_every_so_many_episodes_it_consolidates_itself(place: Places) -> None:
             memory.record_episode(
                 "t", 0.9, successes=[text, "Always read the full error log at first"]
             )
-        assert memory.decisions() == []
+        assert memory.care.decisions() == []
         memory.add(Episode(task_id="t", score=0.9))
-        assert [decision.action for decision in memory.decisions()] == ["merge"]
-        assert memory.decisions()[0].metadata.source.author == "consolidation"
+        assert [decision.action for decision in memory.care.decisions()] == ["merge"]
+        assert memory.care.decisions()[0].metadata.source.author == "consolidation"
     with Memory(place("bulk"), consolidate_every=5) as memory:
         memory.add_many(
             Episode(
@@ -845,7 +862,7 @@ def test_every_so_many_episodes_it_consolidates_itself(place: Places) -> None:
             )
             for _ in range(12)
         )
-        assert len(memory.decisions()) == 1
+        assert len(memory.care.decisions()) == 1
     with pytest.raises(InvalidInputError, match="consolidate_every"):
         Memory(place("brain"), consolidate_every=-1)
 
@@ -870,7 +887,7 @@ def test_records_with_old_or_future_times_are_consolidated_too(place: Places) ->
                 ],
                 timestamp=datetime.now(UTC) - timedelta(days=3),
             )
-        assert [decision.action for decision in memory.decisions()] == ["merge"]
+        assert [decision.action for decision in memory.care.decisions()] == ["merge"]
 
 
 def test_consolidation_goes_on_after_a_rollback(place: Places) -> None:
@@ -881,7 +898,7 @@ def test_consolidation_goes_on_after_a_rollback(place: Places) -> None:
         texts = ["Always read the full error log first", "Always read the full error log at first"]
         for _ in range(6):
             memory.record_episode("u", 0.9, successes=texts, author="ann")
-        assert memory.decisions("merge")
+        assert memory.care.decisions("merge")
 
 
 def test_one_damaged_record_does_not_hide_the_others(memory: Memory) -> None:
@@ -894,7 +911,7 @@ def test_one_damaged_record_does_not_hide_the_others(memory: Memory) -> None:
         memory, f"UPDATE record SET body = replace(body, '0.9', '0.8') WHERE id = '{kept[-1].id}'"
     )
     assert [rule.text for rule in memory.rules("t")] == ["read the log"]
-    assert memory.scores("t").recent == (0.9, 0.9)
+    assert memory.episodes.scores("t").recent == (0.9, 0.9)
     assert memory.consolidate().notes == []
     assert memory.rebuild() == 0
     assert wrong_with(memory) != []
@@ -912,7 +929,7 @@ def test_merged_memories_merge_their_decisions(place: Places) -> None:
             memory.consolidate()
         one.merge(two)
         two.merge(one)
-        assert len(one.decisions("merge")) == 2
+        assert len(one.care.decisions("merge")) == 2
         assert [(rule.id, rule.episodes) for rule in one.rules("t")] == [
             (rule.id, rule.episodes) for rule in two.rules("t")
         ]

@@ -16,7 +16,6 @@ from clocks import Clock
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.fixes.adopt import KNOWLEDGE_BASE_NAME
-from hardwon.fixes.history import CountedStrategy, Learned, PatternRow
 from hardwon.fixes.input import FixHistoryWarning
 from hardwon.fixes.knowledge_base import (
     KnowledgeBase,
@@ -27,6 +26,7 @@ from hardwon.fixes.knowledge_base import (
     statements_of,
 )
 from hardwon.fixes.knowledge_file import AUTHOR, KnowledgeFile
+from hardwon.fixes.tables import CountedStrategy, FixKnowledge, PatternRow
 from hardwon.memory import Memory
 from hardwon.records.kinds import Adopted, Metadata, Source
 
@@ -49,8 +49,8 @@ def pattern(name: str, success: int, failure: int) -> PatternRow:
     )
 
 
-def learned(**parts: Any) -> Learned:
-    return Learned(
+def learned(**parts: Any) -> FixKnowledge:
+    return FixKnowledge(
         **{"strategies": {}, "failures": {}, "tips": {}, "issues": {}, "patterns": [], **parts}
     )
 
@@ -321,7 +321,7 @@ def test_knowledge_bases_of_others_are_shown_and_stay_theirs(world: World) -> No
         data={"knowledge_base": {"successful_strategies": {"TIMEOUT": ["of another team"]}}},
         metadata=Metadata(source=Source(author="another team")),
     )
-    world.memory.take_in([theirs])
+    world.memory.care.take_in([theirs])
     keeper = world.open()
     assert keeper.knowledge["successful_strategies"]["TIMEOUT"] == [
         "of another team",

@@ -423,7 +423,7 @@ def test_what_is_put_again_stays_in_the_log_and_what_is_deleted_does_not(
         "hypothesis",
         "archived",
     )
-    assert memory.links(old.id).replaced_by == new.id
+    assert memory.care.links(old.id).replaced_by == new.id
     assert [event.event.by for event in memory.audit(old.id) if event.event] == ["langgraph"]
     assert [hit.record.id for hit in memory.recall("when does the harbour open")] == [new.id]
     store.delete(("a",), "k")
@@ -605,7 +605,7 @@ def test_an_item_does_not_go_stale_with_a_file_that_it_names(
 
 def test_items_are_files_of_the_tree_and_follow_it(tmp_path: Path) -> None:
     with Memory(tmp_path) as memory:
-        memory.make_tree()
+        memory.tree.make()
         store = HardwonStore(memory)
         store.put(("a",), "k", {"text": "one"})
         store.put(("a",), "k", {"text": "two"})

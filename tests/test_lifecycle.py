@@ -191,7 +191,7 @@ class Lifecycle(RuleBasedStateMachine):
             found = self.memory.get(record)
             assert found is not None
             assert found.metadata.validation.status == known.status
-            assert self.memory.links(record).replaced_by == known.replaced_by
+            assert self.memory.care.links(record).replaced_by == known.replaced_by
             life = self.memory.audit(record)
             assert life[0].kind == "created"
             assert life[-1].status == known.status
@@ -302,8 +302,8 @@ def test_contradictions_and_replacements_are_linked(place: Places) -> None:
             memory.record_fact("Port 80 is shut.", "observation"),
         )
         memory.supersede(old.id, new.id, "measured again")
-        assert memory.links(old.id).replaced_by == new.id
-        assert memory.links(new.id).replaces == (old.id,)
+        assert memory.care.links(old.id).replaced_by == new.id
+        assert memory.care.links(new.id).replaces == (old.id,)
         good = memory.record_episode(
             "t", 0.9, successes=["x"], trajectory_summary="restart the worker pool of the queue"
         )
@@ -313,8 +313,8 @@ def test_contradictions_and_replacements_are_linked(place: Places) -> None:
         found = [each for each in memory.consolidate().contradictions if isinstance(each, Decision)]
         for decision in found:
             assert set(decision.evidence) == {good.id, bad.id}
-            assert memory.links(good.id).contradicts == (bad.id,)
-        assert memory.links("no such id").contradicts == ()
+            assert memory.care.links(good.id).contradicts == (bad.id,)
+        assert memory.care.links("no such id").contradicts == ()
 
 
 def test_a_record_that_came_later_was_not_believed_then(tmp_path: Path, place: Places) -> None:

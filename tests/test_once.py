@@ -150,26 +150,26 @@ def test_keys_are_forgotten_after_a_while(place: Places) -> None:
     at = datetime(2026, 11, 15, tzinfo=UTC)
     with Memory(place("brain"), clock=lambda: at) as memory:
         for number in range(3):
-            with memory.once(b"%d" % number, b"said"):
+            with memory.care.once(b"%d" % number, b"said"):
                 memory.remember("x", "learning", insight_type="fact")
         at += timedelta(days=limits.REQUESTS_REMEMBERED_DAYS, seconds=1)
-        with memory.once(b"new", b"said"):
+        with memory.care.once(b"new", b"said"):
             memory.remember("x", "learning", insight_type="fact")
-        with memory.once(b"0", b"said"):
+        with memory.care.once(b"0", b"said"):
             assert memory.remember("x", "learning", insight_type="fact")
-        with pytest.raises(RepeatedError), memory.once(b"new", b"said"):
+        with pytest.raises(RepeatedError), memory.care.once(b"new", b"said"):
             memory.remember("x", "learning", insight_type="fact")
 
 
 def test_after_the_block_nothing_is_under_a_key(place: Places) -> None:
     with Memory(place("brain")) as memory:
-        with memory.once(b"k", b"said"):
+        with memory.care.once(b"k", b"said"):
             pass
         memory.remember("x", "learning", insight_type="fact")
-        with memory.once(b"k", b"said"):
+        with memory.care.once(b"k", b"said"):
             first = memory.remember("y", "learning", insight_type="fact")
             second = memory.remember("z", "learning", insight_type="fact")
-        with pytest.raises(RepeatedError) as before, memory.once(b"k", b"other"):
+        with pytest.raises(RepeatedError) as before, memory.care.once(b"k", b"other"):
             memory.remember("y", "learning", insight_type="fact")
         assert (before.value.said, before.value.ids) == (b"said", [first.id])
         assert memory.get(second.id)
@@ -199,7 +199,7 @@ def test_whoever_is_killed_in_between_can_be_asked_again(place: Places) -> None:
     with Memory(place("brain")) as memory:
         for number in range(len(acknowledged) + 5):
             try:
-                with memory.once(b"%d" % number, b"said"):
+                with memory.care.once(b"%d" % number, b"said"):
                     memory.remember(f"number {number}", "learning", insight_type="fact")
             except RepeatedError as before:
                 repeated += 1

@@ -275,7 +275,7 @@ def test_without_a_word_conversations_have_a_project_of_their_own(memory: Memory
     with HardwonSession("talk", memory) as session:
         asyncio.run(session.add_items([message("hello")]))
         assert session.memory.project == "default.conversations"
-    assert memory.projects() == ["default.conversations"]
+    assert memory.care.projects() == ["default.conversations"]
     shared = HardwonSession("talk", memory, project=memory.project)
     asyncio.run(shared.add_items([message("hello")]))
     shared.close()

@@ -7,6 +7,7 @@ from __future__ import annotations
 import inspect
 import json
 import time
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ import pytest
 
 import hardwon
 from command_line import COMMANDS
-from hardwon import Client, Memory, limits
+from hardwon import Client, Experience, Memory, limits
 from hardwon.errors import ForbiddenError, InvalidInputError, NotAdmittedError, TooManyRequestsError
+from hardwon.memory import RENAMED
+from hardwon.memory.designs import Noun
 from hardwon.surfaces import arguments
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.operations import (
@@ -32,7 +35,14 @@ from hardwon.trust.access import SCOPES, Caller
 
 ALL = list(OPERATIONS.values())
 NAMES = list(OPERATIONS)
-PUBLIC = {name for name in dir(Memory) if not name.startswith("_")}
+GROUPS = {name for name, found in vars(Memory).items() if isinstance(found, Noun)}
+FLAT = {name for name in dir(Memory) if not name.startswith("_")} - GROUPS
+PUBLIC = FLAT | {
+    f"{group}.{name}"
+    for group in GROUPS
+    for name in dir(getattr(Memory, group))
+    if not name.startswith("_")
+}
 
 NOT_SENT = {"self", "author", "by", "progress", "count_tokens"}
 """Of `Memory`'s keywords: the token says who asks, and what is called back does not go over a wire.
@@ -50,20 +60,20 @@ OTHERWISE: dict[str, set[str]] = {
 NO_COMMAND = {
     "add": "record and load take whole records",
     "add_many": "record takes JSON Lines, load a file",
-    "temporal_patterns": "fix-history report has them",
-    "fix_totals": "fix-history stats has them",
-    "fix_days": "fix-history report has them",
-    "fixes_since": "recent lists them",
-    "adopted": "browse --kind adopted lists them",
-    "failing_tests": "pytest tells them",
-    "fix_types": "matrix has them by model",
-    "activity": "the dashboard draws it",
-    "failed_strategies": "strategies lists them, last",
-    "tasks": "the dashboard lists them",
-    "change_mark": "for what watches a memory, such as the dashboard",
-    "helpful": "the dashboard lists them, for people who review",
-    "stale_records": "the dashboard lists them; stale tells what it archives",
-    "candidate_rules": "rules lists those of a task",
+    "fixes.temporal_patterns": "fix-history report has them",
+    "fixes.totals": "fix-history stats has them",
+    "fixes.days": "fix-history report has them",
+    "fixes.count": "recent lists them",
+    "care.adopted": "browse --kind adopted lists them",
+    "tests.failing": "pytest tells them",
+    "fixes.types": "matrix has them by model",
+    "care.activity": "the dashboard draws it",
+    "fixes.failed_strategies": "strategies lists them, last",
+    "episodes.tasks": "the dashboard lists them",
+    "care.change_mark": "for what watches a memory, such as the dashboard",
+    "care.helpful": "the dashboard lists them, for people who review",
+    "care.stale": "the dashboard lists them; stale tells what it archives",
+    "episodes.candidate_rules": "rules lists those of a task",
 }
 
 
@@ -73,17 +83,17 @@ NO_TOOL = {
         "an agent says what it tried with remember and record_*; a program adds whole records",
     ),
     "get": "the resource record/{id}",
-    "page": "the resource recent/{count}",
+    "care.page": "the resource recent/{count}",
     **dict.fromkeys(
-        ("links", "audit"), "for people who look into a record, not for the next attempt"
+        ("care.links", "audit"), "for people who look into a record, not for the next attempt"
     ),
     **dict.fromkeys(
         (
             "odds",
             "patterns",
-            "strategies",
-            "best_strategies",
-            "failed_strategies",
+            "fixes.strategies",
+            "fixes.best_strategies",
+            "fixes.failed_strategies",
             "solutions",
             "cards",
         ),
@@ -91,27 +101,33 @@ NO_TOOL = {
     ),
     **dict.fromkeys(
         (
-            "temporal_patterns",
-            "fix_totals",
-            "fix_days",
-            "fix_matrix",
-            "fix_trends",
-            "fixers",
-            "fixes_since",
-            "tasks",
-            "scores",
-            "compare",
-            "activity",
-            "fix_types",
-            "change_mark",
+            "fixes.temporal_patterns",
+            "fixes.totals",
+            "fixes.days",
+            "fixes.matrix",
+            "fixes.trends",
+            "fixes.fixers",
+            "fixes.count",
+            "episodes.tasks",
+            "episodes.scores",
+            "episodes.compare",
+            "care.activity",
+            "fixes.types",
+            "care.change_mark",
         ),
         "figures for people and charts",
     ),
     **dict.fromkeys(
-        ("decisions", "adopted", "helpful", "stale_records", "candidate_rules"),
+        (
+            "care.decisions",
+            "care.adopted",
+            "care.helpful",
+            "care.stale",
+            "episodes.candidate_rules",
+        ),
         "for people who review",
     ),
-    "failing_tests": "an agent runs them",
+    "tests.failing": "an agent runs them",
     **dict.fromkeys(
         ("publish", "supersede", "consolidate", "rollback", "undo"),
         "decided by people, or by tests",
@@ -120,7 +136,7 @@ NO_TOOL = {
         (
             "forget",
             "cleanup",
-            "compress",
+            "fixes.compress",
             "compact",
             "load",
             "export",
@@ -128,7 +144,7 @@ NO_TOOL = {
             "doctor",
             "rebuild",
             "reembed",
-            "sync",
+            "tree.sync",
         ),
         "looking after a memory is not an agent's work",
     ),
@@ -184,7 +200,7 @@ def test_everything_that_a_memory_offers_is_declared_or_has_a_reason() -> None:
 
 @pytest.mark.parametrize("operation", ALL, ids=NAMES)
 def test_an_operation_takes_what_the_method_takes(operation: Operation) -> None:
-    parameters = inspect.signature(getattr(Memory, operation.name)).parameters
+    parameters = inspect.signature(operation.method_of(Memory)).parameters
     named = {
         name for name, one in parameters.items() if one.kind is not inspect.Parameter.VAR_KEYWORD
     }
@@ -230,43 +246,88 @@ def test_reading_is_what_needs_no_more_than_reading() -> None:
 def test_a_caller_cannot_say_who_it_is() -> None:
     for operation in ALL:
         fields = set(operation.takes.model_fields)
-        if operation.name not in ("recall", "page", "compare", "forget"):  # there it is a filter
+        if operation.name not in (
+            "recall",
+            "care.page",
+            "episodes.compare",
+            "forget",
+        ):  # there it is a filter
             assert "author" not in fields, operation.name
         assert "by" not in fields or operation.name == "verify"
         assert not {"project", "project_id"} & fields
 
 
-def test_the_client_has_the_methods_of_a_memory() -> None:
-    here = PUBLIC - {
-        "once",
-        "now",
-        "tokens",
-        "tree",
-        "fix_history",
-        "make_tree",
-        "merge",
-        "restore",
-        "place_of",
-        "take_in",
-    }
-    here -= {
-        "exists",
-        "in_project",
-        "check_stale",
-        "record_tests",
-        "publish_tested",
-        "project_of",
-        "record_many",
-    }
-    here -= {"put_entries", "append_entries", "entries", "entry_names"}
-    for name in sorted(here):
-        found, original = getattr(Client, name, None), getattr(Memory, name)
-        assert found is not None, name
-        if callable(original):
-            assert list(inspect.signature(found).parameters) == list(
-                inspect.signature(original).parameters
-            ), name
-            assert found.__doc__, name
+NOT_OF_A_CLIENT = {
+    *("tokens", "merge", "restore", "check_stale", "fixes.history", "tree.make", "tree.mirror"),
+    *("tests.record", "tests.publish"),
+    *("care.once", "care.now", "care.take_in", "care.in_project", "care.record_many"),
+    *("entries.put", "entries.append", "entries.list", "entries.names"),
+}
+
+
+def test_the_client_has_the_methods_of_a_memory(tmp_path: Path) -> None:
+    with Client("http://127.0.0.1:1") as client, Memory(tmp_path) as memory:
+        for name in sorted(PUBLIC - NOT_OF_A_CLIENT):
+            found, original = (attrgetter(name)(each) for each in (client, memory))
+            if callable(original):
+                assert list(inspect.signature(found).parameters) == list(
+                    inspect.signature(original).parameters
+                ), name
+                assert found.__doc__, name
+        for name in NOT_OF_A_CLIENT:
+            with pytest.raises(AttributeError):
+                attrgetter(name)(client)
+
+
+# --- names of 0.11 ---
+
+DISAPPEARED = {
+    **dict.fromkeys(
+        ("place_of", "exists", "project_of"),
+        "asked of no memory: hardwon.memory.project has them as functions",
+    ),
+}
+"""Names of 0.11.1 that work no longer, and why."""
+
+OF_0_11 = set(
+    """
+    activity add add_many adopted advise append_entries archive audit backup best_strategies browse
+    candidate_rules cards change_mark check_stale cleanup close compact compare compress consolidate
+    context credit decisions doctor entries entry_names episode exists export failed_strategies
+    failing_tests fix_days fix_history fix_matrix fix_totals fix_trends fix_types fixers fixes_since
+    forget get helpful hotspots in_project keep keep_many links load location make_tree merge
+    model_insights now odds once page patterns place_of project_of projects publish publish_tested
+    put_entries rebuild recall record_episode record_fact record_fix record_many record_tests
+    record_trajectory reembed reflect remember restore rollback rules scores similar_issues solutions
+    stale_records stats strategies supersede sync take_in tasks temporal_patterns tokens topology
+    trajectory tree undo verify
+    """.split()
+)
+
+
+def test_every_public_name_of_0_11_works(tmp_path: Path) -> None:
+    with Memory(tmp_path) as memory:
+        for name in OF_0_11 - RENAMED.keys() - DISAPPEARED.keys():
+            assert getattr(memory, name) is not None, name
+        for name, new in RENAMED.items():
+            with pytest.warns(DeprecationWarning, match=f"{name} is called {new} now"):
+                found = getattr(memory, name)
+            if callable(found):
+                assert found.__func__ is attrgetter(new)(memory).__func__
+        put = Experience(
+            content="x", outcome="learning", insight_type="fact", metadata={"tags": ["n"]}
+        )
+        memory.entries.put({"n": put})
+        assert [each.id for each in memory.entries("n")] == [put.id]
+        with pytest.raises(AttributeError, match="'Memory' object has no attribute 'fix_total'"):
+            _ = memory.fix_total  # type: ignore[attr-defined]
+    assert not DISAPPEARED.keys() & {*PUBLIC, *RENAMED}
+
+
+def test_flat_are_the_verbs_of_daily_use_alone() -> None:
+    assert len(FLAT - {"location", "project", "tokens"}) <= 47
+    assert RENAMED.keys() <= OF_0_11
+    assert set(RENAMED.values()) <= PUBLIC
 
 
 def test_the_client_is_imported_only_when_somebody_asks() -> None:
@@ -301,12 +362,12 @@ SAID: dict[str, dict[str, Any]] = {
     "context": {"query": "upload failed", "task_id": "t"},
     "advise": {"action": "raise the timeout"},
     "similar_issues": {"issue": {"model": "m", "issue_type": "TIMEOUT", "description": "slow"}},
-    "strategies": {"issue_type": "TIMEOUT"},
-    "failed_strategies": {"issue_type": "TIMEOUT"},
+    "fixes.strategies": {"issue_type": "TIMEOUT"},
+    "fixes.failed_strategies": {"issue_type": "TIMEOUT"},
     "model_insights": {"name": "m"},
-    "fixes_since": {"since": "2020-01-01T00:00:00Z"},
-    "scores": {"task_id": "t"},
-    "adopted": {"origin": "x"},
+    "fixes.count": {"since": "2020-01-01T00:00:00Z"},
+    "episodes.scores": {"task_id": "t"},
+    "care.adopted": {"origin": "x"},
 }
 
 

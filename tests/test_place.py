@@ -17,6 +17,7 @@ from command_line import COMMANDS, at_once
 from hardwon import Memory
 from hardwon.errors import InvalidInputError, MissingExtraError, PlaceError
 from hardwon.fixes.ai_memory import AIMemory
+from hardwon.memory.project import memory_exists, place_of, project_of
 from hardwon.outside.locations import is_url, without_password
 from hardwon.store.places import Place, find
 from hardwon.training.functions import load_agent_memory
@@ -76,10 +77,10 @@ def test_folders_that_are_made_for_a_memory_are_on_disk(
 ])  # fmt: skip
 def test_a_database_is_shown_without_its_password(url: str, shown: str, tmp_path: Path) -> None:
     assert find(url, tmp_path) == Place(None, "default", url)
-    assert Memory.place_of(url) == find(url, tmp_path).location == without_password(url) == shown
+    assert place_of(url) == find(url, tmp_path).location == without_password(url) == shown
     assert without_password(shown) == shown
-    assert Memory.project_of(url) == "default"
-    assert Memory.exists(url)
+    assert project_of(url) == "default"
+    assert memory_exists(url)
 
 
 @pytest.mark.parametrize(
@@ -127,12 +128,12 @@ def test_what_is_no_address_is_shown_as_it_is(text: str) -> None:
 
 
 def test_files_are_there_or_not(tmp_path: Path) -> None:
-    assert not Memory.exists("brain")
-    assert Memory.place_of("brain") == str(tmp_path / "brain" / "memory.db")
+    assert not memory_exists("brain")
+    assert place_of("brain") == str(tmp_path / "brain" / "memory.db")
     with Memory("brain") as memory:
-        assert memory.location == Memory.place_of("brain")
-        assert Memory.exists("brain")
-        with memory.in_project("shop") as other:
+        assert memory.location == place_of("brain")
+        assert memory_exists("brain")
+        with memory.care.in_project("shop") as other:
             assert (other.location, other.project) == (memory.location, "shop")
 
 

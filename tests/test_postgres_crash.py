@@ -84,7 +84,7 @@ def write_one(memory: Memory, writer: int, number: int) -> str:
     if kind == 1:
         return memory.record_episode("task", 0.9, trajectory_summary=said, mistakes=["Guessed."]).id
     if kind == 2:
-        with memory.once(said.encode(), b"said"):
+        with memory.care.once(said.encode(), b"said"):
             return memory.remember(said, "success", "conversation").id
     return memory.record_fact(said, "observation").id
 

@@ -155,7 +155,7 @@ def test_many_fixes_and_all_that_is_decided_about_them(tmp_path: Path) -> None:
             memory.forget(ids[9:20])
         same()
         for memory in (here, there):
-            memory.compress(2.93, dry_run=False)
+            memory.fixes.compress(2.93, dry_run=False)
         same()
         for memory in (here, there):
             memory.cleanup(2.95, dry_run=False, successes_days=2.96)

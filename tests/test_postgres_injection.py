@@ -116,7 +116,7 @@ def answers(memory: Memory) -> dict[Any, Any]:
             for value in values:
                 asked = {name: value}
                 given["page", name, value] = refusal_or(
-                    lambda asked=asked: ids(memory.page(50, **asked).records)
+                    lambda asked=asked: ids(memory.care.page(50, **asked).records)
                 )
                 given["recall", name, value] = refusal_or(
                     lambda asked=asked: ids(
@@ -125,9 +125,9 @@ def answers(memory: Memory) -> dict[Any, Any]:
                 )
         given["query", text] = refusal_or(lambda text=text: len(memory.recall(text, 5)))
         given["get", text] = refusal_or(lambda text=text: memory.get(text))
-        given["cursor", text] = refusal_or(lambda text=text: memory.page(5, text))
+        given["cursor", text] = refusal_or(lambda text=text: memory.care.page(5, text))
         given["k", text] = refusal_or(lambda text=text: memory.recall("x", text))
-        given["limit", text] = refusal_or(lambda text=text: memory.page(text))
+        given["limit", text] = refusal_or(lambda text=text: memory.care.page(text))
         given["context", text] = refusal_or(
             lambda text=text: "No" in memory.context(text, task_id=text).text
         )
@@ -137,16 +137,16 @@ def answers(memory: Memory) -> dict[Any, Any]:
         given["cards", text] = refusal_or(
             lambda text=text: [card.lesson for card in memory.cards(text)]
         )
-        given["scores", text] = refusal_or(lambda text=text: memory.scores(text).episodes)
+        given["scores", text] = refusal_or(lambda text=text: memory.episodes.scores(text).episodes)
         given["solutions", text] = refusal_or(
             lambda text=text: [found.action for found in memory.solutions(text)]
         )
         given["strategies", text] = refusal_or(
-            lambda text=text: [str(found) for found in memory.strategies(text)]
+            lambda text=text: [str(found) for found in memory.fixes.strategies(text)]
         )
         given["odds", text] = refusal_or(lambda text=text: memory.odds(model=text, issue_type=text))
         given["decisions", text] = refusal_or(
-            lambda text=text: sorted(map(decided, memory.decisions(task_id=text)))
+            lambda text=text: sorted(map(decided, memory.care.decisions(task_id=text)))
         )
         given["forget", text] = refusal_or(lambda text=text: memory.forget(text, dry_run=True))
         given["forget by", text] = refusal_or(
@@ -265,7 +265,7 @@ class TestProjects:
                 ] == []
         with Memory(database, "p") as memory:
             assert memory.stats().records == 0
-            assert set(memory.projects()) >= set(names)
+            assert set(memory.care.projects()) >= set(names)
         link.close()
 
     def test_of_no_name_are_refused(self) -> None:

@@ -114,7 +114,7 @@ def fill(url: str, project: str, word: str) -> dict[str, str]:
         doomed = memory.record_fact("to be forgotten", "error")
         memory.verify(fact.id, "human_approval")
         memory.forget(doomed.id)
-        with memory.once(word.encode(), b"said"):
+        with memory.care.once(word.encode(), b"said"):
             asked = memory.record_fact(f"asked for {word}", "error")
         with memory._store.write(project) as writer:
             writer.set_embedder(project, word, 2)
@@ -912,7 +912,7 @@ def test_a_memory_does_as_much_as_its_login_may(place: Place) -> None:
         ):
             with pytest.raises(ForbiddenError, match="decide nothing"):
                 decide()
-        assert [decision.action for decision in memory.decisions()] == []
+        assert [decision.action for decision in memory.care.decisions()] == []
     with Memory(place.as_login(GOVERNOR), A) as memory:
         memory.verify(kept.id, "human_approval")
         assert memory.forget(kept.id).ids == [kept.id]

@@ -66,7 +66,7 @@ def one_write(
             assert memory.get(known[-1]) is not None
 
     def once() -> str:
-        with memory.once(rng.randbytes(16), b"said"):
+        with memory.care.once(rng.randbytes(16), b"said"):
             return memory.remember(f"{text} {os.getpid()}", "success", "conversation").id
 
     kinds: dict[str, tuple[int, Callable[[], Any]]] = {

@@ -62,7 +62,7 @@ def everything(location: str) -> None:
             )
     with Memory(location) as memory:
         memory.cleanup(30, dry_run=False)
-        memory.compress(30, dry_run=False)
+        memory.fixes.compress(30, dry_run=False)
         failed = memory.remember("upload failed", "failure", tool="unknown", tags=["x"], author="a")
         memory.remember(
             "upload works in parts",
@@ -123,11 +123,11 @@ def known(location: str) -> dict[str, Any]:
             ],
             "context": memory.context("upload failed", task_id="t", issue=issue).ids,
             "rules": memory.rules(),
-            "strategies": memory.strategies("OOM"),
+            "strategies": memory.fixes.strategies("OOM"),
             "similar": memory.similar_issues(issue),
             "patterns": memory.patterns(),
-            "totals": memory.fix_totals(),
-            "decisions": memory.decisions(),
+            "totals": memory.fixes.totals(),
+            "decisions": memory.care.decisions(),
             "fixes": [memory.get(fix.id) for fix in memory.browse(kind="fix")],
         }
 
@@ -190,12 +190,12 @@ def many(location: str) -> None:
                 {"content": f"Host {chance.random()} listens on {start + n}.", "fact_type": "error"}
                 for n in range(500)
             ]
-            ids += [record.id for record in memory.record_many("fact", facts)]
+            ids += [record.id for record in memory.care.record_many("fact", facts)]
             tries = [
                 {"task_id": f"t{n % 9}", "score": chance.random(), "mistakes": [f"forgot {n % 30}"]}
                 for n in range(500)
             ]
-            memory.record_many("episode", tries)
+            memory.care.record_many("episode", tries)
         memory.credit(ids[::3], True, "somebody")
         for record_id in ids[:60]:
             memory.verify(record_id, "compiler")

@@ -53,7 +53,7 @@ def test_rest_and_mcp_over_http_on_a_database(url: str) -> None:
             assert client.stats().location == "PostgreSQL"  # where it is, is nobody's business
             assert client.doctor().findings
             assert client.export("records.jsonl") == 1
-            assert client.projects() == ["default"]
+            assert client.care.projects() == ["default"]
             with pytest.raises(HardwonError, match="pg_dump"):
                 client.backup("copy.db")
         with Client(server.url, reader) as client:
@@ -111,7 +111,7 @@ def test_a_server_whose_user_may_only_write_says_what_it_may_not(url: str) -> No
             kept = client.record_fact("Port 80 is open.", "observation")
             with pytest.raises(ForbiddenError):
                 client.verify(kept.id, "compiler")
-            assert client.projects() == ["default"]
+            assert client.care.projects() == ["default"]
     finally:
         code, said = server.end()
     assert code == 0, said

@@ -273,7 +273,7 @@ def test_loaded_merged_and_adopted_records_stay_as_they_are(
         with Memory(tmp_path / "loaded.db") as loaded, Memory(tmp_path / "merged.db") as merged:
             loaded.load(tmp_path / "out.jsonl")
             merged.merge(other)
-            merged.take_in([Fact(content="README.md", fact_type="error")])
+            merged.care.take_in([Fact(content="README.md", fact_type="error")])
             found = [*loaded.browse(), *merged.browse()]
     assert len(found) == 3
     assert all(not record.metadata.context.related_files for record in found)

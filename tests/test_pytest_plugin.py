@@ -105,7 +105,7 @@ def test_a_failure_is_recorded_and_a_pass_vouches_for_what_was_tried_in_between(
             kept = memory.get(unproven)
             assert kept is not None
             assert kept.metadata.validation.status == "hypothesis"
-        assert memory.failing_tests() == []
+        assert memory.tests.failing() == []
         (hit,) = memory.recall(str(metadata.validation.failure_hash), 1, tag="pytest")
         assert isinstance(hit.record, Fact)
         assert hit.record.content.startswith(
@@ -152,7 +152,7 @@ def test_each_way_to_ask_for_it(project: Project, way: str) -> None:
     assert said(done) == ["hardwon: 1 failure recorded"]
     if way == "option":
         with Memory(project.folder / "elsewhere", "mine") as memory:
-            assert memory.failing_tests() == ["tests/test_calc.py::test_addition"]
+            assert memory.tests.failing() == ["tests/test_calc.py::test_addition"]
     else:
         assert len(facts(project)) == 1
 
@@ -251,7 +251,7 @@ def test_a_test_that_was_renamed_does_not_fail_for_ever(project: Project) -> Non
         assert said(project.pytest("-p", "hardwon", *arguments)) == [], arguments
     assert said(project.pytest("-p", "hardwon")) == ["hardwon: 2 tests gone"]
     with project.memory() as memory:
-        assert memory.failing_tests() == []
+        assert memory.tests.failing() == []
         assert memory.doctor().ok
 
 
@@ -285,7 +285,7 @@ def test_the_last_of_several_runs_counts(project: Project) -> None:
     project.write("tests/test_calc.py", flaky)
     assert said(project.pytest("-p", "hardwon")) == ["hardwon: 1 failure recorded"]
     with project.memory() as memory:
-        assert memory.failing_tests() == ["tests/test_calc.py::test_bad"]
+        assert memory.tests.failing() == ["tests/test_calc.py::test_bad"]
 
 
 def test_a_worker_writes_nothing(project: Project) -> None:

@@ -92,7 +92,7 @@ def test_every_operation_answers_its_example(operation: Operation, running: Serv
     if operation.name == "undo":
         decision = running.memory.rollback("nobody-in-particular", "tried")
         request["url"] = request["url"].replace(EXAMPLE_ID, decision.id)
-    if operation.name in ("reembed", "sync"):  # this memory has neither an embedder nor a tree
+    if operation.name in ("reembed", "tree.sync"):  # this memory has neither an embedder nor a tree
         expected = 422
     answer = client.request(**request)
     assert answer.status_code == expected, answer.text
@@ -325,7 +325,7 @@ def test_the_client_has_what_the_server_gives(running: Served, tmp_path: Path) -
             client.backup(tmp_path / "copy.db").sha256
             == hashlib.sha256((tmp_path / "copy.db").read_bytes()).hexdigest()
         )
-        assert "of a client/ü%" in client.projects()
+        assert "of a client/ü%" in client.care.projects()
         with pytest.raises(InvalidInputError) as refused:
             client.recall("spare key", k=0)
         assert refused.value.field == "k"

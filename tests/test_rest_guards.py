@@ -21,6 +21,7 @@ import trustme
 
 from command_line import at_once, hardwon_does
 from hardwon import Memory, limits
+from hardwon.fixes.reports import Fixes
 from hardwon.surfaces.cli import serve as cli_serve
 from hardwon.surfaces.rest import server as rest_server
 from hardwon.surfaces.rest.guard import ServerOptions
@@ -408,10 +409,10 @@ def test_what_nobody_foresaw_is_logged_without_its_secrets(
 ) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
 
-    def broken(_: Memory) -> None:
+    def broken(_: Fixes) -> None:
         raise RuntimeError(f"it broke at {secret}")
 
-    monkeypatch.setattr(Memory, "fix_totals", broken)
+    monkeypatch.setattr(Fixes, "totals", broken)
     answer = running.client().get(running.at("/fixes/totals"))
     assert (answer.status_code, kind_of(answer)) == (500, "internal")
     assert answer.json()["detail"] == "what happened is in the server's log"

@@ -101,8 +101,8 @@ def test_a_record_claims_no_more_than_its_source_can_know(memory: Memory, way: s
         ways: dict[str, Callable[[], object]] = {
             "add": partial(memory.add, record),
             "add_many": partial(memory.add_many, [record]),
-            "put_entries": partial(memory.put_entries, {"name": record}),
-            "append_entries": partial(memory.append_entries, "name", [record]),
+            "put_entries": partial(memory.entries.put, {"name": record}),
+            "append_entries": partial(memory.entries.append, "name", [record]),
         }
         try:
             ways[way]()

@@ -883,13 +883,13 @@ def test_what_is_decided_about_an_absent_record_stands(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with Memory(tmp_path / "brain") as memory:
-        memory.make_tree()
+        memory.tree.make()
         kept = memory.remember("the app is slow", "learning", insight_type="fact")
         assert kept.path is not None
         path = Path(kept.path)
         content = path.read_bytes()
         path.unlink()
-        assert memory.sync().absent == 1
+        assert memory.tree.sync().absent == 1
         if decided == "archived":
             memory.archive(kept.id, "it was wrong anyway")
         else:
@@ -898,7 +898,7 @@ def test_what_is_decided_about_an_absent_record_stands(
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        memory.sync()
+        memory.tree.sync()
         assert status_of(memory, kept.id) == decided
         assert memory.doctor().ok
 
@@ -949,7 +949,7 @@ def test_a_merge_does_not_carry_it(brain: Memory, repository: Path, tmp_path: Pa
 
 def test_files_of_a_tree_follow(repository: Path, tmp_path: Path) -> None:
     with Memory(tmp_path / "brain") as memory:
-        memory.make_tree()
+        memory.tree.make()
         kept = memory.remember("src/app.py is slow", "learning", insight_type="fact")
         assert kept.path is not None
         content = (repository / "src/app.py").read_text()
@@ -958,7 +958,7 @@ def test_files_of_a_tree_follow(repository: Path, tmp_path: Path) -> None:
         assert not Path(kept.path).exists()
         write(repository, "src/app.py", content)
         assert memory.check_stale().restored == 1
-        assert memory.sync().absent == 0
+        assert memory.tree.sync().absent == 0
         assert status_of(memory, kept.id) == "hypothesis"
         assert list((tmp_path / "brain").rglob(Path(kept.path).name))
         assert memory.doctor().ok

@@ -78,7 +78,7 @@ def known(memory: Memory) -> Any:
         patterns,
         memory.odds(),
         memory.model_insights("m").total_tests,
-        memory.temporal_patterns(),
+        memory.fixes.temporal_patterns(),
     )
 
 
@@ -152,7 +152,10 @@ def test_a_proven_strategy_stays_in_words(memory: Memory) -> None:
     memory.cleanup(30, dry_run=False)
     assert isinstance(memory.get(proven[-1].id), Fix)
     assert isinstance(memory.get(proven[0].id), Cleaned)
-    assert {each.fix_commands for each in memory.strategies("ERROR")} == {("new way",), ("proven",)}
+    assert {each.fix_commands for each in memory.fixes.strategies("ERROR")} == {
+        ("new way",),
+        ("proven",),
+    }
 
 
 # --- what stays ---
@@ -244,7 +247,7 @@ def test_days_are_checked(memory: Memory, days: Any) -> None:
     with pytest.raises(InvalidInputError, match="older_than_days"):
         memory.cleanup(days)
     with pytest.raises(InvalidInputError, match="older_than_days"):
-        memory.compress(days)
+        memory.fixes.compress(days)
 
 
 # --- elsewhere ---
@@ -256,7 +259,7 @@ def test_merge_and_export_carry_what_can_be_brought_back(
     filled(memory)
     whole = sorted(record.id for record in memory.browse())
     memory.cleanup(30, dry_run=False)
-    memory.compress(30, dry_run=False)
+    memory.fixes.compress(30, dry_run=False)
     memory.export(tmp_path / "all.jsonl")
     with (
         Memory(place("merged"), clock=lambda: NOW) as merged,
@@ -290,7 +293,7 @@ def test_merge_carries_what_the_compacted_ones_taught(memory: Memory, place: Pla
         assert memory.merge(copy).conflicting == []
         assert wrong_with(memory) == []
         with pytest.raises(InvalidInputError, match="whole"):
-            copy.take_in(list(memory.browse(kind="cleaned")))
+            copy.care.take_in(list(memory.browse(kind="cleaned")))
 
 
 def test_what_is_left_of_a_fix_is_no_record_to_load(
@@ -336,7 +339,7 @@ def test_a_cleanup_is_of_one_file(memory: Memory, tmp_path: Path, place: Places)
         other.merge(memory)
         assert other.stats().cleaned == cleaned > 0
         new.merge(other)
-        assert new.decisions() == []
+        assert new.care.decisions() == []
         other.undo(event)
         assert other.stats().cleaned == 0
         assert wrong_with(other) == []
@@ -417,7 +420,7 @@ def test_packed_fixes_are_whole_to_readers_and_found_by_their_summary(memory: Me
     fix = a_fix(memory, 200, analysis=long, notes="note " * 100, system_info={"os": "Linux"})
     recent = a_fix(memory, 1, analysis=long)
     before = known(memory)
-    done = memory.compress(90, dry_run=False)
+    done = memory.fixes.compress(90, dry_run=False)
     assert done.records == 1
     assert done.saved_bytes > 500
     assert memory.get(fix.id) == fix
@@ -426,8 +429,8 @@ def test_packed_fixes_are_whole_to_readers_and_found_by_their_summary(memory: Me
         fix.id
     ]
     assert [hit.record.id for hit in memory.recall("zanzibar", 5)] == [recent.id]
-    assert memory.compress(90, dry_run=False).records == 0
-    row = memory.fix_history.row(1)
+    assert memory.fixes.compress(90, dry_run=False).records == 0
+    row = memory.fixes.history.row(1)
     assert row is not None
     assert (len(row.claude_analysis), row.system_info) == (limits.COMPRESSED_TEXT_CHARS, "{}")
     assert row.fix_commands == '["retry"]'
@@ -438,14 +441,14 @@ def test_packed_fixes_are_whole_to_readers_and_found_by_their_summary(memory: Me
     assert memory.get(fix.id) == fix
     assert done.event_id is not None
     memory.undo(done.event_id)
-    assert memory.fix_history.row(1) != row
+    assert memory.fixes.history.row(1) != row
     assert {hit.record.id for hit in memory.recall("zanzibar", 5)} == {fix.id, recent.id}
     assert wrong_with(memory) == []
 
 
 def test_packed_fixes_can_leave_the_history_and_come_back(memory: Memory) -> None:
     fixes = [a_fix(memory, 200 - number, analysis="long " * 200) for number in range(5)]
-    memory.compress(90, dry_run=False)
+    memory.fixes.compress(90, dry_run=False)
     done = memory.cleanup(30, dry_run=False)
     assert done.failed == 4
     assert done.event_id is not None
@@ -460,11 +463,11 @@ def test_an_archived_or_verified_fix_keeps_its_standing(memory: Memory) -> None:
     a_fix(memory, 1)
     memory.verify(fix.id, "test_runner", "ci")
     memory.credit(fix.id, False)
-    memory.compress(90, dry_run=False)
+    memory.fixes.compress(90, dry_run=False)
     assert memory.get(fix.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
     memory.archive(fix.id, "wrong")
     assert wrong_with(memory) == []
-    assert len(list(memory.fix_history.all())) == 1
+    assert len(list(memory.fixes.history.all())) == 1
 
 
 # --- killed ---
@@ -499,7 +502,7 @@ def test_killed_in_the_middle_it_is_as_before_or_as_after(tmp_path: Path, what: 
             packed = sum(is_packed(stored.body) for stored in memory._store.stream("default"))
             assert packed in (0, 400)
             assert now == old or now in ((400, 0), (5, 395))
-            assert sum(row is not None for row in memory.fix_history.all()) == now[0]
+            assert sum(row is not None for row in memory.fixes.history.all()) == now[0]
             seen.add((now, packed))
         if attempt >= KILLS or len(seen) > 1:
             break
@@ -513,7 +516,7 @@ def work(location: Path, what: str, event: str | None) -> None:
         if what == "cleanup":
             memory.cleanup(30, dry_run=False)
         elif what == "compress":
-            memory.compress(30, dry_run=False)
+            memory.fixes.compress(30, dry_run=False)
         elif what == "compact":
             memory.compact()
         elif event and memory.get(event).metadata.validation.status != "archived":  # type: ignore[union-attr]

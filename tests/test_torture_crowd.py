@@ -102,12 +102,12 @@ def test_several_lives_at_a_time_are_the_same_lives() -> None:
 
 
 def lose_an_acknowledged_record(patch: pytest.MonkeyPatch) -> None:
-    keep, calls = Recording.keep, iter(range(1_000_000))
+    keep, calls = Recording.record, iter(range(1_000_000))
 
     def forgetful(self: Memory, record: Any) -> Any:
         return record if next(calls) % 40 == 39 else keep(self, record)
 
-    patch.setattr(Recording, "keep", forgetful)
+    patch.setattr(Recording, "record", forgetful)
 
 
 def lose_a_tally(patch: pytest.MonkeyPatch) -> None:

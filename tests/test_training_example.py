@@ -77,7 +77,9 @@ def test_without_what_it_reads_the_agent_knows_nothing(
         monkeypatch.setattr(type(memory), "context", lambda *_, **__: _Silent())
         training.work(memory, 0, reads=True)
         training.work(memory, 0, reads=False)
-        assert not memory.compare(by_run=False).helps, "the memory that says nothing is of no use"
+        assert not memory.episodes.compare(by_run=False).helps, (
+            "the memory that says nothing is of no use"
+        )
 
 
 class _Silent:

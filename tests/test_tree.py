@@ -1033,12 +1033,12 @@ def test_a_second_project_cannot_share_the_folder(engine: MemoryEngine) -> None:
     from hardwon.errors import InvalidInputError
 
     with Memory(engine.root, project="other") as memory:
-        assert memory.tree is None
+        assert memory.tree.mirror is None
         memory.remember("Of another project", "success", "conversation")
         with pytest.raises(InvalidInputError, match="two cannot share one"):
-            memory.make_tree()
+            memory.tree.make()
         with pytest.raises(InvalidInputError, match="make_tree"):
-            memory.sync()
+            memory.tree.sync()
     assert contents(engine) == []
 
 
@@ -1134,4 +1134,4 @@ TestTreeMachine.settings = settings(
 
 
 def test_mirror_is_what_memory_says_it_is(engine: MemoryEngine) -> None:
-    assert isinstance(engine.memory.tree, Mirror)
+    assert isinstance(engine.memory.tree.mirror, Mirror)

@@ -76,9 +76,13 @@ def test_a_verification_is_taken_back_beneath_what_came_later(memory: Memory) ->
 def test_a_replacement_is_taken_back_with_its_links(memory: Memory) -> None:
     old, new = learned(memory), learned(memory, "Retry after two minutes.")
     memory.supersede(old, new, "measured")
-    assert memory.links(old).replaced_by == new
+    assert memory.care.links(old).replaced_by == new
     memory.undo(last_event(memory, old))
-    assert (status(memory, old), memory.links(old).replaced_by, memory.links(new).replaces) == (
+    assert (
+        status(memory, old),
+        memory.care.links(old).replaced_by,
+        memory.care.links(new).replaces,
+    ) == (
         "hypothesis",
         None,
         (),
@@ -88,17 +92,17 @@ def test_a_replacement_is_taken_back_with_its_links(memory: Memory) -> None:
 def test_what_it_taught_counts_again(memory: Memory) -> None:
     issue = {"model": "m", "issue_type": "TIMEOUT", "description": "slow"}
     fix = memory.record_fix(issue, True, True, fix_commands=["raise the timeout"])
-    before = memory.fix_totals()
+    before = memory.fixes.totals()
     memory.archive(fix.id, "by mistake")
-    assert memory.fix_totals() != before
+    assert memory.fixes.totals() != before
     memory.undo(last_event(memory, fix.id))
-    assert memory.fix_totals() == before
+    assert memory.fixes.totals() == before
     assert wrong_with(memory) == []
 
 
 def test_the_file_in_the_tree_comes_back(tmp_path: Path) -> None:
     with Memory(tmp_path / "brain", checkout=False) as memory:
-        memory.make_tree()
+        memory.tree.make()
         record = memory.remember("Retry after a minute.", "learning", insight_type="fact")
         assert record.path
         memory.archive(record.id, "by mistake")

@@ -427,7 +427,7 @@ def test_the_overview_says_what_is_contradicted(running: Served) -> None:
             author=f"agent-{good}",
         )
     running.memory.consolidate()
-    assert running.memory.decisions("contradiction")
+    assert running.memory.care.decisions("contradiction")
     page = signed_in(running).http.get(OVERVIEW).text
     listed = page[page.index("Decisions and rules") :]
     assert re.search(r">m T: the &lt;queue&gt; is stuck</a> against <a [^>]*>another</a>", listed)
@@ -447,20 +447,20 @@ def test_activity_is_told_by_day_and_kind(tmp_path: Path) -> None:
         memory.archive(gone.id, "not so")
         told = [
             (each.day.day, each.kind, each.records, each.good, each.bad)
-            for each in memory.activity()
+            for each in memory.care.activity()
         ]
         first = [(1, kind, 2, 1, 1) for kind in ("episode", "experience", "fix")]
         last = [(3, "episode", 1, 1, 0), (3, "experience", 2, 1, 0), (3, "fix", 1, 1, 0)]
         assert told == [*first, *last]
         assert (
-            len(memory.activity(until="2026-03-02T00:00:00Z"))
-            == len(memory.activity(since="2026-03-02T00:00:00Z"))
+            len(memory.care.activity(until="2026-03-02T00:00:00Z"))
+            == len(memory.care.activity(since="2026-03-02T00:00:00Z"))
             == 3
         )
-        assert memory.fix_types()[0] == IssueTypeRecord("TIMEOUT", 3, 3, 2)
-        assert memory.fix_types(1) == []
+        assert memory.fixes.types()[0] == IssueTypeRecord("TIMEOUT", 3, 3, 2)
+        assert memory.fixes.types(1) == []
         memory.record_fix(issue, False, False)
-        assert memory.fix_types(1) == [IssueTypeRecord("TIMEOUT", 1, 0, 0)]
+        assert memory.fixes.types(1) == [IssueTypeRecord("TIMEOUT", 1, 0, 0)]
 
 
 def test_the_demo_has_everything_and_is_made_once(tmp_path: Path) -> None:
@@ -473,7 +473,7 @@ def test_the_demo_has_everything_and_is_made_once(tmp_path: Path) -> None:
         assert len(memory.stats().by_author) >= 4
         assert memory.rules(state="active")
         assert memory.cards()
-        assert memory.decisions(action="contradiction")
+        assert memory.care.decisions(action="contradiction")
         assert {
             "hypothesis",
             "verified",

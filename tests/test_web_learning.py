@@ -157,7 +157,7 @@ def test_of_many_models_the_most_tried_are_drawn_and_the_rest_told(reader: Reade
         }
         for n in range(18)
     ]
-    reader.memory.record_many("fix", many)
+    reader.memory.care.record_many("fix", many)
     page = reader.get("fixes")
     heat = figure(page, "matrix")["data"][0]
     assert (len(heat["z"]), len(heat["z"][0])) == (15, 12)
@@ -169,7 +169,7 @@ def test_fixers_are_compared_with_their_intervals(reader: Reader) -> None:
     some_fixes(reader.memory)
     page = reader.get("fixes")
     dots = figure(page, "fixers")["data"][0]
-    by_name = {fixer.fixer: fixer for fixer in reader.memory.fixers()}
+    by_name = {fixer.fixer: fixer for fixer in reader.memory.fixes.fixers()}
     codex = by_name["codex"]
     place = figure(page, "fixers")["layout"]["yaxis"]["ticktext"].index("codex")
     assert dots["x"][place] == pytest.approx(codex.p_success)
@@ -223,14 +223,14 @@ def test_failed_strategies_are_those_that_fail_more_often_than_not(tmp_path: Pat
         for did, good, bad in (("a", 3, 1), ("b", 1, 4), ("c", 0, 2), ("d", 2, 2)):
             for verified in [True] * good + [False] * bad:
                 fix(memory, verified, verified, did)
-        assert [each.fix_commands for each in memory.failed_strategies("TIMEOUT")] == [
+        assert [each.fix_commands for each in memory.fixes.failed_strategies("TIMEOUT")] == [
             ("b",),
             ("c",),
         ]
         assert [
-            (each.attempts, each.verified) for each in memory.failed_strategies("TIMEOUT", 1)
+            (each.attempts, each.verified) for each in memory.fixes.failed_strategies("TIMEOUT", 1)
         ] == [(5, 1)]
-        assert memory.failed_strategies("OTHER") == []
+        assert memory.fixes.failed_strategies("OTHER") == []
 
 
 def test_a_model_is_looked_into(reader: Reader) -> None:
@@ -283,7 +283,7 @@ def test_tasks_are_listed_by_their_episodes(reader: Reader) -> None:
     some_episodes(reader.memory)
     page = reader.get("episodes")
     cells = row_with(page, "dates", "Tasks")
-    task = reader.memory.tasks()[0]
+    task = reader.memory.episodes.tasks()[0]
     assert cells[:4] == ["dates", "13", f"{task.mean:.2f}", "0.95"]
     assert cells[4] == f"{task.change:+.2f}"
     assert row_with(page, "other", "Tasks")[4] == "\u2013"
@@ -293,10 +293,10 @@ def test_tasks_are_listed_by_their_episodes(reader: Reader) -> None:
 def test_tasks_are_counted_as_scores_count_them(tmp_path: Path) -> None:
     with Memory(tmp_path / "brain", checkout=False) as memory:
         some_episodes(memory)
-        found = memory.tasks()
+        found = memory.episodes.tasks()
         assert [task.task_id for task in found] == ["dates", "other"]
         for task in found:
-            history = memory.scores(task.task_id)
+            history = memory.episodes.scores(task.task_id)
             assert (task.episodes, task.mean, task.best) == (
                 history.episodes,
                 history.mean,
@@ -305,7 +305,7 @@ def test_tasks_are_counted_as_scores_count_them(tmp_path: Path) -> None:
         assert found[0].change is not None
         assert found[0].change > 0.5
         assert found[1].change is None
-        assert [task.task_id for task in memory.tasks(1)] == ["dates"]
+        assert [task.task_id for task in memory.episodes.tasks(1)] == ["dates"]
 
 
 def test_a_task_has_its_curve_with_points_that_lead_to_records_and_a_trend(reader: Reader) -> None:
@@ -338,7 +338,7 @@ def test_a_trend_line_fits_and_is_left_out_where_there_is_none() -> None:
 def test_memory_on_is_compared_with_memory_off(reader: Reader) -> None:
     some_episodes(reader.memory)
     page = reader.get("episodes")
-    found = reader.memory.compare(since=NOW - timedelta(days=30))
+    found = reader.memory.episodes.compare(since=NOW - timedelta(days=30))
     assert found.difference is not None
     assert f"{found.difference:+.2f} score with memory" in text_of(page)
     assert "beyond what chance explains" in text_of(page)

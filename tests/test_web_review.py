@@ -66,7 +66,7 @@ def status_of(memory: Memory, record_id: str) -> str:
 def written_rule(memory: Memory, text: str) -> str:
     """As an LLM's word is kept: a candidate until somebody verifies it."""
     decision = memory._prepare(
-        consolidating.decide("rule", memory.now(), "consolidation", text=text)
+        consolidating.decide("rule", memory.care.now(), "consolidation", text=text)
     )
     with memory._writing() as writer:
         memory._append(writer, [decision])
@@ -93,7 +93,7 @@ def test_what_helped_in_this_time_is_not_hidden_by_what_helped_before(
     running: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "WEB_REVIEW_SHOWN", 1)
-    long_ago = running.memory.now() - timedelta(days=80)
+    long_ago = running.memory.care.now() - timedelta(days=80)
     before = running.memory.remember("long ago", "success", "file_operation", timestamp=long_ago)
     lately = running.memory.remember("of late", "success", "file_operation")
     for record_id in (before.id, before.id, lately.id):
@@ -111,7 +111,7 @@ def test_what_helped_in_this_time_is_not_hidden_by_what_helped_before(
 
 
 def test_a_long_list_has_pages(running: Served) -> None:
-    running.memory.record_many(
+    running.memory.care.record_many(
         "fact",
         [
             {"content": f"Number {n} of many facts.", "fact_type": "observation"}
@@ -139,7 +139,7 @@ def test_stale_records_are_found_on_a_server_and_can_be_brought_back(
     gone = running.memory.record_fact("RETRIES is read once.", "observation", related_files=seen)
     write(checkout, "queue.py", "RETRIES = 5\n")
     assert running.memory.check_stale(checkout).archived == 2
-    assert [each.record.id for each in running.memory.stale_records()] == [gone.id, held.id]
+    assert [each.record.id for each in running.memory.care.stale()] == [gone.id, held.id]
     browser = signed_in(running)
     assert "queue.py" in get(browser, f"{REVIEW}?tab=stale")
     assert flashes(decide(browser, "verify", held.id, tab="stale")) == [
@@ -147,7 +147,7 @@ def test_stale_records_are_found_on_a_server_and_can_be_brought_back(
     ]
     assert status_of(running.memory, held.id) == "verified", "it is recalled again"
     decide(browser, "archive", gone.id, tab="stale", reason="not any more")
-    assert running.memory.stale_records() == [], "somebody decided about both"
+    assert running.memory.care.stale() == [], "somebody decided about both"
     assert status_of(running.memory, gone.id) == "archived"
 
 
@@ -170,7 +170,7 @@ def test_both_sides_of_a_contradiction_stand_beside_each_other_until_one_goes(
     assert flashes(
         decide(browser, "supersede", old, tab="contradictions", new_id=new, reason="it works now")
     )
-    assert running.memory.links(old).replaced_by == new
+    assert running.memory.care.links(old).replaced_by == new
     assert 'class="side ' not in get(browser, f"{REVIEW}?tab=contradictions")
 
 
@@ -192,7 +192,7 @@ def test_whatever_was_decided_can_be_taken_back_at_once(running: Served, action:
     told = flashes(decide(browser, "undo", *offered(done)))
     assert status_of(memory, first) == status_of(memory, second) == "hypothesis"
     assert told[0].startswith("Undone")
-    assert memory.links(first).replaced_by is None
+    assert memory.care.links(first).replaced_by is None
 
 
 def test_a_rule_that_somebody_wrote_is_verified_and_that_is_undone(running: Served) -> None:
@@ -221,7 +221,7 @@ def test_decisions_are_listed_and_undone_together(running: Served) -> None:
     browser = signed_in(running)
     assert get(browser, f"{REVIEW}?tab=decisions").count("it made things up") == 2
     assert flashes(decide(browser, "undo", *decisions, tab="decisions")) == ["Undone: 2 records"]
-    assert running.memory.decisions() == []
+    assert running.memory.care.decisions() == []
 
 
 def test_every_tab_of_the_demo_and_of_an_empty_memory_is_a_page(running: Served) -> None:
@@ -288,12 +288,12 @@ def test_what_replaces_a_record_is_chosen_among_those_like_it(running: Served) -
     assert flashes(decide(browser, "supersede", old, new_id=new, reason="told better")) == [
         "Replaced: uploads over 2 GB fail"
     ]
-    assert running.memory.links(old).replaced_by == new
+    assert running.memory.care.links(old).replaced_by == new
     assert (
         "Not done for 1"
         in flashes(decide(browser, "supersede", new, new_id="nobody", reason="x"))[0]
     )
-    get(browser, f"{REVIEW}/{new_id(running.memory.now())}", 404)
+    get(browser, f"{REVIEW}/{new_id(running.memory.care.now())}", 404)
 
 
 def test_who_may_only_read_sees_the_lists_and_decides_nothing(running: Served) -> None:
@@ -309,7 +309,7 @@ def test_who_may_only_read_sees_the_lists_and_decides_nothing(running: Served) -
         for action in ACTIONS:
             assert decide(browser, action, record, reason="x", new_id=record).status_code == 403
     assert status_of(running.memory, record) == "hypothesis"
-    assert len(running.memory.decisions()) == 1
+    assert len(running.memory.care.decisions()) == 1
     browser = signed_in(running, "govern")
     assert 'name="action" value="verify"' in get(browser, REVIEW)
     fields = {"csrf": "another", "action": "verify", "id": record}
@@ -346,7 +346,7 @@ def hostile_memory(memory: Memory) -> list[str]:
     written_rule(memory, HOSTILE)
     told = {"evidence": ids[-2:], "reason": HOSTILE, "target": name}
     contradiction = memory._prepare(
-        consolidating.decide("contradiction", memory.now(), name, **told)
+        consolidating.decide("contradiction", memory.care.now(), name, **told)
     )
     with memory._writing() as writer:
         memory._decide(writer, contradiction)

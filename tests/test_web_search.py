@@ -548,4 +548,4 @@ def test_a_key_with_its_value_narrows_and_is_checked(empty: Served) -> None:
     assert not list(memory.browse(key="height=4"))
     for wrong in ("height", "=3", "height="):
         with pytest.raises(InvalidInputError, match="error_type=runtime"):
-            memory.page(key=wrong)
+            memory.care.page(key=wrong)

@@ -58,7 +58,8 @@ def clean_up(life: Life, actor: Actor) -> None:
 def compress(life: Life, actor: Actor) -> None:
     with _tidying(life, actor, "compress") as expected:
         expected.new[0].record_id = (
-            actor.at_work.compress(life.rng.choice([0, 1, 30]), dry_run=False).event_id or "none"
+            actor.at_work.fixes.compress(life.rng.choice([0, 1, 30]), dry_run=False).event_id
+            or "none"
         )
 
 

@@ -157,7 +157,7 @@ def ask_for_fixes(life: Life, actor: Actor) -> None:
 
 
 def check_fixes(actor: Actor) -> None:
-    told = actor.at_work.fix_totals()
+    told = actor.at_work.fixes.totals()
     wanted = model.fixes_counted(actor.place.picture)
     if (told.attempts, told.applied, told.verified) != wanted:
         raise Finding(f"fix_totals tell {told}, and the fixes add up to {wanted}")
@@ -170,7 +170,7 @@ def ask_for_scores(life: Life, actor: Actor) -> None:
 
 
 def check_scores(actor: Actor, task: str) -> None:
-    told, wanted = actor.at_work.scores(task), model.scored(actor.place.picture, task)
+    told, wanted = actor.at_work.episodes.scores(task), model.scored(actor.place.picture, task)
     if told.episodes != len(wanted):
         raise Finding(
             f"scores tell of {told.episodes} episodes of {task}, and there are {len(wanted)}"

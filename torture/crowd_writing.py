@@ -204,7 +204,7 @@ def ask_once(life: Life, actor: Actor) -> None:
     requests = actor.place.requests
     if requests and life.rng.random() < 0.5:
         key = life.rng.choice(list(requests))
-        with life.doing(actor, refused=RepeatedError), actor.at_work.once(key, b"said"):
+        with life.doing(actor, refused=RepeatedError), actor.at_work.care.once(key, b"said"):
             actor.at_work.remember("sent again", "success", "conversation")
         if isinstance(life.error, RepeatedError) and life.error.ids != [requests[key]]:
             raise Finding(
@@ -213,7 +213,7 @@ def ask_once(life: Life, actor: Actor) -> None:
         return
     key, marker = life.rng.randbytes(8), life.marker()
     new = New("experience", marker, {"content": marker})
-    with life.doing(actor, Expected(new=[new])), actor.at_work.once(key, b"said"):
+    with life.doing(actor, Expected(new=[new])), actor.at_work.care.once(key, b"said"):
         new.record_id = actor.at_work.remember(marker, "success", "conversation").id
         requests[key] = new.record_id
 

@@ -123,7 +123,7 @@ def _taken_in(name: str, use: Any) -> Any:
 @contextmanager
 def _tree(folder: Path) -> Iterator[Run]:
     with _filled(folder) as memory:
-        memory.make_tree()
+        memory.tree.make()
         place = (
             folder / "brain" / "outcome=failure" / "tool=code_interpreter" / "error_type=runtime"
         )
@@ -132,7 +132,7 @@ def _tree(folder: Path) -> Iterator[Run]:
         def run(data: bytes) -> None:
             file = place / f"by_hand_{len(data) % 7}.json"
             file.write_bytes(data)
-            memory.sync()
+            memory.tree.sync()
             assert file.read_bytes() == data, "a file that somebody wrote stays what it is"
 
         yield run
@@ -385,7 +385,7 @@ def _tested(folder: Path) -> Iterator[Run]:
                 bool(told.get("failed")),
                 report if isinstance(report, str) else "",
             )
-            memory.record_tests([ran], str(told.get("run_id")))
+            memory.tests.record([ran], str(told.get("run_id")))
 
         yield _unchanged_where_refused(memory, run)
         assert memory.doctor().ok, "the memory is as it should be after all of them"

@@ -70,7 +70,7 @@ class OfRecords(Workload):
             "decide": (self._decide, False),
             "forget": (self._forget, False),
             "clean up": (lambda: self.memory.cleanup(0, dry_run=False), True),
-            "compress": (lambda: self.memory.compress(0, dry_run=False), True),
+            "compress": (lambda: self.memory.fixes.compress(0, dry_run=False), True),
             "compact": (lambda: self.memory.compact(), False),
             "fold the log in": (self._checkpoint, True),
             "close and open": (self._reopen, True),
@@ -99,7 +99,7 @@ class OfRecords(Workload):
 
     def _many(self) -> None:
         count = self.rng.randint(2, 6)
-        self.memory.record_many(
+        self.memory.care.record_many(
             "trajectory",
             [{"task": self.text(), "steps": [], "final_reward": 1.0} for _ in range(count)],
         )

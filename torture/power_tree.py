@@ -23,7 +23,7 @@ class OfTree(OfRecords):
 
     def _open(self) -> None:
         super()._open()
-        self.memory.make_tree()
+        self.memory.tree.make()
 
     def seen(self) -> Seen:
         return records_in(self.memory, self.outside) | files_in(self.root / MEMORY, ".json")
@@ -44,7 +44,7 @@ class OfTree(OfRecords):
         return choices | {
             "remember many": (self._remember_many, False),
             "edit a file": (self._edit, False),
-            "sync": (lambda: self.memory.sync(), False),
+            "sync": (lambda: self.memory.tree.sync(), False),
         }
 
     def _some_id(self) -> str | None:
@@ -63,7 +63,7 @@ class OfTree(OfRecords):
 
     def _remember_many(self) -> None:
         words = self.rng.choices((8, 400), k=self.rng.randint(2, 6))
-        self.memory.keep_many(
+        self.memory.care.keep_many(
             [Experience(content=self.text(count), **self.rng.choice(PLACES)) for count in words]
         )
 
@@ -84,13 +84,13 @@ class OfTree(OfRecords):
         handle = os.open(chosen.parent, os.O_RDONLY)
         os.fsync(handle)
         os.close(handle)
-        self.memory.sync()
+        self.memory.tree.sync()
 
     @classmethod
     def look(cls, root: Path, outside: Path) -> tuple[Seen, list[str]]:
         with Memory(root / MEMORY, "default", clock=Ticking(), checkout=False) as memory:
-            if memory.tree is None:
-                memory.make_tree()  # the power went before there was one
+            if memory.tree.mirror is None:
+                memory.tree.make()  # the power went before there was one
             seen = records_in(memory, outside) | files_in(root / MEMORY, ".json")
             return seen, [*health_of(memory), *writes(memory)]
 

@@ -14,6 +14,7 @@ import hardwon
 from generating.markdown import code, fields_table, listed, prose, table
 from generating.signatures import call, named_in, returned, words_in, written
 from hardwon.memory import Memory
+from hardwon.memory.designs import Noun
 from hardwon.records import kinds as model
 from hardwon.records.fields import Model
 from hardwon.records.kinds import Record
@@ -85,7 +86,14 @@ def _record(name: str, kind: type[Model]) -> Iterator[str]:
 def answers() -> dict[str, type]:
     """The classes that methods of `Memory` give, and those inside of them, by name."""
     wanted: dict[str, type] = {}
-    waiting = [(returned(function), function.__module__) for function in _functions_of(Memory)]
+    groups: list[type] = [
+        found.__get__(None, Memory) for found in vars(Memory).values() if isinstance(found, Noun)
+    ]
+    waiting = [
+        (returned(function), function.__module__)
+        for owner in (Memory, *groups)
+        for function in _functions_of(owner)
+    ]
     while waiting:
         for name, found in named_in(*waiting.pop()):
             if _is_answer(found) and name not in wanted:

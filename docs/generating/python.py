@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import Any, Final
 
 import hardwon
@@ -15,7 +16,6 @@ from hardwon.memory import Memory
 from hardwon.memory.ask import Asking
 from hardwon.memory.care import Keeping
 from hardwon.memory.decide import Deciding
-from hardwon.memory.entries import Entries
 from hardwon.memory.learned import Learned
 from hardwon.memory.project import Core
 from hardwon.memory.record import Envelope, Recording
@@ -41,17 +41,21 @@ GROUPS: Final[Mapping[str, tuple[type, str]]] = {
         Deciding,
         "What may be believed. Every decision is an event or a record of its own, with who made it.",
     ),
-    "Entries": (
-        Entries,
-        "Things under names, as frameworks put and get them. What is put again replaces what stood "
-        "there.",
-    ),
     "Keeping": (Keeping, "Looking after a memory: room, copies, health, files beside it."),
     "The memory itself": (
         Core,
         "Where it is, and closing it. The attribute `project` is the project that it works in.",
     ),
 }
+NOUNS: Final[Mapping[str, str]] = {
+    "fixes": "Fixes",
+    "episodes": "Episodes",
+    "entries": "Entries",
+    "tests": "Tests",
+    "tree": "Tree",
+    "care": "Care",
+}
+"""What hangs on a memory, and the heading of its section."""
 _IN_ANOTHER_GROUP: Final = {"trajectory": "Recording", "episode": "Recording", "merge": "Keeping"}
 """What is written in `Memory` itself, because it needs one."""
 
@@ -120,7 +124,12 @@ def _memory_section() -> Iterator[str]:
     )
     for group, (_, about) in GROUPS.items():
         yield f"## {group}\n\n{about}\n"
-        yield from map(_member, _methods_of(group))
+        yield from (_member(Memory, name) for name in _methods_of(group))
+    for noun, heading in NOUNS.items():
+        group_class = getattr(Memory, noun)
+        yield f"## {heading}\n\n{prose(group_class.__doc__)}\n"
+        names = [name for name in vars(group_class) if not name.startswith("_")]
+        yield from (_member(group_class, name, f"{noun}.") for name in names)
 
 
 def _methods_of(group: str) -> list[str]:
@@ -129,9 +138,9 @@ def _methods_of(group: str) -> list[str]:
     return own + [name for name, place in _IN_ANOTHER_GROUP.items() if place == group]
 
 
-def _member(name: str) -> str:
-    found = inspect.getattr_static(Memory, name)
-    heading = f"### Memory.{name}\n\n"
+def _member(owner: type, name: str, noun: str = "") -> str:
+    found = inspect.getattr_static(owner, name)
+    heading = f"### Memory.{noun}{name}\n\n"
     if isinstance(found, property):
         return f"{heading}{signature(name, found.fget).replace('() ->', ':')}\n{prose(found.fget.__doc__)}\n"
     function = getattr(found, "__func__", found)
@@ -189,10 +198,19 @@ def _client_section() -> Iterator[str]:
     kind = hardwon.Client
     yield f"## Client\n\n{signature('Client', kind.__init__)}\n{prose(kind.__doc__)}\n\n{prose(kind.__init__.__doc__)}\n"
     yield "It has the methods of `Memory`, with the same arguments and answers, but for what is of one machine:\n"
-    missing = [name for name in HERE_ALONE if not hasattr(kind, name)]
+    with kind("http://127.0.0.1:1") as client:
+        missing = [name for name in HERE_ALONE if not _has(client, name)]
     yield table(
         ("not there", "what it is, or does"), ((code(name), HERE_ALONE[name]) for name in missing)
     )
+
+
+def _has(client: hardwon.Client, name: str) -> bool:
+    try:
+        attrgetter(name)(client)
+    except AttributeError:
+        return False
+    return True
 
 
 def _errors_section() -> Iterator[str]:

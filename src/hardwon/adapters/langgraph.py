@@ -101,7 +101,7 @@ class HardwonStore(BaseStore):
             _check_shown("key", op.key)
         answers = [self._answer(op) for op in asked]
         if puts:
-            self.memory.put_entries(dict(map(self._entry, puts.values())), by=self._author)
+            self.memory.entries.put(dict(map(self._entry, puts.values())), by=self._author)
         return answers
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
@@ -126,7 +126,7 @@ class HardwonStore(BaseStore):
         if op.value is None:
             return name, None
         value = json_object("value", op.value)
-        at = self.memory.now()
+        at = self.memory.care.now()
         stood = self._get(op.namespace, op.key)
         text = _searched_text(value, self._fields if op.index is None else op.index)
         metadata = Metadata(
@@ -174,7 +174,7 @@ class HardwonStore(BaseStore):
         """
         name = _item_name(namespace, intake.text("key", key))
         for most in (1, None):
-            for record in self.memory.entries(name, most):
+            for record in self.memory.entries.list(name, most):
                 if item := _item_of(record):
                     return record.id, item
         return None
@@ -206,7 +206,7 @@ class HardwonStore(BaseStore):
     ) -> list[SearchItem]:
         seen = {(item.namespace, item.key) for item in besides}
         found: list[SearchItem] = []
-        for record in self.memory.entries(name):
+        for record in self.memory.entries.list(name):
             item = _item_of(record)
             if item is None or (item.namespace, item.key) in seen:
                 continue
@@ -253,7 +253,7 @@ class HardwonStore(BaseStore):
             intake.whole_number("max_depth", op.max_depth, 1, limits.JSON_INT_ABS_MAX)
         matching = [
             namespace[: op.max_depth]
-            for namespace in map(_namespace_in, self.memory.entry_names(_SAYS_NAMESPACE))
+            for namespace in map(_namespace_in, self.memory.entries.names(_SAYS_NAMESPACE))
             if namespace
             and all(_matches(namespace, condition) for condition in op.match_conditions or ())
         ]

@@ -82,7 +82,7 @@ class HardwonSession:
         self._name = name_of("openai agents session", self.session_id)
         project = f"{memory.project}.conversations" if project is None else project
         self._owns = project != memory.project
-        self.memory = memory.in_project(project) if self._owns else memory
+        self.memory = memory.care.in_project(project) if self._owns else memory
 
     def close(self) -> None:
         """Closes what the session opened; closing twice is allowed."""
@@ -99,14 +99,14 @@ class HardwonSession:
         """The conversation so far; with a limit, its last items."""
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
-        newest = await asyncio.to_thread(lambda: list(self.memory.entries(self._name, limit)))
+        newest = await asyncio.to_thread(lambda: list(self.memory.entries.list(self._name, limit)))
         return [*reversed([item for record in newest if (item := _item_of(record))])]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Keeps all of the items or, when one is refused, none."""
         given = intake.items("items", items)
         await asyncio.to_thread(
-            lambda: self.memory.append_entries(self._name, [self._record(item) for item in given])
+            lambda: self.memory.entries.append(self._name, [self._record(item) for item in given])
         )
 
     async def pop_item(self) -> TResponseInputItem | None:
@@ -117,12 +117,12 @@ class HardwonSession:
 
     async def clear_session(self) -> None:
         """Erases the conversation."""
-        await asyncio.to_thread(self.memory.put_entries, {self._name: None}, self._author)
+        await asyncio.to_thread(self.memory.entries.put, {self._name: None}, self._author)
 
     def _record(self, item: Any) -> Experience:
         kept = json_object("items", item)
         by_user = kept.get("role") == "user"
-        at = self.memory.now()
+        at = self.memory.care.now()
         source = Source(
             type="user_interaction" if by_user else "agent_execution",
             id=self.session_id,
@@ -149,7 +149,7 @@ class HardwonSession:
         )
 
     def _pop(self) -> TResponseInputItem | None:
-        while record := next(self.memory.entries(self._name, 1), None):
+        while record := next(self.memory.entries.list(self._name, 1), None):
             if self.memory.forget(record.id, by=self._author).ids:  # nobody else was quicker
                 return _item_of(record)
         return None

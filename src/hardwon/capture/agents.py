@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal
 
 from hardwon import limits
 from hardwon.memory import Memory
+from hardwon.memory.project import memory_exists
 from hardwon.outside.git import Repository, repository_root
 from hardwon.text import shell as shell_lines
 
@@ -107,7 +108,7 @@ def _context(event: Event, chosen: Chosen, manner: Manner) -> Answer | None:
     # "/clear" and the like are no work
     if not starts and (not prompt.strip() or prompt.lstrip().startswith("/")):
         return None
-    if not Memory.exists(chosen.memory):
+    if not memory_exists(chosen.memory):
         return None
     with _opened(chosen) as memory:
         query = prompt
@@ -116,7 +117,7 @@ def _context(event: Event, chosen: Chosen, manner: Manner) -> Answer | None:
             root = repository_root(Path.cwd())
             branch = Repository(root).head.branch if root else ""
             words = [] if branch in _TRUNKS else _WORDS.findall(branch)
-            query = " ".join([*words, *memory.failing_tests()[:_TESTS_ASKED_ABOUT]])
+            query = " ".join([*words, *memory.tests.failing()[:_TESTS_ASKED_ABOUT]])
         context = str(memory.context(query, budget_tokens=manner.budget_tokens)) if query else ""
     return _answer(event, {"additionalContext": context}) if context else None
 
@@ -177,7 +178,7 @@ def _placed(typed: str, here: Path, *, after: bool) -> tuple[str, Path]:
 
 def _warning(event: Event, chosen: Chosen, manner: Manner) -> Answer | None:
     command = _command(event)
-    if command is None or not Memory.exists(chosen.memory):
+    if command is None or not memory_exists(chosen.memory):
         return None
     with _opened(chosen) as memory:
         advice = memory.advise(command.line)
@@ -198,7 +199,7 @@ def _warning(event: Event, chosen: Chosen, manner: Manner) -> Answer | None:
 
 def _keep(event: Event, chosen: Chosen, manner: Manner) -> None:
     command = _command(event)
-    if command is None or not (manner.make_memory or Memory.exists(chosen.memory)):
+    if command is None or not (manner.make_memory or memory_exists(chosen.memory)):
         return
     ran = _ran(event)
     if ran is None:

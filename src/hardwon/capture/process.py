@@ -28,7 +28,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from types import TracebackType
 from typing import Any, Final, Self
 
 from hardwon import limits
@@ -133,18 +132,29 @@ class _RefusalError(Exception):
 def _started(
     command: Sequence[str], environment: Mapping[str, str] | None, streams: _Streams
 ) -> subprocess.Popen[bytes]:
+    name = command[0]
     try:
         return _spawned(command, environment, streams)
-    except OSError as error:
-        found = _found(command[0])
-        if found and error.errno == errno.ENOEXEC:
+    except ValueError:  # a zero byte, which only a caller in Python can have put there
+        raise _RefusalError(NOT_FOUND, f"{name}: command not found") from None
+    except OSError as error:  # told in the words of a shell
+        found = _found(name)
+        if found is None:
+            why = "No such file or directory" if "/" in name else "command not found"
+            raise _RefusalError(NOT_FOUND, f"{name}: {why}") from None
+        if os.path.isdir(found):  # noqa: PTH112
+            why = "Is a directory"
+        elif isinstance(error, FileNotFoundError):
+            why = "bad interpreter: No such file or directory"
+        elif error.errno == errno.ENOEXEC:
             with suppress(OSError), open(found, "rb") as file:  # noqa: PTH123
                 # a script without #! line; every shell runs it itself
                 if b"\0" not in file.read(_SCRIPT_READ_BYTES):
                     return _spawned(["/bin/sh", found, *command[1:]], environment, streams)
-        raise _refusal(command[0], found, error) from None
-    except ValueError:  # a zero byte, which only a caller in Python can have put there
-        raise _RefusalError(NOT_FOUND, f"{command[0]}: command not found") from None
+            why = "cannot execute binary file: Exec format error"
+        else:
+            why = error.strerror or str(error)
+        raise _RefusalError(NOT_EXECUTABLE, f"{name}: {why}") from None
 
 
 def _spawned(
@@ -175,24 +185,6 @@ def _found(name: str) -> str | None:
         if name and os.path.isfile(path):  # noqa: PTH113
             return path
     return None
-
-
-def _refusal(name: str, found: str | None, error: OSError) -> _RefusalError:
-    """In the words of a shell."""
-    if found is None:
-        return _RefusalError(
-            NOT_FOUND,
-            f"{name}: No such file or directory" if "/" in name else f"{name}: command not found",
-        )
-    if os.path.isdir(found):  # noqa: PTH112
-        return _RefusalError(NOT_EXECUTABLE, f"{name}: Is a directory")
-    if isinstance(error, FileNotFoundError):
-        return _RefusalError(NOT_EXECUTABLE, f"{name}: bad interpreter: No such file or directory")
-    if error.errno == errno.ENOEXEC:
-        return _RefusalError(
-            NOT_EXECUTABLE, f"{name}: cannot execute binary file: Exec format error"
-        )
-    return _RefusalError(NOT_EXECUTABLE, f"{name}: {error.strerror}")
 
 
 class _Child:
@@ -228,10 +220,6 @@ class _Child:
         with self._lock, suppress(ProcessLookupError, PermissionError):
             if self.status is None:
                 (os.killpg if to_group else os.kill)(self.pid, number)
-
-    @property
-    def ended(self) -> bool:
-        return self.status is not None
 
 
 # --- its streams ---
@@ -424,7 +412,8 @@ class _Relay:
         self._since_end = 0
         self._suspend_at: float | None = None
         self._typed = b""
-        self._ours: _OurTerminal | None = None
+        self._raw = False  # our own terminal: while the command has one
+        self._attributes: list[Any] = []  # what it was before
         self._selector = selectors.DefaultSelector()
 
     def run(self) -> None:
@@ -433,7 +422,10 @@ class _Relay:
             for ours in self._streams.passed_on:
                 selector.register(ours, selectors.EVENT_READ, partial(self._pass_on, ours))
             self._signals.watch(self._forward)
-            with _OurTerminal(self._streams.terminal is not None) as self._ours:
+            if self._streams.terminal is not None:
+                self._attributes = termios.tcgetattr(STDIN)
+                self._make_raw()
+            try:
                 self._watch_keys()
                 self._child_changed()
                 while not self._is_over():
@@ -442,13 +434,14 @@ class _Relay:
                         if self._ended_at is None
                         else self._ended_at + limits.RUN_LINGER_S
                     )
-                    for key, _ in selector.select(
-                        None if due is None else max(0.0, due - time.monotonic())
-                    ):
+                    wait = None if due is None else max(0.0, due - time.monotonic())
+                    for key, _ in selector.select(wait):
                         key.data()
                     if self._suspend_at is not None and time.monotonic() >= self._suspend_at:
                         self._suspend_at = None
                         self._child.send(signal.SIGSTOP, to_group=True)
+            finally:
+                self._give_back_terminal()
 
     def ended(self, seconds: float) -> RunResult:
         code = os.waitstatus_to_exitcode(self._child.status or 0)
@@ -511,8 +504,7 @@ class _Relay:
         """
         wanted = bool(
             self._streams.terminal is not None
-            and self._ours
-            and self._ours.raw
+            and self._raw
             and len(self._typed) < limits.RUN_TYPED_BYTES_MAX
             and self._ended_at is None
         )
@@ -527,8 +519,8 @@ class _Relay:
             data = os.read(STDIN, 4096)
         except OSError:
             data = b""
-        if not data and self._ours:  # it hung up
-            self._ours.leave()
+        if not data:  # it hung up
+            self._give_back_terminal()
         self._typed += data
         self._note_signal_keys(data)
         self._type()
@@ -581,63 +573,38 @@ class _Relay:
 
     def _child_changed(self) -> None:
         stopped = self._child.look()
-        if self._child.ended and self._ended_at is None:
+        if self._child.status is not None and self._ended_at is None:
             self._ended_at = time.monotonic()
             self._watch_keys()
             self._streams.close_screens()
         elif stopped and self._streams.terminal is not None:
-            self._suspend()
-
-    def _suspend(self) -> None:
-        """The command is stopped: so are we, and whoever started us has the terminal."""
-        self._suspend_at = None
-        if self._ours:
-            self._ours.leave()
-        self._watch_keys()
-        os.killpg(0, signal.SIGTSTP)
-        self._go_on()
+            # So are we, and whoever started us has the terminal.
+            self._suspend_at = None
+            self._give_back_terminal()
+            self._watch_keys()
+            os.killpg(0, signal.SIGTSTP)
+            self._go_on()
 
     def _go_on(self) -> None:
         if self._streams.terminal is None or self._ended_at is not None:
             return
-        if self._ours and in_foreground():
-            self._ours.enter()
+        if in_foreground():
+            self._make_raw()
             self._streams.resize()
         self._watch_keys()
         self._child.send(signal.SIGCONT, to_group=True)
 
-
-class _OurTerminal:
-    """Raw while the command has one of its own; as it was whenever we do not have it, and at the
-    end in any case.
-    """
-
-    def __init__(self, wanted: bool) -> None:
-        self.raw = False
-        self._wanted = wanted
-        self._before: list[Any] = []
-
-    def __enter__(self) -> Self:
-        if self._wanted:
-            self._before = termios.tcgetattr(STDIN)
-            self.enter()
-        return self
-
-    def __exit__(
-        self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
-    ) -> None:
-        self.leave()
-
-    def enter(self) -> None:
+    def _make_raw(self) -> None:
         with suppress(termios.error):
             tty.setraw(STDIN, termios.TCSADRAIN)
-            self.raw = True
+            self._raw = True
 
-    def leave(self) -> None:
-        if self.raw and in_foreground():
+    def _give_back_terminal(self) -> None:
+        """As it was: whenever we do not have it, and at the end in any case."""
+        if self._raw and in_foreground():
             with suppress(termios.error):
-                termios.tcsetattr(STDIN, termios.TCSADRAIN, self._before)
-        self.raw = False
+                termios.tcsetattr(STDIN, termios.TCSADRAIN, self._attributes)
+        self._raw = False
 
 
 def write_all(number: int, data: bytes) -> None:

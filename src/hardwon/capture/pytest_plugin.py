@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from hardwon import limits
 from hardwon.capture.tests import RanTest
 from hardwon.memory import Memory
+from hardwon.memory.project import memory_exists, place_of
 from hardwon.memory.settings import Settings
 from hardwon.outside.git import repository_root
 from hardwon.records.fields import new_id
@@ -54,8 +55,8 @@ def record(
     with _in_folder(folder):
         settings = Settings.read({"memory": memory, "project": project})
         memory, project = settings.memory.value, settings.project.value
-        location = Memory.place_of(memory)
-        if not failed and not Memory.exists(memory):  # a pass alone makes no memory
+        location = place_of(memory)
+        if not failed and not memory_exists(memory):  # a pass alone makes no memory
             return RunReport("", location, True)
         named = _Names(root, repository_root(Path(folder)) or root)
         with Memory(memory, project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS) as opened:
@@ -63,7 +64,7 @@ def record(
             if len(failed) > limits.TEST_FAILURES_MAX:
                 # Those that are known to fail, then the first ones: to make a report of each takes
                 # its time.
-                known = {*opened.failing_tests()}
+                known = {*opened.tests.failing()}
                 chosen = sorted(failed, key=lambda each: named(each) not in known)[
                     : limits.TEST_FAILURES_MAX
                 ]
@@ -81,8 +82,8 @@ def record(
                     )
                 )
             began = datetime.fromtimestamp(started, UTC)
-            done = opened.record_tests(ran, f"pytest-{new_id()}", task=task, started=began)
-            all_pass = not failed and not opened.failing_tests()
+            done = opened.tests.record(ran, f"pytest-{new_id()}", task=task, started=began)
+            all_pass = not failed and not opened.tests.failing()
     parts = [
         f"{_counted(len(done.failed), 'failure')} recorded" if done.failed else "",
         f"{_counted(len(failed) - len(chosen), 'failure')} left out"

@@ -22,13 +22,17 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from hardwon import limits
+from hardwon.errors import InvalidInputError
 from hardwon.learn.tallies import keys_of
+from hardwon.memory import intake
+from hardwon.memory.designs import Group
 from hardwon.memory.project import done_again, happen
 from hardwon.memory.record import metadata_of
 from hardwon.outside.git import Commit, Head
@@ -695,3 +699,59 @@ def _text_of(record: AnyRecord) -> RecordText:
         key.removeprefix(_FAILURE_KEY) for key in keys_of(record) if key.startswith(_FAILURE_KEY)
     }
     return RecordText(record, searchable_text(record), failures)
+
+
+class Tests(Group):
+    """What test runs say: `memory.tests`."""
+
+    __test__ = False
+
+    def record(
+        self,
+        ran: Iterable[RanTest],
+        run_id: str | None = None,
+        *,
+        task: str | None = None,
+        started: datetime | None = None,
+    ) -> TestFeedback:
+        """What a test run says: each of `ran` is a `hardwon.capture.tests.RanTest`. A test that
+        fails becomes a fact with its failure hash, and one that passes again verifies what was
+        tried since it last failed, as far as `docs/feedback.md` says. `run_id` names the run,
+        `task` tags its records, `started` is when it began (now where nobody says). One
+        transaction, and none where nothing changed.
+        """
+        project = self._project
+        given = intake.items("ran", ran)
+        for test in given:
+            if not isinstance(test, RanTest):
+                raise InvalidInputError.one("ran", test, "instances of RanTest")
+        intake.optional_text("task", task)
+        at = project._now()
+        run = run_id if run_id is not None else new_id(at)
+        desk = Desk(
+            project._store,
+            project.project,
+            project._repository.root if project._repository else None,
+            project._place.path,
+            project._head(),
+            partial(project._prepare, head=project._head()),
+            project._append,
+        )
+        done = record_tests(desk, given, intake.text("run_id", run), task, started or at, at)
+        project._follow_in_tree()
+        return done
+
+    def publish(self, commit: Commit, by: str | None = None) -> list[str]:
+        """Publishes what tests verified on the way to a commit that was just made, and that still
+        holds; returns the ids. `hardwon.outside.git.last_commit` tells the commit.
+        """
+        project = self._project
+        return publish_tested(
+            project._store, project.project, commit, project._now(), by or BY_HOOK
+        )
+
+    def failing(self) -> list[str]:
+        """The tests that failed when they last ran, as far as runs were recorded."""
+        project = self._project
+        found = results(project._store, project.project, project._now())
+        return sorted(name for name, result in found.items() if result.failure)

@@ -102,7 +102,7 @@ def _adopt(
     records: Iterator[AnyRecord] = (
         record for part in (reading.fixes(), aggregates) for record in part
     )
-    loaded = memory.take_in(records, dry_run, author, at_once=True)
+    loaded = memory.care.take_in(records, dry_run, author, at_once=True)
     new = (
         len(aggregates)
         if dry_run
@@ -148,7 +148,7 @@ def adopt_knowledge_base(
     record = _knowledge_record(source, Source(type="agent_execution", author=author))
     if record is None:
         return FixAdoption(1, 0, 0, notes=[f"{source.name} holds nothing yet"], dry_run=dry_run)
-    loaded = memory.take_in([record], dry_run, author, progress, at_once=True)
+    loaded = memory.care.take_in([record], dry_run, author, progress, at_once=True)
     present = loaded.present + len(loaded.conflicting)
     return FixAdoption(1, loaded.added, present, dry_run=dry_run, forgotten=loaded.forgotten)
 

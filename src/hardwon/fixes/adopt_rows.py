@@ -3,19 +3,17 @@
 What has no field of its own, and what had to be changed to fit one, is kept in the fix's `other`:
 
 row_id           the row's id
-issue_signature  the row's signature, where it is not the one that the fix has now (it was made with
-a prompt and a response,
+issue_signature  the row's signature, where it is not the one that the fix has now (it was made with a prompt and a response,
                  which the row does not have)
 claude_analysis, ai_analysis   both, where the row had two that differ
 columns          columns that the documents do not know
 as_it_was        values that could not be read as what their column is for
 
-A row that cannot become a fix is rejected with the reason; none is passed over. Ids are derived
-from what a row says and whose it is.
+A row that cannot become a fix is rejected with the reason; none is passed over. Ids are derived from what a row says and whose
+it is.
 
-Times without a zone are local time of this machine, as `datetime.now().isoformat()` wrote them, but
-for those that SQLite's own `datetime()` wrote (a blank between day and time, no microseconds): they
-are UTC.
+Times without a zone are local time of this machine, as `datetime.now().isoformat()` wrote them, but for those that SQLite's own
+`datetime()` wrote (a blank between day and time, no microseconds): they are UTC.
 """
 
 from __future__ import annotations

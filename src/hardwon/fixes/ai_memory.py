@@ -34,13 +34,10 @@ from hardwon.fixes.adopt import (
     adopt_in_place,
     adopt_knowledge_base,
 )
-from hardwon.fixes.history import FixRow
 from hardwon.fixes.input import (
-    NO_REPLY,
     AttemptInput,
     CutWarning,
     FixHistoryWarning,
-    cut_message,
     fix_from,
     fixer,
     issue_from,
@@ -49,6 +46,7 @@ from hardwon.fixes.input import (
 )
 from hardwon.fixes.knowledge_base import KnowledgeBase
 from hardwon.fixes.knowledge_file import KnowledgeFile
+from hardwon.learn.fix_rows import FixRow
 from hardwon.learn.tallies import fix_history_signature
 from hardwon.memory import Clock, Memory, intake
 from hardwon.memory.results import CleanedUp, Compressed
@@ -128,7 +126,7 @@ class AIMemory:
                 f'open it with project="{DEFAULT_PROJECT}" (on the command line: hardwon --project '
                 f"{DEFAULT_PROJECT} …)"
             )
-        history = memory.fix_history  # raises where the memory has none
+        history = memory.fixes.history  # raises where the memory has none
         self.memory, self.memory_dir, self.adopted = memory, folder, adopted
         self.db_path = Path(memory.location)
         self._recorded = 0
@@ -164,7 +162,7 @@ class AIMemory:
         where it is not the mapping that was asked for.
         """
         attempt = AttemptInput(issue_data, ai_response, notes)
-        at = self.memory.now()
+        at = self.memory.care.now()
         author = fixer("fixer_type", fixer_type)
         fix = fix_from(
             attempt,
@@ -176,15 +174,25 @@ class AIMemory:
             id=new_id(at),
             metadata=Metadata(source=Source(author=author), context=Moment(timestamp=at)),
         )
-        kept = self.memory.keep(fix)
+        kept = self.memory.record(fix)
         self._recorded += 1
         # of the transaction that kept it: a moment later somebody may have cleaned it up
         fix_id = kept.number
         assert fix_id is not None  # noqa: S101  # for type checkers: it was just recorded
         if not attempt.has_reply:
-            warnings.warn(NO_REPLY, FixHistoryWarning, stacklevel=2)
+            warnings.warn(
+                "the attempt was recorded, but the fixer's reply is no mapping: it was kept aside, "
+                "as it was",
+                FixHistoryWarning,
+                stacklevel=2,
+            )
         if attempt.cut:
-            warnings.warn(cut_message(attempt.cut), CutWarning, stacklevel=2)
+            warnings.warn(
+                "the attempt was recorded, but some of it was too long and its end was left out: "
+                + ", ".join(dict.fromkeys(attempt.cut)),
+                CutWarning,
+                stacklevel=2,
+            )
         return fix_id
 
     def query_similar_issues(
@@ -195,7 +203,7 @@ class AIMemory:
         applied, then the newest.
         """
         wanted = intake.whole_number("limit", limit, 1, limits.SHOWN_MAX)
-        found = self.memory.fix_history.similar(issue_from(issue_data), wanted)
+        found = self.memory.fixes.history.similar(issue_from(issue_data), wanted)
         names = ("exact_matches", "model_matches", "type_matches")
         return {
             name: [_row(each) for each in rows] for name, rows in zip(names, found, strict=True)
@@ -208,7 +216,7 @@ class AIMemory:
     def get_model_insights(self, model_name: str) -> dict[str, Any]:
         """How fixes went on a model, its common issues, what helped, and the newest attempts."""
         insights = self.memory.model_insights(model_name)
-        recent = self.memory.fix_history.recent(limit=limits.INSIGHTS_ITEMS_MAX, model=model_name)
+        recent = self.memory.fixes.history.recent(limit=limits.INSIGHTS_ITEMS_MAX, model=model_name)
         odds = insights.odds
         effective = insights.effective_fixes[: limits.INSIGHTS_ITEMS_MAX]
         common = insights.common_issues[: limits.INSIGHTS_ITEMS_MAX]
@@ -265,14 +273,16 @@ class AIMemory:
         """The memory in eight numbers and a path. A fix is successful that was applied and
         verified.
         """
-        totals = self.memory.fix_totals()
+        totals = self.memory.fixes.totals()
         return {
             "total_fixes_attempted": totals.attempts,
             "successful_fixes": totals.verified,
             "success_rate": _rate(totals.verified, totals.attempts),
             "models_encountered": totals.models,
             "issue_types_seen": totals.issue_types,
-            "recent_activity_7days": self.memory.fixes_since(self.memory.now() - timedelta(days=7)),
+            "recent_activity_7days": self.memory.fixes.count(
+                self.memory.care.now() - timedelta(days=7)
+            ),
             "knowledge_base_size": len(self.knowledge_base.to_json()),
             "memory_directory": str(self.memory_dir),
         }
@@ -281,7 +291,7 @@ class AIMemory:
         """Attempts of each day (UTC), oldest first."""
         return [
             {"date": each.day.isoformat(), **_counted(each.attempts, each.applied, each.verified)}
-            for each in self.memory.fix_days(days)
+            for each in self.memory.fixes.days(days)
         ]
 
     def get_model_performance_matrix(self) -> dict[str, dict[str, Any]]:
@@ -289,7 +299,7 @@ class AIMemory:
         of the next one.
         """
         matrix: dict[str, dict[str, Any]] = {}
-        for cell in self.memory.fix_matrix():
+        for cell in self.memory.fixes.matrix():
             figures = {
                 **_counted(cell.attempts, cell.applied, cell.verified),
                 "p_success": round(cell.p_success, 3),
@@ -317,7 +327,7 @@ class AIMemory:
                     each.day.isoformat(): each.attempts for each in trend.days if each.attempts
                 },
             }
-            for trend in self.memory.fix_trends(days)
+            for trend in self.memory.fixes.trends(days)
         }
 
     def get_fixer_effectiveness(self) -> dict[str, dict[str, Any]]:
@@ -330,7 +340,7 @@ class AIMemory:
                 "p_success": round(each.p_success, 3),
                 "interval": [round(bound, 3) for bound in each.interval],
             }
-            for each in self.memory.fixers()
+            for each in self.memory.fixes.fixers()
         }
 
     # --- out of the memory ---
@@ -338,7 +348,7 @@ class AIMemory:
     def export_insights(self, output_file: Where) -> None:
         """Writes everything that is known as one JSON file, in place of one that is there."""
         attempts: Counter[str] = Counter()
-        for cell in self.memory.fix_matrix():
+        for cell in self.memory.fixes.matrix():
             attempts[cell.model] += cell.attempts
         frequent = sorted(attempts, key=lambda name: (-attempts[name], name))[
             : limits.INSIGHTS_MODELS_MAX
@@ -346,7 +356,7 @@ class AIMemory:
         _write_json(
             _target_beside(self.memory_dir, self.db_path, output_file),
             {
-                "generated_at": self.memory.now().isoformat(),
+                "generated_at": self.memory.care.now().isoformat(),
                 "statistics": self.get_memory_stats(),
                 "knowledge_base": self._knowledge.exported(),
                 "model_insights": {name: self.get_model_insights(name) for name in frequent},
@@ -379,7 +389,7 @@ class AIMemory:
             text = io.TextIOWrapper(file, encoding="utf-8", newline="")
             writer = csv.writer(text)
             writer.writerow(FixRow._fields)
-            for found in self.memory.fix_history.all():
+            for found in self.memory.fixes.history.all():
                 writer.writerow(found)
                 count += 1
             text.flush()
@@ -453,7 +463,7 @@ class AIMemory:
         that saved.
         """
         dry = _flag(dry_run)
-        return _in_turns(lambda: self.memory.compress(days, dry), ("records", "saved_bytes"))
+        return _in_turns(lambda: self.memory.fixes.compress(days, dry), ("records", "saved_bytes"))
 
 
 def generate_issue_signature(issue_data: Mapping[str, Any]) -> str:

@@ -16,9 +16,10 @@ import platform
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -51,11 +52,6 @@ _DEEPEST: Final = limits.JSON_DEPTH_MAX - 4  # of a value inside `other`, which 
 _T = TypeVar("_T")
 
 
-NO_REPLY: Final = (
-    "the attempt was recorded, but the fixer's reply is no mapping: it was kept aside, as it was"
-)
-
-
 def system_info() -> dict[str, Any]:
     """`os`, `ram_gb`, `gpu_available`, and `ollama_version` where there is one. Found out once per
     process; what cannot be found out is left out.
@@ -70,33 +66,25 @@ def _collected() -> dict[str, Any]:
         ram_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         if ram_bytes > 0:
             found["ram_gb"] = round(ram_bytes / limits.GIB)
-    if platform.system() == "Darwin":
-        found["gpu_available"] = platform.machine() == "arm64"
-    else:  # by the drivers' own files: asking a driver can take seconds
-        found["gpu_available"] = any(Path(sign).exists() for sign in _GPU_SIGNS)
-    version = _ollama_version()
-    if version:
-        found["ollama_version"] = version
+    found["gpu_available"] = (
+        platform.machine() == "arm64"
+        if platform.system() == "Darwin"
+        # by the drivers' own files: asking a driver can take seconds
+        else any(Path(sign).exists() for sign in _GPU_SIGNS)
+    )
+    if program := shutil.which("ollama"):
+        with suppress(OSError, subprocess.SubprocessError):
+            done = subprocess.run(  # noqa: S603  # nosec B603  # a program of the user's own, without input of anybody's
+                [program, "--version"],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=limits.OLLAMA_VERSION_TIMEOUT_S,
+                check=False,
+            )
+            # It warns of a server that does not run before it tells the version of the client.
+            if versions := _VERSION.findall(done.stdout.decode(errors="replace")):
+                found["ollama_version"] = versions[-1][: limits.NAME_CHARS_MAX]
     return found
-
-
-def _ollama_version() -> str | None:
-    program = shutil.which("ollama")
-    if not program:
-        return None
-    try:
-        done = subprocess.run(  # noqa: S603  # nosec B603  # a program of the user's own, without input of anybody's
-            [program, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=limits.OLLAMA_VERSION_TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    # It warns of a server that does not run before it tells the version of the client.
-    versions = _VERSION.findall(done.stdout.decode(errors="replace"))
-    return str(versions[-1])[: limits.NAME_CHARS_MAX] if versions else None
 
 
 class FixHistoryWarning(UserWarning):
@@ -136,8 +124,8 @@ class AttemptInput:
         self.fields: dict[str, Any] = {
             "analysis": self._text("analysis", reply.pop("analysis", "")),
             "fix_commands": self._list("fix_commands", reply.pop("fix_commands", None)),
-            "fix_type": self._short("fix_type", reply.pop("fix_type", None)),
-            "confidence": reply.pop("confidence", None),
+            "fix_type": None,
+            "confidence": None,
             "verification_steps": self._list(
                 "verification_steps", reply.pop("verification_steps", None)
             )
@@ -146,10 +134,15 @@ class AttemptInput:
             or None,
             "notes": None if notes is None else self._text("notes", notes),
         }
-        confidence = self.fields["confidence"]
-        if confidence is not None and not (_is_plain_number(confidence) and 0 <= confidence <= 1):
+        fix_type, confidence = reply.pop("fix_type", None), reply.pop("confidence", None)
+        if isinstance(fix_type, str) and len(fix_type) <= limits.NAME_CHARS_MAX:
+            self.fields["fix_type"] = as_name(fix_type).strip() or None
+        elif fix_type is not None:
+            self._set_aside("fix_type", fix_type)
+        if _is_plain_number(confidence) and 0 <= confidence <= 1:
+            self.fields["confidence"] = confidence
+        elif confidence is not None:
             self._set_aside("confidence", confidence)
-            self.fields["confidence"] = None
         # where the issue names none, this machine is to be described
         self.system_info: dict[str, Any] | None = None
         environment = given.pop(_ENVIRONMENT, None)
@@ -182,21 +175,12 @@ class AttemptInput:
     def _text(self, field: str, value: Any) -> str:
         return self._room_for(field, as_text(value), limits.TEXT_CHARS_MAX)
 
-    def _short(self, field: str, value: Any) -> str | None:
-        if isinstance(value, str) and len(value) <= limits.NAME_CHARS_MAX:
-            return as_name(value).strip() or None
-        if value is not None:
-            self._set_aside(field, value)
-        return None
-
     def _list(self, field: str, value: Any) -> list[str]:
         """A single text is a list of one. Of another list its texts; then the whole of it is kept
         aside as well.
         """
-        if isinstance(value, str):
-            return [self._text(field, value)] if value.strip() else []
-        if value is None:
-            return []
+        if value is None or isinstance(value, str):
+            return [self._text(field, value)] if (value or "").strip() else []
         given = _some(value)
         if given is None:
             self._set_aside(field, value)
@@ -210,12 +194,8 @@ class AttemptInput:
         """Keys of the caller's own, as far as an issue may have them."""
         own: dict[str, Any] = {}
         for name, value in given.items():
-            if (
-                name
-                and len(name) <= limits.KEY_CHARS_MAX
-                and name.isprintable()
-                and len(own) < limits.EXTRA_KEYS_MAX
-            ):
+            fits = 0 < len(name) <= limits.KEY_CHARS_MAX and name.isprintable()
+            if fits and len(own) < limits.EXTRA_KEYS_MAX:
                 own[name] = value
             else:
                 self._set_aside(f"issue.{name}", value)
@@ -342,12 +322,12 @@ def readable(field: str, value: Any) -> dict[str, Any]:
 
 
 def _pairs(value: Any) -> dict[str, Any] | None:
+    if not isinstance(value, Mapping):
+        return None
     try:
-        if isinstance(value, Mapping):
-            return {as_text(key): value[key] for key in value if value[key] is not None}
+        return {as_text(key): value[key] for key in value if value[key] is not None}
     except Exception:  # noqa: BLE001  # a foreign mapping fails in any way it likes
         return None
-    return None
 
 
 def as_text(value: Any) -> str:
@@ -390,19 +370,7 @@ def _some(value: Any) -> list[Any] | None:
     """
     if isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Iterable):
         return None
-    found: list[Any] = []
     try:
-        for item in value:
-            if len(found) > limits.ITEMS_MAX:
-                break
-            found.append(item)
+        return list(islice(value, limits.ITEMS_MAX + 1))
     except Exception:  # noqa: BLE001  # a foreign iterator fails in any way it likes
         return None
-    return found
-
-
-def cut_message(cut: Sequence[str]) -> str:
-    fields = ", ".join(dict.fromkeys(cut))
-    return (
-        f"the attempt was recorded, but some of it was too long and its end was left out: {fields}"
-    )

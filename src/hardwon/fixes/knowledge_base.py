@@ -19,7 +19,7 @@ from pydantic_core import PydanticCustomError
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.fixes.history import CountedStrategy, Learned, PatternRow
+from hardwon.fixes.tables import CountedStrategy, FixKnowledge, PatternRow
 from hardwon.records.fields import check_json
 from hardwon.text.clean import clean_line
 
@@ -38,7 +38,7 @@ Statements = dict[Path, Any]
 T = TypeVar("T")
 
 
-def learned_knowledge(learned: Learned) -> dict[str, Any]:
+def learned_knowledge(learned: FixKnowledge) -> dict[str, Any]:
     """What the attempts teach, in the shape of a knowledge base."""
     tips: dict[str, list[str]] = {}
     for model, found in learned.tips.items():

@@ -23,7 +23,6 @@ from pydantic_core import from_json
 from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, PlaceError
 from hardwon.fixes.adopt import KNOWLEDGE_BASE_NAME
-from hardwon.fixes.history import Learned
 from hardwon.fixes.input import FixHistoryWarning
 from hardwon.fixes.knowledge_base import (
     KnowledgeBase,
@@ -37,6 +36,7 @@ from hardwon.fixes.knowledge_base import (
     statements_of,
     wording,
 )
+from hardwon.fixes.tables import FixKnowledge
 from hardwon.learn.support import FIX_HISTORY
 from hardwon.memory import Memory
 from hardwon.outside import files
@@ -59,7 +59,7 @@ class KnowledgeFile:
         self,
         memory: Memory,
         folder: Path,
-        learned: Callable[[], Learned],
+        learned: Callable[[], FixKnowledge],
         version: Callable[[], object],
     ) -> None:
         self.knowledge = KnowledgeBase()
@@ -108,7 +108,7 @@ class KnowledgeFile:
         return added
 
     def _show(self, snapshot: Statements, added: Statements) -> None:
-        self.knowledge.show(snapshot, self._given, added, self._memory.now().isoformat())
+        self.knowledge.show(snapshot, self._given, added, self._memory.care.now().isoformat())
 
     # --- saving ---
 
@@ -164,7 +164,7 @@ class KnowledgeFile:
         )
         if len(own) > 1 or (_knowledge_in(own[0]) if own else {}) != data:
             replaced = sorted(record.id for record in own)
-            at = self._memory.now()
+            at = self._memory.care.now()
             record = Adopted(
                 # Also of what it replaces: who comes back to what was said before says it anew.
                 id=derived_id(
@@ -174,7 +174,7 @@ class KnowledgeFile:
                 data={_KEY: data},
                 metadata=Metadata(source=Source(author=AUTHOR), context=Moment(timestamp=at)),
             )
-            self._memory.take_in([record], by=AUTHOR)
+            self._memory.care.take_in([record], by=AUTHOR)
             for earlier in replaced:
                 self._memory.supersede(
                     earlier, record.id, "the knowledge base was saved again", AUTHOR
@@ -187,7 +187,7 @@ class KnowledgeFile:
         """
         live = [
             record
-            for record in self._memory.adopted(FIX_HISTORY, limits.SHOWN_MAX)
+            for record in self._memory.care.adopted(FIX_HISTORY, limits.SHOWN_MAX)
             if _knowledge_in(record)
         ]
         own = [record for record in live if record.metadata.source.author == AUTHOR]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -25,11 +26,20 @@ from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.learn.fix_rows import FixEntry, FixRow, entry_of, shortened, strategy_text, text_of
 from hardwon.learn.odds import ATTEMPTS_OF_FULL_CONFIDENCE
-from hardwon.learn.tallies import APPLIED, SUCCEEDED, cleaned_key, same_strategy_key
+from hardwon.learn.tallies import (
+    APPLIED,
+    SUCCEEDED,
+    cleaned_key,
+    same_strategy_key,
+    signature_keys,
+)
+from hardwon.memory.intake import moment, whole_number
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import from_us
-from hardwon.records.kinds import VOUCHED_STATUSES, Decision
+from hardwon.records.kinds import VOUCHED_STATUSES, Decision, Issue
+from hardwon.search.terms import Filters
 from hardwon.store.base import Kept, Listener
+from hardwon.store.knowledge import SqlStore
 from hardwon.store.query import FIXES, did, is_packed, original_of, rolled_back_authors
 from hardwon.store.sqlite.session import SQLITE
 from hardwon.store.types import Row, Session, Stored
@@ -49,6 +59,8 @@ _FULL: Final = float(ATTEMPTS_OF_FULL_CONFIDENCE)
 
 Numbered = tuple[int, FixEntry]
 """A fix with its row number, which is its id in the tables."""
+CountedItem = tuple[str, int, int]
+"""An issue type, or the key of a strategy; its attempts, and how many of them were verified."""
 
 
 class PatternRow(NamedTuple):
@@ -73,7 +85,7 @@ class CountedStrategy(NamedTuple):
     verified: int
 
 
-class Learned(NamedTuple):
+class FixKnowledge(NamedTuple):
     """What the tables know, the most successful, or most frequent, first: by issue type what worked
     and what never did, by model what worked and its issues (type, attempts, verified), and the
     patterns.
@@ -82,7 +94,7 @@ class Learned(NamedTuple):
     strategies: dict[str, list[CountedStrategy]]
     failures: dict[str, list[CountedStrategy]]
     tips: dict[str, list[CountedStrategy]]
-    issues: dict[str, list[tuple[str, int, int]]]
+    issues: dict[str, list[CountedItem]]
     patterns: list[PatternRow]
 
 
@@ -106,30 +118,31 @@ class FixTables(Listener):
             if (entry := _entry_of_row(row))
         ]
         if fixes:
-            self.add(self.counting(fixes))
-            self.number_given(fixes[-1][0])
+            self._count_in(self._counting(fixes))
+            self._give_out_no_more(fixes[-1][0])
         if any(row.kind == "decision" for _, row in added):
-            self.follow_rollbacks()
+            self._follow_rollbacks()
 
     def on_replace(self, seq: int, row: Row) -> None:
         entry = _entry_of_row(row)
-        for number, counted in self.counting(
-            [(seq, row.author, row.status, entry)] if entry else ()
-        ):
-            self.change(number, counted)
+        if entry and self._counting([(seq, row.author, row.status, entry)]):
+            with self._unlocked():
+                self._hide([seq])
+                self._show([(seq, entry)])
 
     def on_status(self, kept: Kept, status: str) -> None:
         author, entry = kept.taught.author, _entry_of(kept)
         if entry:
-            counted, counts = (
-                self.counting([(kept.seq, author, each, entry)])
+            before, after = (
+                self._counting([(kept.seq, author, each, entry)])
                 for each in (kept.taught.status, status)
             )
-            if bool(counted) != bool(counts):
-                self.add(counts)
-                self.take_out([] if counts else counted)
+            if not before:
+                self._count_in(after)
+            elif not after:
+                self._count_out(before)
         elif _is_rollback(kept):
-            self.follow_rollbacks()
+            self._follow_rollbacks()
 
     def on_erase(self, gone: Sequence[Kept]) -> None:
         fixes = [
@@ -137,40 +150,47 @@ class FixTables(Listener):
             for kept in gone
             if (entry := _entry_of(kept))
         ]
-        self.take_out(self.counting(fixes) if fixes else [])
+        self._count_out(self._counting(fixes))
         if any(map(_is_rollback, gone)):
-            self.follow_rollbacks()
+            self._follow_rollbacks()
 
     def rebuild(self, project: str | None) -> None:
-        if project in (None, DEFAULT_PROJECT):
-            self.refill()
+        if project not in (None, DEFAULT_PROJECT):
+            return
+        self._run("DELETE FROM fix_guard")
+        self._run("INSERT INTO fix_guard VALUES (0)")
+        with self._unlocked():
+            for table in (*_TABLES, "fix_left_out"):
+                self._run(f"DELETE FROM {table}")
+            for author in self._rolled_back():
+                self._run("INSERT INTO fix_left_out VALUES (?)", (author,))
+            self._fill()
 
     # --- keeping them current ---
 
-    def add(self, entries: Sequence[Numbered]) -> None:
+    def _count_in(self, entries: Sequence[Numbered]) -> None:
         """Fixes that count from now on."""
         if entries:
-            self._open()
-            self._show(entries)
-            self._count(entries, 1)
-            self._close()
+            with self._unlocked():
+                self._show(entries)
+                self._count(entries, 1)
 
-    def take_out(self, entries: Sequence[Numbered]) -> None:
+    def _count_out(self, entries: Sequence[Numbered]) -> None:
         """Fixes that count no longer. Their records show it already."""
         if entries:
-            self._open()
-            self._hide(seq for seq, _ in entries)
-            self._count(entries, -1)
-            self._close()
+            with self._unlocked():
+                self._hide(seq for seq, _ in entries)
+                self._count(entries, -1)
 
-    def change(self, seq: int, entry: FixEntry) -> None:
-        """A fix that counts is shown otherwise, or no longer; it counts as before."""
-        self._open()
-        self._hide([seq])
-        self._show([(seq, entry)])
-        self._close()
+    @contextmanager
+    def _unlocked(self) -> Iterator[None]:
+        """What fails takes the transaction with it, and the open guard."""
+        self._words = {}
+        self._run("UPDATE fix_guard SET open = 1")
+        yield
+        self._run("UPDATE fix_guard SET open = 0")
 
-    def number_given(self, seq: int) -> None:
+    def _give_out_no_more(self, seq: int) -> None:
         """No fix gets this number, or one below it, from now on: also where this one is not
         shown.
         """
@@ -178,7 +198,7 @@ class FixTables(Listener):
         if not self._connection.changes():
             self._run("INSERT INTO sqlite_sequence (name, seq) VALUES ('fix_history', ?)", (seq,))
 
-    def counting(self, entries: Iterable[tuple[int, str, str, FixEntry]]) -> list[Numbered]:
+    def _counting(self, entries: Iterable[tuple[int, str, str, FixEntry]]) -> list[Numbered]:
         """Those (row number, author, status, entry) that count."""
         left_out = self._left_out()
         return [
@@ -187,50 +207,28 @@ class FixTables(Listener):
             if status != "archived" and author not in left_out
         ]
 
+    def _left_out(self) -> set[str]:
+        return {author for (author,) in self._run("SELECT author FROM main.fix_left_out")}
+
     def _rolled_back(self) -> set[str]:
         return rolled_back_authors(self.session, SQLITE, DEFAULT_PROJECT)
 
-    def follow_rollbacks(self) -> None:
+    def _follow_rollbacks(self) -> None:
         """After a rollback, or after one was taken back: the sources that count are others."""
         before, now = self._left_out(), self._rolled_back()
         for author in sorted(now - before):
             self._run("INSERT INTO fix_left_out VALUES (?)", (author,))
             for batch in self._batches("author = ?", (author,)):
-                self.take_out(batch)
+                self._count_out(batch)
         for author in sorted(before - now):
             self._run("DELETE FROM fix_left_out WHERE author = ?", (author,))
             for batch in self._batches("author = ?", (author,)):
-                self.add(batch)
-
-    def refill(self) -> None:
-        """Derives everything again."""
-        self._run("DELETE FROM fix_guard")
-        self._run("INSERT INTO fix_guard VALUES (0)")
-        self._open()
-        for table in _TABLES:
-            self._run(f"DELETE FROM {self._prefix}{table}")
-        self._run("DELETE FROM fix_left_out")
-        for author in self._rolled_back():
-            self._run("INSERT INTO fix_left_out VALUES (?)", (author,))
-        self._fill()
-        self._close()
+                self._count_in(batch)
 
     def _fill(self) -> None:
         for batch in self._batches(f"NOT {_IS_LEFT_OUT}", ()):
             self._show(batch)
             self._count(batch, 1)
-
-    def _open(self) -> None:
-        self._words = {}
-        if self._prefix == "main.":
-            self._run("UPDATE fix_guard SET open = 1")
-
-    def _close(self) -> None:
-        if self._prefix == "main.":
-            self._run("UPDATE fix_guard SET open = 0")
-
-    def _left_out(self) -> set[str]:
-        return {author for (author,) in self._run("SELECT author FROM main.fix_left_out")}
 
     def _batches(self, where: str, values: tuple[Any, ...]) -> Iterator[list[Numbered]]:
         """The fixes of the default project that are not archived and pass a condition."""
@@ -263,30 +261,35 @@ class FixTables(Listener):
         )
 
     def _count(self, entries: Sequence[Numbered], sign: int) -> None:
-        sums: dict[tuple[str, str, str], list[int]] = {}
-        patterns: dict[tuple[str, str], list[Any]] = {}
+        sums: dict[tuple[str, str, str], tuple[int, int, int]] = {}
+        patterns: dict[tuple[str, str], tuple[int, int, str]] = {}
         models: dict[str, str] = {}
         for _, entry in entries:
             applied, verified = sign * (entry.level >= APPLIED), sign * (entry.level == SUCCEEDED)
             for place in _places(entry):
-                _add_to(sums, place, sign, applied, verified)
-            pattern = patterns.setdefault((entry.pattern, entry.signature), [0, 0, ""])
-            pattern[0 if verified else 1] += sign
-            pattern[2] = max(pattern[2], entry.timestamp)
+                before = sums.get(place, (0, 0, 0))
+                sums[place] = before[0] + sign, before[1] + applied, before[2] + verified
+            named = entry.pattern, entry.signature
+            good, bad, last = patterns.get(named, (0, 0, ""))
+            last = max(last, entry.timestamp)
+            patterns[named] = good + verified, bad + sign - verified, last
             models[entry.model] = max(models.get(entry.model, ""), entry.timestamp)
         self._add_sums(sums)
-        self._add_patterns(patterns, sign)
-        succeeded = {entry.pattern for _, entry in entries if entry.level == SUCCEEDED}
-        for name in sorted(succeeded):
+        self._add_patterns(patterns)
+        if sign < 0:
+            for name, signature in sorted(patterns):
+                self._set_last_seen(name, signature)
+        succeeded = [entry for _, entry in entries if entry.level == SUCCEEDED]
+        for name in sorted({entry.pattern for entry in succeeded}):
             self._run(
                 f"UPDATE {self._prefix}issue_patterns SET best_fix = ? WHERE pattern_name = ?",
                 (self._best_fix(name), name),
             )
-        helped = {entry.model for _, entry in entries if entry.level == SUCCEEDED}
+        helped = {entry.model for entry in succeeded}
         for model, at in sorted(models.items()):
             self._characterise(model, at, newest=sign < 0, reworded=model in helped)
 
-    def _add_sums(self, sums: dict[tuple[str, str, str], list[int]]) -> None:
+    def _add_sums(self, sums: dict[tuple[str, str, str], tuple[int, int, int]]) -> None:
         table = f"{self._prefix}fix_count"
         self._connection.executemany(
             f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (scope, key, item) DO "
@@ -295,16 +298,15 @@ class FixTables(Listener):
             "verified = verified + excluded.verified",
             [(*place, *figures) for place, figures in sorted(sums.items())],
         )
-        gone = [place for place, (attempts, _, _) in sums.items() if attempts < 0]
         self._connection.executemany(
-            f"DELETE FROM {table} WHERE scope = ? AND key = ? AND item = ? AND attempts <= 0", gone
+            f"DELETE FROM {table} WHERE scope = ? AND key = ? AND item = ? AND attempts <= 0",
+            [place for place, (attempts, _, _) in sums.items() if attempts < 0],
         )
 
-    def _add_patterns(self, patterns: dict[tuple[str, str], list[Any]], sign: int) -> None:
-        table = f"{self._prefix}issue_patterns"
+    def _add_patterns(self, patterns: dict[tuple[str, str], tuple[int, int, str]]) -> None:
         self._connection.executemany(
-            f"INSERT INTO {table} (pattern_name, issue_signature, success_count, failure_count, "
-            f"last_seen, confidence_score) "
+            f"INSERT INTO {self._prefix}issue_patterns (pattern_name, issue_signature, "
+            f"success_count, failure_count, last_seen, confidence_score) "
             f"VALUES (?1, ?2, ?3, ?4, ?5, min(1.0, (?3 + ?4) / {_FULL})) ON CONFLICT "
             f"(pattern_name) DO UPDATE SET "
             "success_count = success_count + excluded.success_count, failure_count = failure_count "
@@ -312,33 +314,29 @@ class FixTables(Listener):
             "last_seen = max(last_seen, excluded.last_seen), confidence_score = min(1.0, "
             f"(success_count + excluded.success_count + failure_count + excluded.failure_count) / "
             f"{_FULL})",
-            [(*names, *figures) for names, figures in sorted(patterns.items())],
+            [(*named, *figures) for named, figures in sorted(patterns.items())],
         )
-        if sign < 0:
-            for name, signature in sorted(patterns):
-                self._run(
-                    f"DELETE FROM {table} WHERE pattern_name = ? AND success_count + failure_count "
-                    f"<= 0",
-                    (name,),
-                )
-                if self._connection.changes() == 0:
-                    last = self._last_of_pattern(name, signature)
-                    self._run(
-                        f"UPDATE {table} SET last_seen = ? WHERE pattern_name = ?", (last, name)
-                    )
 
-    def _last_of_pattern(self, name: str, signature: str) -> str:
+    def _set_last_seen(self, name: str, signature: str) -> None:
+        """Of a pattern of which a fix went; where it was the last one, the pattern goes as well."""
+        table = f"{self._prefix}issue_patterns"
+        self._run(
+            f"DELETE FROM {table} WHERE pattern_name = ? AND success_count + failure_count <= 0",
+            (name,),
+        )
+        if self._connection.changes():
+            return
         sql = f"SELECT r.seq {_COUNTING_WITH_KEY} IN (?, ?) ORDER BY r.at_us DESC"
         numbers = self._run(sql, (f"signature:{signature}", cleaned_key(signature))).fetchall()
         whole = f"SELECT {_STORED} WHERE seq = ?"
         found = self._entries(row for number in numbers for row in self._run(whole, number))
-        return next((entry.timestamp for _, entry in found if entry.pattern == name), "")
+        last = next((entry.timestamp for _, entry in found if entry.pattern == name), "")
+        self._run(f"UPDATE {table} SET last_seen = ? WHERE pattern_name = ?", (last, name))
 
     def _last_of_model(self, model: str) -> str:
         sql = (
-            f"SELECT max(at_us) FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' AND model "
-            f"= ? "
-            f"AND {_COUNTS} AND NOT {_IS_LEFT_OUT}"
+            f"SELECT max(at_us) FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' "
+            f"AND model = ? AND {_COUNTS} AND NOT {_IS_LEFT_OUT}"
         )
         last_us: int | None = self._run(sql, (model,)).get
         return "" if last_us is None else text_of(from_us(last_us))
@@ -350,10 +348,8 @@ class FixTables(Listener):
             words = self._words_of(strategy)
             if words:
                 commands, analysis = words
-                return json.dumps(
-                    {"fix_commands": commands, "analysis": analysis, "verified": verified},
-                    ensure_ascii=False,
-                )
+                best = {"fix_commands": commands, "analysis": analysis, "verified": verified}
+                return json.dumps(best, ensure_ascii=False)
         return None
 
     def _characterise(self, model: str, at: str, *, newest: bool, reworded: bool) -> None:
@@ -368,8 +364,11 @@ class FixTables(Listener):
         if not attempts:
             self._run(f"DELETE FROM {table} WHERE model_name = ?", (model,))
             return
-        issues = [item for item, _, _ in self._issues_of(model)]
-        fixes = _as_json([each.text for each in self._worded("model", model)]) if reworded else None
+        issues = json.dumps([issue for issue, _, _ in self._issues_of(model)], ensure_ascii=False)
+        fixes = None
+        if reworded:
+            helped = self._in_words(self._top("model", model, limits.STRATEGIES_WORDED_MAX))
+            fixes = json.dumps([each.text for each in helped], ensure_ascii=False)
         last = self._last_of_model(model) if newest else at
         notes = f"{applied} of {attempts} fixes were applied, {verified} of them verified"
         self._run(
@@ -378,68 +377,30 @@ class FixTables(Listener):
             "total_tests = ?2, success_rate = ?3, common_issues = ?4, effective_fixes = "
             "coalesce(?5, effective_fixes), "
             f"last_updated = {'?6' if newest else 'max(last_updated, ?6)'}, performance_notes = ?7",
-            (model, attempts, verified / attempts, _as_json(issues), fixes, last, notes),
+            (model, attempts, verified / attempts, issues, fixes, last, notes),
         )
 
-    def _top(self, scope: str, key: str, limit: int) -> list[tuple[str, int, int]]:
-        """Strategies that were verified to work, the most often first."""
+    def _top(self, scope: str, key: str, limit: int, *, failed: bool = False) -> list[CountedItem]:
+        """Strategies that were verified to work, the most often first; or those that never were."""
+        which, first = (
+            ("verified = 0", "attempts DESC, item")
+            if failed
+            else ("verified > 0", "verified DESC, attempts, item")
+        )
         sql = (
-            f"SELECT item, attempts, verified FROM {self._prefix}fix_count WHERE scope = ? AND key "
-            f"= ? AND verified > 0 "
-            "ORDER BY verified DESC, attempts, item LIMIT ?"
+            f"SELECT item, attempts, verified FROM {self._prefix}fix_count "
+            f"WHERE scope = ? AND key = ? AND {which} ORDER BY {first} LIMIT ?"
         )
-        return _counted(self._run(sql, (scope, key, limit)))
+        return self.session.select(sql, (scope, key, limit))
 
-    def _never_worked(self, issue_type: str, limit: int) -> list[tuple[str, int, int]]:
+    def _issues_of(self, model: str) -> list[CountedItem]:
         sql = (
-            f"SELECT item, attempts, verified FROM {self._prefix}fix_count WHERE scope = 'type' "
-            f"AND key = ? AND verified = 0 "
-            "ORDER BY attempts DESC, item LIMIT ?"
+            f"SELECT item, attempts, verified FROM {self._prefix}fix_count WHERE scope = 'issue' "
+            f"AND key = ? ORDER BY attempts DESC, item LIMIT {limits.FIXES_LISTED_MAX}"
         )
-        return _counted(self._run(sql, (issue_type, limit)))
+        return self.session.select(sql, (model,))
 
-    def _worded(self, scope: str, key: str) -> list[CountedStrategy]:
-        return self._in_words(self._top(scope, key, limits.STRATEGIES_WORDED_MAX))
-
-    def _shared_out(self, scope: str, key: str, *, failed: bool = False) -> list[CountedStrategy]:
-        """The same, or what never worked, no author having more than its share of the places."""
-        authors = self._authors_of(scope, key)
-        most = limits.SHARED_OUT_OF_MAX if authors > 1 else limits.STRATEGIES_WORDED_MAX
-        found: Iterable[tuple[str, int, int]]
-        found = self._never_worked(key, most) if failed else self._top(scope, key, most)
-        if authors > 1:
-            from hardwon.learn.support import shared_out
-
-            found = shared_out(
-                found, lambda each: self._only_source(each[0]), limits.FIXES_LISTED_MAX, authors
-            )
-        return self._in_words(found)
-
-    def _authors_of(self, scope: str, key: str) -> int:
-        """How many have something to say of it."""
-        sql = (
-            f"SELECT count(DISTINCT author) FROM main.tally WHERE project_id = '{DEFAULT_PROJECT}' "
-            f"AND scope = ? AND key = ? "
-            f"AND NOT {_IS_LEFT_OUT}"
-        )
-        found: int = self._run(sql, (f"fix.{scope}", key)).get
-        return found
-
-    def _only_source(self, strategy: str) -> str | None:
-        """Who alone did this, by the newest fixes that did; None where there are several, or
-        somebody vouches for one.
-        """
-        if strategy not in self._sources:
-            sql = f"SELECT r.author, r.status {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT ?"
-            found = self._run(
-                sql, (same_strategy_key(strategy), limits.SOURCES_FROM_FIXES_MAX)
-            ).fetchall()
-            authors = {str(author) for author, _ in found}
-            alone = len(authors) == 1 and not any(status in VOUCHED_STATUSES for _, status in found)
-            self._sources[strategy] = authors.pop() if alone else None
-        return self._sources[strategy]
-
-    def _in_words(self, found: Iterable[tuple[str, int, int]]) -> list[CountedStrategy]:
+    def _in_words(self, found: Iterable[CountedItem]) -> list[CountedStrategy]:
         worded: list[CountedStrategy] = []
         for strategy, attempts, verified in found:
             words = self._words_of(strategy)
@@ -458,85 +419,68 @@ class FixTables(Listener):
             self._words[strategy] = did(body) if body else None
         return self._words[strategy]
 
-    # --- reading ---
-
-    def row(self, fix_id: int) -> FixRow | None:
-        return next(self._rows("id = ?", (fix_id,), "id", 1), None)
-
-    def best(self, issue_type: str, model: str | None, limit: int) -> list[FixRow]:
-        """Of an issue type, on one model or (None) on any: verified ones first, then applied ones,
-        then the newest.
-        """
-        where, values = "issue_type = ?", [issue_type]
-        if model is not None:
-            where, values = "model_name = ? AND issue_type = ?", [model, issue_type]
-        return list(
-            self._rows(
-                where, values, "fix_success DESC, verification_success DESC, timestamp DESC", limit
+    def learned(self) -> FixKnowledge:
+        """Bounded in everything: the most frequent names, and of each the first few."""
+        frequent = (
+            "SELECT key FROM main.fix_count WHERE scope = ? GROUP BY key "
+            f"ORDER BY sum(attempts) DESC, key LIMIT {limits.KNOWN_NAMES_MAX}"
+        )
+        types, models = (
+            [name for (name,) in self._run(frequent, (scope,))] for scope in ("type_of", "issue")
+        )
+        strategies, failures, tips = (
+            {name: found for name in names if (found := self._by_turns(scope, name, failed))}
+            for scope, names, failed in (
+                ("type", types, False),
+                ("type", types, True),
+                ("model", models, False),
             )
         )
-
-    def newest(self, since: datetime | None, model: str | None, limit: int) -> list[FixRow]:
-        """Of all models, or of one."""
-        where, values = "timestamp >= ?", ["" if since is None else text_of(since)]
-        if model is not None:
-            where, values = f"{where} AND model_name = ?", [*values, model]
-        return list(self._rows(where, values, "timestamp DESC", limit))
-
-    def all(self) -> Iterator[FixRow]:
-        """Every row, oldest first."""
-        return self._rows("true", (), "id", -1)
-
-    def _rows(self, where: str, values: Sequence[Any], order: str, limit: int) -> Iterator[FixRow]:
-        sql = f"SELECT {COLUMNS} FROM main.fix_history WHERE {where} ORDER BY {order} LIMIT ?"
-        for row in self._run(sql, (*values, limit)):
-            yield FixRow(*row)
-
-    def id_of(self, record_id: str) -> int | None:
-        sql = f"SELECT seq FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' AND id = ? AND kind = 'fix'"
-        number: int | None = self._run(sql, (record_id,)).get
-        return number
-
-    def record_id(self, fix_id: int) -> str | None:
-        sql = f"SELECT id FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' AND seq = ? AND kind = 'fix'"
-        found: str | None = self._run(sql, (fix_id,)).get
-        return found
-
-    def learned(self) -> Learned:
-        """Bounded in everything: the most frequent names, and of each the first few."""
-        types, models = self._most_frequent("type_of"), self._most_frequent("issue")
         patterns = self._run(
             f"SELECT {', '.join(PatternRow._fields)} FROM main.issue_patterns ORDER BY "
-            f"success_count + failure_count DESC, "
-            f"pattern_name LIMIT {limits.KNOWN_NAMES_MAX}"
+            f"success_count + failure_count DESC, pattern_name LIMIT {limits.KNOWN_NAMES_MAX}"
         )
-        return Learned(
-            strategies={name: found for name in types if (found := self._shared_out("type", name))},
-            failures={
-                name: found
-                for name in types
-                if (found := self._shared_out("type", name, failed=True))
-            },
-            tips={name: found for name in models if (found := self._shared_out("model", name))},
+        return FixKnowledge(
+            strategies,
+            failures,
+            tips,
             issues={name: self._issues_of(name) for name in models},
             patterns=[PatternRow(*row) for row in patterns],
         )
 
-    def _most_frequent(self, scope: str) -> list[str]:
+    def _by_turns(self, scope: str, key: str, failed: bool) -> list[CountedStrategy]:
+        """What worked, or what never did, no author having more than its share of the places."""
         sql = (
-            "SELECT key FROM main.fix_count WHERE scope = ? GROUP BY key ORDER BY sum(attempts) "
-            "DESC, key "
-            f"LIMIT {limits.KNOWN_NAMES_MAX}"
+            f"SELECT count(DISTINCT author) FROM main.tally WHERE project_id = '{DEFAULT_PROJECT}' "
+            f"AND scope = ? AND key = ? AND NOT {_IS_LEFT_OUT}"
         )
-        return [key for (key,) in self._run(sql, (scope,))]
+        authors: int = self._run(sql, (f"fix.{scope}", key)).get
+        if authors <= 1:
+            return self._in_words(
+                self._top(scope, key, limits.STRATEGIES_WORDED_MAX, failed=failed)
+            )
+        from hardwon.learn.support import shared_out
 
-    def _issues_of(self, model: str) -> list[tuple[str, int, int]]:
-        sql = (
-            f"SELECT item, attempts, verified FROM {self._prefix}fix_count WHERE scope = 'issue' "
-            f"AND key = ? "
-            f"ORDER BY attempts DESC, item LIMIT {limits.FIXES_LISTED_MAX}"
+        found = self._top(scope, key, limits.SHARED_OUT_OF_MAX, failed=failed)
+        return self._in_words(
+            shared_out(
+                found, lambda each: self._only_source(each[0]), limits.FIXES_LISTED_MAX, authors
+            )
         )
-        return _counted(self._run(sql, (model,)))
+
+    def _only_source(self, strategy: str) -> str | None:
+        """Who alone did this, by the newest fixes that did; None where there are several, or
+        somebody vouches for one.
+        """
+        if strategy not in self._sources:
+            sql = f"SELECT r.author, r.status {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT ?"
+            found = self.session.select(
+                sql, (same_strategy_key(strategy), limits.SOURCES_FROM_FIXES_MAX)
+            )
+            authors = {author for author, _ in found}
+            alone = len(authors) == 1 and not any(status in VOUCHED_STATUSES for _, status in found)
+            self._sources[strategy] = authors.pop() if alone else None
+        return self._sources[strategy]
 
     # --- checking ---
 
@@ -598,25 +542,6 @@ def _places(entry: FixEntry) -> Iterator[tuple[str, str, str]]:
             yield "pattern", entry.pattern, entry.strategy
 
 
-def _add_to(
-    sums: dict[tuple[str, str, str], list[int]], place: tuple[str, str, str], *figures: int
-) -> None:
-    known = sums.get(place)
-    sums[place] = (
-        list(figures)
-        if known is None
-        else [one + other for one, other in zip(known, figures, strict=True)]
-    )
-
-
-def _counted(rows: Iterable[tuple[Any, ...]]) -> list[tuple[str, int, int]]:
-    return [(item, attempts, verified) for item, attempts, verified in rows]
-
-
-def _as_json(values: Sequence[str]) -> str:
-    return json.dumps(values, ensure_ascii=False)
-
-
 def _without_wording(row: tuple[Any, ...], texts: tuple[int, ...]) -> tuple[Any, ...]:
     return tuple(
         canonical(value) if place in texts and value else value for place, value in enumerate(row)
@@ -637,3 +562,92 @@ def _entry_of(kept: Kept) -> FixEntry | None:
 
 def _is_rollback(kept: Kept) -> bool:
     return isinstance(kept.record, Decision) and kept.record.action == "rollback"
+
+
+class FixHistory:
+    """The tables, read: for whoever knows fixes by their integer ids and columns. Each question is
+    answered as of one instant.
+    """
+
+    def __init__(self, store: SqlStore) -> None:
+        self._store = store
+
+    def id_of(self, record_id: str) -> int | None:
+        """The number of a fix; None where there is no such fix."""
+        with self._store.snapshot(DEFAULT_PROJECT) as session:
+            return _number_of(session, record_id)
+
+    def record_id(self, fix_id: int) -> str | None:
+        """The id of the record behind a number."""
+        sql = f"SELECT id FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' AND seq = ? AND kind = 'fix'"
+        with self._store.snapshot(DEFAULT_PROJECT) as session:
+            found = session.first(sql, (fix_id,))
+        return str(found[0]) if found else None
+
+    def row(self, fix_id: int) -> FixRow | None:
+        with self._store.snapshot(DEFAULT_PROJECT) as session:
+            return next(_rows(session, "id = ?", (fix_id,), "id", 1), None)
+
+    def similar(self, issue: Issue, limit: int) -> tuple[list[FixRow], list[FixRow], list[FixRow]]:
+        """Earlier attempts at the same issue (by either signature), at issues of the same model and
+        type, and of the same type on any model: verified ones first, then applied ones, then the
+        newest.
+        """
+        limit = whole_number("limit", limit, 1, limits.SHOWN_MAX)
+        found = self._store.by_key(
+            DEFAULT_PROJECT, signature_keys(issue), Filters(), limits.SIMILAR_CONSIDERED_MAX
+        )
+        best = "fix_success DESC, verification_success DESC, timestamp DESC"
+        with self._store.snapshot(DEFAULT_PROJECT) as session:
+            numbers = [_number_of(session, each.id) for each in found]
+            exact = [row for number in numbers for row in _rows(session, "id = ?", (number,))]
+            exact.sort(
+                key=lambda row: (row.fix_success, row.verification_success, row.timestamp),
+                reverse=True,
+            )
+            on_model, on_any = (
+                list(_rows(session, where, values, best, limit))
+                for where, values in (
+                    ("model_name = ? AND issue_type = ?", (issue.model, issue.issue_type)),
+                    ("issue_type = ?", (issue.issue_type,)),
+                )
+            )
+        return exact[:limit], on_model, on_any
+
+    def recent(
+        self, since: datetime | str | None = None, limit: int = 100, model: str | None = None
+    ) -> list[FixRow]:
+        """The newest attempts, all of them or those of one model."""
+        limit = whole_number("limit", limit, 1, limits.SHOWN_MAX)
+        where, values = "timestamp >= ?", ["" if since is None else text_of(moment("since", since))]
+        if model is not None:
+            where, values = f"{where} AND model_name = ?", [*values, model]
+        with self._store.snapshot(DEFAULT_PROJECT) as session:
+            return list(_rows(session, where, values, "timestamp DESC", limit))
+
+    def all(self) -> Iterator[FixRow]:
+        """Every row, oldest first."""
+        with self._store.snapshot(DEFAULT_PROJECT) as session:
+            yield from _rows(session)
+
+    def learned(self) -> FixKnowledge:
+        """What works, and what does not, by issue type and model."""
+        with self._store.snapshot(DEFAULT_PROJECT) as session:
+            return FixTables(session).learned()
+
+
+def _number_of(session: Session, record_id: str) -> int | None:
+    sql = f"SELECT seq FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' AND id = ? AND kind = 'fix'"
+    found = session.first(sql, (record_id,))
+    return int(found[0]) if found else None
+
+
+def _rows(
+    session: Session,
+    where: str = "true",
+    values: Sequence[Any] = (),
+    order: str = "id",
+    limit: int = -1,
+) -> Iterator[FixRow]:
+    sql = f"SELECT {COLUMNS} FROM main.fix_history WHERE {where} ORDER BY {order} LIMIT ?"
+    return (FixRow(*row) for row in session.each(sql, (*values, limit)))

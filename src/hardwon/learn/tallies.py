@@ -1,34 +1,33 @@
 """What one record teaches, as things to count.
 
-Knowledge is kept as tallies: how often something was seen, per UTC day and author, at each level of
-outcome. Counting commutes, so any order of arrival, any merge and any rebuild give the same
-knowledge, and whatever is shown (shares, decay, thresholds, the best, the latest) is worked out
-when it is read.
+Knowledge is kept as tallies: how often something was seen, per UTC day and author, at each level of outcome. Counting
+commutes, so any order of arrival, any merge and any rebuild give the same knowledge, and whatever is shown (shares, decay,
+thresholds, the best, the latest) is worked out when it is read.
 
-scope            key                item        level                        asked by tool
-tool               task or ""  outcome                      odds(tool=…, task=…) fix              ""
-fixer       outcome                      odds(), odds(fixer=…) fix.type         issue type
-fixer       outcome                      odds, patterns fix.model        model              type,
-fixer outcome                      odds, patterns, model_insights fix.subject      subject
-type, fixer outcome                      odds fix.signature    signature          fixer
-outcome                      odds, patterns fix.hour         issue type         hour (UTC)  outcome
-temporal patterns strategy.type    issue type         strategy    outcome
-strategies, best fix strategy.model   model              type, strategy  outcome
-model_insights, best fix strategy.signature  signature       strategy    outcome
-best fix episode          ""                 ""          0                            when to
-consolidate score            task               ""          level of the score           score
-history, thresholds works, avoid     task               text        level of the score
-rules card             task               type, card  level of the score           cards
-card.foreign     task               type, card  level of the score           cards that an episode
-of another task reported pair             failure hash       action      HELPED or NOT_HELPED
-solutions act.all          ""                 ""          HELPED or NOT_HELPED         advise
-act.situation    situation          ""          HELPED or NOT_HELPED         advise act.action
-shape              ""          HELPED or NOT_HELPED         advise act.word         word
-""          HELPED or NOT_HELPED         advise credit           recalled record    ""
-HELPED or NOT_HELPED         recall; taught by any kind
+scope            key                item        level                        asked by
+tool             tool               task or ""  outcome                      odds(tool=…, task=…)
+fix              ""                 fixer       outcome                      odds(), odds(fixer=…)
+fix.type         issue type         fixer       outcome                      odds, patterns
+fix.model        model              type, fixer outcome                      odds, patterns, model_insights
+fix.subject      subject            type, fixer outcome                      odds
+fix.signature    signature          fixer       outcome                      odds, patterns
+fix.hour         issue type         hour (UTC)  outcome                      temporal patterns
+strategy.type    issue type         strategy    outcome                      strategies, best fix
+strategy.model   model              type, strategy  outcome                  model_insights, best fix
+strategy.signature  signature       strategy    outcome                      best fix
+episode          ""                 ""          0                            when to consolidate
+score            task               ""          level of the score           score history, thresholds
+works, avoid     task               text        level of the score           rules
+card             task               type, card  level of the score           cards
+card.foreign     task               type, card  level of the score           cards that an episode of another task reported
+pair             failure hash       action      HELPED or NOT_HELPED         solutions
+act.all          ""                 ""          HELPED or NOT_HELPED         advise
+act.situation    situation          ""          HELPED or NOT_HELPED         advise
+act.action       shape              ""          HELPED or NOT_HELPED         advise
+act.word         word               ""          HELPED or NOT_HELPED         advise
+credit           recalled record    ""          HELPED or NOT_HELPED         recall; taught by any kind
 
-Beside what it counts for, a record has keys by which it is found exactly; an issue's signature is
-one of them.
+Beside what it counts for, a record has keys by which it is found exactly; an issue's signature is one of them.
 """
 
 from __future__ import annotations

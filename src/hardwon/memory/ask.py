@@ -23,7 +23,6 @@ from hardwon.memory.project import Core
 from hardwon.records.fields import TIME_US_MAX, from_us, to_us
 from hardwon.records.kinds import (
     ROUTES,
-    STATUSES,
     VOUCHED_STATUSES,
     AnyRecord,
     Decision,
@@ -37,7 +36,7 @@ from hardwon.records.kinds import (
 from hardwon.search.rank import Candidate, Hit, Ranked, lowered, rank
 from hardwon.search.terms import Filters
 from hardwon.store.query import original_of, readable, record_of, restored
-from hardwon.store.types import Cursor, Found, Store, Stored
+from hardwon.store.types import Found, Store, Stored
 from hardwon.text.failures import failure_hash, shows_error
 from hardwon.text.terms import query_terms
 from hardwon.text.tokens import count_tokens
@@ -45,9 +44,9 @@ from hardwon.trust.lifecycle import credits_of, effective_validation, not_undone
 
 if TYPE_CHECKING:
     from hardwon.brief.advice import Advice
-    from hardwon.learn.topology import Branch, FolderCount, Hotspot, Reflection
+    from hardwon.learn.topology import Branch, FolderCount, Reflection
     from hardwon.memory.context import Context, Recaller
-    from hardwon.memory.results import Activity, Credited, Held, LifeEvent, Links, Page
+    from hardwon.memory.results import LifeEvent, Links
     from hardwon.memory.stats import Stats
 
 # --- believing ---
@@ -304,13 +303,6 @@ class Asking(Core):
             stored = Then(self._store, self.project, intake.moment("as_of", as_of)).record(stored)
         return record_of(stored) if stored else None
 
-    def links(self, record_id: str | UUID) -> Links:
-        """What replaced the record of that `record_id`, what it replaced, and what contradicts
-        it.
-        """
-
-        return links_of(self._store, self.project, intake.record_id(record_id))
-
     def audit(self, record_id: str | UUID) -> list[LifeEvent]:
         """The whole life of the record of that `record_id`, oldest first: created, and everything
         that happened to it since. A forgotten record has its tombstone left; an id that was never
@@ -353,23 +345,6 @@ class Asking(Core):
         found = map(record_of, self._pages(asked, limit))
         return found if limit is None else islice(found, min(limit, sys.maxsize))
 
-    def page(
-        self, limit: int = limits.PAGE_RECORDS, cursor: str | None = None, **filters: Any
-    ) -> Page:
-        """As `browse`, a page at a time: `cursor` is the `next` of the page before."""
-        from hardwon.memory.results import Page
-
-        size = intake.whole_number("limit", limit, 1, limits.PAGE_RECORDS_MAX)
-        before = None if cursor is None else intake.cursor(cursor)
-        asked = Filters.of(self.project, filters)
-        self._catch_up()
-        found = self._store.page(self.project, asked, before, size + 1)
-        more = Cursor(found[size - 1].at_us, found[size - 1].id) if len(found) > size else None
-        return Page(
-            [record_of(stored) for stored in found[:size]],
-            intake.written_cursor(more) if more else None,
-        )
-
     def recall(
         self, query: str, k: int = 5, *, as_of: datetime | str | None = None, **filters: Any
     ) -> list[Hit]:
@@ -385,7 +360,7 @@ class Asking(Core):
             self._mirror.catch_up()
         if as_of is not None:
             return self._recall_then(query, k, asked, intake.moment("as_of", as_of))
-        today = to_us(self.now()) // limits.DAY_US
+        today = to_us(self._now()) // limits.DAY_US
         finder = Finder(
             self._store,
             self.project,
@@ -470,10 +445,6 @@ class Asking(Core):
             self._store, self._known, self._embed_query if self._embedder else None, self._watch
         )
 
-    def projects(self) -> list[str]:
-        """The projects that have records in this memory."""
-        return self._store.projects()
-
     def stats(self) -> Stats:
         """How much there is, of what, and where."""
         from hardwon.memory.stats import Stats
@@ -487,59 +458,6 @@ class Asking(Core):
             size_bytes=self._store.size_bytes(),
         )
 
-    def activity(
-        self, since: datetime | str | int | None = None, until: datetime | str | int | None = None
-    ) -> list[Activity]:
-        """What was recorded day by day (UTC), by kind, and how it turned out: whole days from the
-        one of `since` to the one of `until`. Where nobody says, from the first record to today.
-        """
-        asked = Filters.of(self.project, {"since": since, "until": until})
-        first = 0 if asked.since is None else to_us(asked.since) // limits.DAY_US
-        last = to_us(self.now() if asked.until is None else asked.until) // limits.DAY_US
-        from hardwon.memory.results import Activity
-
-        found = self._store.activity(self.project, first, last + 1)
-        return [
-            Activity(from_us(day * limits.DAY_US).date(), kind, *counts)
-            for day, kind, *counts in found
-        ]
-
-    def helpful(self, status: Status = "hypothesis", limit: int = 20) -> list[Credited]:
-        """The records of a status that helped most often when they were recalled, of those that
-        ever did.
-        """
-        if status not in STATUSES:
-            raise InvalidInputError.one("status", status, f"one of {', '.join(STATUSES)}")
-        from hardwon.memory.results import Credited
-
-        found = self._store.most_helpful(
-            self.project, status, intake.whole_number("limit", limit, 1, limits.SHOWN_MAX)
-        )
-        return [
-            Credited(record, *counts) for stored, *counts in found for record in readable([stored])
-        ]
-
-    def stale_records(self, limit: int = 20) -> list[Held]:
-        """The records that `check_stale` archived because their files changed, and about which
-        nobody decided since; the last one first.
-        """
-        from hardwon.memory.results import Held
-
-        found = self._store.held_as_stale(
-            self.project, intake.whole_number("limit", limit, 1, limits.SHOWN_MAX)
-        )
-        return [
-            Held(record, event.at, event.by, event.reason or "")
-            for stored, event in found
-            for record in readable([stored])
-        ]
-
-    def change_mark(self) -> str:
-        """A text that is another one after anything was recorded, decided or forgotten: cheap
-        enough to ask every second.
-        """
-        return "-".join(map(str, self._store.change_mark(self.project)))
-
     def topology(self) -> Branch:
         """What lies where: experiences by outcome, tool and the key that the two require; with a
         tree, its folders.
@@ -550,16 +468,6 @@ class Asking(Core):
             self._folder_counts(),
             self._place.path.parent.name if self._place.path else self.project,
         )
-
-    def hotspots(
-        self, share: float = limits.HOTSPOT_SHARE, limit: int = limits.HOTSPOTS_SHOWN_MAX
-    ) -> list[Hotspot]:
-        """Where experiences pile up: places that hold at least this share of what lies above them,
-        the largest first.
-        """
-        from hardwon.learn.topology import hotspots_of
-
-        return hotspots_of(self.topology(), share, limit)
 
     def reflect(self) -> Reflection:
         """What the experiences add up to: totals, where failures and successes pile up, and

@@ -3,77 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
+from uuid import UUID
 
 from hardwon import limits
 from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError
-from hardwon.memory import designs, intake, jsonl
-from hardwon.memory.project import Core, batches, current_folder, derive_again, embedded
+from hardwon.memory import intake, jsonl
+from hardwon.memory.ask import links_of
+from hardwon.memory.designs import Group
+from hardwon.memory.project import Core, R, batches, current_folder, derive_again, embedded
 from hardwon.outside import own_files
-from hardwon.outside.locations import DEFAULT_PROJECT
-from hardwon.records.fields import now, to_us
-from hardwon.records.kinds import LOCAL_ACTIONS, AnyRecord, Decision
+from hardwon.records.fields import from_us, now, to_us
+from hardwon.records.kinds import (
+    ACTIONS,
+    LOCAL_ACTIONS,
+    STATUSES,
+    Action,
+    Adopted,
+    AnyRecord,
+    Decision,
+    Kind,
+    Status,
+)
+from hardwon.search.terms import Filters
 from hardwon.store import places as place
 from hardwon.store.places import COPIES
-from hardwon.store.query import original_of, restored
+from hardwon.store.query import original_of, readable, record_of, restored
 from hardwon.store.sqlite.file import restore as restore_file
 from hardwon.store.sqlite.log import refuse_foreign_log
-from hardwon.store.types import Finding, Progress, Row, Stored, Writer
+from hardwon.store.types import Cursor, Finding, Progress, Row, Stored, Writer
 
 if TYPE_CHECKING:
-    from hardwon.fixes.history import FixHistory
+    from hardwon.memory import Memory
     from hardwon.memory.cleanup import Tidy
     from hardwon.memory.results import (
+        Activity,
         Backup,
         CleanedUp,
         Compacted,
-        Compressed,
+        Credited,
         Diagnosis,
+        Held,
+        Links,
         Loaded,
-        Synced,
+        Page,
     )
     from hardwon.memory.tokens import Tokens
-    from hardwon.tree.mirror import Mirror
 _SAMPLE: Final = 3  # ids named in a finding; doctor counts the rest
 
 
 class Keeping(Core):
     """Looks after the memory."""
-
-    def make_tree(self, schema: Mapping[str, Any] | None = None) -> Mirror:
-        """Gives the memory a tree of files in its own folder, routed by the standard schema or by
-        one of your own. Where it has one already, that stays, and `schema` must be its own or
-        nothing.
-        """
-        if self._place.path is None:
-            raise FileOnlyError(
-                "only a memory in a local file can have a tree of files beside it: of a database, "
-                "hardwon --memory copy.db "
-                "merge URL makes one"
-            )
-        with self._store.write(self.project) as writer:
-            routes = designs.load(designs.MAKE_TREE)(writer.session, self.project, schema)
-        if self._mirror is None:
-            self._open_tree()
-        assert self._mirror is not None  # noqa: S101  # for type checkers: it was just made
-        if schema is not None and self._mirror.routes != routes:
-            raise InvalidInputError.one(
-                "schema", schema, "the schema that this tree was made with, or none"
-            )
-        return self._mirror
-
-    def sync(self) -> Synced:
-        """Brings tree and memory in step: looks at every file of the tree and takes in what people
-        changed. Tells what was taken in since this was last asked, or since the memory was opened.
-        """
-        if self.tree is None:
-            raise InvalidInputError.one(
-                "memory", self.location, "a memory with a tree of files: make_tree gives it one"
-            )
-        return self.tree.sync()
 
     def reembed(self, progress: Progress | None = None) -> int:
         """Makes the vectors that are missing; with another embedder than before, all of them anew.
@@ -113,34 +97,15 @@ class Keeping(Core):
         from hardwon.memory import consolidate as consolidating
         from hardwon.memory.cleanup import Retention
 
-        failed_us = self._days_ago("older_than_days", older_than_days)
+        failed_us = tidying.days_ago(self._now(), "older_than_days", older_than_days)
         usual = min(limits.SUCCESSES_KEPT_TIMES * older_than_days, limits.DAYS_MAX)
-        succeeded_us = self._days_ago(
-            "successes_days", usual if successes_days is None else successes_days
+        succeeded_us = tidying.days_ago(
+            self._now(), "successes_days", usual if successes_days is None else successes_days
         )
-        decision = self._prepare(consolidating.decide("cleanup", self.now(), by))
+        decision = self._prepare(consolidating.decide("cleanup", self._now(), by))
         return tidying.clean_up(
             self._tidy(progress), Retention(failed_us, succeeded_us), decision, dry_run=dry_run
         )
-
-    def compress(
-        self,
-        older_than_days: float = limits.COMPRESS_DAYS,
-        dry_run: bool = True,
-        *,
-        by: str = "user",
-        progress: Progress | None = None,
-    ) -> Compressed:
-        """Packs the details of fixes of more than `older_than_days` away. They stay in the history,
-        shortened, and are found by their summaries; `get` reads them whole, `undo` unpacks them.
-        All or nothing.
-        """
-        from hardwon.memory import cleanup as tidying
-        from hardwon.memory import consolidate as consolidating
-
-        before_us = self._days_ago("older_than_days", older_than_days)
-        decision = self._prepare(consolidating.decide("compress", self.now(), by))
-        return tidying.compress(self._tidy(progress), before_us, decision, dry_run=dry_run)
 
     def compact(self, progress: Progress | None = None) -> Compacted:
         """Makes the file as small as it can be. What left the history by a cleanup is gone for
@@ -155,37 +120,13 @@ class Keeping(Core):
 
         return Tidy(self._store, self.project, self._decide, progress)
 
-    def _days_ago(self, field: str, days: float) -> int:
-        if (
-            isinstance(days, bool)
-            or not isinstance(days, int | float)
-            or not 0 <= days <= limits.DAYS_MAX
-        ):
-            raise InvalidInputError.one(
-                field, days, f"a number of days from 0 to {limits.DAYS_MAX}"
-            )
-        return to_us(self.now()) - round(days * limits.DAY_US)
-
-    @property
-    def fix_history(self) -> FixHistory:
-        """The tables of fix history in this memory's file, to read."""
-        if self._place.path is None or self.project != DEFAULT_PROJECT:
-            raise FileOnlyError(
-                f"the tables of fix history are of the project {DEFAULT_PROJECT!r} of a memory in "
-                f"a local file: of a "
-                "database, hardwon --memory copy.db merge URL makes one; fix_totals, patterns and "
-                "strategies need no tables"
-            )
-        history: FixHistory = designs.load(designs.FIX_HISTORY)(self._store)
-        return history
-
     @property
     def tokens(self) -> Tokens:
         """Who may reach this memory from outside: for servers, and for `hardwon tokens`."""
         from hardwon.memory.tokens import Tokens
 
         if self._tokens is None:
-            self._tokens = Tokens(self._store.tokens(), self.now)
+            self._tokens = Tokens(self._store.tokens(), self._now)
         return self._tokens
 
     def export(
@@ -226,46 +167,11 @@ class Keeping(Core):
             self.project,
             partial(jsonl.read, intake.path("path", path)),
             self._prepare,
-            self.now,
+            self._now,
             by,
             dry_run,
             progress,
             self._mirror_within,
-        )
-
-    def take_in(
-        self,
-        records: Iterable[AnyRecord],
-        dry_run: bool = False,
-        by: str = "user",
-        progress: Progress | None = None,
-        *,
-        at_once: bool = False,
-    ) -> Loaded:
-        """Adds records that were made elsewhere, as `load` does those of a file: whoever adopts
-        another store makes them, with ids derived from what they are. `at_once`: all of them in one
-        transaction or, when one is refused, none; they are then taken one after the other as they
-        are made, and other writers wait until the last.
-        """
-        from hardwon.memory import transfer as moving
-
-        given = (
-            records
-            if at_once and isinstance(records, Iterator)
-            else intake.items("records", records)
-        )
-        read = partial(iter, given)
-        return moving.load(
-            self._store,
-            self.project,
-            read,
-            self._prepare,
-            self.now,
-            by,
-            dry_run,
-            progress,
-            self._mirror_within,
-            at_once,
         )
 
     def backup(self, path: str | Path, progress: Progress | None = None) -> Backup:
@@ -382,3 +288,171 @@ def _finding(check: str, ids: Sequence[str], fine: str, remedy: str) -> Finding:
         False,
         f"{len(ids)} records are not, for example {', '.join(ids[:_SAMPLE])}: {remedy}",
     )
+
+
+class Care(Group):
+    """What people and servers need who look after a memory: `memory.care`."""
+
+    def links(self, record_id: str | UUID) -> Links:
+        """What replaced the record of that `record_id`, what it replaced, and what contradicts
+        it.
+        """
+        return links_of(self._project._store, self._project.project, intake.record_id(record_id))
+
+    def page(
+        self, limit: int = limits.PAGE_RECORDS, cursor: str | None = None, **filters: Any
+    ) -> Page:
+        """As `browse`, a page at a time: `cursor` is the `next` of the page before."""
+        from hardwon.memory.results import Page
+
+        size = intake.whole_number("limit", limit, 1, limits.PAGE_RECORDS_MAX)
+        before = None if cursor is None else intake.cursor(cursor)
+        asked = Filters.of(self._project.project, filters)
+        self._project._catch_up()
+        found = self._project._store.page(self._project.project, asked, before, size + 1)
+        more = Cursor(found[size - 1].at_us, found[size - 1].id) if len(found) > size else None
+        return Page(
+            [record_of(stored) for stored in found[:size]],
+            intake.written_cursor(more) if more else None,
+        )
+
+    def projects(self) -> list[str]:
+        """The projects that have records in this memory."""
+        return self._project._store.projects()
+
+    def activity(
+        self, since: datetime | str | int | None = None, until: datetime | str | int | None = None
+    ) -> list[Activity]:
+        """What was recorded day by day (UTC), by kind, and how it turned out: whole days from the
+        one of `since` to the one of `until`. Where nobody says, from the first record to today.
+        """
+        from hardwon.memory.results import Activity
+
+        asked = Filters.of(self._project.project, {"since": since, "until": until})
+        first = 0 if asked.since is None else to_us(asked.since) // limits.DAY_US
+        last = to_us(self._project._now() if asked.until is None else asked.until) // limits.DAY_US
+        found = self._project._store.activity(self._project.project, first, last + 1)
+        return [
+            Activity(from_us(day * limits.DAY_US).date(), kind, *counts)
+            for day, kind, *counts in found
+        ]
+
+    def helpful(self, status: Status = "hypothesis", limit: int = 20) -> list[Credited]:
+        """The records of a status that helped most often when they were recalled, of those that
+        ever did.
+        """
+        from hardwon.memory.results import Credited
+
+        if status not in STATUSES:
+            raise InvalidInputError.one("status", status, f"one of {', '.join(STATUSES)}")
+        found = self._project._store.most_helpful(self._project.project, status, _limit(limit))
+        return [
+            Credited(record, *counts) for stored, *counts in found for record in readable([stored])
+        ]
+
+    def stale(self, limit: int = 20) -> list[Held]:
+        """The records that `check_stale` archived because their files changed, and about which
+        nobody decided since; the last one first.
+        """
+        from hardwon.memory.results import Held
+
+        found = self._project._store.held_as_stale(self._project.project, _limit(limit))
+        return [
+            Held(record, event.at, event.by, event.reason or "")
+            for stored, event in found
+            for record in readable([stored])
+        ]
+
+    def change_mark(self) -> str:
+        """A text that is another one after anything was recorded, decided or forgotten: cheap
+        enough to ask every second.
+        """
+        return "-".join(map(str, self._project._store.change_mark(self._project.project)))
+
+    def decisions(
+        self, action: Action | None = None, task_id: str | None = None, limit: int = 100
+    ) -> list[Decision]:
+        """What was decided about knowledge and not undone, newest first; `action` asks for one
+        sort. Of a `task_id`: with what concerns the whole project.
+        """
+        intake.optional_text("task_id", task_id)
+        if action is not None and action not in ACTIONS:
+            raise InvalidInputError.one("action", action, f"one of {', '.join(ACTIONS)}")
+        return self._project._known.decisions(ACTIONS if action is None else (action,), task_id)[
+            : _limit(limit)
+        ]
+
+    def adopted(self, origin: str, limit: int = 100) -> list[Adopted]:
+        """What was adopted from one sort of store (`origin`), without records, and still counts;
+        the newest first.
+        """
+        return self._project._known.adopted(intake.text("origin", origin), _limit(limit))
+
+    def take_in(
+        self,
+        records: Iterable[AnyRecord],
+        dry_run: bool = False,
+        by: str = "user",
+        progress: Progress | None = None,
+        *,
+        at_once: bool = False,
+    ) -> Loaded:
+        """Adds records that were made elsewhere, as `load` does those of a file: whoever adopts
+        another store makes them, with ids derived from what they are. `at_once`: all of them in one
+        transaction or, when one is refused, none; they are then taken one after the other as they
+        are made, and other writers wait until the last.
+        """
+        from hardwon.memory import transfer as moving
+
+        given = (
+            records
+            if at_once and isinstance(records, Iterator)
+            else intake.items("records", records)
+        )
+        read = partial(iter, given)
+        return moving.load(
+            self._project._store,
+            self._project.project,
+            read,
+            self._project._prepare,
+            self._project._now,
+            by,
+            dry_run,
+            progress,
+            self._project._mirror_within,
+            at_once,
+        )
+
+    def keep_many(self, records: Iterable[R]) -> list[R]:
+        """As `add_many`, and returns the records as they were kept."""
+        return self._project._keep_all(intake.items("records", records), returned=True)
+
+    def record_many(self, kind: Kind, many: Iterable[Mapping[str, Any]]) -> list[AnyRecord]:
+        """Keeps records of one `kind`, each of `many` given by the keywords of `record_fact`,
+        `record_trajectory`, `record_episode` or `record_fix`: all of them or, when one is refused,
+        none. One transaction.
+        """
+        return self._project._record_many(kind, many)
+
+    def in_project(self, project: str) -> Memory:
+        """The same memory, opened once more for another project, without the checkout that we are
+        in: for servers.
+        """
+        where = self._project._place
+        return type(self._project)(where.url or where.path, project, checkout=False)
+
+    def once(self, key: bytes, said: bytes) -> AbstractContextManager[None]:
+        """For whoever may be asked the same thing twice: in the block, what is written first (a
+        record, a status, a credit, a decision) is written once under this key, also by several
+        processes. Where that happened before, nothing is written and `RepeatedError` tells what had
+        been asked, as `said`, and the ids that it concerned. Of this thread alone.
+        """
+        return self._project._once(key, said)
+
+    def now(self) -> datetime:
+        """What the memory's clock says."""
+        return self._project._now()
+
+
+def _limit(limit: int) -> int:
+    return intake.whole_number("limit", limit, 1, limits.SHOWN_MAX)

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal, NamedTuple
 
 from hardwon import limits
-from hardwon.errors import DamagedError
+from hardwon.errors import DamagedError, InvalidInputError
 from hardwon.learn.fix_rows import document_signature, pattern_name
 from hardwon.learn.tallies import (
     SUCCEEDED,
@@ -26,6 +27,7 @@ from hardwon.learn.tallies import (
 )
 from hardwon.memory.project import done_again, standing_of
 from hardwon.memory.results import CleanedUp, Compacted, Compressed
+from hardwon.records.fields import to_us
 from hardwon.records.kinds import VOUCHED_STATUSES, Cleaned, Decision, Fix, Metadata, Moment, Source
 from hardwon.store.base import kept_row, packed_row, row_of
 from hardwon.store.query import is_packed, original_of, pack, record_of, sound_body
@@ -298,3 +300,14 @@ def compact(store: Store, project: str, progress: Progress | None) -> Compacted:
     purged = let_go(store, project, progress)
     store.shrink()
     return Compacted(purged, before, store.size_bytes())
+
+
+def days_ago(at: datetime, field: str, days: float) -> int:
+    """The time so many days before, in microseconds."""
+    if (
+        isinstance(days, bool)
+        or not isinstance(days, int | float)
+        or not 0 <= days <= limits.DAYS_MAX
+    ):
+        raise InvalidInputError.one(field, days, f"a number of days from 0 to {limits.DAYS_MAX}")
+    return to_us(at) - round(days * limits.DAY_US)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,10 +29,8 @@ from hardwon.trust.lifecycle import check_transition, standing_beneath
 from hardwon.trust.redact import clean_event
 
 if TYPE_CHECKING:
-    from hardwon.capture.tests import RanTest, TestFeedback
     from hardwon.memory.context import Context
     from hardwon.memory.results import Forgotten, StaleReport
-    from hardwon.outside.git import Commit
 
 
 class Deciding(Core):
@@ -64,7 +61,7 @@ class Deciding(Core):
         with self._writing() as writer:
             stored = [found for found in map(partial(writer.get, self.project), ids) if found]
             known = [found.id for found in stored if found.kind not in INTERNAL_KINDS]
-            at = self.now()
+            at = self._now()
             for found in known:
                 event = Event(
                     id=new_id(at), record_id=found, kind="credited", at=at, by=by, helped=outcome
@@ -106,7 +103,7 @@ class Deciding(Core):
         self, record_id: str, to: Status, by: str, details: dict[str, Any]
     ) -> AnyRecord:
         event = Event(
-            record_id=record_id, kind="status", at=self.now(), by=by, status=to, **details
+            record_id=record_id, kind="status", at=self._now(), by=by, status=to, **details
         )
         with self._writing() as writer:
             envelope = original_of(self._must_find(writer, event.record_id)).metadata.validation
@@ -126,7 +123,7 @@ class Deciding(Core):
         event = Event(
             record_id=old_id,
             kind="superseded",
-            at=self.now(),
+            at=self._now(),
             by=by,
             replaced_by=new_id,
             reason=reason,
@@ -161,7 +158,7 @@ class Deciding(Core):
                 "source", source, "the author whose teaching is to be undone"
             )
         decision = self._prepare(
-            consolidating.decide("rollback", self.now(), by, target=source, reason=reason)
+            consolidating.decide("rollback", self._now(), by, target=source, reason=reason)
         )
         with self._writing() as writer:
             self._decide(writer, decision)
@@ -185,7 +182,7 @@ class Deciding(Core):
                 event = Event(
                     record_id=wanted,
                     kind="status",
-                    at=self.now(),
+                    at=self._now(),
                     by=by,
                     status="archived",
                     reason="undone",
@@ -215,7 +212,7 @@ class Deciding(Core):
         ):
             raise InvalidInputError.one("decision_id", event_id, "what was not taken back already")
         return Event(
-            record_id=event.record_id, kind="undone", at=self.now(), by=by, undoes=event_id
+            record_id=event.record_id, kind="undone", at=self._now(), by=by, undoes=event_id
         )
 
     def forget(
@@ -284,7 +281,7 @@ class Deciding(Core):
         """Records that are there: whoever forgets the same at the same time tells of them, or we
         do.
         """
-        at = self.now()
+        at = self._now()
         tombstones = [
             clean_event(Event(id=new_id(at), record_id=gone, kind="forgotten", at=at, by=by))
             for gone in record_ids
@@ -317,57 +314,8 @@ class Deciding(Core):
 
         watch = checking.Watch(checkout, thorough=True)
         report = checking.check_stale(
-            self._store, self.project, watch, self.now, by, dry_run, progress
+            self._store, self.project, watch, self._now, by, dry_run, progress
         )
         if self._mirror and (report.archived or report.restored) and not dry_run:
             self._mirror.follow(restored=True)
         return report
-
-    def record_tests(
-        self,
-        ran: Iterable[RanTest],
-        run_id: str | None = None,
-        *,
-        task: str | None = None,
-        started: datetime | None = None,
-    ) -> TestFeedback:
-        """What a test run says: each of `ran` is a `hardwon.capture.tests.RanTest`. A test that
-        fails becomes a fact with its failure hash, and one that passes again verifies what was
-        tried since it last failed, as far as `docs/feedback.md` says. `run_id` names the run,
-        `task` tags its records, `started` is when it began (now where nobody says). One
-        transaction, and none where nothing changed.
-        """
-        from hardwon.capture import tests as feedback
-
-        given = intake.items("ran", ran)
-        for test in given:
-            if not isinstance(test, feedback.RanTest):
-                raise InvalidInputError.one("ran", test, "instances of RanTest")
-        intake.optional_text("task", task)
-        at = self.now()
-        run = run_id if run_id is not None else new_id(at)
-        root = self._repository.root if self._repository else None
-        desk = feedback.Desk(
-            self._store,
-            self.project,
-            root,
-            self._place.path,
-            self._head(),
-            partial(self._prepare, head=self._head()),
-            self._append,
-        )
-        done = feedback.record_tests(
-            desk, given, intake.text("run_id", run), task, started or at, at
-        )
-        self._follow_in_tree()
-        return done
-
-    def publish_tested(self, commit: Commit, by: str | None = None) -> list[str]:
-        """Publishes what tests verified on the way to a commit that was just made, and that still
-        holds; returns the ids. `hardwon.outside.git.last_commit` tells the commit.
-        """
-        from hardwon.capture import tests as feedback
-
-        return feedback.publish_tested(
-            self._store, self.project, commit, self.now(), by or feedback.BY_HOOK
-        )

@@ -5,14 +5,43 @@ All of it is imported when it is first needed.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, overload
 
 from hardwon.store.base import DESIGNS, Design, load
 
+if TYPE_CHECKING:
+    from hardwon.memory import Memory
+
 DESIGNS.append(Design(frozenset({"fix", "cleaned", "decision"}), "hardwon.fixes.tables:FixTables"))
 
-FIX_HISTORY: Final = "hardwon.fixes.history:FixHistory"
-MAKE_TREE: Final = "hardwon.tree.mirror:make_tree"
 MIRROR: Final = "hardwon.tree.mirror:Mirror"
 
-__all__ = ["FIX_HISTORY", "MAKE_TREE", "MIRROR", "load"]
+
+class Group:
+    """Uses of a memory that hang on a noun, such as `memory.fixes`."""
+
+    def __init__(self, project: Memory) -> None:
+        self._project = project
+
+
+G = TypeVar("G", bound=Group)
+
+
+class Noun(Generic[G]):
+    """Where a group hangs on `Memory`; "module:class" is imported when it is first asked for."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+
+    @overload
+    def __get__(self, memory: None, owner: type) -> type[G]: ...
+
+    @overload
+    def __get__(self, memory: Memory, owner: type) -> G: ...
+
+    def __get__(self, memory: Memory | None, owner: type) -> type[G] | G:
+        group: type[G] = load(self._where)
+        return group if memory is None else group(memory)
+
+
+__all__ = ["MIRROR", "Group", "Noun", "load"]

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from hardwon import limits
 from hardwon.errors import DamagedError
@@ -84,7 +83,7 @@ from hardwon.learn.tallies import (
     signature_keys,
 )
 from hardwon.memory.results import SimilarIssues
-from hardwon.records.fields import TIME_US_MAX, from_us, is_derived, to_us
+from hardwon.records.fields import from_us, is_derived
 from hardwon.records.kinds import (
     ROUTES,
     VOUCHED_STATUSES,
@@ -104,16 +103,6 @@ from hardwon.store.query import readable, written_in
 from hardwon.store.types import Cursor, Daily, Found, Store, Stored
 from hardwon.text.failures import error_core, failure_hash
 from hardwon.trust.lifecycle import least
-
-if TYPE_CHECKING:
-    from hardwon.fixes.reports import (
-        FixCell,
-        FixDay,
-        FixerRecord,
-        FixTotals,
-        IssueTrend,
-        IssueTypeRecord,
-    )
 
 T = TypeVar("T")
 
@@ -162,7 +151,7 @@ class Knowledge:
             self._counts[scope, key] = self._store.daily(self.project, scope, key)
         return self._counts[scope, key]
 
-    def _shares(self, scope: str, key: str) -> Shares:
+    def shares(self, scope: str, key: str) -> Shares:
         """The same, added up once."""
         if (scope, key) not in self._shared:
             self._shared[scope, key] = Shares.added_up(
@@ -204,10 +193,10 @@ class Knowledge:
         of_subject = of_signature = None
         if issue:
             model, issue_type = issue.model, issue.issue_type
-            of_signature = self._shares("fix.signature", generate_issue_signature(issue))
+            of_signature = self.shares("fix.signature", generate_issue_signature(issue))
             subject = issue_subject(issue)
-            of_subject = self._shares("fix.subject", subject) if subject else None
-        of_model = None if model is None else self._shares("fix.model", model)
+            of_subject = self.shares("fix.subject", subject) if subject else None
+        of_model = None if model is None else self.shares("fix.model", model)
         types = {} if issue_type is None else {issue_type: 1}
         for shares in filter(None, (of_model, of_subject)):
             for item, share in shares.items.items():
@@ -217,8 +206,8 @@ class Knowledge:
             : limits.ISSUE_TYPES_TESTED_MAX
         ]
         counts = FixCounts(
-            everything=self._shares("fix", ""),
-            types={name: self._shares("fix.type", name) for name in most},
+            everything=self.shares("fix", ""),
+            types={name: self.shares("fix.type", name) for name in most},
             issue_type=issue_type,
             model=of_model,
             subject=of_subject,
@@ -345,7 +334,7 @@ class Knowledge:
         source came up with, where there are several, is not among its issues: what it is called are
         that source's words alone.
         """
-        whole = self._shares("fix.model", name).whole
+        whole = self.shares("fix.model", name).whole
         by_type = gather(
             tally._replace(item=tally.item.partition(BETWEEN_NAMES)[0])
             for tally in self._all("fix.model", name)
@@ -361,7 +350,7 @@ class Knowledge:
         issues = sorted(heard.items(), key=lambda pair: (-pair[1], pair[0]))[
             : limits.ISSUES_OF_MODEL_MAX
         ]
-        elsewhere = {issue: self._shares("fix.type", issue).whole for issue, _ in issues}
+        elsewhere = {issue: self.shares("fix.type", issue).whole for issue, _ in issues}
         return ModelHistory(
             model_name=name,
             attempts=whole.attempts,
@@ -378,12 +367,12 @@ class Knowledge:
     def patterns(self, limit: int) -> list[Pattern]:
         """The most frequent are found first, then each is looked into."""
         found: list[tuple[PatternKind, str, str, Share]] = [
-            (kind, key, "", self._shares(f"fix.{scope}", key).whole)
+            (kind, key, "", self.shares(f"fix.{scope}", key).whole)
             for kind, scope in _PATTERN_SCOPES
             for key in self._store.most_counted(self.project, f"fix.{scope}", limit)
         ]
         for model in self._store.most_counted(self.project, "fix.model", limit):
-            shares = self._shares("fix.model", model)
+            shares = self.shares("fix.model", model)
             starts = sorted(
                 {item.partition(BETWEEN_NAMES)[0] + BETWEEN_NAMES for item in shares.items}
             )
@@ -444,7 +433,7 @@ class Knowledge:
         share = Share.of(tallies, self.today)
         odds = self.fix_odds(None, name, None, None)
         issues = common_issues(tallies)[: limits.ISSUES_OF_MODEL_MAX]
-        elsewhere = {issue: self._shares("fix.type", issue).whole for issue, _ in issues}
+        elsewhere = {issue: self.shares("fix.type", issue).whole for issue, _ in issues}
         sources = len({tally.author for tally in tallies})
         fixes = self.strategies(
             "model",
@@ -480,118 +469,6 @@ class Knowledge:
 
     def _newest(self, filters: Filters, limit: int = limits.SIMILAR_CONSIDERED_MAX) -> list[Stored]:
         return self._store.page(self.project, filters, None, limit, trusted=True)
-
-    # --- figures about fixes ---
-
-    def fix_totals(self) -> FixTotals:
-        whole = self._shares("fix", "").whole
-        models, types = (
-            self._store.distinct_keys(self.project, scope) for scope in ("fix.model", "fix.type")
-        )
-        from hardwon.fixes.reports import FixTotals
-
-        return FixTotals(whole.attempts, whole.applied, whole.verified, models, types)
-
-    def fix_days(self, days: int) -> list[FixDay]:
-        """From the first day with an attempt inside the window to today."""
-        counts = self._days_of("fix", 1, days).get("", {})
-        from hardwon.fixes.reports import days_between
-
-        return list(days_between(counts, min(counts), self.today)) if counts else []
-
-    def fix_trends(self, days: int) -> list[IssueTrend]:
-        """Over the same days as `fix_days`, whatever came up first."""
-        by_type = self._days_of("fix.type", limits.ISSUE_TYPES_TESTED_MAX, days)
-        first = min(
-            (min(counts) for counts in self._days_of("fix", 1, days).values()), default=self.today
-        )
-        from hardwon.fixes.reports import days_between, issue_trends
-
-        return issue_trends(
-            {name: days_between(counts, first, self.today) for name, counts in by_type.items()}
-        )
-
-    def _days_of(
-        self, scope: str, keys_max: int, days: int
-    ) -> dict[str, dict[int, tuple[int, ...]]]:
-        """The counts of each key per day, of so many days up to today; what a wrong clock dated
-        later is in none of them.
-        """
-        found: dict[str, dict[int, tuple[int, ...]]] = {}
-        for key, day, levels in self._store.day_totals(
-            self.project, scope, keys_max, self.today - days + 1
-        ):
-            if day <= self.today:
-                found.setdefault(key, {})[day] = levels
-        return found
-
-    def fix_types(self, days: int | None) -> list[IssueTypeRecord]:
-        """Those whose attempts failed most often first."""
-        from hardwon.fixes.reports import IssueTypeRecord
-
-        since = None if days is None else self.today - days + 1
-        found: dict[str, list[int]] = {}
-        for issue_type, _, (failed, applied, verified) in self._store.totals(
-            self.project, "fix.type", limits.FIX_PAIRS_MAX, since
-        ):
-            counts = found.setdefault(issue_type, [0, 0, 0])
-            for place, count in enumerate(
-                (failed + applied + verified, applied + verified, verified)
-            ):
-                counts[place] += count
-        told = [IssueTypeRecord(name, *counts) for name, counts in found.items()]
-        return sorted(told, key=lambda one: (one.verified - one.attempts, one.issue_type))[
-            : limits.FIX_CELLS_MAX
-        ]
-
-    def fix_matrix(self) -> list[FixCell]:
-        """The cells that were attempted most, in that order."""
-        attempts: dict[tuple[str, str], int] = {}
-        for model, item, levels in self._store.totals(
-            self.project, "fix.model", limits.FIX_PAIRS_MAX
-        ):
-            cell = model, item.partition(BETWEEN_NAMES)[0]
-            attempts[cell] = attempts.get(cell, 0) + sum(levels)
-        most = sorted(attempts, key=lambda cell: (-attempts[cell], cell))[: limits.FIX_CELLS_MAX]
-        return [self._fix_cell(*cell) for cell in most]
-
-    def _fix_cell(self, model: str, issue_type: str) -> FixCell:
-        from hardwon.fixes.reports import FixCell
-
-        odds = self.fix_odds(None, model, issue_type, None)
-        return FixCell(
-            model, issue_type, odds.attempts, odds.applied, odds.verified, odds.p_success
-        )
-
-    def fixers(self) -> list[FixerRecord]:
-        """Those with the most attempts, in that order."""
-        from hardwon.fixes import reports as fix_reports
-
-        found = []
-        for _, fixer, _ in self._store.totals(self.project, "fix", limits.FIXERS_SHOWN_MAX):
-            odds = self.fix_odds(None, None, None, fixer)
-            found.append(
-                fix_reports.FixerRecord(
-                    fixer, odds.attempts, odds.applied, odds.verified, odds.p_success, odds.interval
-                )
-            )
-        return found
-
-    def fixes_since(self, since: datetime) -> int:
-        """Whole days from the tallies; only of the day on which it begins the records are
-        counted.
-        """
-        first_day = -(-to_us(since) // limits.DAY_US)
-        whole_days = sum(
-            sum(total.levels) for total in self._store.day_totals(self.project, "fix", 1, first_day)
-        )
-        midnight_us = first_day * limits.DAY_US
-        if midnight_us == to_us(since):
-            return whole_days
-        until = from_us(midnight_us) if midnight_us <= TIME_US_MAX else None
-        return whole_days + self._store.count(
-            self.project, Filters(kind="fix", since=since, until=until), trusted=True
-        )
 
     # --- rules, cards, scores ---
 

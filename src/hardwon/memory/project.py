@@ -180,36 +180,10 @@ class Core:
             self._store.close()
             raise
 
-    @classmethod
-    def place_of(cls, location: str | Path | None = None) -> str:
-        """The `location` of the memory that `Memory(location)` opens, or would make: of a database,
-        without the password.
-        """
-        return place.find(location, current_folder()).location
-
-    @classmethod
-    def exists(cls, location: str | Path | None = None) -> bool:
-        """Whether `Memory(location)` opens something that is there. A database is taken to be:
-        opening it tells.
-        """
-        path = place.find(location, current_folder()).path
-        return path is None or files.exists(path)
-
-    @classmethod
-    def project_of(cls, location: str | Path | None = None) -> str:
-        """The project that `Memory(location)` works in, where none is named."""
-        return place.find(location, current_folder()).project
-
     @property
     def location(self) -> str:
         """The file that holds the memory; of a database the url, without the password."""
         return self._store.location
-
-    def in_project(self, project: str) -> Self:
-        """The same memory, opened once more for another project, without the checkout that we are
-        in: for servers.
-        """
-        return type(self)(self._place.url or self._place.path, project, checkout=False)
 
     def _is_at(self, other: Core) -> bool:
         """Whether both are one memory: the same file, by whatever name, or the same database."""
@@ -237,7 +211,7 @@ class Core:
             self._store.close()
 
     @contextmanager
-    def once(self, key: bytes, said: bytes) -> Iterator[None]:
+    def _once(self, key: bytes, said: bytes) -> Iterator[None]:
         """For whoever may be asked the same thing twice: in the block, what is written first (a
         record, a status, a credit, a decision) is written once under this key, also by several
         processes. Where that happened before, nothing is written and `RepeatedError` tells what had
@@ -266,7 +240,7 @@ class Core:
             if before is not None:
                 raise RepeatedError(before.said, before.ids)
             yield writer
-            at_us = to_us(self.now())
+            at_us = to_us(self._now())
             since_us = at_us - limits.REQUESTS_REMEMBERED_DAYS * limits.DAY_US
             writer.keep_request(
                 self.project, request.key, Request(request.said, list(request.ids)), at_us, since_us
@@ -279,7 +253,7 @@ class Core:
         if request and not request.kept:
             request.ids.update(dict.fromkeys(record_ids))
 
-    def now(self) -> datetime:
+    def _now(self) -> datetime:
         """What the memory's clock says."""
         at = self._clock()
         if not isinstance(at, datetime) or at.utcoffset() is None:
@@ -379,7 +353,7 @@ class Core:
             more, less = writer.votes(self.project, record_id, author)
             helped, hindered = helped + more, hindered + less
             if proved_itself(status, helped, hindered, self._publish_after):
-                at, why = self.now(), f"credited {helped} times"
+                at, why = self._now(), f"credited {helped} times"
                 event = Event(
                     id=new_id(at),
                     record_id=record_id,
@@ -420,7 +394,7 @@ class Core:
     def _known(self) -> Knowledge:
         from hardwon.memory.knowledge import Knowledge
 
-        return Knowledge(self._store, self.project, to_us(self.now()) // limits.DAY_US)
+        return Knowledge(self._store, self.project, to_us(self._now()) // limits.DAY_US)
 
     def _pages(
         self, filters: Filters, limit: int | None = None, *, trusted: bool = False
@@ -432,7 +406,7 @@ class Core:
             before = Cursor(page[-1].at_us, page[-1].id)
 
     @property
-    def tree(self) -> Mirror | None:
+    def _tree(self) -> Mirror | None:
         """The tree of files that mirrors this memory's experiences; None where it has none."""
         if self._mirror is None:
             self._open_tree()
@@ -451,7 +425,12 @@ class Core:
         if self._mirror is None and self._place.path and has_tree(session, self.project):
             mirror = designs.load(designs.MIRROR)
             self._mirror = mirror(
-                self._store, session, self.project, self._place.path.parent, self._prepare, self.now
+                self._store,
+                session,
+                self.project,
+                self._place.path.parent,
+                self._prepare,
+                self._now,
             )
         return self._mirror
 
@@ -550,6 +529,26 @@ def embedded(embedder: Embedder, records: Sequence[Record]) -> list[tuple[str, b
     return [
         (record.id, row.astype("<f4").tobytes()) for record, row in zip(records, rows, strict=True)
     ]
+
+
+def place_of(location: str | Path | None = None) -> str:
+    """The `location` of the memory that `Memory(location)` opens, or would make: of a database,
+    without the password.
+    """
+    return place.find(location, current_folder()).location
+
+
+def memory_exists(location: str | Path | None = None) -> bool:
+    """Whether `Memory(location)` opens something that is there. A database is taken to be: opening
+    it tells.
+    """
+    path = place.find(location, current_folder()).path
+    return path is None or files.exists(path)
+
+
+def project_of(location: str | Path | None = None) -> str:
+    """The project that `Memory(location)` works in, where none is named."""
+    return place.find(location, current_folder()).project
 
 
 def current_folder() -> Path:

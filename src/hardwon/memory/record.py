@@ -61,13 +61,15 @@ class Envelope(TypedDict, total=False):
     """The keywords that `remember` and every `record_…` takes for the envelope, as `**envelope`;
     each has a default.
 
-    author         who says so; the source that support and rollback are counted by source
-    `{"type": …, "id": …}`: what sort of source, and the session or run timestamp      when it
-    happened, with a zone; now where nobody says tags           words to filter by related_files
-    paths of files that it is about; they are hashed now git_commit     the commit it happened at;
-    the checkout's own where nobody says git_branch     the branch, likewise failure_hash   the hash
-    of how something failed (`failure_hash(text)`) recalled       the context, or the ids, that were
-    shown before the attempt: its outcome credits them
+    author         who says so; the source that support and rollback are counted by
+    source         `{"type": …, "id": …}`: what sort of source, and the session or run
+    timestamp      when it happened, with a zone; now where none is given
+    tags           words to filter by
+    related_files  paths of files that it is about; they are hashed now
+    git_commit     the commit it happened at; the checkout's own where none is given
+    git_branch     the branch, likewise
+    failure_hash   the hash of how something failed (`failure_hash(text)`)
+    recalled       the context, or the ids, shown before the attempt: its outcome credits them
     """
 
     author: str
@@ -91,7 +93,7 @@ class Recording(Core):
         """Keeps a record and returns its id once it is on disk. Adding the same record again
         changes nothing. `ConflictError` where its id is kept with other content, or was forgotten.
         """
-        return self.keep(record).id
+        return self.record(record).id
 
     def add_many(self, records: Iterable[AnyRecord]) -> list[str]:
         """Keeps all of the records or, when one is refused, none; returns their ids. One
@@ -102,7 +104,7 @@ class Recording(Core):
         return [record.id for record in given]
 
     @done_again
-    def keep(self, record: R) -> R:
+    def record(self, record: R) -> R:
         """As `add`, and returns the record as it was kept: with its defaults, without its
         secrets.
         """
@@ -120,11 +122,6 @@ class Recording(Core):
         if type(kept) is Episode:
             self._consolidate_when_due()
         return kept if number is None else kept.altered(number_in_history=number)
-
-    def keep_many(self, records: Iterable[R]) -> list[R]:
-        """As `add_many`, and returns the records as they were kept."""
-        # All of them first: no code of the caller's runs while others wait.
-        return self._keep_all(intake.items("records", records), returned=True)
 
     @done_again
     def _keep_all(self, given: list[R], *, returned: bool) -> list[R]:
@@ -173,7 +170,7 @@ class Recording(Core):
             # before it is made filename-safe: afterwards a secret would not be recognised
             summary = redact(summary)[0]
         own = {"content": content, "outcome": outcome, "tool": tool, "summary": summary, **keys}
-        return self.keep(self._made(Experience, own, envelope))
+        return self.record(self._made(Experience, own, envelope))
 
     def record_fact(
         self,
@@ -238,7 +235,7 @@ class Recording(Core):
                         writer, [(fact.id, made[fact.id])] if fact.id in made else []
                     )
                 else:
-                    facts.repeat(writer, self.project, first, fact, self.now())
+                    facts.repeat(writer, self.project, first, fact, self._now())
                     self._concerns([first.id])
                 kept.append(first or fact)
         self._put_in_tree(planted)
@@ -255,7 +252,7 @@ class Recording(Core):
         action, observation and reward; `final_reward` is from 0 to 1, and from 0.5 on it was
         solved.
         """
-        return self.keep(
+        return self.record(
             self._made(
                 Trajectory,
                 {"task": task, "steps": intake.items("steps", steps), "final_reward": final_reward},
@@ -287,7 +284,7 @@ class Recording(Core):
             "successes": intake.items("successes", successes),
             "mistake_cards": _without_secrets(intake.items("mistake_cards", mistake_cards)),
         }
-        return self.keep(self._made(Episode, own, envelope))
+        return self.record(self._made(Episode, own, envelope))
 
     def record_fix(
         self,
@@ -323,13 +320,9 @@ class Recording(Core):
             "fixer_type": fixer_type,
             "confidence": confidence,
         }
-        return self.keep(self._made(Fix, own, envelope))
+        return self.record(self._made(Fix, own, envelope))
 
-    def record_many(self, kind: Kind, many: Iterable[Mapping[str, Any]]) -> list[AnyRecord]:
-        """Keeps records of one `kind`, each of `many` given by the keywords of `record_fact`,
-        `record_trajectory`, `record_episode` or `record_fix`: all of them or, when one is refused,
-        none. One transaction.
-        """
+    def _record_many(self, kind: Kind, many: Iterable[Mapping[str, Any]]) -> list[AnyRecord]:
         if kind not in _RECORDED_KINDS:
             raise InvalidInputError.one("kind", kind, f"one of {', '.join(_RECORDED_KINDS)}")
         made: list[AnyRecord] = []
@@ -340,7 +333,7 @@ class Recording(Core):
                 raise InvalidInputError(error.problems, f"record {number}") from None
         if kind == "fact":
             return [*self._keep_or_repeat([each for each in made if isinstance(each, Fact)])]
-        return self.keep_many(made)
+        return self._keep_all(made, returned=True)
 
     def _from_keywords(self, model: type[AnyRecord], given: Mapping[str, Any]) -> AnyRecord:
         for name in _NOT_EXTRA_KEYS:
@@ -355,7 +348,7 @@ class Recording(Core):
         return self._stated(record, restate) if isinstance(record, Fact) else record
 
     def _made(self, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
-        at = self.now()
+        at = self._now()
         made = {**own, "id": new_id(at), "recalled": None}
         made["metadata"] = metadata_of(
             envelope, at, self._repository.root if self._repository else None, self._place.path
@@ -373,7 +366,7 @@ class Recording(Core):
         try:
             every = self._consolidate_every
             if every and consolidating.is_due(self._store, self.project, every):
-                at = self.now()
+                at = self._now()
                 consolidating.consolidate_recent(
                     self._store, self.project, self._known, self._prepare, at, every
                 )

@@ -27,7 +27,7 @@ from typing import Final, Literal, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError, Problem
-from hardwon.memory import Memory
+from hardwon.memory.project import place_of
 from hardwon.outside.locations import FOLDER_NAME
 from hardwon.records.kinds import Source
 
@@ -238,7 +238,7 @@ def _memory_of_project(given: str, file: Path) -> str:
 def _lies_in(root: Path, memory: str | None) -> bool:
     """Whether the file of the memory is below the folder, whatever links lead to it."""
     try:
-        return Path(Memory.place_of(memory)).resolve().is_relative_to(root.resolve())
+        return Path(place_of(memory)).resolve().is_relative_to(root.resolve())
     except (OSError, RuntimeError, InvalidInputError):
         return False
 

@@ -310,10 +310,9 @@ def _adopt_data_set(
 ) -> Adoption:
     from hardwon.tree import datasets
 
-    # Our own function of that name, which reads a file of this machine.
-    done = datasets.load_dataset(
+    done = datasets.load_dataset(  # nosec B615  # our own function, which reads a file of this machine
         memory, source, dry_run=dry_run, progress=progress, **_named(author)
-    )  # nosec B615
+    )
     rejected = [
         Remark(f"memory {fault.index}, {fault.field}", f"{fault.wrong}; {fault.remedy}")
         for fault in done.rejected
@@ -341,7 +340,7 @@ def _adopt_tree(
         with MemoryEngine(copy) as engine:
             left = engine.sync().left
             records = [_by(record, author) for record in engine.memory.browse()]
-        done = memory.take_in(records, dry_run, author or "user", progress)
+        done = memory.care.take_in(records, dry_run, author or "user", progress)
     rejected += [Remark(path, reason) for path, reason in left.items()]
     return _of_loaded(StoreKind.TREE, done, rejected)
 

@@ -39,7 +39,7 @@ from hardwon.errors import (
     TooManyRequestsError,
     UnknownRecordError,
 )
-from hardwon.memory import Memory, intake
+from hardwon.memory import Memory, intake, renamed
 from hardwon.memory.context import Context
 from hardwon.memory.record import related_files
 from hardwon.memory.recorders import EpisodeRecorder, TrajectoryRecorder
@@ -101,16 +101,16 @@ class Client(_Methods):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            return renamed(self, name)
+
     def close(self) -> None:
         """Closes the connections; closing twice is allowed."""
         self._wire.close()
 
     # --- what is more than one request, or none ---
-
-    def projects(self) -> list[str]:
-        """The projects that have records, as far as the token reaches."""
-        found: list[str] = self._wire.answer("GET", "/api/v1/projects")
-        return found
 
     def browse(self, limit: int | None = None, **filters: Any) -> Iterator[AnyRecord]:
         """Records that pass all filters, newest first, a page at a time."""
@@ -118,7 +118,7 @@ class Client(_Methods):
             intake.whole_number("limit", limit, 0, limits.JSON_INT_ABS_MAX)
         size = min(limits.PAGE_RECORDS_MAX, limits.PAGE_RECORDS if limit is None else max(limit, 1))
         # what is wrong with the filters is told before anybody iterates
-        first = self.page(size, **filters)
+        first = self.care.page(size, **filters)
         return self._browsed(first, limit, size, filters)
 
     def _browsed(
@@ -133,7 +133,7 @@ class Client(_Methods):
                 yield record
             if page.next is None or given == limit:
                 return
-            page = self.page(size, page.next, **filters)
+            page = self.care.page(size, page.next, **filters)
 
     def get(self, record_id: Any, as_of: datetime | str | None = None) -> AnyRecord | None:
         """The record as it stands now, or as it stood then; None where there is, or was, no such
@@ -159,13 +159,9 @@ class Client(_Methods):
         added: list[str] = self._ask(OPERATIONS["add_many"], {"records": given}) if given else []
         return added
 
-    def keep(self, record: Any) -> Any:
+    def record(self, record: Any) -> Any:
         """As `add`, and returns the record as it was kept."""
         return self.get(self.add(record))
-
-    def keep_many(self, records: Iterable[Any]) -> list[Any]:
-        """As `add_many`, and returns the records as they were kept."""
-        return [self.get(kept) for kept in self.add_many(records)]
 
     def trajectory(self, task: str, **envelope: Any) -> TrajectoryRecorder:
         """`with client.trajectory(task) as t: t.step(action, observation, reward)`: recorded
@@ -302,7 +298,7 @@ def _refuse_unsendable(name: str, said: dict[str, Any]) -> None:
     """Takes out what a caller elsewhere has no say in, and refuses it where it was said all the
     same.
     """
-    usual = inspect.signature(getattr(Memory, name)).parameters
+    usual = inspect.signature(OPERATIONS[name].method_of(Memory)).parameters
     for unsendable in _NOT_SAID:
         if unsendable not in said or (name == "verify" and unsendable == "by"):
             continue
@@ -365,26 +361,50 @@ def _as_json(record: Any) -> Any:
     return jsonable(record)
 
 
+class _Group:
+    """The operations that hang on a noun, as they do on a memory."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+
+class _ClientCare(_Group):
+    def projects(self) -> list[str]:
+        """The projects that have records, as far as the token reaches."""
+        found: list[str] = self._client._wire.answer("GET", "/api/v1/projects")
+        return found
+
+    def keep_many(self, records: Iterable[Any]) -> list[Any]:
+        """As `add_many`, and returns the records as they were kept."""
+        return [self._client.get(kept) for kept in self._client.add_many(records)]
+
+
 def _method(operation: Operation) -> Callable[..., Any]:
     """A method like `Memory`'s that asks the server."""
-    original = getattr(Memory, operation.name)
+    original = operation.method_of(Memory)
     signature = inspect.signature(original)
 
-    def ask(self: Client, /, *positional: Any, **keywords: Any) -> Any:
+    def ask(self: Client | _Group, /, *positional: Any, **keywords: Any) -> Any:
+        client = self._client if isinstance(self, _Group) else self
         said = _said(operation, signature.bind(self, *positional, **keywords))
         said.pop("self")
-        return self._ask(operation, _wired(operation, said, self))
+        return client._ask(operation, _wired(operation, said, client))
 
-    ask.__name__ = operation.name
+    ask.__name__ = original.__name__
     ask.__qualname__ = f"Client.{operation.name}"
     ask.__doc__ = original.__doc__
     ask.__signature__ = signature  # type: ignore[attr-defined]
     return ask
 
 
-for _name, _operation in OPERATIONS.items():
-    if _name not in vars(Client):
-        setattr(Client, _name, _method(_operation))
+_groups: dict[str, type[_Group]] = {"care": _ClientCare}
+for _operation in OPERATIONS.values():
+    _noun, _, _name = _operation.name.rpartition(".")
+    _owner = _groups.setdefault(_noun, type(_noun, (_Group,), {})) if _noun else Client
+    if _name not in vars(_owner):
+        setattr(_owner, _name, _method(_operation))
+for _noun, _group in _groups.items():
+    setattr(Client, _noun, property(_group))
 
 
 # --- the wire ---

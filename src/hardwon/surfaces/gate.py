@@ -86,7 +86,7 @@ class Gate:
         """
         check_access(caller, "read", None)
         with self._memories.use(project) as memory:
-            found = memory.projects()
+            found = memory.care.projects()
         return (
             found
             if caller.projects is None
@@ -130,7 +130,9 @@ def _once(memory: Memory, operation: Operation, said: Arguments, caller: Caller,
     assert operation.again is not None  # noqa: S101  # for type checkers: who calls has looked
     wanted = _fingerprint(operation.name, json_bytes(said))
     try:
-        with memory.once(_fingerprint(caller.name, key.encode("utf-8", "surrogatepass")), wanted):
+        with memory.care.once(
+            _fingerprint(caller.name, key.encode("utf-8", "surrogatepass")), wanted
+        ):
             return operation.do(memory, said, caller)
     except RepeatedError as before:
         if before.said != wanted:

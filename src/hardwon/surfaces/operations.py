@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cache, cached_property
+from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal
@@ -193,7 +194,7 @@ class Operation:
     @cached_property
     def takes(self) -> type[Arguments]:
         """What it takes: the keywords of `Memory`'s method, unless it is said in another way."""
-        return self.takes_otherwise or arguments.arguments_of(getattr(Memory, self.name))
+        return self.takes_otherwise or arguments.arguments_of(self.method_of(Memory))
 
     @cached_property
     def in_path(self) -> tuple[str, ...]:
@@ -207,13 +208,18 @@ class Operation:
 
     @property
     def description(self) -> str:
-        return " ".join((getattr(Memory, self.name).__doc__ or "").split())
+        return " ".join((self.method_of(Memory).__doc__ or "").split())
+
+    def method_of(self, memory: Memory | type[Memory]) -> Callable[..., Any]:
+        """The method that does it: of a memory, or of a group that hangs on one."""
+        method: Callable[..., Any] = attrgetter(self.name)(memory)
+        return method
 
 
 def _asked(name: str, signs: Signature | None) -> Callable[[Memory, Arguments, Caller], Any]:
     def ask(memory: Memory, said: Arguments, caller: Caller) -> Any:
         signed = {signs: caller.name} if signs and caller.name else {}
-        return getattr(memory, name)(**said.given(), **signed)
+        return attrgetter(name)(memory)(**said.given(), **signed)
 
     return ask
 
@@ -419,8 +425,8 @@ _ALL: Final = (
     _operation("context", "read", "POST /context", Context, tool="context", command="context"),
     _operation("advise", "read", "POST /advice", Advice, tool="advise", command="advise"),
     _operation("get", "read", "GET /records/{record_id}", AnyRecord, do=_get, command="show"),
-    _operation("page", "read", "GET /records", Page, command="browse"),
-    _operation("links", "read", "GET /records/{record_id}/links", Links, command="audit"),
+    _operation("care.page", "read", "GET /records", Page, command="browse"),
+    _operation("care.links", "read", "GET /records/{record_id}/links", Links, command="audit"),
     _operation(
         "audit",
         "read",
@@ -439,11 +445,11 @@ _ALL: Final = (
     ),
     _operation("odds", "read", "POST /odds", Odds, command="odds"),
     _operation("patterns", "read", "GET /patterns", list[Pattern], command="patterns"),
-    _operation("temporal_patterns", "read", "GET /temporal-patterns", list[TemporalPattern]),
-    _operation("strategies", "read", "GET /strategies", list[Strategy], command="strategies"),
-    _operation("failed_strategies", "read", "GET /failed-strategies", list[Strategy]),
+    _operation("fixes.temporal_patterns", "read", "GET /temporal-patterns", list[TemporalPattern]),
+    _operation("fixes.strategies", "read", "GET /strategies", list[Strategy], command="strategies"),
+    _operation("fixes.failed_strategies", "read", "GET /failed-strategies", list[Strategy]),
     _operation(
-        "best_strategies",
+        "fixes.best_strategies",
         "read",
         "GET /best-strategies",
         dict[str, list[Strategy]],
@@ -457,31 +463,31 @@ _ALL: Final = (
         tool="insights",
         command="model",
     ),
-    _operation("fix_totals", "read", "GET /fixes/totals", FixTotals),
-    _operation("fix_days", "read", "GET /fixes/days", list[FixDay]),
-    _operation("fix_types", "read", "GET /fixes/types", list[IssueTypeRecord]),
-    _operation("fix_matrix", "read", "GET /fixes/matrix", list[FixCell], command="matrix"),
-    _operation("fix_trends", "read", "GET /fixes/trends", list[IssueTrend], command="trends"),
-    _operation("fixers", "read", "GET /fixes/fixers", list[FixerRecord], command="fixers"),
-    _operation("fixes_since", "read", "GET /fixes/count", int),
+    _operation("fixes.totals", "read", "GET /fixes/totals", FixTotals),
+    _operation("fixes.days", "read", "GET /fixes/days", list[FixDay]),
+    _operation("fixes.types", "read", "GET /fixes/types", list[IssueTypeRecord]),
+    _operation("fixes.matrix", "read", "GET /fixes/matrix", list[FixCell], command="matrix"),
+    _operation("fixes.trends", "read", "GET /fixes/trends", list[IssueTrend], command="trends"),
+    _operation("fixes.fixers", "read", "GET /fixes/fixers", list[FixerRecord], command="fixers"),
+    _operation("fixes.count", "read", "GET /fixes/count", int),
     _operation("solutions", "read", "POST /solutions", list[Solution], command="solutions"),
     _operation("rules", "read", "GET /rules", list[Rule], tool="rules", command="rules"),
-    _operation("candidate_rules", "read", "GET /rules/candidates", list[Rule]),
+    _operation("episodes.candidate_rules", "read", "GET /rules/candidates", list[Rule]),
     _operation("cards", "read", "GET /cards", list[Card], command="cards"),
-    _operation("tasks", "read", "GET /tasks", list[TaskScores]),
-    _operation("scores", "read", "GET /scores", ScoreHistory, command="scores"),
-    _operation("compare", "read", "GET /comparison", Comparison, command="compare"),
-    _operation("decisions", "read", "GET /decisions", list[Decision], command="decisions"),
-    _operation("adopted", "read", "GET /adopted", list[Adopted]),
-    _operation("failing_tests", "read", "GET /tests/failing", list[str]),
+    _operation("episodes.tasks", "read", "GET /tasks", list[TaskScores]),
+    _operation("episodes.scores", "read", "GET /scores", ScoreHistory, command="scores"),
+    _operation("episodes.compare", "read", "GET /comparison", Comparison, command="compare"),
+    _operation("care.decisions", "read", "GET /decisions", list[Decision], command="decisions"),
+    _operation("care.adopted", "read", "GET /adopted", list[Adopted]),
+    _operation("tests.failing", "read", "GET /tests/failing", list[str]),
     _operation("stats", "read", "GET /stats", Stats, do=_stats, tool="stats", command="stats"),
-    _operation("activity", "read", "GET /activity", list[Activity]),
-    _operation("helpful", "read", "GET /helpful", list[Credited]),
-    _operation("stale_records", "read", "GET /stale", list[Held]),
-    _operation("change_mark", "read", "GET /change-mark", str),
+    _operation("care.activity", "read", "GET /activity", list[Activity]),
+    _operation("care.helpful", "read", "GET /helpful", list[Credited]),
+    _operation("care.stale", "read", "GET /stale", list[Held]),
+    _operation("care.change_mark", "read", "GET /change-mark", str),
     _operation("topology", "read", "GET /topology", Branch, tool="map", command="map"),
     _operation(
-        "hotspots", "read", "GET /hotspots", list[Hotspot], tool="hotspots", command="hotspots"
+        "tree.hotspots", "read", "GET /hotspots", list[Hotspot], tool="hotspots", command="hotspots"
     ),
     _operation("reflect", "read", "GET /reflection", Reflection, tool="reflect", command="reflect"),
     _operation(
@@ -552,7 +558,9 @@ _ALL: Final = (
         signs="by",
         destructive=True,
     ),
-    _operation("compress", "admin", "POST /compress", Compressed, command="compress", signs="by"),
+    _operation(
+        "fixes.compress", "admin", "POST /compress", Compressed, command="compress", signs="by"
+    ),
     _operation("compact", "admin", "POST /compact", Compacted, command="compact", destructive=True),
     _operation(
         "load",
@@ -578,7 +586,7 @@ _ALL: Final = (
     _operation("doctor", "admin", "GET /doctor", Diagnosis, command="doctor"),
     _operation("rebuild", "admin", "POST /rebuild", int, command="rebuild"),
     _operation("reembed", "admin", "POST /reembed", int, command="reembed"),
-    _operation("sync", "admin", "POST /sync", Synced, command="sync"),
+    _operation("tree.sync", "admin", "POST /sync", Synced, command="sync"),
 )
 
 OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
@@ -592,38 +600,35 @@ _READING: Final = frozenset(each.name for each in _ALL if each.scope == "read") 
 HERE_ALONE: Final[Mapping[str, str]] = MappingProxyType(
     {
         "close": "ends the caller's own memory",
-        "browse": "pages do the same for callers elsewhere",
-        "keep": "add does the same and gives the id",
-        "keep_many": "add_many does the same and gives the ids",
-        "record_many": "several of one kind from the caller's own files: elsewhere add_many takes "
+        "browse": "care.page does the same for callers elsewhere",
+        "record": "add does the same and gives the id",
+        "care.keep_many": "add_many does the same and gives the ids",
+        "care.record_many": "several of one kind from the caller's own files: elsewhere add_many takes "
         "several records",
-        "take_in": "brings records with authors of their own: import does that for an administrator",
-        "put_entries": "for what keeps things under names of its own; elsewhere remember and "
+        "care.take_in": "brings records with authors of their own: import does that for an administrator",
+        "entries.put": "for what keeps things under names of its own; elsewhere remember and "
         "supersede do it",
-        "append_entries": "for what keeps things in a row of its own; elsewhere add_many does it",
-        "entries": "pages by tag do the same for callers elsewhere",
-        "entry_names": "for whoever lists the names that it put things under",
+        "entries.append": "for what keeps things in a row of its own; elsewhere add_many does it",
+        "entries.list": "pages by tag do the same for callers elsewhere",
+        "entries.names": "for whoever lists the names that it put things under",
         "trajectory": "a block of the caller's own code; what it records goes through "
         "record_trajectory",
         "episode": "a block of the caller's own code; what it records goes through record_episode",
-        "now": "the memory's own clock",
-        "once": "is what an idempotency key does",
-        "projects": "is of no project: each surface lists those that the caller reaches",
-        "project_of": "tells what a memory of this machine would be asked about",
-        "place_of": "tells where a file of this machine would be",
-        "exists": "tells whether a file of this machine is there",
-        "in_project": "opens the caller's own memory once more: callers elsewhere name the project "
+        "care.now": "the memory's own clock",
+        "care.once": "is what an idempotency key does",
+        "care.projects": "is of no project: each surface lists those that the caller reaches",
+        "care.in_project": "opens the caller's own memory once more: callers elsewhere name the project "
         "they ask about",
         "restore": "puts a file of this machine in the memory's place while nobody asks it anything",
         "merge": "opens another memory of this machine; import takes in what another exported",
-        "make_tree": "makes files beside the memory's own",
+        "tree.make": "makes files beside the memory's own",
         "check_stale": "looks at a checkout, which is where the caller is and not where the memory "
         "is",
-        "record_tests": "reads the files that tests are about, in the caller's checkout",
-        "publish_tested": "is asked by a git hook of the caller's checkout",
+        "tests.record": "reads the files that tests are about, in the caller's checkout",
+        "tests.publish": "is asked by a git hook of the caller's checkout",
         "tokens": "whoever could make tokens from outside could make itself stronger ones",
-        "fix_history": "the tables of the file itself",
-        "tree": "the files beside the memory",
+        "fixes.history": "the tables of the file itself",
+        "tree.mirror": "the files beside the memory",
         "location": "a path of this machine",
     }
 )

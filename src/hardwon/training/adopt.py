@@ -80,7 +80,7 @@ def adopt(
     replaced = [other.id for other in known if is_new and _is_later(state, other)]
     stale = is_new and not replaced and any(_is_later(other, state) for other in known)
     records: list[AnyRecord] = [*fresh, *([] if stale else [adopted])]
-    loaded = memory.take_in(records, dry_run, author, progress)
+    loaded = memory.care.take_in(records, dry_run, author, progress)
     if not dry_run and memory.get(adopted.id):
         for earlier in replaced:
             memory.supersede(
@@ -419,7 +419,7 @@ def _adopted_in(memory: Memory) -> Iterator[Adopted]:
 def _trusted(memory: Memory, records: Iterable[Any]) -> Iterator[Any]:
     rolled_back = {
         each.target
-        for each in memory.decisions("rollback", limit=limits.SHOWN_MAX)
+        for each in memory.care.decisions("rollback", limit=limits.SHOWN_MAX)
         if each.in_effect
     }
     for record in records:

@@ -1,23 +1,19 @@
-"""The dict that a training memory is: its keys, what an episode adds to them, and how older ones
-are brought up to date.
+"""The dict that a training memory is: its keys, what an episode adds to them, and how older ones are brought up to date.
 
-Keys: `version`, `total_episodes`, `last_consolidated_at` (the total at that time), `global_rules`,
-`task_rules` {task: […]}, `episode_log` (timestamp, task_id, score, steps, summary), `score_history`
-{task: […]}, `mistakes`, `mistake_cards`, `successes`. Three more appear only where there is
-something to say:
+Keys: `version`, `total_episodes`, `last_consolidated_at` (the total at that time), `global_rules`, `task_rules` {task: […]},
+`episode_log` (timestamp, task_id, score, steps, summary), `score_history` {task: […]}, `mistakes`, `mistake_cards`,
+`successes`. Three more appear only where there is something to say:
 
 `older_scores`     {task: {"count", "sum"}}: scores that went over the bound of `score_history`
 `skipped`          {field: how many}: what was left out of episodes in lenient mode
-`shared_episodes`  {history: how far it is in here}: of episodes that a fork or pickle took along
-unsaved
+`shared_episodes`  {history: how far it is in here}: of episodes that a fork or pickle took along unsaved
 
-No I/O. All of it is a function of the dict before and the episode, so that an episode can be added
-again to another dict. Lists and objects inside the values are replaced rather than changed: copies
-that a caller made one level deep share them.
+No I/O. All of it is a function of the dict before and the episode, so that an episode can be added again to another dict.
+Lists and objects inside the values are replaced rather than changed: copies that a caller made one level deep share them.
 
-`EpisodeInput` checks an episode before it enters a memory. A score decides whether there is an
-episode at all. Whatever else is wrong can be left out of it: in strict mode nothing is, and the
-caller hears of every problem at once; in lenient mode the rest is recorded.
+`EpisodeInput` checks an episode before it enters a memory. A score decides whether there is an episode at all. Whatever else is
+wrong can be left out of it: in strict mode nothing is, and the caller hears of every problem at once; in lenient mode the rest
+is recorded.
 """
 
 from __future__ import annotations

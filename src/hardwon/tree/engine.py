@@ -67,7 +67,7 @@ class MemoryEngine:
         self.strict = strict
         self.memory = Memory(Path(root), clock=clock)
         try:
-            self._tree: Mirror = self.memory.make_tree(schema)
+            self._tree: Mirror = self.memory.tree.make(schema)
         except BaseException:
             self.memory.close()
             raise
@@ -103,7 +103,7 @@ class MemoryEngine:
             {"content": content, "outcome": outcome, "tool": tool, "summary": summary, **metadata}
         )
         self._warn(record)
-        kept = self.memory.keep(record)
+        kept = self.memory.record(record)
         return self._shown(kept.path or f"{self._tree.root}/{self._tree.path_of(kept.id)}")
 
     def remember_many(self, memories: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -120,7 +120,7 @@ class MemoryEngine:
             records.append(self._experience(keys))
         for record in records:
             self._warn(record)
-        return [self._shown(kept.path or "") for kept in self.memory.keep_many(records)]
+        return [self._shown(kept.path or "") for kept in self.memory.care.keep_many(records)]
 
     def recall(self, /, pattern: str | None = None, **intent: Any) -> list[dict[str, Any]]:
         """Memories whose path matches the glob, and that have every key of the intent, newest
@@ -176,7 +176,7 @@ class MemoryEngine:
         """Takes in what was done to the files, all of them: `recall` looks at what it returns, this
         at everything.
         """
-        return self.memory.sync()
+        return self.memory.tree.sync()
 
     # --- between the two ---
 
@@ -189,7 +189,7 @@ class MemoryEngine:
 
     def _experience(self, keys: Mapping[str, Any]) -> Experience:
         given = {name: value for name, value in keys.items() if value is not None}
-        at = self.memory.now()
+        at = self.memory.care.now()
         if _ENVELOPE.isdisjoint(given):  # by far the most, and in bulk it shows
             plain = _PLAIN.altered(context=_PLAIN.context.altered(timestamp=at))
             return self._tree.experience(given, plain, new_id(at), strict=self.strict)

@@ -28,9 +28,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
-from hardwon.errors import DamagedError, InvalidInputError, Problem
+from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError, Problem
 from hardwon.learn.tallies import OWN_KEYS, given_key
-from hardwon.learn.topology import FolderCount
+from hardwon.learn.topology import FolderCount, Hotspot, hotspots_of
+from hardwon.memory.designs import Group
 from hardwon.memory.project import batches, happen, in_order
 from hardwon.memory.results import Synced
 from hardwon.outside import files
@@ -1082,3 +1083,54 @@ def _is_name(value: object) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+class MemoryTree(Group):
+    """The tree of files that mirrors a memory's experiences: `memory.tree`."""
+
+    @property
+    def mirror(self) -> Mirror | None:
+        """What keeps the files; None where the memory has no tree."""
+        return self._project._tree
+
+    def make(self, schema: Mapping[str, Any] | None = None) -> Mirror:
+        """Gives the memory a tree of files in its own folder, routed by the standard schema or by
+        one of your own. Where it has one already, that stays, and `schema` must be its own or
+        nothing.
+        """
+        project = self._project
+        if project._place.path is None:
+            raise FileOnlyError(
+                "only a memory in a local file can have a tree of files beside it: of a database, "
+                "hardwon --memory copy.db merge URL makes one"
+            )
+        with project._store.write(project.project) as writer:
+            routes = make_tree(writer.session, project.project, schema)
+        mirror = project._tree
+        assert mirror is not None  # noqa: S101  # for type checkers: it was just made
+        if schema is not None and mirror.routes != routes:
+            raise InvalidInputError.one(
+                "schema", schema, "the schema that this tree was made with, or none"
+            )
+        return mirror
+
+    def sync(self) -> Synced:
+        """Brings tree and memory in step: looks at every file of the tree and takes in what people
+        changed. Tells what was taken in since this was last asked, or since the memory was opened.
+        """
+        mirror = self._project._tree
+        if mirror is None:
+            raise InvalidInputError.one(
+                "memory",
+                self._project.location,
+                "a memory with a tree of files: tree.make gives it one",
+            )
+        return mirror.sync()
+
+    def hotspots(
+        self, share: float = limits.HOTSPOT_SHARE, limit: int = limits.HOTSPOTS_SHOWN_MAX
+    ) -> list[Hotspot]:
+        """Where experiences pile up: places that hold at least this share of what lies above them,
+        the largest first.
+        """
+        return hotspots_of(self._project.topology(), share, limit)

@@ -1,29 +1,25 @@
-"""Where a memory belongs in a tree of folders, and where to look for it. Pure: paths are text here,
-nothing is opened.
+"""Where a memory belongs in a tree of folders, and where to look for it. Pure: paths are text here, nothing is opened.
 
-A schema asks one key after the other. `{"outcome": {"failure": {"tool": {"web_search": None}}}}`
-files whatever has these two values under `outcome=failure/tool=web_search`. Each level is a mapping
-with one key, whose value maps branches to what follows: a further level, or a leaf. A branch takes
-a value when it is
+A schema asks one key after the other. `{"outcome": {"failure": {"tool": {"web_search": None}}}}` files whatever has these two
+values under `outcome=failure/tool=web_search`. Each level is a mapping with one key, whose value maps branches to what follows:
+a further level, or a leaf. A branch takes a value when it is
 
-    failure                 the same text (`true`, `false` and numbers are written the one way JSON
-    would write them)
+    failure                 the same text (`true`, `false` and numbers are written the one way JSON would write them)
     >100 >=100 <50 <=50     a number beyond that
     10-100                  a number in that range, both ends included
     r/v[0-9]+/              a text that the regular expression matches from beginning to end
     a|b|>100                any of these texts or numbers
     (empty text)            no value at all: the packet has no such key. It adds no folder
 
-A text that is the same wins; after that the first branch that takes the value, in the order
-written. A number's folder is named by its branch (`altitude=gt_100`), every other one by its value.
+A text that is the same wins; after that the first branch that takes the value, in the order written. A number's folder is named
+by its branch (`altitude=gt_100`), every other one by its value.
 
-A leaf is None, empty, or a template that adds folders, and may name the file:
-`error_type={error_type=unknown}/{host}`, `{timestamp}_{summary}.json`. A placeholder is replaced by
-the packet's value of that key, made safe; what follows `=` in it is for packets that have none.
+A leaf is None, empty, or a template that adds folders, and may name the file: `error_type={error_type=unknown}/{host}`,
+`{timestamp}_{summary}.json`. A placeholder is replaced by the packet's value of that key, made safe; what follows `=` in it is
+for packets that have none.
 
-Values are whatever somebody typed. `safe_segment` makes each one part of a single folder's name, so
-that no value leads out of the root, and no two values share a folder, not even where the file
-system folds case or normalises Unicode.
+Values are whatever somebody typed. `safe_segment` makes each one part of a single folder's name, so that no value leads out of
+the root, and no two values share a folder, not even where the file system folds case or normalises Unicode.
 """
 
 from __future__ import annotations

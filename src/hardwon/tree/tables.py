@@ -1,17 +1,15 @@
 """What the database knows of the tree of files that mirrors a project's experiences.
 
-A file is known by its folder and name, the record it mirrors and the digest of what it said, and
-has a state:
+A file is known by its folder and name, the record it mirrors and the digest of what it said, and has a state:
 
-DUE       its record is kept; the file is still to be written, or is written and not known to be on
-disk IN_STEP   the file is on disk and says what the record says GOING     its record was archived
-or forgotten; the file is still to be removed, or is removed but not for sure PAST      a file that
-mirrored the record once, and that is gone, was moved, or said it in other words
+DUE       its record is kept; the file is still to be written, or is written and not known to be on disk
+IN_STEP   the file is on disk and says what the record says
+GOING     its record was archived or forgotten; the file is still to be removed, or is removed but not for sure
+PAST      a file that mirrored the record once, and that is gone, was moved, or said it in other words
 
-A record has at most one file that is not past. `mtime_ns` and `size` tell whether somebody touched
-a file since; `mtime_ns` is NOTHING_THERE where the file is not written yet, or is removed already.
-`at_us` is the record's time, so that finding need not ask the record. The row number of a forgotten
-record is negative.
+A record has at most one file that is not past. `mtime_ns` and `size` tell whether somebody touched a file since; `mtime_ns` is
+NOTHING_THERE where the file is not written yet, or is removed already. `at_us` is the record's time, so that finding need not
+ask the record. The row number of a forgotten record is negative.
 """
 
 from __future__ import annotations

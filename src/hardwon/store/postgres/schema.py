@@ -1,26 +1,18 @@
-"""The PostgreSQL schema, as the ordered changes that led to it. Released entries are never edited:
-add a new one.
+"""The PostgreSQL schema, as the ordered changes that led to it. Released entries are never edited: add a new one.
 
 Tables and columns are named as in SQLite (`store.migrations`), with these differences:
 
-record       `good` (whether it turned out well) and `extra` (keys of the caller's own) are columns,
-so that no body is parsed.
-record_text  `vector` holds the same terms for the index: each once, once more where the record has
-it twice, three times, more
-             often, and behind a mark of its project, so that the index is led by the project too
-             (`words.as_vector`).
+record       `good` (whether it turned out well) and `extra` (keys of the caller's own) are columns, so that no body is parsed.
+record_text  `vector` holds the same terms for the index: each once, once more where the record has it twice, three times, more
+             often, and behind a mark of its project, so that the index is led by the project too (`words.as_vector`).
 event        what queries ask of its body has columns of its own.
-term_count   how many records have a term, as of the last count; how many were counted is in
-`state`.
+term_count   how many records have a term, as of the last count; how many were counted is in `state`.
 record_vector   `embedding` is there where the server has pgvector; `vector` is the same in bytes.
-fix          what the views of fix history show of one fix each. The views have the columns of the
-tables of that name.
-granted      which role reaches which project, and how far. Policies ask this table and nothing that
-a client can set.
+fix          what the views of fix history show of one fix each. The views have the columns of the tables of that name.
+granted      which role reaches which project, and how far. Policies ask this table and nothing that a client can set.
 token        as the file of tokens beside a SQLite memory; only whoever runs a server reaches it.
 
-Every key and index is led by project_id, so that a project is found without the others, and texts
-compare byte by byte.
+Every key and index is led by project_id, so that a project is found without the others, and texts compare byte by byte.
 """
 
 from __future__ import annotations

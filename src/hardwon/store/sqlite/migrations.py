@@ -1,38 +1,25 @@
-"""The SQLite schema, as the ordered changes that led to it. Released entries are never edited: add
-a new one.
+"""The SQLite schema, as the ordered changes that led to it. Released entries are never edited: add a new one.
 
-record       one row per record. `body` is the record's JSON and the truth; `digest` tells whether
-it is undamaged; all other
-             columns are derived from it so that filters need not read JSON. `status`, `validation`,
-             `helped` and
-             `hindered` are what the record's events add up to (`validation` NULL: nothing changed
-             since it was written).
+record       one row per record. `body` is the record's JSON and the truth; `digest` tells whether it is undamaged; all other
+             columns are derived from it so that filters need not read JSON. `status`, `validation`, `helped` and
+             `hindered` are what the record's events add up to (`validation` NULL: nothing changed since it was written).
 record_text  the search terms of each record, under the same row number.
 record_tag, record_file   for the filters `tag` and `path`.
-event        what happened to records after they were created; `forgotten` events are the
-tombstones.
+event        what happened to records after they were created; `forgotten` events are the tombstones.
 record_key   what records are found by exactly: signatures, failure hashes, what a decision decides.
 record_vector, embedder   vectors of records, and which embedder made them, where one is used.
-tally        what the records taught, counted (`learn.lessons` lists the scopes). Derived, like
-everything but body and event.
-state        what only this file needs to know, such as when it was last consolidated, or the number
-of the last transaction
+tally        what the records taught, counted (`learn.lessons` lists the scopes). Derived, like everything but body and event.
+state        what only this file needs to know, such as when it was last consolidated, or the number of the last transaction
              (`store.sqlite.log`). Never merged or exported.
-tree, tree_folder, tree_file   the files that mirror experiences, where a project has a tree
-(`tree.tables`). Triggers
+tree, tree_folder, tree_file   the files that mirror experiences, where a project has a tree (`tree.tables`). Triggers
              note what happens to records, whoever does it, so that their files follow.
-tree_forgotten   ids of files whose memory was forgotten: they are not taken in again. Like state,
-of this place alone.
-fix_history, issue_patterns, model_characteristics   the tables of fix history, for any SQLite
-client to read: the fixes of the
-             default project. Derived, and refused to whoever writes into them directly
-             (`fixes.tables`). Their indexes are
+tree_forgotten   ids of files whose memory was forgotten: they are not taken in again. Like state, of this place alone.
+fix_history, issue_patterns, model_characteristics   the tables of fix history, for any SQLite client to read: the fixes of the
+             default project. Derived, and refused to whoever writes into them directly (`fixes.tables`). Their indexes are
              wider than their names say, so that common questions are answered by an index alone.
-fix_count, fix_left_out, fix_guard   what those tables are kept with: sums, the authors that do not
-count, the lock.
+fix_count, fix_left_out, fix_guard   what those tables are kept with: sums, the authors that do not count, the lock.
 
-Every other key is led by project_id, or by a row number that belongs to one project: no index entry
-belongs to two.
+Every other key is led by project_id, or by a row number that belongs to one project: no index entry belongs to two.
 """
 
 from __future__ import annotations

@@ -35,6 +35,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from hardwon.errors import HardwonError, InvalidInputError, MissingExtraError
 from hardwon.memory import Memory
+from hardwon.memory.project import memory_exists, project_of
 from hardwon.memory.settings import Settings
 from hardwon.outside.locations import without_password
 from hardwon.surfaces.cli.output import Line, Look, shown, visible
@@ -357,10 +358,10 @@ class Chosen:
         if dry_run:
             with self.open(to_read=True) as memory:
                 return work(memory, True)
-        if not Memory.exists(self.memory):
+        if not memory_exists(self.memory):
             from tempfile import TemporaryDirectory
 
-            project = self.project or Memory.project_of(self.memory)
+            project = self.project or project_of(self.memory)
             with (
                 TemporaryDirectory(prefix="hardwon-trying-") as folder,
                 Memory(folder, project) as passing,

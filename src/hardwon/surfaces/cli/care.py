@@ -89,7 +89,7 @@ def cleanup(
     CARE,
     "hardwon compress 180 --dry-run",
     "hardwon compress --yes",
-    operation="compress",
+    operation="fixes.compress",
     more="""Nothing that was learned changes.""",
 )
 def compress(
@@ -106,7 +106,7 @@ def compress(
 
         def pack(dry: bool) -> _Done:
             with progress("looking" if dry else "compressing") as told:
-                done = memory.compress(days, dry, progress=told)
+                done = memory.fixes.compress(days, dry, progress=told)
             return _Done(asdict(done), done.records, _compressed_text(done, days))
 
         _do(memory, pack, "Compress them?", dry_run=dry_run, yes=yes, as_json=as_json)

@@ -115,7 +115,7 @@ def _exported(
         history.export_insights(path)
     else:
         history.export_analytics_data(path)
-    return memory.fix_totals().attempts
+    return memory.fixes.totals().attempts
 
 
 @command(

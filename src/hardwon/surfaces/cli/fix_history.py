@@ -229,7 +229,7 @@ def successful(
 ) -> None:
     """List what worked best, by issue type."""
     with _opened(ctx) as history:
-        found = history.memory.best_strategies(limit)
+        found = history.memory.fixes.best_strategies(limit)
     if as_json:
         write_json(
             [

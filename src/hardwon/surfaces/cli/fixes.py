@@ -134,7 +134,7 @@ Shape = Callable[[Any], Any] | None
 def show_recent(
     memory: Memory, days: int, limit: int, *, as_json: bool, shape: Shape = None
 ) -> None:
-    since = max(memory.now() - timedelta(days=days), _FIRST_TIME)
+    since = max(memory.care.now() - timedelta(days=days), _FIRST_TIME)
     found = [
         record
         for record in memory.browse(limit + 1, kind="fix", since=since)

@@ -23,6 +23,7 @@ from hardwon.capture import agent_settings as claude_code
 from hardwon.capture import git_hooks
 from hardwon.errors import PlaceError
 from hardwon.memory import Memory
+from hardwon.memory.project import memory_exists, place_of
 from hardwon.outside.git import Repository, last_commit, repository_root
 from hardwon.surfaces.cli.base import (
     SERVING,
@@ -245,13 +246,13 @@ def _answer(ctx: typer.Context, manner: "Manner") -> None:
 def _publish(ctx: typer.Context) -> None:
     root = repository_root(Path.cwd())
     memory, project = astuple(chosen(ctx))
-    if root is None or Repository(root).is_rebasing or not Memory.exists(memory):
+    if root is None or Repository(root).is_rebasing or not memory_exists(memory):
         return
     commit = last_commit(root)
     if commit is None:
         return
     with Memory(memory, project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS) as opened:
-        published = opened.publish_tested(commit)
+        published = opened.tests.publish(commit)
     if published:
         write(
             f"hardwon: {counted(len(published), 'record')} published: their tests pass at "
@@ -347,8 +348,8 @@ def _tell_claude_code(paths: Sequence[Path], as_json: bool) -> None:
 
 def _note_on_memory(ctx: typer.Context, make_memory: bool) -> None:
     memory = chosen(ctx).memory
-    if not make_memory and not Memory.exists(memory):
-        place = Memory.place_of(memory)
+    if not make_memory and not memory_exists(memory):
+        place = place_of(memory)
         complain(
             f"there is no memory at {place} yet: until there is one, nothing is recorded (or "
             f"install with --make-memory)"

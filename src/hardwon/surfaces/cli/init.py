@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from hardwon.memory import Memory
+from hardwon.memory.project import memory_exists
 from hardwon.outside import files
 from hardwon.outside.locations import FOLDER_NAME, without_password
 from hardwon.surfaces.cli.base import (
@@ -48,7 +49,7 @@ def init(
     """
     named = chosen(ctx)
     with _opened(named) as (memory, created):
-        planted = memory.make_tree() if tree else memory.tree
+        planted = memory.tree.make() if tree else memory.tree.mirror
         if created and not planted and not named.memory:
             files.hide_from_git(Path(FOLDER_NAME))
         root = str(planted.root) if planted else None
@@ -73,7 +74,7 @@ def _opened(named: Chosen) -> Iterator[tuple[Memory, bool]]:
     if folder and new_folder:
         files.make_folder(folder)
     try:
-        created = not Memory.exists(named.memory)
+        created = not memory_exists(named.memory)
         with Memory(named.memory, named.project) as memory:
             yield memory, created
     except BaseException:

@@ -255,7 +255,7 @@ def map_(
     SEEING,
     "hardwon hotspots",
     "hardwon hotspots --share 0.5 --limit 10 --json",
-    operation="hotspots",
+    operation="tree.hotspots",
     more="""Folders that hold at least `--share` of the nearest folder above them that holds more, the largest first.
     Folders that hold nothing but one another count as one place.""",
 )
@@ -271,7 +271,7 @@ def hotspots(
 ) -> None:
     """List the folders in which most has gathered."""
     with chosen(ctx).open(to_read=True) as memory:
-        found = memory.hotspots(share, limit)
+        found = memory.tree.hotspots(share, limit)
     if as_json:
         write_json(found)
     else:
@@ -506,10 +506,9 @@ def _load_dataset(
     with progress("loading") as told:
 
         def loaded(memory: "Memory", trying: bool) -> "DatasetLoaded":
-            # Our own function of that name, which reads a file of this machine.
-            return datasets.load_dataset(
+            return datasets.load_dataset(  # nosec B615  # our own function, which reads a file of this machine
                 memory, source, author=author, dry_run=trying, progress=told
-            )  # nosec B615
+            )
 
         return chosen(ctx).fill(loaded, lambda tried: tried.stored, dry_run=dry_run)
 
@@ -555,7 +554,7 @@ def _loaded_text(loaded: "Loaded") -> str:
     CARE,
     "hardwon --memory agent_brain sync --make-tree",
     "hardwon --memory agent_brain sync --json",
-    operation="sync",
+    operation="tree.sync",
     more="""Looks at every file and takes in what people added, changed, moved or removed. Every command does so for what it
     needs; this one looks at everything, and tells which files it could not read and left alone. `--make-tree` first gives
     the memory a tree where it has none, with a file for every experience; memory files that lie in the folder already are
@@ -571,10 +570,10 @@ def sync(
     """Bring the files of the tree and the memory in step."""
     with chosen(ctx).open(to_read=not make_tree) as memory:
         if make_tree:
-            memory.make_tree()
-        elif memory.tree is None:
+            memory.tree.make()
+        elif memory.tree.mirror is None:
             fail(f"{memory.location} has no tree of files: hardwon sync --make-tree gives it one")
-        found = memory.sync()
+        found = memory.tree.sync()
     if as_json:
         write_json(found)
         return

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from hardwon.memory import Memory
+from hardwon.memory.project import memory_exists, place_of
 from hardwon.memory.results import Merged
 from hardwon.surfaces.adopt import StoreKind
 from hardwon.surfaces.cli.base import (
@@ -58,7 +59,7 @@ def merge(
     as_json: Json = False,
 ) -> None:
     """Bring in what another memory knows: records, statuses, and what was forgotten there."""
-    if not Memory.exists(other):  # told before a memory is made for it
+    if not memory_exists(other):  # told before a memory is made for it
         fail(
             f"there is no memory at {other}: name the folder, the .db file or the database of "
             f"another one"
@@ -69,7 +70,7 @@ def merge(
         )
     wrong = _not_well(chosen(ctx), Chosen(other, project)) if check else None
     if as_json:
-        write_json({"other": Memory.place_of(other), **asdict(done), "not_well": wrong})
+        write_json({"other": place_of(other), **asdict(done), "not_well": wrong})
     else:
         write_text(_merged_text(done, project))
         if wrong == []:
@@ -86,7 +87,7 @@ def _not_well(this: Chosen, other: Chosen) -> list[str]:
     """
     wrong: list[str] = []
     for side, place in (("this memory", this), ("the other memory", other)):
-        if not Memory.exists(place.memory):
+        if not memory_exists(place.memory):
             continue
         with place.open(to_read=True) as memory:
             found = [each for each in memory.doctor().findings if not each.ok]

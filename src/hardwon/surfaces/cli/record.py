@@ -267,7 +267,7 @@ def _record(
     file = STDIN if argument == STDIN else from_json
     objects = [said] if file is None else [said | each for each in objects_of(file)]
     with chosen(ctx).open() as memory:
-        _tell(memory.record_many(kind, objects), as_json)
+        _tell(memory.care.record_many(kind, objects), as_json)
 
 
 def _tell(kept: list[AnyRecord], as_json: bool) -> None:

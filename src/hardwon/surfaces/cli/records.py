@@ -144,7 +144,7 @@ def audit(
         life = memory.audit(record_id)
         if not life:
             fail(f"there is no record {record_id}, and never was one: hardwon recall finds ids")
-        links, found = memory.links(record_id), memory.get(record_id)
+        links, found = memory.care.links(record_id), memory.get(record_id)
     if as_json:
         write_json({"id": record_id, "record": found, "life": life, "links": links})
         return

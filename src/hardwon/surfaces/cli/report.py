@@ -82,5 +82,5 @@ def _made(memory: Memory, time_range: str) -> "HtmlReport":
     from hardwon.surfaces.web.pages import Ask
 
     reader = Caller("report", "read")
-    with closing(Gate(memory.in_project, None, open_to=reader)) as gate:
+    with closing(Gate(memory.care.in_project, None, open_to=reader)) as gate:
         return web.report(Ask(gate, reader, memory.project), time_range)

@@ -121,7 +121,7 @@ def serve(
             btb,
         )
         gate = Gate(
-            memory.in_project,
+            memory.care.in_project,
             memory.tokens,
             open_to=ANYBODY if no_auth else None,
             requests_per_s=rate,

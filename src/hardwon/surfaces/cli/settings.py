@@ -4,7 +4,7 @@ from typing import Any
 
 import typer
 
-from hardwon.memory import Memory
+from hardwon.memory.project import place_of, project_of
 from hardwon.memory.settings import Setting, Settings
 from hardwon.outside.locations import is_url, without_password
 from hardwon.records.kinds import Source
@@ -34,7 +34,7 @@ from hardwon.trust.redact import redact
 def config(ctx: typer.Context, as_json: Json = False) -> None:
     """Show every setting, its value, and where that comes from."""
     found = settings_of(ctx)
-    location = Memory.place_of(found.memory.value)
+    location = place_of(found.memory.value)
     values = _in_effect(found, location)
     if as_json:
         settings = [{**each._asdict(), "value": values[each.name]} for each in found]
@@ -77,7 +77,7 @@ def config(ctx: typer.Context, as_json: Json = False) -> None:
 def _in_effect(found: Settings, location: str) -> dict[str, str]:
     defaults = {
         "memory": location,
-        "project": Memory.project_of(found.memory.value),
+        "project": project_of(found.memory.value),
         "author": Source().author,
     }
     return {

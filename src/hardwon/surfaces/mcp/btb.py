@@ -116,7 +116,7 @@ def _experiences(visitor: Visitor, filters: Mapping[str, Any]) -> Iterator[Exper
     for _ in range(0, limits.BTB_LOOKED_AT_MAX, limits.PAGE_RECORDS_MAX):
         more = {"cursor": cursor} if cursor else {}
         page = visitor.ask(
-            "page", {"kind": "experience", "limit": limits.PAGE_RECORDS_MAX, **filters, **more}
+            "care.page", {"kind": "experience", "limit": limits.PAGE_RECORDS_MAX, **filters, **more}
         )
         yield from page.records
         cursor = page.next
@@ -177,7 +177,9 @@ def _reflect(visitor: Visitor, _: Nothing) -> Any:
 
 
 def _hotspots(visitor: Visitor, said: BtbHotspots) -> Any:
-    return {"hotspots": visitor.ask("hotspots", {"share": said.threshold, "limit": said.limit})}
+    return {
+        "hotspots": visitor.ask("tree.hotspots", {"share": said.threshold, "limit": said.limit})
+    }
 
 
 def _recalled_text(given: Any) -> str:

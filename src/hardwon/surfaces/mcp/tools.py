@@ -211,7 +211,7 @@ _TABLE: Final[tuple[tuple[Any, ...], ...]] = (
         "hotspots names the largest places",
     ),
     (
-        "hotspots",
+        "tree.hotspots",
         "Where experiences pile up",
         "Places in the map that hold at least `share` of what lies above them, the largest first: "
         "where most failures are, for "

@@ -60,7 +60,9 @@ def _recent(visitor: Visitor, count: str) -> Any:
         raise InvalidInputError.one(
             "count", count, f"a whole number from 1 to {limits.PAGE_RECORDS_MAX}"
         )
-    return {"records": visitor.ask("page", {"limit": int(count[: limits.NAME_CHARS_MAX])}).records}
+    return {
+        "records": visitor.ask("care.page", {"limit": int(count[: limits.NAME_CHARS_MAX])}).records
+    }
 
 
 def _health(visitor: Visitor, _: str) -> Any:
@@ -166,8 +168,10 @@ class Prompt(NamedTuple):
 
 
 def _memory_review(visitor: Visitor, _: Mapping[str, str]) -> str:
-    newest = visitor.ask("page", {"limit": limits.RECENT_SHOWN, "status": "hypothesis"}).records
-    spots = visitor.ask("hotspots")
+    newest = visitor.ask(
+        "care.page", {"limit": limits.RECENT_SHOWN, "status": "hypothesis"}
+    ).records
+    spots = visitor.ask("tree.hotspots")
     return "\n\n".join(
         [
             "Review this experience memory, and say what its readers should do differently.",
@@ -214,7 +218,9 @@ def _debug_session(visitor: Visitor, given: Mapping[str, str]) -> str:
 def _schema_discovery(visitor: Visitor, _: Mapping[str, str]) -> str:
     tree = text.topology(visitor.ask("topology"))
     keys: dict[str, set[str]] = {}
-    for record in visitor.ask("page", {"limit": limits.PAGE_RECORDS, "kind": "experience"}).records:
+    for record in visitor.ask(
+        "care.page", {"limit": limits.PAGE_RECORDS, "kind": "experience"}
+    ).records:
         for name, value in record.extra.items():
             keys.setdefault(name, set()).add(str(value))
     used = [

@@ -35,7 +35,7 @@ class Sides(NamedTuple):
 
 
 def view(ask: Ask, request: PageRequest) -> WebPage:
-    tasks = ask("tasks", limit=_TASKS_SHOWN + 1)
+    tasks = ask("episodes.tasks", limit=_TASKS_SHOWN + 1)
     rules = _rules(ask, request)
     if not tasks and not rules:
         return WebPage("episodes_empty.html", {}, "Episodes")
@@ -43,7 +43,7 @@ def view(ask: Ask, request: PageRequest) -> WebPage:
     by_run = request.query.get("by_run") == "1"
     tag = request.query.get("tag") or None
     comparison: Comparison = ask(
-        "compare",
+        "episodes.compare",
         task_id=task_id or None,
         tag=tag,
         by_run=by_run,
@@ -84,7 +84,7 @@ def _curve(ask: Ask, request: PageRequest, task_id: str) -> dict[str, Any]:
     """The task's newest episodes in this time, oldest first."""
     size = min(_EPISODES_DRAWN, limits.PAGE_RECORDS_MAX)
     found = ask(
-        "page",
+        "care.page",
         kind="episode",
         task_id=task_id,
         since=request.since,
@@ -95,7 +95,7 @@ def _curve(ask: Ask, request: PageRequest, task_id: str) -> dict[str, Any]:
         each for each in reversed(found.records) if each.metadata.validation.status != "archived"
     ]
     return {
-        "history": ask("scores", task_id=task_id),
+        "history": ask("episodes.scores", task_id=task_id),
         "episodes": episodes,
         "more_episodes": found.next is not None,
         "curve_figure": _curve_figure(request, episodes),

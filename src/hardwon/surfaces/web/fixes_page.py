@@ -24,13 +24,13 @@ NO_MODEL: Final = "(no model)"
 
 
 def view(ask: Ask, request: PageRequest) -> WebPage:
-    totals = ask("fix_totals")
+    totals = ask("fixes.totals")
     if not totals.attempts:
         return WebPage("fixes_empty.html", {}, "Fixes")
     span = RANGES[request.range] or limits.FIX_DAYS_MAX
-    days: list[FixDay] = ask("fix_days", days=span)
-    cells: list[FixCell] = ask("fix_matrix")
-    fixers: list[FixerRecord] = ask("fixers")
+    days: list[FixDay] = ask("fixes.days", days=span)
+    cells: list[FixCell] = ask("fixes.matrix")
+    fixers: list[FixerRecord] = ask("fixes.fixers")
     models, types = (_most_tried(cells, name) for name in ("model", "issue_type"))
     issue_type = request.query.get("issue_type") or next(iter(types), "")
     model = request.query.get("model", "")
@@ -41,7 +41,7 @@ def view(ask: Ask, request: PageRequest) -> WebPage:
         "in_range": _added_up(days),
         "buckets": buckets,
         "days_figure": _days_figure(buckets),
-        "trends": ask("fix_trends", days=span)[:_TRENDS_SHOWN],
+        "trends": ask("fixes.trends", days=span)[:_TRENDS_SHOWN],
         "cells": cells,
         "models": models,
         "types": types,
@@ -65,9 +65,13 @@ def _strategies(ask: Ask, issue_type: str) -> dict[str, Any]:
     """Of an issue type: what worked at least every second time, and what failed more often than
     that.
     """
-    tried = ask("strategies", issue_type=issue_type, limit=_STRATEGIES_SHOWN) if issue_type else []
+    tried = (
+        ask("fixes.strategies", issue_type=issue_type, limit=_STRATEGIES_SHOWN)
+        if issue_type
+        else []
+    )
     failed = (
-        ask("failed_strategies", issue_type=issue_type, limit=_STRATEGIES_SHOWN)
+        ask("fixes.failed_strategies", issue_type=issue_type, limit=_STRATEGIES_SHOWN)
         if issue_type
         else []
     )

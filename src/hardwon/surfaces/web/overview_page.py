@@ -75,7 +75,7 @@ def view(ask: Ask, request: PageRequest) -> WebPage:
     stats = ask("stats")
     if not stats.records:
         return WebPage("overview_empty.html", {"project": request.project}, "Overview")
-    days: list[Activity] = ask("activity", since=request.since, until=request.until)
+    days: list[Activity] = ask("care.activity", since=request.since, until=request.until)
     buckets = list(_bucketed(days))
     week = [day for day in days if day.day > (request.now - _WEEK).date()]
     context = {
@@ -88,13 +88,13 @@ def view(ask: Ask, request: PageRequest) -> WebPage:
         "success_figure": _success_figure(buckets),
         "week": _by_kind(week),
         "decisions": [
-            DecisionView(each, _about(ask, each)) for each in ask("decisions", limit=_SHOWN)
+            DecisionView(each, _about(ask, each)) for each in ask("care.decisions", limit=_SHOWN)
         ],
-        "newest": ask("page", limit=_SHOWN).records,
+        "newest": ask("care.page", limit=_SHOWN).records,
         "rules": ask("rules", limit=_SHOWN),
         "failing": _failing(ask, request),
         "strategies": _strategies(ask),
-        "failing_tests": ask("failing_tests"),
+        "failing_tests": ask("tests.failing"),
     }
     return WebPage("overview.html", context, "Overview")
 
@@ -180,7 +180,7 @@ def _success_figure(buckets: list[Bucket]) -> charts.Figure:
 
 def _failing(ask: Ask, request: PageRequest) -> list[Area]:
     """Issue types whose fixes failed most often, of those that were tried more than once."""
-    tried = ask("fix_types", days=RANGES[request.range])
+    tried = ask("fixes.types", days=RANGES[request.range])
     areas = [
         Area(each.issue_type, Rate(each.verified, each.attempts - each.verified)) for each in tried
     ]
@@ -191,5 +191,7 @@ def _failing(ask: Ask, request: PageRequest) -> list[Area]:
 
 def _strategies(ask: Ask) -> list[Best]:
     """The surest first: those whose interval begins highest."""
-    found = [Best(name, each[0]) for name, each in ask("best_strategies", limit=1).items() if each]
+    found = [
+        Best(name, each[0]) for name, each in ask("fixes.best_strategies", limit=1).items() if each
+    ]
     return sorted(found, key=lambda best: -best.strategy.interval[0])[:_SHOWN]

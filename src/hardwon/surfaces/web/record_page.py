@@ -120,7 +120,7 @@ def _standing(life: list[LifeEvent]) -> Standing:
 
 
 def _others(ask: Ask, record: AnyRecord) -> Iterator[Other]:
-    links: Links = ask("links", record_id=record.id)
+    links: Links = ask("care.links", record_id=record.id)
     named = [("replaced by", links.replaced_by)] if links.replaced_by else []
     named += [("replaces", each) for each in links.replaces]
     named += [("contradicts", each) for each in links.contradicts]

@@ -145,7 +145,7 @@ def _verified(ask: Ask, request: PageRequest) -> Listed:
 
 def _of_status(ask: Ask, request: PageRequest, status: str, actions: tuple[str, ...]) -> Listed:
     if _order_of(request) == "helpful":
-        found = ask("helpful", status=status, limit=_RANKED_READ)
+        found = ask("care.helpful", status=status, limit=_RANKED_READ)
         credited = [
             each for each in found if _recent(request, each.record.metadata.context.timestamp)
         ]
@@ -158,7 +158,11 @@ def _of_status(ask: Ask, request: PageRequest, status: str, actions: tuple[str, 
         )
     cursor = request.query.get("cursor") or None
     page = ask(
-        "page", status=status, since=request.since, limit=limits.WEB_REVIEW_SHOWN, cursor=cursor
+        "care.page",
+        status=status,
+        since=request.since,
+        limit=limits.WEB_REVIEW_SHOWN,
+        cursor=cursor,
     )
     return Listed([ReviewItem(record, actions) for record in page.records], next=page.next)
 
@@ -167,7 +171,7 @@ def _stale(ask: Ask, request: PageRequest) -> Listed:
     actions = ("verify", "archive", "supersede")
     found = [
         each
-        for each in ask("stale_records", limit=limits.WEB_REVIEW_SHOWN)
+        for each in ask("care.stale", limit=limits.WEB_REVIEW_SHOWN)
         if _recent(request, each.since)
     ]
     return Listed([ReviewItem(each.record, actions, each.reason, each.since) for each in found])
@@ -176,7 +180,7 @@ def _stale(ask: Ask, request: PageRequest) -> Listed:
 def _contradictions(ask: Ask, request: PageRequest) -> Listed:
     """Those of which both sides are still held to be true."""
     pairs = []
-    for decision in ask("decisions", action="contradiction", limit=_DECISIONS_READ):
+    for decision in ask("care.decisions", action="contradiction", limit=_DECISIONS_READ):
         if not _recent(request, decision.metadata.context.timestamp):
             continue
         found = map(ask.record, decision.evidence)
@@ -199,7 +203,7 @@ def _next_of(record: AnyRecord) -> tuple[str, ...]:
 
 
 def _rules(ask: Ask, request: PageRequest) -> Listed:
-    found = ask("candidate_rules", limit=_RANKED_READ)
+    found = ask("episodes.candidate_rules", limit=_RANKED_READ)
     return Listed(
         rules=[rule for rule in found if _recent(request, rule.last_seen)][
             : limits.WEB_REVIEW_SHOWN
@@ -208,7 +212,7 @@ def _rules(ask: Ask, request: PageRequest) -> Listed:
 
 
 def _decisions(ask: Ask, request: PageRequest) -> Listed:
-    found = ask("decisions", limit=limits.WEB_REVIEW_SHOWN)
+    found = ask("care.decisions", limit=limits.WEB_REVIEW_SHOWN)
     return Listed(
         [
             ReviewItem(each, ("undo",), each.reason)

@@ -145,7 +145,7 @@ def _browsed(
     ask: Ask, request: PageRequest, said: Mapping[str, str]
 ) -> tuple[list[HitView], str | None]:
     more = {"cursor": said["cursor"]} if "cursor" in said else {}
-    page = ask("page", limit=_count(said), **more, **_filters(request, said))
+    page = ask("care.page", limit=_count(said), **more, **_filters(request, said))
     return [_shown(record, frozenset()) for record in page.records], page.next
 
 

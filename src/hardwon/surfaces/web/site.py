@@ -308,7 +308,9 @@ class Site:
 
     def _changes(self, visit: _Visit) -> Response:
         ask = Ask(self._gate, visit.caller, unquote(visit.http.path_params["project"]))
-        return Response(json.dumps({"mark": ask("change_mark")}), media_type="application/json")
+        return Response(
+            json.dumps({"mark": ask("care.change_mark")}), media_type="application/json"
+        )
 
     def _page(self, http: HttpRequest, body: bytes) -> Response:
         visit, form = (
@@ -336,7 +338,7 @@ class Site:
             return self._with_cookie(
                 Response(shown.content, headers=headers, media_type=shown.media_type), visit
             )
-        return self._rendered(shown, visit, request, mark=ask("change_mark"))
+        return self._rendered(shown, visit, request, mark=ask("care.change_mark"))
 
     def _unknown(self, http: HttpRequest, _: bytes) -> Response:
         self._admitted(http)

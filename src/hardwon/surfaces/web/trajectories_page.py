@@ -57,7 +57,7 @@ def view(ask: Ask, request: PageRequest) -> WebPage:
 def _list(ask: Ask, request: PageRequest) -> WebPage:
     cursor = request.query.get("cursor") or None
     found = ask(
-        "page",
+        "care.page",
         kind="trajectory",
         since=request.since,
         until=request.until,
@@ -71,7 +71,7 @@ def _list(ask: Ask, request: PageRequest) -> WebPage:
         or solutions
         or cursor
         or error
-        or ask("page", kind="trajectory", limit=1).records
+        or ask("care.page", kind="trajectory", limit=1).records
     ):
         return WebPage("trajectories_empty.html", {}, "Trajectories")
     context = {

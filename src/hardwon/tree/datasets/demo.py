@@ -33,7 +33,9 @@ _GAIN: Final = 0.35  # by how much they are better at the end than at the beginn
 
 def fill(memory: Memory, seed: int = 0) -> dict[str, int]:
     """Fills a memory that is empty. How many records of each kind there are then."""
-    maker = _Maker(random.Random(seed), memory.now().replace(minute=0, second=0, microsecond=0))
+    maker = _Maker(
+        random.Random(seed), memory.care.now().replace(minute=0, second=0, microsecond=0)
+    )
     for kind, many in (
         ("experience", maker.experiences()),
         ("fact", maker.facts()),
@@ -44,7 +46,7 @@ def fill(memory: Memory, seed: int = 0) -> dict[str, int]:
         if kind == "experience":
             kept: list[AnyRecord] = [memory.remember(**each) for each in many]
         else:
-            kept = list(memory.record_many(kind, list(many)))  # type: ignore[arg-type]  # one of the kinds
+            kept = list(memory.care.record_many(kind, list(many)))  # type: ignore[arg-type]  # one of the kinds
         maker.known += [record.id for record in kept]
         _decide(memory, kept, maker.random)
     _make_stale(memory, maker.now)
