@@ -49,7 +49,7 @@ from hardwon.store.base import kept_row, row_of
 from hardwon.store.knowledge import SqlStore
 from hardwon.store.places import open_store
 from hardwon.store.query import has_tree, original_of, record_of, restored
-from hardwon.store.types import Cursor, Request, Row, Session, Stored, Writer
+from hardwon.store.types import Cursor, Progress, Request, Row, Session, Stored, Writer
 from hardwon.trust.lifecycle import (
     check_claim,
     credits_of,
@@ -125,6 +125,8 @@ class Core:
         staleness: bool = True,
         checkout: bool = True,
         busy_timeout_ms: int | None = None,
+        upgrade: bool = True,
+        progress: Progress | None = None,
     ) -> None:
         """`location`: a folder, a `.db` file, `postgresql://…`, or None for the nearest `.hardwon`
         folder upward, else the user's own. `project`: None for the checkout's name where the memory
@@ -136,7 +138,9 @@ class Core:
         a git checkout, recall looks whether the files that hits are about are still what they were.
         `checkout`: whether the git checkout that we are in counts at all; not where others record
         from elsewhere, as through a server. `busy_timeout_ms`: how long to wait for other writers,
-        where that is to be shorter than usual.
+        where that is to be shorter than usual. `upgrade`: whether a file of an older version is
+        brought to this one's format, after a backup beside it, of which `progress` is told; else it
+        is refused (OlderFileError), as in a hook, which must not take long.
         """
         if llm is not None and not callable(getattr(llm, "complete", None)):
             raise InvalidInputError.one(
@@ -157,7 +161,8 @@ class Core:
             raise InvalidInputError.one(
                 "embedder", embedder, "an object with name, dimension and embed(texts)"
             )
-        for name, flag in (("staleness", staleness), ("checkout", checkout)):
+        flags = (("staleness", staleness), ("checkout", checkout), ("upgrade", upgrade))
+        for name, flag in flags:
             if not isinstance(flag, bool):
                 raise InvalidInputError.one(name, flag, "true or false")
         self._llm = llm
@@ -171,7 +176,9 @@ class Core:
         self._repository = Repository(root) if root else None
         self._checkout = checkout_of(self._repository, here, self._place.path)
         self._watch = _watch_over(self._checkout) if staleness and self._checkout else None
-        self._store: SqlStore = open_store(self._place, busy_timeout_ms)
+        self._store: SqlStore = open_store(
+            self._place, busy_timeout_ms, may_upgrade=upgrade, progress=progress
+        )
         self._mirror: Mirror | None = None
         self._tokens: Tokens | None = None
         try:

@@ -52,6 +52,7 @@ from hardwon.store.query import (
 )
 from hardwon.store.sqlite import search as vectors
 from hardwon.store.sqlite.file import (
+    BEFORE_UPGRADE,
     back_up,
     be_patient,
     check_contents,
@@ -61,9 +62,9 @@ from hardwon.store.sqlite.file import (
     create_if_missing,
     inspect_before_opening,
     log_of,
-    migrate,
+    upgrade,
 )
-from hardwon.store.sqlite.log import moved_aside, refuse_foreign_log
+from hardwon.store.sqlite.log import ASIDE, refuse_foreign_log
 from hardwon.store.sqlite.migrations import SCHEMA_VERSION
 from hardwon.store.sqlite.open import OpenFile
 from hardwon.store.sqlite.session import (
@@ -316,6 +317,8 @@ class SqliteStore(SqlStore):
         *,
         bytes_max: int = limits.MEMORY_BYTES_MAX,
         busy_timeout_ms: int | None = None,
+        may_upgrade: bool = True,
+        progress: Progress | None = None,
     ) -> None:
         self._path = path
         self._bytes_max = bytes_max
@@ -327,7 +330,7 @@ class SqliteStore(SqlStore):
         self._vectors: dict[str, tuple[tuple[str, int], vectors.Vectors]] = {}
         if not create_if_missing(path):
             refuse_foreign_log(path)
-            inspect_before_opening(path, busy_timeout_ms)
+            inspect_before_opening(path, busy_timeout_ms, may_upgrade=may_upgrade)
         self._file = OpenFile(path, lambda: connect(path, bytes_max, busy_timeout_ms), self)
         self._pool = self._file.pool
         try:
@@ -336,7 +339,7 @@ class SqliteStore(SqlStore):
                 if self._has_log:
                     self._file.hold()
                 if connection.pragma("user_version") < SCHEMA_VERSION:
-                    migrate(connection)
+                    upgrade(connection, path, progress)
                 self._warn_when_nearly_full(connection)
         except BaseException:
             # nobody else can: or else this process would seem to have it open for good
@@ -647,13 +650,19 @@ class SqliteStore(SqlStore):
             yield from check_contents(connection)
         used = self.size_bytes()
         roomy = used < self._bytes_max * limits.MEMORY_WARN_SHARE
-        aside = moved_aside(self._path)
-        if aside:
-            yield Finding(
-                "logs",
-                True,
-                f"of another database, moved aside and not replayed: {', '.join(aside)}",
-            )
+        for name, mark, what in (
+            ("logs", f"-wal{ASIDE}", "of another database, moved aside and not replayed"),
+            (
+                "backups",
+                BEFORE_UPGRADE,
+                "what it was before an upgrade or a restore, yours to remove",
+            ),
+        ):
+            begin = self._path.name + mark
+            found = [each.name for each in self._path.parent.iterdir()]
+            kept = sorted(each for each in found if each.startswith(begin))
+            if kept := [each for each in kept if not each.endswith(".sha256")]:
+                yield Finding(name, True, f"{what}: {', '.join(kept)}")
         yield Finding("size", roomy, f"{used} of at most {self._bytes_max} bytes")
         mode = self._path.stat().st_mode & 0o777
         yield Finding(

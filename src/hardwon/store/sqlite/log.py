@@ -112,14 +112,6 @@ def refuse_foreign_log(path: Path) -> None:
         )
 
 
-def moved_aside(path: Path) -> list[str]:
-    """The names of the logs that were."""
-    log = log_of(path)
-    return sorted(
-        each.name for each in log.parent.iterdir() if each.name.startswith(f"{log.name}{ASIDE}")
-    )
-
-
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
