@@ -22,7 +22,6 @@ import apsw
 
 from hardwon import limits
 from hardwon.errors import BusyError, NearlyFullWarning
-from hardwon.learn.fix_rows import text_of
 from hardwon.outside import files, own_files
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.kinds import Event
@@ -62,6 +61,7 @@ from hardwon.store.sqlite.file import (
     create_if_missing,
     inspect_before_opening,
     log_of,
+    size_of,
     upgrade,
 )
 from hardwon.store.sqlite.log import ASIDE, refuse_foreign_log
@@ -545,19 +545,6 @@ class SqliteStore(SqlStore):
             records, events = connection.execute(sql, (project,)).get
         return int(records), int(events)
 
-    def count(self, project: str, filters: Filters, *, trusted: bool = False) -> int:
-        only_time = Filters(kind="fix", since=filters.since, until=filters.until)
-        # an index has just these
-        if trusted and project == DEFAULT_PROJECT and filters == only_time:
-            first, last = (
-                text_of(at) if at else end
-                for at, end in ((filters.since, ""), (filters.until, "~"))
-            )
-            sql = "SELECT count(*) FROM fix_history WHERE timestamp >= ?1 AND timestamp < ?2"
-            ((found,),) = self._select(project, sql, (first, last))
-            return int(found)
-        return super().count(project, filters, trusted=trusted)
-
     def nearest(
         self, project: str, vector: Sequence[float], filters: Filters, limit: int
     ) -> list[tuple[Found, float]]:
@@ -603,10 +590,9 @@ class SqliteStore(SqlStore):
     # --- the file ---
 
     def size_bytes(self) -> int:
-        log = log_of(self._path)
         with self._connected() as connection:
             pages: int = connection.pragma("page_count") * connection.pragma("page_size")
-        return pages + (log.stat().st_size if log.exists() else 0)
+        return pages + size_of(log_of(self._path))
 
     def finish_erasure(self) -> bool:
         with self._connected() as connection:

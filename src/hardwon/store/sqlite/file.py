@@ -358,7 +358,7 @@ def inspect_before_opening(
                         "and brings it to the new format"
                     )
                 cut_off = size % _PAGE_BYTES > 0
-                if cut_off and not _has_log(path):
+                if cut_off and not size_of(log_of(path)):
                     raise apsw.CorruptError("its last page is cut off")
                 # The power may have gone just when the log was folded in: then the log has the page
                 # that is cut off.
@@ -372,9 +372,12 @@ def inspect_before_opening(
             ) from error
 
 
-def _has_log(path: Path) -> bool:
-    log = log_of(path)
-    return log.exists() and log.stat().st_size > 0
+def size_of(path: Path) -> int:
+    """0 where there is nothing that could be looked at."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _refuse_unless_ours(connection: apsw.Connection, path: Path) -> int:
