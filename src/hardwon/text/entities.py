@@ -20,8 +20,8 @@ from hardwon import limits
 from hardwon.records.kinds import Entities
 from hardwon.text.tables import Patterns, WordLists
 
-RE: Final = Patterns("entities")
-WORDS: Final = WordLists("entities")
+RE: Final = Patterns("text/entities")
+WORDS: Final = WordLists("text/entities")
 
 
 class _Mention(NamedTuple):

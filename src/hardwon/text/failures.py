@@ -32,8 +32,8 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.text.tables import Patterns, WordLists, read_tables
 
-RE: Final = Patterns("failures")
-WORDS: Final = WordLists("failures")
+RE: Final = Patterns("text/failures")
+WORDS: Final = WordLists("text/failures")
 
 
 def error_core(error_text: str) -> str:
@@ -510,7 +510,7 @@ def reports() -> tuple[ReportFormat, ...]:
             _PICK[row.get("pick", "line")],
             _ACCEPT[row.get("accept", "always")],
         )
-        for row in read_tables("failures")["reports"]
+        for row in read_tables("text/failures")["reports"]
     )
 
 

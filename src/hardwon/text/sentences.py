@@ -35,8 +35,8 @@ from hardwon.text.entities import read_part
 from hardwon.text.tables import Patterns, WordLists
 from hardwon.text.words import canonical
 
-RE: Final = Patterns("sentences")
-WORDS: Final = WordLists("sentences")
+RE: Final = Patterns("text/sentences")
+WORDS: Final = WordLists("text/sentences")
 
 FlawKind = Literal["pronoun", "relative_date", "reference"]
 

@@ -1,5 +1,5 @@
-"""The patterns and word lists of this room, which are data: a TOML file beside each module that
-needs one.
+"""Patterns, word lists and longer texts are data: a TOML file beside each module that needs one,
+named as `text/failures`.
 
 Under `[patterns]` stands one regular expression for each name, as a text or as several that are
 joined. `{{name}}` stands for another pattern, or for any of the words of that name under `[any]`:
@@ -21,7 +21,7 @@ _PART: Final = re.compile(r"\{\{(\w+)\}\}")
 @cache
 def read_tables(file: str) -> dict[str, Any]:
     """Everything in `file`.toml."""
-    return tomllib.loads((get_data("hardwon.text", f"{file}.toml") or b"").decode())
+    return tomllib.loads((get_data("hardwon", f"{file}.toml") or b"").decode())
 
 
 class Patterns:
