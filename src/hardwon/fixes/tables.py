@@ -621,6 +621,13 @@ class FixHistory:
         with self._store.snapshot(DEFAULT_PROJECT) as session:
             return list(_rows(session, where, values, "timestamp DESC", limit))
 
+    def count(self, since: datetime, until: datetime | None) -> int:
+        """How many attempts there were from a time to the moment before another."""
+        sql = "SELECT count(*) FROM main.fix_history WHERE timestamp >= ? AND timestamp < ?"
+        with self._store.snapshot(DEFAULT_PROJECT) as session:
+            found = session.first(sql, (text_of(since), text_of(until) if until else "~"))
+        return int(found[0]) if found else 0
+
     def all(self) -> Iterator[FixRow]:
         """Every row, oldest first."""
         with self._store.snapshot(DEFAULT_PROJECT) as session:

@@ -443,7 +443,7 @@ class Chosen:
                 f"init makes a new one, "
                 "hardwon sync --make-tree takes in a folder of memory files"
             )
-        return Memory(self.memory, self.project, embedder=embedder)
+        return Memory(self.memory, self.project, embedder=embedder, progress=_show_upgrade)
 
     def fill(
         self,
@@ -475,6 +475,12 @@ class Chosen:
     def may_exist(self) -> bool:
         """False where a name was given and nothing is there."""
         return not self.memory or "://" in self.memory or _is_memory(self.memory)
+
+
+def _show_upgrade(done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        end = "\n" if done >= total else ""
+        sys.stderr.write(f"\rhardwon: backup before the upgrade, {done} of {total} pages{end}")
 
 
 def _is_memory(location: str) -> bool:
