@@ -8,6 +8,7 @@ Annotations are not postponed in these modules: typer would have to evaluate eac
 before any command could start.
 """
 
+import inspect
 import json
 import os
 import shutil
@@ -18,17 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    ClassVar,
-    Final,
-    NamedTuple,
-    NoReturn,
-    TextIO,
-    TypeVar,
-)
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, NoReturn, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -52,115 +43,198 @@ READER_LEFT: Final = 141
 WIDTH_MIN: Final = 20
 _WIDTH: Final = 80
 
-RECORDING: Final = "Remember and recall"
-SEEING: Final = "See what is there"
-LEARNED: Final = "What it learned"
-FIXES: Final = "Fixes"
-TRUST: Final = "Trust"
-DATA_SETS: Final = "Bring in and take out"
-SERVING: Final = "For agents and other programs"
-CARE: Final = "Care"
-OLDER_SCRIPTS: Final = "For scripts written for memory.sh"
-GROUPS: Final = (RECORDING, SEEING, LEARNED, FIXES, TRUST, DATA_SETS, SERVING, CARE, OLDER_SCRIPTS)
-
-_MODULE_OF: Final[Mapping[str, str]] = {
-    "init": "init",
-    "record": "record",
-    **dict.fromkeys(("forget", "credit", "audit", "stale"), "records"),
-    **dict.fromkeys(("similar", "recent", "patterns"), "fixes"),
-    "run": "run",
-    **dict.fromkeys(("export", "backup", "restore"), "copies"),
-    **dict.fromkeys(("cleanup", "compress", "compact", "rollback", "reembed"), "care"),
-    "fix-history": "fix_history",
-    "hooks": "hooks",
-    "demo": "demo",
-    "report": "report",
-    "serve": "serve",
-    "tokens": "tokens",
-    "postgres": "postgres",
-    "config": "settings",
-    **dict.fromkeys(("merge", "adopt"), "moving"),
-    "mcp": "mcp",
+COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Remember and recall": {
+        "init": "init",
+        "remember": "record",
+        "record": "record",
+        **dict.fromkeys(("recall", "context", "advise"), "derived"),
+        "run": "capture",
+        "credit": "care",
+    },
+    "See what is there": {
+        **dict.fromkeys(("stats", "browse", "show", "map"), "derived"),
+        "tree": "",
+        "reflect": "derived",
+        "report": "serve",
+    },
+    "What it learned": {
+        **dict.fromkeys(("rules", "cards", "solutions", "consolidate"), "derived"),
+        "episodes": "",
+        "tests": "",
+    },
+    "Fixes": {
+        "similar": "fixes",
+        "odds": "derived",
+        "patterns": "fixes",
+        "recent": "fixes",
+        "model": "derived",
+        "fixes": "",
+    },
+    "Trust": {
+        **dict.fromkeys(("verify", "publish", "archive", "supersede"), "derived"),
+        **dict.fromkeys(("stale", "rollback", "audit"), "care"),
+    },
+    "Bring in and take out": {
+        "demo": "init",
+        **dict.fromkeys(("generate", "validate", "load", "export", "adopt", "merge"), "data"),
+    },
+    "For agents and other programs": {
+        "hooks": "capture",
+        "mcp": "serve",
+        "serve": "serve",
+        "tokens": "admin",
+        "postgres": "admin",
+    },
+    "Care": {
+        "config": "init",
+        "doctor": "derived",
+        "backup": "data",
+        "restore": "data",
+        **dict.fromkeys(("forget", "cleanup"), "care"),
+        "undo": "derived",
+        "compact": "care",
+        "rebuild": "derived",
+        "reembed": "care",
+        "care": "",
+    },
+    "For scripts written for memory.sh": {"fix-history": "fixes"},
 }
-"""Commands whose module is imported when somebody asks for one of them. Those that are in no module
-are operations: `derived` makes them.
+"""In the sections and the order of the help, and the module that declares each: it is imported when
+somebody asks for the command. Without a module: a word of `NOUNS`.
 """
 
-_ORDER: Final = (
-    *("init", "remember", "record", "recall", "context", "advise", "run", "credit"),
-    *("stats", "browse", "show", "map", "hotspots", "reflect", "report"),
-    *("rules", "cards", "solutions", "scores", "compare", "decisions", "consolidate"),
-    *(
-        "similar",
-        "odds",
-        "strategies",
-        "successful",
-        "patterns",
-        "recent",
-        "trends",
-        "model",
-        "matrix",
-        "fixers",
+NOUNS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+    "tree": (
+        "The files of the memory, and where most has gathered.",
+        {"hotspots": "derived", "sync": "data"},
     ),
-    *("verify", "publish", "archive", "supersede", "stale", "rollback", "audit"),
-    *("demo", "generate", "validate", "load", "export", "adopt", "merge"),
-    *("hooks", "mcp", "serve", "tokens", "postgres"),
-    *("config", "doctor", "backup", "restore", "forget", "cleanup", "compress", "undo", "compact"),
-    *("rebuild", "reembed", "sync", "fix-history"),
-)
-"""As the help lists them, in their groups: what is used together stands together. A test knows when
-one is missing.
+    "episodes": (
+        "How attempts at tasks went.",
+        dict.fromkeys(("tasks", "scores", "compare", "candidate-rules"), "derived"),
+    ),
+    "tests": ("Tests, as they ran in this checkout.", {"failing": "derived"}),
+    "fixes": (
+        "What was done about issues, and how it went.",
+        {
+            **dict.fromkeys(("totals", "days", "types", "matrix", "trends", "fixers"), "derived"),
+            **dict.fromkeys(("strategies", "best-strategies", "failed-strategies"), "derived"),
+            **dict.fromkeys(("temporal-patterns", "count"), "derived"),
+            "compress": "care",
+        },
+    ),
+    "care": (
+        "What happened in the memory, and what waits for somebody to decide.",
+        dict.fromkeys(
+            ("activity", "decisions", "helpful", "stale", "adopted", "links", "change-mark"),
+            "derived",
+        ),
+    ),
+}
+"""The nouns that things hang on in `Memory`, too: what each is, and its commands."""
+
+ALIASES: Final[Mapping[str, str]] = {
+    "hotspots": "tree hotspots",
+    "sync": "tree sync",
+    "scores": "episodes scores",
+    "compare": "episodes compare",
+    "strategies": "fixes strategies",
+    "successful": "fixes best-strategies",
+    "trends": "fixes trends",
+    "matrix": "fixes matrix",
+    "fixers": "fixes fixers",
+    "compress": "fixes compress",
+    "decisions": "care decisions",
+}
+"""What commands were called up to 0.11: these names go on working, and the help does not list them.
 """
 
-Command = Callable[..., None]
+MODULE_OF: Final = {name: module for names in COMMANDS.values() for name, module in names.items()}
+MODULE_OF.update(
+    (f"{noun} {name}", module)
+    for noun, (_, names) in NOUNS.items()
+    for name, module in names.items()
+)
 EXAMPLES: Final = "\b\nExamples:\n"
 """What the examples of a command stand under."""
 
-
-class _Declared(NamedTuple):
-    app: typer.Typer
-    group: str
-    more: str = ""
+Function = Callable[..., Any]
 
 
-_declared: Final[dict[str, _Declared]] = {}
+# --- the commands ---
+
+
+class Answer(NamedTuple):
+    """What a command answers: as `--json` prints it, for people as text or as lines (or what makes
+    them), and whether the exit code is 1 because of it.
+    """
+
+    value: Any
+    text: str | Iterable[Line] | Callable[[], str | Iterable[Line]]
+    failed: bool = False
+
+    def print(self, as_json: bool) -> None:
+        if as_json:
+            write(json_text(self.value) + "\n")
+        else:
+            text = self.text() if callable(self.text) else self.text
+            write_text(text) if isinstance(text, str) else write_lines(text)
+        if self.failed:
+            raise typer.Exit(FAILED)
+
+
+builders: Final[dict[str, Callable[[], Any]]] = {}
+"""What builds each command, by its words, of the modules that are imported."""
 
 
 class _ByName(Mapping[str, Any]):
-    """The commands. Each is built when it is asked for: to build all of them takes longer than most
-    of them run.
+    """Commands, by the word that follows the noun. Each is built when it is asked for: to build all
+    of them takes longer than most of them run.
     """
 
+    def __init__(self, names: Iterable[str], noun: str = "") -> None:
+        self._names, self._noun = tuple(names), noun
+
     def __iter__(self) -> Iterator[str]:
-        """In one order, whichever modules were imported so far."""
-        return iter(_ORDER)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(_ORDER)
+        return len(self._names)
 
     def __getitem__(self, name: str) -> Any:
-        if name not in _declared and name in _MODULE_OF:
-            import_module(f"hardwon.surfaces.cli.{_MODULE_OF[name]}")
-        elif name not in _declared and name in _ORDER:
-            import_module("hardwon.surfaces.cli.derived").declare_row(name)
-        found = _declared[name]
-        built = typer.main.get_command(found.app)
+        words = f"{self._noun} {name}" if self._noun else ALIASES.get(name, name)
+        if MODULE_OF[words]:
+            import_module(f"hardwon.surfaces.cli.{MODULE_OF[words]}")
+            built = builders[words]()
+        else:
+            about, names = NOUNS[words]
+            built = _Group(
+                help=about,
+                commands=_ByName(names, words),  # type: ignore[arg-type]  # nothing is added to it
+                rich_markup_mode=None,
+                no_args_is_help=True,
+                context_settings=_CONTEXT,
+            )
         built.name = name
-        built.rich_help_panel = found.group  # type: ignore[attr-defined]  # every command of typer's has it
-        if found.more:
-            built.more = found.more  # type: ignore[attr-defined]  # of commands that have a word before them
         return built
 
 
-def _sparing_the_absent(parameters: list[Any]) -> list[Any]:
-    """Parameters that take nothing for nothing. Typer would make a validator for each of them
-    first, also for those that nobody gave, and the first of all takes a tenth of the time of a
-    short command.
+class _Documented:
+    """A command, and what docs/cli.md says of it beyond its help, in Markdown: `operation`, whose
+    answer `--json` prints as HTTP does; `answers`, what it prints else, with every key; and `more`.
     """
-    for parameter in parameters:
-        if parameter.nargs == 1 and not parameter.multiple and not parameter.required:
-            parameter.process_value = partial(_value_or_nothing, parameter)
-    return parameters
+
+    answers = more = operation = ""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Typer would make a validator for every parameter first, also for those that nobody gave,
+        and the first of all takes a tenth of the time of a short command.
+        """
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # of the command's class
+        for each in parameters:
+            if each.nargs == 1 and not each.multiple and not each.required:
+                each.process_value = partial(_value_or_nothing, each)
+        return parameters
 
 
 def _value_or_nothing(parameter: Any, ctx: Any, value: Any) -> Any:
@@ -169,29 +243,29 @@ def _value_or_nothing(parameter: Any, ctx: Any, value: Any) -> Any:
     return parameter.callback(ctx, parameter, None) if parameter.callback else None
 
 
-class _Commands(TyperGroup):
-    """The commands in their groups; an error becomes one line."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        return _sparing_the_absent(super().get_params(ctx))
-
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
-        self.commands = _ByName()  # type: ignore[assignment]  # nothing is added to it later
-
+class _Group(_Documented, TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # what it overrides has it
         """The names alone: completing one of them must not build all."""
         return list(self.commands)
 
+
+class _Commands(_Group):
+    """The commands in their sections; an error becomes one line."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        names = (name for names in COMMANDS.values() for name in names)
+        self.commands = _ByName(names)  # type: ignore[assignment]  # nothing is added to it later
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  # what it overrides has it
-        groups: dict[str, list[tuple[str, str]]] = {name: [] for name in GROUPS}
         widest = max(map(len, self.commands))
-        for name, command in self.commands.items():
-            short = command.get_short_help_str(formatter.width - widest - 6)
-            groups[command.rich_help_panel].append((name, short))  # type: ignore[attr-defined]
-        for group, rows in groups.items():
-            with formatter.section(group):
-                formatter.write_dl(rows, col_max=widest)
+        for section, names in COMMANDS.items():
+            with formatter.section(section):
+                helps = (
+                    self.commands[name].get_short_help_str(formatter.width - widest - 6)
+                    for name in names
+                )
+                formatter.write_dl(list(zip(names, helps, strict=True)), col_max=widest)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -203,14 +277,24 @@ class _Commands(TyperGroup):
             fail(f"{about}{error.strerror or error}")
 
 
-def new_app(*, no_args_is_help: bool = True, **options: Any) -> typer.Typer:
+_CONTEXT: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+def new_app(*, cls: type = _Group, more: str = "", **options: Any) -> typer.Typer:
     return typer.Typer(
-        no_args_is_help=no_args_is_help,
+        cls=type(cls.__name__, (cls,), {"more": more}),
         rich_markup_mode=None,  # its boxes take rich, which takes longer than most commands
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-        **options,
+        context_settings=_CONTEXT,
+        **{"no_args_is_help": True, **options},
     )
+
+
+def add_app(name: str, about: str, **options: Any) -> typer.Typer:
+    """Commands that have this word before them; `inner_command` declares them."""
+    inner = new_app(name=name, help=about, add_completion=False, **options)
+    builders[name] = partial(typer.main.get_command, inner)
+    return inner
 
 
 app: Final = new_app(
@@ -225,71 +309,93 @@ app: Final = new_app(
 
 
 def command(
-    group: str, *examples: str, settings: dict[str, Any] | None = None, **docs: str
-) -> Callable[[Command], Command]:
-    """Adds a command under the name of its function; a test runs the examples. `settings` are those
-    of its context, `docs` the attributes of a `DocumentedCommand`.
+    *examples: str, words: str = "", settings: dict[str, Any] | None = None, **docs: str
+) -> Callable[[Function], Function]:
+    """Adds a command under the name of its function, or these words; a test runs the examples.
+    `settings` are those of its context, `docs` the attributes of a `_Documented`.
     """
 
-    def added(function: Command) -> Command:
-        declare(function.__name__.rstrip("_"), group, function, examples, settings, **docs)
+    def add(function: Function) -> Function:
+        name = words or function.__name__.rstrip("_")
+        builders[name] = partial(build_command, name, function, examples, settings, **docs)
         return function
 
-    return added
+    return add
 
 
-def declare(
-    name: str,
-    group: str,
-    function: Command,
+def build_command(
+    words: str,
+    function: Function,
     examples: Iterable[str],
     settings: dict[str, Any] | None = None,
-    **docs: str,
-) -> None:
-    """`command`, for a function of another name."""
+    **docs: Any,
+) -> Any:
     single = typer.Typer(
         add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
     )
-    single.command(
-        name, cls=_documented(**docs), epilog=epilog_of(examples), context_settings=settings
-    )(function)
-    _declared[name] = _Declared(single, group)
-
-
-def add_app(name: str, group: str, inner: typer.Typer, more: str = "") -> None:
-    """Adds commands that have a word of their own before them; `inner_command` declares them."""
-    _declared[name] = _Declared(inner, group, more)
+    inner_command(single, *examples, name=words, context_settings=settings, **docs)(function)
+    return typer.main.get_command(single)
 
 
 def inner_command(
     inner: typer.Typer,
     *examples: str,
     name: str | None = None,
-    answers: str = "",
-    more: str = "",
     hidden: bool = False,
-) -> Callable[[Command], Command]:
+    context_settings: dict[str, Any] | None = None,
+    **docs: Any,
+) -> Callable[[Function], Function]:
     """`command`, for one that has a word before it."""
-    return inner.command(
-        name, cls=_documented(answers=answers, more=more), epilog=epilog_of(examples), hidden=hidden
+
+    def add(function: Function) -> Function:
+        inner.command(
+            name or function.__name__.rstrip("_"),
+            cls=type("Command", (_Documented, TyperCommand), docs),
+            epilog=epilog_of(examples),
+            context_settings=context_settings,
+            hidden=hidden,
+        )(_print_answer_of(function))
+        return function
+
+    return add
+
+
+def _print_answer_of(function: Function) -> Function:
+    """The function, with `--json`, where it gives an answer."""
+    signature = inspect.signature(function)
+    if signature.return_annotation is not Answer:
+        return function
+    parameters = dict(signature.parameters)
+    decides_itself = "as_json" in parameters
+    parameters["as_json"] = parameter("as_json", Json, False)
+
+    def run(**given: Any) -> None:
+        as_json = given["as_json"] if decides_itself else given.pop("as_json")
+        function(**given).print(as_json)
+
+    return with_parameters(run, parameters.values(), function)
+
+
+def with_parameters(
+    run: Function, parameters: Iterable[inspect.Parameter], like: Function | None = None
+) -> Function:
+    """A function of keywords, as one with these parameters, in the name of another."""
+    keywords = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+    run.__annotations__ = {each.name: each.annotation for each in keywords}
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # inspect looks for it there
+        keywords, return_annotation=Answer
     )
+    if like is not None:
+        run.__name__, run.__doc__, run.__module__ = like.__name__, like.__doc__, like.__module__
+    return run
 
 
-class DocumentedCommand(TyperCommand):
-    """A command, and what docs/cli.md says of it beyond its help, in Markdown: `operation`, whose
-    answer `--json` prints as HTTP does; `answers`, what it prints else, with every key; and `more`.
-    """
-
-    answers: ClassVar[str] = ""
-    more: ClassVar[str] = ""
-    operation: ClassVar[str] = ""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        return _sparing_the_absent(super().get_params(ctx))
-
-
-def _documented(**docs: str) -> type[DocumentedCommand]:
-    return type("DocumentedCommand", (DocumentedCommand,), docs)
+def parameter(
+    name: str, annotation: Any, default: Any = inspect.Parameter.empty
+) -> inspect.Parameter:
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
 
 
 def epilog_of(examples: Iterable[str]) -> str:
@@ -297,11 +403,6 @@ def epilog_of(examples: Iterable[str]) -> str:
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-Width = Annotated[
-    int | None,
-    typer.Option(min=WIDTH_MIN, help="Columns to draw into.", show_default="the terminal's"),
-]
-Ascii = Annotated[bool, typer.Option("--ascii", help="Draw with ASCII characters only.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Say what would happen and change nothing.")
@@ -445,12 +546,9 @@ def look(width: int | None = None, ascii_only: bool = False) -> Look:
     return Look(columns, ascii_only or not can_draw)
 
 
-def _wants_colour(stream: TextIO) -> bool:
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
 def write_lines(lines: Iterable[Line]) -> None:
-    write(shown(lines, _wants_colour(sys.stdout)))
+    colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    write(shown(lines, colour and sys.stdout.isatty()))
 
 
 def write_text(text: str) -> None:
@@ -459,14 +557,14 @@ def write_text(text: str) -> None:
     write("".join(visible(line, ascii_only) + "\n" for line in text.split("\n")))
 
 
-def write_json(value: object) -> None:
+def json_text(value: object) -> str:
     """What HTTP would answer. ASCII, so that it reaches whatever reads it, and a terminal obeys
     nothing in it.
     """
     # the table of operations takes a while to load
     from hardwon.surfaces.operations import jsonable
 
-    write(json.dumps(jsonable(value), indent=2, allow_nan=False) + "\n")
+    return json.dumps(jsonable(value), indent=2, allow_nan=False)
 
 
 def write(text: str) -> None:
