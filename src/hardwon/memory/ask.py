@@ -414,9 +414,10 @@ class Asking(Uses):
         given, fixer = intake.issue(issue) if issue is not None else (None, None)
         mark = secrets.token_hex(limits.MARK_BYTES)
         self._project.before_read()
-        return self._recaller.context(
-            query or "", task_id, given, fixer, budget, _checked_counter(count_tokens), mark
-        )
+        with self._project.store.together(self._project.name):
+            return self._recaller.context(
+                query or "", task_id, given, fixer, budget, _checked_counter(count_tokens), mark
+            )
 
     def advise(
         self,
@@ -440,9 +441,10 @@ class Asking(Uses):
             Step.model_validate(step) if not isinstance(step, Step) else step
             for step in intake.items("steps", steps)
         ]
-        return self._recaller.advise(
-            action, task, error, given, so_far[-limits.STEPS_LEARNED_MAX :]
-        )
+        with self._project.store.together(self._project.name):
+            return self._recaller.advise(
+                action, task, error, given, so_far[-limits.STEPS_LEARNED_MAX :]
+            )
 
     @property
     def _recaller(self) -> Recaller:
