@@ -202,8 +202,7 @@ class AIMemory:
         model (`model_matches`) and on any model (`type_matches`); successes first, then what was
         applied, then the newest.
         """
-        wanted = intake.whole_number("limit", limit, 1, limits.SHOWN_MAX)
-        found = self.memory.fixes.history.similar(issue_from(issue_data), wanted)
+        found = self.memory.fixes.history.similar(issue_from(issue_data), limit)
         names = ("exact_matches", "model_matches", "type_matches")
         return {
             name: [_row(each) for each in rows] for name, rows in zip(names, found, strict=True)
