@@ -6,8 +6,11 @@ from __future__ import annotations
 
 import re
 from ipaddress import ip_address
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 from urllib.parse import unquote
+
+from hardwon.errors import InvalidInputError, PlaceError
 
 DEFAULT_PROJECT: Final = "default"
 # In which a memory is looked for from the folder where somebody is, and upward.
@@ -53,6 +56,27 @@ def without_password(location: str) -> str:
 def _is_secret(option: str) -> bool:
     name = unquote(option.partition("=")[0]).lower()
     return any(word in name for word in ("password", "secret", "scram"))
+
+
+def check_local(field: str, value: Any) -> None:
+    """Raises where the url of a database stands for a file or folder."""
+    if is_url(value):
+        raise PlaceError(
+            f"{field}: {without_password(value)} is a database, and here a file or folder of this "
+            "machine is wanted; Memory(url), or hardwon --memory URL, opens a database"
+        )
+
+
+def check_path(field: str, value: Any) -> Path:
+    """A path that a caller gave, absolute."""
+    check_local(field, value)
+    if not isinstance(value, str | Path) or not str(value) or "\0" in str(value):
+        raise InvalidInputError.one(field, value, "a path")
+    try:
+        str(value).encode()
+        return Path(value).expanduser().absolute()
+    except (UnicodeEncodeError, RuntimeError, OSError) as error:
+        raise InvalidInputError.one(field, value, f"a path ({error})") from None
 
 
 def is_loopback(host: str) -> bool:
