@@ -18,7 +18,7 @@ from hardwon.errors import InvalidInputError, MissingExtraError
 from hardwon.memory import Memory
 from hardwon.memory.tokens import author_name
 from hardwon.outside.locations import check_path, is_url
-from hardwon.surfaces.cli.base import (
+from hardwon.surfaces.cli.main import (
     Answer,
     Json,
     Yes,
