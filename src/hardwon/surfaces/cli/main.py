@@ -437,6 +437,12 @@ class GlobalOptions:
         return Settings.read({"memory": self.memory, "project": self.project})
 
 
+def _show_upgrade(done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        end = "\n" if done >= total else ""
+        sys.stderr.write(f"\rhardwon: backup before the upgrade, {done} of {total} pages{end}")
+
+
 @dataclass(frozen=True)
 class Target:
     """The memory and the project that the settings name."""
@@ -452,7 +458,7 @@ class Target:
                 f"init makes a new one, "
                 "hardwon tree sync --make-tree takes in a folder of memory files"
             )
-        return Memory(self.memory, self.project, embedder=embedder)
+        return Memory(self.memory, self.project, embedder=embedder, progress=_show_upgrade)
 
     def fill(
         self,
