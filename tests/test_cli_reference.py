@@ -1,4 +1,4 @@
-"""docs/cli.md says everything that there is to say of each command (that it is what its generator
+"""docs/reference/cli.md says everything that there is to say of each command (that it is what its generator
 makes: test_reference.py).
 """
 

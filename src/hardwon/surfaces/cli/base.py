@@ -276,8 +276,9 @@ def inner_command(
 
 
 class DocumentedCommand(TyperCommand):
-    """A command, and what docs/cli.md says of it beyond its help, in Markdown: `operation`, whose
-    answer `--json` prints as HTTP does; `answers`, what it prints else, with every key; and `more`.
+    """A command, and what docs/reference/cli.md says of it beyond its help, in Markdown:
+    `operation`, whose answer `--json` prints as HTTP does; `answers`, what it prints else, with
+    every key; and `more`.
     """
 
     answers: ClassVar[str] = ""

@@ -1,6 +1,6 @@
 """The `hardwon` command. Each command is one call of `Memory` (of `datasets`, of a door) and prints
-what it answers: lines for people, or, with `--json`, one JSON value for programs. docs/cli.md has
-the keys and the exit codes.
+what it answers: lines for people, or, with `--json`, one JSON value for programs.
+docs/reference/cli.md has the keys and the exit codes.
 
 `cli_base` has what the commands share, and the names of those in other modules.
 """
