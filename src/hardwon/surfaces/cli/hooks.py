@@ -1,5 +1,5 @@
-"""`hardwon hooks`: git tells the memory what a commit proves (docs/feedback.md), and Claude Code
-asks it before it works and tells it what came of it (docs/hooks.md).
+"""`hardwon hooks`: git tells the memory what a commit proves (docs/run.md), and Claude Code
+asks it before it works and tells it what came of it (docs/coding-agents.md).
 
 Annotations are not postponed here: typer would have to evaluate each of them twice before any
 command could start.
@@ -97,7 +97,7 @@ add_app(
     SERVING,
     hooks,
     more="""`hardwon hooks install` puts a `post-commit` hook into this repository: a commit that makes tests pass publishes
-    what led to it, as [feedback.md](feedback.md) says. `hardwon hooks status` tells whether it is there, `hardwon hooks
+    what led to it, as [run.md](run.md) says. `hardwon hooks status` tells whether it is there, `hardwon hooks
     remove` takes it away. Each takes `git` as an argument, which is also what it means without one.
 
     A hook that is there already is kept as `post-commit.before-hardwon`, called first, and gets its name back on removal;
@@ -107,7 +107,8 @@ add_app(
     `PATH` or else by the Python that installed it, and is silent where neither is there any more.
 
     `hardwon hooks install claude-code` sets up Claude Code's hooks instead, `status` and `remove` take the same word:
-    [hooks.md](hooks.md) says what they do. `--local` and `--user` choose another settings file than the project's,
+    [coding-agents.md](coding-agents.md#claude-codes-hooks) says what they do.
+    `--local` and `--user` choose another settings file than the project's,
     `--ask-blocked`, `--deny-blocked`, `--make-memory` and `--budget` are how the hooks will behave, `--dry-run` prints the
     file.""",
 )

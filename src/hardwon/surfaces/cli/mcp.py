@@ -1,4 +1,4 @@
-"""`hardwon mcp`: the memory for MCP clients. docs/mcp.md says what they get.
+"""`hardwon mcp`: the memory for MCP clients. docs/coding-agents.md says what they get.
 
 Annotations are not postponed here: typer would have to evaluate each of them twice before any
 command could start.
@@ -82,7 +82,8 @@ add_app(
     "mcp",
     SERVING,
     mcp,
-    more="""[mcp.md](mcp.md) says what a client gets. Without a further word it serves, until the client closes its end, or
+    more="""[coding-agents.md](coding-agents.md) says what a client gets.
+    Without a further word it serves, until the client closes its end, or
     SIGTERM (exit code 0) or SIGINT (130) ends it. It takes `pip install 'hardwon[mcp]'`.
 
     `hardwon mcp install CLIENT` prints what a client needs to start it, with the `--memory`, `--project` and options that
