@@ -99,7 +99,7 @@ def fold_seconds(memory: Memory, batch: list[Row]) -> float:
         RecordCounts(row.project_id, row.author, row.at_us, row.id, row.status, row.lessons)
         for row in batch
     ]
-    with memory._store.write(memory.project) as writer:
+    with memory._project.store.write(memory.project) as writer:
         writer.append([row._replace(lessons=()) for row in batch])
         begin = time.perf_counter()
         add_tallies(writer.session, writer._dialect, taught)  # type: ignore[attr-defined]
@@ -125,7 +125,7 @@ def batches(count: int, seed: int) -> Iterator[list[AnyRecord]]:
 
 
 def tally_count(memory: Memory) -> int:
-    with memory._store._connected() as connection:  # type: ignore[attr-defined]
+    with memory._project.store._connected() as connection:  # type: ignore[attr-defined]
         found: int = connection.execute("SELECT count(*) FROM tally").get
     return found
 

@@ -91,7 +91,7 @@ def settled(url: str) -> None:
 
 def size_of(location: str) -> int:
     with opened(location) as memory:
-        return memory._store.size_bytes()
+        return memory._project.store.size_bytes()
 
 
 # --- recalling ---

@@ -63,8 +63,8 @@ def measure(folder: Path, records: int, asked: list[str]) -> tuple[float, float,
         )
 
         def bare(question: str) -> None:
-            with memory._store._connected() as reading:  # type: ignore[attr-defined]
-                terms = memory._store._rare_enough(reading, query_terms(question))  # type: ignore[attr-defined]
+            with memory._project.store._connected() as reading:  # type: ignore[attr-defined]
+                terms = memory._project.store._rare_enough(reading, query_terms(question))  # type: ignore[attr-defined]
             match = " OR ".join(f'"{term}"' for term in terms)
             begin = time.perf_counter()
             connection.execute(sql, (match,)).fetchall()

@@ -177,7 +177,7 @@ def measure_writes(folder: Path, names: list[str], count: int, rounds: int) -> b
             for side in (turn % 2, 1 - turn % 2):
                 with Memory(folder / f"{name}{turn}{side}.db", consolidate_every=0) as memory:
                     if side:
-                        memory._checkout = None
+                        memory._project.checkout = None
                     took[side].append(
                         milliseconds(lambda: memory.add_many(made), time.process_time)  # noqa: B023  # at once
                     )

@@ -160,8 +160,8 @@ def in_turn(turn: int, *works: Callable[[], object]) -> Took:
 
 def rows_of(memory: Memory, records: list[Experience]) -> list[Row]:
     """The very rows that the memory will write, made ready for the other sides."""
-    head = memory._head()
-    return [row_of(memory._prepare(record, head)) for record in records]
+    head = memory._project.head
+    return [row_of(memory._project.prepare(record, head)) for record in records]
 
 
 def measure_bulk(root: Path, count: int, rounds: int) -> list[Took]:

@@ -168,7 +168,7 @@ def knowledge_of(memory: Memory) -> list[tuple[Any, ...]]:
     """Everything that is stored of knowledge, in one order: every tally, and every exact key with
     its record's id.
     """
-    with memory._store.read(memory.project) as session:
+    with memory._project.store.read(memory.project) as session:
         tallies = session.select("SELECT * FROM tally ORDER BY 1, 2, 3, 4, 5, 6")
         keys = session.select(
             "SELECT r.id, k.key FROM record_key k JOIN record r ON r.seq = k.seq ORDER BY 1, 2"

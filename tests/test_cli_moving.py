@@ -662,9 +662,12 @@ def completed(words: str) -> tuple[list[str], set[str]]:
 def test_completing_a_command_loads_no_more_than_it_needs() -> None:
     offered, modules = completed("hardwon sta")
     assert sorted(offered) == ["stale", "stats"]
-    assert modules == {"base", "input", "main", "output", "records"}
+    assert modules == {"base", "care", "derived", "input", "main", "output", "views"}
     offered, modules = completed("hardwon hotspots --sh")
-    assert (offered, modules) == (["--share"], {"base", "input", "main", "output"})
+    assert (offered, modules) == (
+        ["--share"],
+        {"base", "derived", "input", "main", "output", "views"},
+    )
     offered, _ = completed("hardwon adopt x --kind fix")
     assert offered == ["fix-history"]
     offered, _ = completed("hardwon hooks in")

@@ -48,7 +48,7 @@ def test_a_writer_that_never_ends_gives_a_clear_error(
     monkeypatch.setattr("hardwon.limits.BUSY_TIMEOUT_MS", 200)
     with Memory(tmp_path) as first, Memory(tmp_path) as second:
         with (
-            first._store.write(first.project),
+            first._project.store.write(first.project),
             pytest.raises(BusyError, match="locked by another writer .* try again"),
         ):
             second.record_fact("x", "error")
@@ -67,7 +67,7 @@ def test_a_memory_that_forgot_something_waits_no_longer_than_it_was_told_to(
     ):
         doomed = hasty.record_fact("x", "error")
         assert hasty.forget(doomed.id).erased
-        writing.enter_context(first._store.write(first.project))
+        writing.enter_context(first._project.store.write(first.project))
 
         def pause(seconds: float) -> None:
             sleep(seconds)
@@ -134,7 +134,7 @@ def test_a_fork_in_the_middle_of_a_transaction_is_refused_in_the_child(
             memory.record_fact("x", "error")
         tell("0" * 36)
 
-    with memory._store.write(memory.project):
+    with memory._project.store.write(memory.project):
         child = Child.start(work)
         assert child.wait() == 0
     assert child.acknowledged == ["0" * 36]

@@ -155,7 +155,9 @@ def test_a_key_has_the_same_values(values: list[Any]) -> None:
         other.add_many(made)
 
         def asked(key: str) -> int:
-            return len(both(one._store, other._store, "page", Filters(key=key), None, 99))
+            return len(
+                both(one._project.store, other._project.store, "page", Filters(key=key), None, 99)
+            )
 
         found = [asked(f"ticket={word}") for word in askable]
         assert any(found) or askable.isdisjoint(in_sqlite(values))
@@ -223,7 +225,7 @@ def test_whatever_is_asked(
             memory.care.take_in([record for record in log if record.kind == "adopted"])
             for number, how in changed:
                 change(memory, log[number % len(log)], how)
-        stores = one._store, other._store
+        stores = one._project.store, other._project.store
         asked = [Filters(), *(data.draw(filters_for(log)) for _ in range(6))]
         keys = sorted({key for row, _ in stores[0].rows("default") for key in row.keys})
         terms = query_terms(" ".join(row.terms for row, _ in stores[0].rows("default")))[:40]

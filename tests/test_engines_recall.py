@@ -39,7 +39,7 @@ def memories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Memory]]
             for batch in batches:
                 memory.add_many(batch)
             # as the server tidies up by itself, which the tests keep it from
-            memory._store.shrink()
+            memory._project.store.shrink()
             both.append(memory)
         yield both
 

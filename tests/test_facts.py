@@ -492,7 +492,7 @@ def test_a_template_with_many_names_hides_no_repetition(memory: Memory) -> None:
     )
     kept = memory.record_fact(said.format("zz"), "observation")
     assert memory.record_fact(said.format("zz"), "observation", author="ben").id == kept.id
-    with memory._store.write(memory.project) as writer:
+    with memory._project.store.write(memory.project) as writer:
         assert [each.id for each in writer.facts_with_key(memory.project, fact_key(kept), 5)] == [
             kept.id
         ]
@@ -507,7 +507,7 @@ def test_other_words_are_kept_with_the_repetition(memory: Memory) -> None:
 
 
 def helped(memory: Memory, record_id: str) -> int:
-    stored = memory._store.get(memory.project, record_id)
+    stored = memory._project.store.get(memory.project, record_id)
     assert stored
     return stored.helped
 

@@ -197,7 +197,7 @@ def test_a_write_that_fails_leaves_them_locked(memory: Memory) -> None:
     fix = a_fix(memory)
     with (
         pytest.raises(ValueError, match="in the middle"),
-        memory._store.write(memory.project) as writer,
+        memory._project.store.write(memory.project) as writer,
     ):
         writer.erase("default", [fix.id], [])
         raise ValueError("in the middle")

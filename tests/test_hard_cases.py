@@ -70,7 +70,7 @@ def test_an_export_never_replaces_a_database(memory: Memory, tmp_path: Path) -> 
 def test_a_connection_that_was_interrupted_in_a_transaction_gives_up_its_lock(
     memory: Memory, tmp_path: Path
 ) -> None:
-    pool = memory._store._pool  # type: ignore[attr-defined]
+    pool = memory._project.store._pool  # type: ignore[attr-defined]
     connection = pool.borrow()
     connection.execute("BEGIN IMMEDIATE")
     pool.give_back(connection)
@@ -191,7 +191,7 @@ def test_merge_cleans_what_another_memory_kept_raw(tmp_path: Path) -> None:
         from hardwon.store.base import row_of
 
         leaky = note(f"uses {TOKEN}", metadata={"project_id": "default"})
-        with raw._store.write(raw.project) as writer:
+        with raw._project.store.write(raw.project) as writer:
             writer.append([row_of(leaky)])
         assert clean.merge(raw).added == 1
         assert clean.merge(raw).present == 1
@@ -206,7 +206,7 @@ def test_a_pending_erasure_is_finished_by_the_next_write_or_the_next_forget(tmp_
         with Memory(place) as memory, Memory(place) as reader:
             doomed = memory.add(note("Unforgettable77"))
             memory.add(note("another"))
-            stream = reader._store.stream("default")
+            stream = reader._project.store.stream("default")
             next(stream)
             assert memory.forget(doomed).pending
             stream.close()
@@ -263,7 +263,7 @@ def test_doctor_finds_what_belongs_to_nothing_and_events_that_were_changed(
     memory.add(note())
     memory.forget(memory.add(note()))
     assert memory.doctor().ok
-    with memory._store.write(memory.project) as writer:
+    with memory._project.store.write(memory.project) as writer:
         writer._connection.execute(harm)  # type: ignore[attr-defined]
     assert not memory.doctor().ok
 
@@ -290,7 +290,7 @@ def test_a_thread_that_never_stops_writing_gives_a_clear_error(
         except BusyError as error:
             met.append(error)
 
-    with memory._store.write(memory.project):
+    with memory._project.store.write(memory.project):
         thread = threading.Thread(target=try_to_write)
         thread.start()
         thread.join()
@@ -300,7 +300,7 @@ def test_a_thread_that_never_stops_writing_gives_a_clear_error(
 
 def test_a_fork_from_within_does_not_wait(memory: Memory) -> None:
     started = time.monotonic()
-    with memory._store.write(memory.project):
+    with memory._project.store.write(memory.project):
         pid = os.fork()
         if pid == 0:
             os._exit(0)

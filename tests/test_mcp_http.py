@@ -28,9 +28,9 @@ from clocks import Clock
 from hardwon import Memory, limits
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.mcp.btb import BTB_TOOLS
-from hardwon.surfaces.mcp.http import CALLER, LOOPBACK, http_app, lifespan
+from hardwon.surfaces.mcp.server import SCHEME
 from hardwon.surfaces.mcp.tools import TOOLS
-from hardwon.surfaces.mcp.views import SCHEME
+from hardwon.surfaces.mcp.transports import CALLER, LOOPBACK, McpApp
 from hardwon.trust.access import SCOPES, Caller, Scope, includes
 from mcp_calls import (
     MODES,
@@ -104,14 +104,14 @@ def served(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Served]:
         gate = Gate(
             lambda project: Memory(brain, project, checkout=False), memory.tokens, **options
         )
-        app = http_app(
+        app = McpApp(
             gate,
             "default",
             btb=True,
             hosts=(*LOOPBACK, "memory.example"),
             origins=("https://tools.example",),
         )
-        site = Starlette(routes=[Route("/mcp", app)], lifespan=lambda _: lifespan(app))
+        site = Starlette(routes=[Route("/mcp", app)], lifespan=lambda _: app.run())
         server = _Server(uvicorn.Config(site, port=0, log_level="error", ws="none"))
         thread = threading.Thread(target=server.run)
         thread.start()
@@ -165,13 +165,11 @@ def test_each_scope_reaches_the_tools_that_are_declared_for_it(
 ) -> None:
     async def work() -> None:
         async with served.client(served.token(scope), MODES[0]) as client:
-            allowed = {
-                name for name, tool in TOOLS.items() if includes(scope, tool.operation.scope)
-            }
+            allowed = {name for name, tool in TOOLS.items() if includes(scope, tool.scope)}
             allowed |= {name for name, tool in BTB_TOOLS.items() if includes(scope, tool.scope)}
             assert {tool.name for tool in (await client.list_tools()).tools} == allowed
             for name in (*TOOLS, *BTB_TOOLS):
-                takes = TOOLS[name].operation.takes if name in TOOLS else BTB_TOOLS[name].takes
+                takes = TOOLS[name].takes if name in TOOLS else BTB_TOOLS[name].takes
                 arguments = example_of(takes, served.record_id)
                 if name in allowed:
                     assert not (await client.call_tool(name, arguments)).is_error
@@ -367,7 +365,7 @@ def test_whom_a_guard_before_it_let_in_is_not_asked_again(tmp_path: Path) -> Non
             )
 
     gate = Gate(lambda project: Memory(tmp_path / "brain", project, checkout=False), None)
-    app = http_app(gate, "default")
+    app = McpApp(gate, "default")
     call = {
         "jsonrpc": "2.0",
         "id": 1,
@@ -378,7 +376,7 @@ def test_whom_a_guard_before_it_let_in_is_not_asked_again(tmp_path: Path) -> Non
     async def work() -> Any:
         transport = httpx.ASGITransport(Guard(app))
         async with (
-            lifespan(app),
+            app.run(),
             httpx.AsyncClient(transport=transport, base_url="http://localhost") as client,
         ):
             return (await client.post("/mcp", json=call, headers=HEADERS)).json()["result"][

@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from cases import examples
 from command_line import answered, at_once, refused
 from hardwon.errors import FullError, PlaceError
-from hardwon.surfaces.cli.mcp import ClientName
+from hardwon.surfaces.cli.serve import ClientName
 from hardwon.surfaces.mcp.clients import CLIENTS, snippet, take_out, write
 from mcp_calls import SOURCE
 
@@ -33,7 +33,7 @@ def file_of(name: str, *options: str) -> Path:
 
 
 def test_the_clients_are_the_ones_that_can_be_named() -> None:
-    assert tuple(ClientName) == tuple(CLIENTS)
+    assert get_args(ClientName) == tuple(CLIENTS)
 
 
 @pytest.mark.parametrize("name", CLIENTS)

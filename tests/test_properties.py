@@ -87,14 +87,14 @@ def carry_out(memory: Memory, adds: list[int], events: list[tuple[int, str]], se
         elif memory.get(record_id):
             kind = "imported" if what == "imported" else "status"
             status = None if what == "imported" else what
-            with memory._store.write(memory.project) as writer:
-                memory._happen(
-                    writer, Event(record_id=record_id, kind=kind, at=when, by="x", status=status)
+            with memory._project.write() as change:
+                change.add_event(
+                    Event(record_id=record_id, kind=kind, at=when, by="x", status=status)
                 )
 
 
 def state(memory: Memory) -> tuple[object, object]:
-    store = memory._store
+    store = memory._project.store
     rows = {row.id: row for row, _ in store.rows("default")}
     tombs = {event.record_id for event in store.events("default") if event.kind == "forgotten"}
     others = {event.id for event in store.events("default") if event.kind != "forgotten"}
@@ -159,7 +159,7 @@ def test_terms_are_what_the_index_tokenizer_keeps_whole(text: str) -> None:
 @pytest.mark.engines(*ENGINES)
 def test_original_of_is_the_inverse_of_row_of(memory: Memory) -> None:
     memory.add_many(FACTS)
-    assert [original_of(row) for row, _ in memory._store.rows("default")] == [
+    assert [original_of(row) for row, _ in memory._project.store.rows("default")] == [
         memory.get(fact.id) for fact in FACTS
     ]
 

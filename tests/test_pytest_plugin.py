@@ -329,7 +329,7 @@ def test_a_memory_that_cannot_be_used_changes_nothing(project: Project, trouble:
         arguments.append("--hardwon-project= ")
     project.write("tests/test_more.py", "def test_fine(): pass\n")
     if held:
-        with held, held._store.write(held.project):
+        with held, held._project.store.write(held.project):
             done = project.pytest(*arguments)
     else:
         done = project.pytest(*arguments, before=before)

@@ -11,13 +11,14 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from command_line import at_once
 from hardwon import Memory, limits
-from hardwon.surfaces.cli.report import TimeRange
+from hardwon.surfaces.cli.serve import TimeRange
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.web import report as web
 from hardwon.surfaces.web.pages import RANGES, Ask
@@ -223,4 +224,4 @@ def test_without_the_extra_it_says_what_to_install(
 
 
 def test_its_times_are_those_of_the_dashboard() -> None:
-    assert [each.value for each in TimeRange] == list(RANGES)
+    assert get_args(TimeRange) == tuple(RANGES)

@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import httpx
@@ -355,21 +354,23 @@ def test_what_is_mounted_stands_behind_the_same_guard(
     """Whatever answers at /mcp gets callers who were let in, and whole bodies of a bounded size."""
     happened: list[str] = []
 
-    async def echo(scope: Any, receive: Any, send: Any) -> None:
-        message = await receive()
-        told = f"{scope['state']['caller'].name} {scope['root_path']} {scope['path']} {len(message['body'])}"
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": told.encode()})
+    class Echo:
+        def __init__(self, *_: Any, **__: Any) -> None:
+            pass
 
-    @asynccontextmanager
-    async def lifespan(_: Any) -> AsyncIterator[None]:
-        happened.append("begun")
-        yield
-        happened.append("ended")
+        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+            message = await receive()
+            told = f"{scope['state']['caller'].name} {scope['root_path']} {scope['path']} {len(message['body'])}"
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": told.encode()})
 
-    made = ModuleType("hardwon.surfaces.mcp.http")
-    vars(made).update(http_app=lambda *_, **__: echo, lifespan=lifespan)
-    monkeypatch.setattr("hardwon.surfaces.rest.app.mcp_http", made)
+        @asynccontextmanager
+        async def run(self) -> AsyncIterator[None]:
+            happened.append("begun")
+            yield
+            happened.append("ended")
+
+    monkeypatch.setattr("hardwon.surfaces.rest.app.McpApp", Echo)
     with served(tmp_path) as running:
         client = running.client()
         for address in ("/mcp", "/mcp/", "/mcp/more"):

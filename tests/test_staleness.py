@@ -466,8 +466,8 @@ def test_hostile_paths_are_not_opened(
                 context=record.metadata.context.altered(related_files=[related])
             )
         )
-        assert memory._watch is not None
-        assert memory._watch(looked) == ()
+        assert memory._project.staleness is not None
+        assert memory._project.staleness(looked) == ()
 
 
 def _refuse(*_: Any) -> str:
@@ -477,7 +477,7 @@ def _refuse(*_: Any) -> str:
 def test_nul_and_links_in_a_circle_and_devices(repository: Path, tmp_path: Path) -> None:
     (repository / "circle").symlink_to("circle")
     with Memory(tmp_path / "brain.db") as memory:
-        checkout = memory._checkout
+        checkout = memory._project.checkout
         assert checkout is not None
         assert checkout.sha1("a\0b", 10**6) == looking.UNSURE
         assert checkout.sha1("circle", 10**6) == looking.UNSURE
@@ -492,7 +492,7 @@ def test_the_memory_itself_is_never_opened(
         os.link(memory.location, repository / "alias.txt")
         (repository / "other.txt").symlink_to(memory.location)
         monkeypatch.setattr(looking.HASHES, "read", _refuse)
-        checkout = memory._checkout
+        checkout = memory._project.checkout
         assert checkout is not None
         for path in (
             "brain.db",
@@ -563,8 +563,8 @@ def test_where_it_is_opened_all_the_same_it_ends(
     """As where a container has another /proc in a place of its own."""
     monkeypatch.setattr(looking, "is_of_the_system", lambda *_: False)
     with Memory(tmp_path / "brain.db") as memory:
-        assert memory._checkout is not None
-        assert memory._checkout.sha1(path, 10**6) == looking.UNSURE
+        assert memory._project.checkout is not None
+        assert memory._project.checkout.sha1(path, 10**6) == looking.UNSURE
 
 
 def test_no_more_is_read_than_was_asked_for(repository: Path, tmp_path: Path) -> None:

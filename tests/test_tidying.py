@@ -499,7 +499,9 @@ def test_killed_in_the_middle_it_is_as_before_or_as_after(tmp_path: Path, what: 
         with Memory(location, clock=lambda: NOW) as memory:
             now = memory.stats().records, memory.stats().cleaned
             assert wrong_with(memory) == []
-            packed = sum(is_packed(stored.body) for stored in memory._store.stream("default"))
+            packed = sum(
+                is_packed(stored.body) for stored in memory._project.store.stream("default")
+            )
             assert packed in (0, 400)
             assert now == old or now in ((400, 0), (5, 395))
             assert sum(row is not None for row in memory.fixes.history.all()) == now[0]

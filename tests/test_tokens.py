@@ -25,7 +25,8 @@ from hardwon.errors import (
     InvalidInputError,
     UnknownTokenError,
 )
-from hardwon.trust.access import SCOPES, Caller, Scope, check_access
+from hardwon.surfaces.gate import check_access
+from hardwon.trust.access import SCOPES, Caller, Scope
 
 
 class Clock:

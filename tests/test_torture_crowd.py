@@ -20,6 +20,8 @@ import hardwon
 import model
 from crowd import Plan, live
 from hardwon import Memory
+from hardwon.memory import record as recording
+from hardwon.memory.project import Project
 from hardwon.memory.record import Recording
 from hardwon.store.base import add_tallies
 from hardwon.store.sqlite.engine import SqliteStore, SqliteWriter
@@ -125,15 +127,15 @@ def bring_back_what_was_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 def tear_a_batch(patch: pytest.MonkeyPatch) -> None:
     """Where the second half fails, the first one stays."""
-    keep_all = Recording._keep_all
+    keep_all = recording.keep_all
 
-    def torn(self: Memory, given: list[Any], *, returned: bool) -> Any:
+    def torn(project: Project, given: list[Any], *, returned: bool) -> Any:
         return [
-            *keep_all(self, given[:1], returned=returned),
-            *keep_all(self, given[1:], returned=returned),
+            *keep_all(project, given[:1], returned=returned),
+            *keep_all(project, given[1:], returned=returned),
         ]
 
-    patch.setattr(Recording, "_keep_all", torn)
+    patch.setattr(recording, "keep_all", torn)
 
 
 def hand_errors_of_sqlite_on(patch: pytest.MonkeyPatch) -> None:

@@ -494,7 +494,7 @@ def test_a_power_cut_brings_back_a_part_of_a_file_that_was_removed(
     path = Path(engine.remember("of no use any more", **FAILURE))
     engine.memory.archive(next(engine.memory.browse()).id, "of no use")
     assert not path.exists()
-    engine.memory._mirror = None  # nothing was synced
+    engine.memory._project.listeners = []  # nothing was synced
     engine.close()
     path.write_bytes(left)
     monkeypatch.setattr("hardwon.outside.files.boot_id", lambda: "another start of the machine")
@@ -517,7 +517,7 @@ def test_killed_between_database_and_files(tmp_path: Path, monkeypatch: pytest.M
         ]
     paths[0].parent.mkdir(parents=True)
     paths[0].write_bytes(b'{\n  "timestamp"')
-    engine.memory._mirror = None  # as if killed
+    engine.memory._project.listeners = []  # as if killed
     engine.close()
     with MemoryEngine(root) as engine:
         assert contents(engine) == [f"number {one}" for one in range(5)]
@@ -531,7 +531,7 @@ def unsettled(root: Path) -> tuple[Path, bytes]:
     """
     engine = MemoryEngine(root)
     path = Path(engine.remember("Acknowledged", **FAILURE))
-    engine.memory._mirror = None
+    engine.memory._project.listeners = []
     engine.close()
     return path, path.read_bytes()
 
@@ -543,7 +543,7 @@ def test_what_people_do_before_the_next_open_counts(
     root = tmp_path / "brain"
     engine = MemoryEngine(root)
     edited, moved, removed = (Path(engine.remember(f"number {one}", **FAILURE)) for one in range(3))
-    engine.memory._mirror = None  # the script ends without close
+    engine.memory._project.listeners = []  # the script ends without close
     engine.close()
     edited.write_text(json.dumps({"content": "edited"}))
     os.utime(edited, (1_600_000_000, 1_600_000_000))
@@ -567,7 +567,7 @@ def test_an_edit_made_long_after_a_crash_is_not_overwritten(tmp_path: Path) -> N
     root = tmp_path / "brain"
     engine = MemoryEngine(root)
     path = Path(engine.remember("Acknowledged", **FAILURE))
-    engine.memory._mirror = None  # as if killed: nothing is settled
+    engine.memory._project.listeners = []  # as if killed: nothing is settled
     engine.close()
     path.write_text(json.dumps({"content": "Edited the day after"}))
     later = time.time() + 100
@@ -788,10 +788,10 @@ def test_what_a_person_superseded_is_not_brought_back_by_its_file(engine: Memory
     (old,) = engine.memory.browse()
     new = engine.memory.remember("The new way", "success", "conversation")
     with MemoryEngine(engine.root) as other:
-        engine.memory._mirror, mirror = None, engine.memory._mirror
+        listeners, engine.memory._project.listeners = engine.memory._project.listeners, []
         engine.memory.supersede(old.id, new.id, "better")
         assert contents(other) == ["The new way"]
-        engine.memory._mirror = mirror
+        engine.memory._project.listeners = listeners
     path.write_bytes(text)
     assert contents(engine) == ["The new way"]
     assert engine.memory.get(old.id).metadata.validation.status == "archived"  # type: ignore[union-attr]
@@ -1037,7 +1037,7 @@ def test_a_second_project_cannot_share_the_folder(engine: MemoryEngine) -> None:
         memory.remember("Of another project", "success", "conversation")
         with pytest.raises(InvalidInputError, match="two cannot share one"):
             memory.tree.make()
-        with pytest.raises(InvalidInputError, match="make_tree"):
+        with pytest.raises(InvalidInputError, match="tree.make gives it one"):
             memory.tree.sync()
     assert contents(engine) == []
 

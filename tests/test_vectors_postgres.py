@@ -38,7 +38,7 @@ def a_vector(rng: random.Random) -> list[float]:
 
 
 def keep(memory: Memory, vectors: dict[str, list[float]]) -> None:
-    with memory._store.write("default") as writer:
+    with memory._project.store.write("default") as writer:
         writer.set_embedder("default", "made up", DIMENSION)
         writer.keep_vectors(
             "default", [(name, array("f", vector).tobytes()) for name, vector in vectors.items()]
@@ -100,7 +100,7 @@ def test_the_index_is_used_and_finds_the_nearest(
     right = 0
     for _ in range(20):
         asked = a_vector(rng)
-        found = nearest(memory._store, asked, 10)
+        found = nearest(memory._project.store, asked, 10)
         best = sorted(
             vectors, key=lambda name: -sum(a * b for a, b in zip(vectors[name], asked, strict=True))
         )[:10]
@@ -115,7 +115,7 @@ def test_a_filter_that_few_pass_still_gives_as_many_as_are_asked_for(
     memory, _ = many
     rng = random.Random(7)
     for _ in range(10):
-        found = nearest(memory._store, a_vector(rng), 5, author="ann")
+        found = nearest(memory._project.store, a_vector(rng), 5, author="ann")
         passing = {record.id for record in memory.browse(author="ann", limit=100)}
         assert len(passing) == MANY // ONE_IN
         assert len(found) == 5
@@ -142,9 +142,9 @@ def test_with_and_without_the_extension_it_is_what_a_file_gives(
         assert "no pgvector" not in str(indexed.doctor())
         for vector in asked:
             for filters in ({}, {"author": "ann"}):
-                exact = nearest(file._store, vector, limit, **filters)
+                exact = nearest(file._project.store, vector, limit, **filters)
                 for memory in (indexed, plain):
-                    found = nearest(memory._store, vector, limit, **filters)
+                    found = nearest(memory._project.store, vector, limit, **filters)
                     assert list(found) == list(exact)
                     assert found == pytest.approx(exact, abs=1e-6)
         plain.forget([fact.id for fact in made])

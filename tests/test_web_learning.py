@@ -19,9 +19,7 @@ import pytest
 from hardwon import Memory
 from hardwon.fixes.reports import FixDay
 from hardwon.surfaces.web import look as charts
-from hardwon.surfaces.web.episodes_page import trend_line
-from hardwon.surfaces.web.fixes_page import bucketed
-from hardwon.surfaces.web.trajectories_page import told_of
+from hardwon.surfaces.web.learning import fold, in_buckets, trend_line
 from hardwon.trust.access import Caller
 from serving import PROJECT, Served, served
 
@@ -200,10 +198,10 @@ def test_where_nothing_was_tried_in_this_time_the_rest_is_still_told(reader: Rea
 
 def test_very_many_days_are_drawn_together() -> None:
     days = [FixDay(date(2020, 1, 1) + timedelta(days=n), 2, 1, 1) for n in range(3_660)]
-    buckets = list(bucketed(days))
+    buckets = list(in_buckets(days))
     assert len(buckets) <= 60
     assert sum(bucket.attempts for bucket in buckets) == 7_320
-    assert list(bucketed([])) == []
+    assert list(in_buckets([])) == []
 
 
 def test_what_worked_and_what_failed_is_told_by_issue_type(reader: Reader) -> None:
@@ -455,10 +453,10 @@ def test_a_long_trajectory_comes_in_parts_and_its_chart_is_bounded(reader: Reade
 
 
 def test_a_text_is_folded_where_it_is_long_or_has_lines() -> None:
-    assert told_of(" short ") == ("short", "short", False, False)
-    assert told_of("a\nb").folded
-    assert told_of("a" * 301).folded
-    assert told_of("a" * 7_000).cut
+    assert fold(" short ") == ("short", "short", False, False)
+    assert fold("a\nb").folded
+    assert fold("a" * 301).folded
+    assert fold("a" * 7_000).cut
 
 
 def test_what_is_no_trajectory_is_told(reader: Reader) -> None:

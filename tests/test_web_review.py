@@ -20,7 +20,7 @@ from hardwon import Memory, limits
 from hardwon.brief.advice import Advice
 from hardwon.memory import consolidate as consolidating
 from hardwon.records.fields import new_id
-from hardwon.surfaces.web.review_page import ACTIONS, TABS
+from hardwon.surfaces.web.review import ACTIONS, TABS
 from hardwon.text.tokens import count_tokens
 from hardwon.tree.datasets.demo import fill as fill_demo
 from serving import PROJECT, Served, served
@@ -65,11 +65,11 @@ def status_of(memory: Memory, record_id: str) -> str:
 
 def written_rule(memory: Memory, text: str) -> str:
     """As an LLM's word is kept: a candidate until somebody verifies it."""
-    decision = memory._prepare(
+    decision = memory._project.prepare(
         consolidating.decide("rule", memory.care.now(), "consolidation", text=text)
     )
-    with memory._writing() as writer:
-        memory._append(writer, [decision])
+    with memory._project.write() as change:
+        change.append([decision])
     return decision.id
 
 
@@ -345,11 +345,11 @@ def hostile_memory(memory: Memory) -> list[str]:
     memory.credit(ids, True, by=name)
     written_rule(memory, HOSTILE)
     told = {"evidence": ids[-2:], "reason": HOSTILE, "target": name}
-    contradiction = memory._prepare(
+    contradiction = memory._project.prepare(
         consolidating.decide("contradiction", memory.care.now(), name, **told)
     )
-    with memory._writing() as writer:
-        memory._decide(writer, contradiction)
+    with memory._project.write() as change:
+        change.decide(contradiction)
     memory.rollback("nobody at all", HOSTILE, by=name)
     return ids
 

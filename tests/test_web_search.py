@@ -19,11 +19,9 @@ from hardwon.errors import InvalidInputError
 from hardwon.learn.topology import FolderCount, topology_of
 from hardwon.memory import Memory
 from hardwon.records.kinds import AnyRecord
-from hardwon.surfaces.web import map_page
-from hardwon.surfaces.web.pages import PageRequest
-from hardwon.surfaces.web.search_page import moment
-from hardwon.surfaces.web.sessions import Sessions
-from hardwon.surfaces.web.snippets import marked, snippet
+from hardwon.surfaces.web.overview import map_figure, nodes_of, search_url
+from hardwon.surfaces.web.pages import PageRequest, Sessions
+from hardwon.surfaces.web.records import marked, moment, snippet
 from hardwon.text.terms import index_text, matches, query_terms
 from serving import PROJECT, Served, served
 from test_web import HOSTILE, HOSTILE_NAME, signed_in
@@ -168,19 +166,19 @@ def test_a_map_of_a_tree_is_bounded_and_leads_nowhere_where_no_filter_tells() ->
         FolderCount("_intake/no_match", 4, 9),
         FolderCount(f"outcome=failure/mine={HOSTILE_NAME}", 2, 9),
     ]
-    places = list(map_page._places(topology_of(rows, "brain")))
+    places = list(nodes_of(topology_of(rows, "brain")))
     assert len(places) == limits.WEB_MAP_BRANCHES_MAX
     assert places[0].success == 0
     intake = next(place for place in places if place.parts == ("_intake",))
     assert intake.success is None
     request = PageRequest(PROJECT, "map", "", {}, Sessions().begin(None))
-    assert map_page.behind(request, intake.parts) == ""
-    assert map_page.behind(request, ("outcome=failure", f"mine={HOSTILE_NAME}")) == ""
-    assert map_page.behind(request, ("outcome=failure", "mine=x~0123abcd")) == ""
-    assert map_page.behind(request, ("outcome=mine", "tool=x")).endswith(
+    assert search_url(request, intake.parts) == ""
+    assert search_url(request, ("outcome=failure", f"mine={HOSTILE_NAME}")) == ""
+    assert search_url(request, ("outcome=failure", "mine=x~0123abcd")) == ""
+    assert search_url(request, ("outcome=mine", "tool=x")).endswith(
         "?range=all&kind=experience&key=outcome%3Dmine&tool=x"
     )
-    trace = map_page._figure(places, "treemap", request)["data"][0]
+    trace = map_figure(places, "treemap", request)["data"][0]
     assert not any("<" in label for label in trace["labels"])
 
 

@@ -49,15 +49,14 @@ from hardwon.surfaces import client
 from hardwon.surfaces.cli.base import Chosen
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.mcp.btb import BTB_TOOLS
-from hardwon.surfaces.mcp.tools import TOOLS
-from hardwon.surfaces.mcp.views import (
+from hardwon.surfaces.mcp.server import (
     PROMPTS,
     RESOURCES,
-    Visitor,
     address_of,
     prompt_text,
     read_resource,
 )
+from hardwon.surfaces.mcp.tools import TOOLS, Visitor
 from hardwon.surfaces.operations import parsed
 from hardwon.training import adopt as episode_adoption
 from hardwon.tree.datasets import load_dataset
@@ -82,7 +81,9 @@ def _filled(folder: Path, name: str = "brain") -> Iterator[Memory]:
 
 
 def _state_of(memory: Memory) -> object:
-    return memory._store.counts(memory.project), memory._store.change_mark(memory.project)
+    return memory._project.store.counts(memory.project), memory._project.store.change_mark(
+        memory.project
+    )
 
 
 def _unchanged_where_refused(memory: Memory, run: Run) -> Run:
@@ -293,7 +294,7 @@ def _vectors(folder: Path) -> Iterator[Run]:
         def run(data: bytes) -> None:
             with closing(apsw.Connection(memory.location)) as connection:
                 connection.execute("UPDATE record_vector SET vector = ?", (data,)).fetchall()
-            memory._store._vectors.clear()  # type: ignore[attr-defined]  # what it knows of them
+            memory._project.store._vectors.clear()  # type: ignore[attr-defined]  # what it knows of them
             memory.doctor()
             memory.recall("login")
 
@@ -518,30 +519,6 @@ def _request(method: str, path: str, body: bytes = b"") -> bytes:
 
 
 @contextmanager
-def _answering(data: bytes) -> Iterator[socket.socket]:
-    """A socket at whose other end somebody answers this, whatever is asked."""
-    ours, theirs = socket.socketpair()
-    theirs.settimeout(_ANSWER_S)
-
-    def answer() -> None:
-        with suppress(OSError), theirs:
-            theirs.sendall(data)
-            theirs.shutdown(socket.SHUT_WR)
-            while theirs.recv(65536):
-                pass
-
-    thread = threading.Thread(target=answer, daemon=True)
-    thread.start()
-    try:
-        yield ours
-    finally:
-        with suppress(OSError):  # a file made of it would keep it open
-            ours.shutdown(socket.SHUT_RDWR)
-        ours.close()
-        thread.join(_ANSWER_S)
-
-
-@contextmanager
 def _served(data: bytes) -> Iterator[str]:
     """The address of a server that answers one request with these bytes."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -576,17 +553,12 @@ def _embedder_answers(data: bytes) -> None:
 
 
 def _server_answers(data: bytes) -> None:
-    with _answering(data) as sock:
-
-        def connect(connection: Any) -> None:
-            connection.sock = sock
-
-        with (
-            mock.patch("http.client.HTTPConnection.connect", connect),
-            mock.patch.object(limits, "CLIENT_WAITS_S", ()),
-            client.Client("http://localhost:1", "token", timeout_s=_ANSWER_S) as there,
-        ):
-            there.recall("login")
+    with (
+        _served(data) as address,
+        mock.patch.object(limits, "CLIENT_WAITS_S", ()),
+        client.Client(address.removesuffix("/v1"), "token", timeout_s=_ANSWER_S) as there,
+    ):
+        there.recall("login")
 
 
 def _http(value: Any, status: str = "200 OK") -> bytes:
@@ -842,7 +814,7 @@ MEMORY_TARGETS: Final = (
     ),
     Target(
         "MCP arguments",
-        ("hardwon.surfaces.mcp.views", "hardwon.surfaces.mcp.btb", "hardwon.surfaces.arguments"),
+        ("hardwon.surfaces.mcp.server", "hardwon.surfaces.mcp.btb", "hardwon.surfaces.arguments"),
         "value",
         _visits,
         _visited,
@@ -854,9 +826,8 @@ MEMORY_TARGETS: Final = (
             "hardwon.surfaces.rest.guard",
             "hardwon.surfaces.web.site",
             "hardwon.surfaces.web.pages",
-            "hardwon.surfaces.web.search_page",
-            "hardwon.surfaces.web.review_page",
-            "hardwon.surfaces.web.record_page",
+            "hardwon.surfaces.web.records",
+            "hardwon.surfaces.web.review",
         ),
         "bytes",
         _requests,

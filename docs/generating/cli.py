@@ -15,7 +15,7 @@ from markdown.extensions.toc import slugify  # type: ignore[import-untyped]
 
 from generating.markdown import MADE, code, table
 from hardwon.surfaces.cli import main as cli  # noqa: F401  # it declares its commands
-from hardwon.surfaces.cli.base import EXAMPLES, FIXES, GROUPS, app
+from hardwon.surfaces.cli.base import COMMANDS, EXAMPLES, app
 from hardwon.surfaces.operations import OPERATIONS
 
 BEGINS: Final = f"""\
@@ -53,7 +53,7 @@ stay; new ones may come beside them. A *record* is as in [records.md](records.md
 """
 
 ABOUT: Final = {
-    FIXES: """\
+    "Fixes": """\
 *Applied* means that a fix went in, *verified* that it then was seen to work; a success is both. `p_success` is how likely
 the next attempt is to work, and `strength` how many attempts that is worth; `confidence` is `min(1, attempts / 10)`.
 [learning.md](learning.md) has the reasoning.
@@ -70,7 +70,7 @@ def page() -> str:
     context: Any = typer.Context(root, info_name="hardwon")
     parts = [BEGINS.format(options=_options(root, context))]
     commands = list(root.commands.values())  # type: ignore[attr-defined]  # it is a group
-    for group in GROUPS:
+    for group in COMMANDS:
         parts += [f"## {group}\n", *([ABOUT[group]] if group in ABOUT else [])]
         for command in commands:
             if command.rich_help_panel == group:

@@ -17,7 +17,6 @@ from hardwon.memory.ask import Asking
 from hardwon.memory.care import Keeping
 from hardwon.memory.decide import Deciding
 from hardwon.memory.learned import Learned
-from hardwon.memory.project import Core
 from hardwon.memory.record import Envelope, Recording
 from hardwon.search.terms import Filters
 from hardwon.surfaces.arguments import Filtered
@@ -43,7 +42,7 @@ GROUPS: Final[Mapping[str, tuple[type, str]]] = {
     ),
     "Keeping": (Keeping, "Looking after a memory: room, copies, health, files beside it."),
     "The memory itself": (
-        Core,
+        Memory,
         "Where it is, and closing it. The attribute `project` is the project that it works in.",
     ),
 }
@@ -109,7 +108,7 @@ def page() -> str:
 
 
 def _memory_section() -> Iterator[str]:
-    yield f"## Memory\n\n{signature('Memory', Core.__init__)}\n{prose(Memory.__doc__)}\n\n{prose(Core.__init__.__doc__)}\n"
+    yield f"## Memory\n\n{signature('Memory', Memory.__init__)}\n{prose(Memory.__doc__)}\n\n{prose(Memory.__init__.__doc__)}\n"
     yield f"### Keywords that many methods take\n\n{prose(Envelope.__doc__)}\n"
     yield "What asks for records takes `**filters`. All that are given must hold:\n"
     schema = Filters.model_json_schema()["properties"]
@@ -134,7 +133,11 @@ def _memory_section() -> Iterator[str]:
 
 def _methods_of(group: str) -> list[str]:
     """The public names of `Memory` in this group, in the order of the source."""
-    own = [name for name in vars(GROUPS[group][0]) if not name.startswith("_")]
+    own = [
+        name
+        for name in vars(GROUPS[group][0])
+        if not name.startswith("_") and name not in {*NOUNS, *_IN_ANOTHER_GROUP}
+    ]
     return own + [name for name, place in _IN_ANOTHER_GROUP.items() if place == group]
 
 

@@ -19,10 +19,9 @@ it has already (`MARK_STATUS`), when it is recorded.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -33,7 +32,7 @@ from hardwon.errors import InvalidInputError
 from hardwon.learn.tallies import keys_of
 from hardwon.memory import intake
 from hardwon.memory.designs import Group
-from hardwon.memory.project import done_again, happen
+from hardwon.memory.project import Change, Project, happen
 from hardwon.memory.record import metadata_of
 from hardwon.outside.git import Commit, Head
 from hardwon.records.fields import TIME_US_MAX, from_us, new_id, to_us
@@ -52,7 +51,7 @@ from hardwon.records.kinds import (
 )
 from hardwon.search.terms import Filters, searchable_text
 from hardwon.store.query import readable, record_of
-from hardwon.store.types import Store, Writer
+from hardwon.store.types import Store
 from hardwon.text.failures import error_core, failure_hash
 from hardwon.trust.lifecycle import not_undone
 from hardwon.trust.redact import redact
@@ -287,19 +286,6 @@ class TestFeedback:
     gone: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Desk:
-    """What this needs of the memory."""
-
-    store: Store
-    project: str
-    root: Path | None
-    memory_file: Path | None
-    head: Head
-    prepare: Callable[[Fact], Fact]
-    append: Callable[[Writer, Sequence[Record]], object]
-
-
 # --- a test run ---
 
 
@@ -320,32 +306,25 @@ class _Run(NamedTuple):
     task: str | None
     started: datetime
     at: datetime
+    head: Head
 
 
-@done_again
-def record_tests(
-    desk: Desk,
-    ran: Sequence[RanTest],
-    run_id: str,
-    task: str | None,
-    started: datetime,
-    at: datetime,
-) -> TestFeedback:
+def record_tests(project: Project, ran: Sequence[RanTest], run: _Run) -> TestFeedback:
     """Nothing is written, and nobody waits, where nothing changed."""
     hashes: dict[str, str] = {}
-    plan = _plan(desk, ran, hashes, at)
+    plan = _plan(project, ran, hashes, run.at)
     if not plan.failing and not plan.passing and not plan.gone:
         return TestFeedback([], [], [], len(plan.still))
-    run = _Run(run_id, task, started, at)
-    with desk.store.write(desk.project) as writer:
-        # again: others may have written in between
-        return _written(desk, writer, _plan(desk, ran, hashes, at), run)
+    # planned again: others may have written in between
+    return project.carry_out(
+        lambda change: _written(change, _plan(project, ran, hashes, run.at), run)
+    )
 
 
-def _plan(desk: Desk, ran: Sequence[RanTest], hashes: dict[str, str], at: datetime) -> _Plan:
-    known = results(desk.store, desk.project, at)
+def _plan(project: Project, ran: Sequence[RanTest], hashes: dict[str, str], at: datetime) -> _Plan:
+    known = results(project.store, project.name, at)
     # what claims to be of the future was not
-    newest_us = desk.store.newest_of_others(desk.project, PYTEST, to_us(at))
+    newest_us = project.store.newest_of_others(project.name, PYTEST, to_us(at))
     failing, passing, still = [], [], []
     for test in _most_telling(ran, known):
         if test.node_id not in hashes:
@@ -399,19 +378,20 @@ def _most_telling(ran: Sequence[RanTest], known: Mapping[str, Result]) -> list[R
     return failed[: limits.TEST_FAILURES_MAX]
 
 
-def _written(desk: Desk, writer: Writer, plan: _Plan, run: _Run) -> TestFeedback:
+def _written(change: Change, plan: _Plan, run: _Run) -> TestFeedback:
+    project = change.project
     written = [
-        (_failure_fact(desk, test, failure, before, run), before)
+        (_failure_fact(project, test, failure, before, run), before)
         for test, failure, before in plan.failing
     ]
     failed = [fact.id for fact, _ in written]
     failing = [*plan.still, *(result for fact, _ in written if (result := result_of(fact)))]
-    attempts = _attempts(desk, plan.passing, run) if plan.passing else []
+    attempts = _attempts(project, plan.passing, run) if plan.passing else []
     verified: dict[str, None] = {}
     for test, before in plan.passing:
-        fact = _pass_fact(desk, test, before, run)
+        fact = _pass_fact(project, test, before, run)
         written.append((fact, before))
-        for record_id in _vouched(desk, writer, attempts, before, fact, failing, run):
+        for record_id in _vouched(change, attempts, before, fact, failing, run):
             if record_id not in verified and len(verified) < limits.VERIFIED_PER_RUN_MAX:
                 verified[record_id] = None
                 event = Event(
@@ -422,29 +402,29 @@ def _written(desk: Desk, writer: Writer, plan: _Plan, run: _Run) -> TestFeedback
                     by=PYTEST,
                     status="verified",
                     verified_by="test_runner",
-                    verification_id=f"{before.test}@{desk.head.commit or run.id}"[
+                    verification_id=f"{before.test}@{run.head.commit or run.id}"[
                         : limits.NAME_CHARS_MAX
                     ],
                 )
-                happen(writer, desk.project, event)
+                happen(change.writer, project.name, event)
     passed = [fact.id for fact, _ in written[len(failed) :]]
-    root = desk.root or Path.cwd()
+    root = project.root or Path.cwd()
     gone = []
     for result in plan.gone:
         content = f"The test {result.test} is gone: its file no longer has it. The test had failed when it last ran."
         test = RanTest(result.test, False, files=[str(root / path) for path in result.files])
-        gone.append((_fact(desk, test, content, "observation", None, result, run), result))
-    _keep(desk, writer, [*written, *gone], run.at)
+        gone.append((_fact(project, test, content, "observation", None, result, run), result))
+    _keep(change, [*written, *gone], run.at)
+    change.follow()
     return TestFeedback(
         failed, passed, list(verified), len(plan.still), [fact.id for fact, _ in gone]
     )
 
 
-def _keep(
-    desk: Desk, writer: Writer, facts: Sequence[tuple[Fact, Result | None]], at: datetime
-) -> None:
+def _keep(change: Change, facts: Sequence[tuple[Fact, Result | None]], at: datetime) -> None:
     """The facts, marked as results, each in place of the one before it."""
-    desk.append(writer, [fact for fact, _ in facts])
+    writer, name = change.writer, change.project.name
+    change.append([fact for fact, _ in facts])
     marks = [
         Event(
             id=new_id(at),
@@ -457,7 +437,7 @@ def _keep(
         )
         for fact, _ in facts
     ]
-    writer.add_events(desk.project, marks)
+    writer.add_events(name, marks)
     for fact, stood in facts:
         if stood:
             now = result_of(fact)
@@ -473,14 +453,16 @@ def _keep(
                 if fact.fact_type == "error"
                 else f"the test {passes}",
             )
-            happen(writer, desk.project, event)
+            happen(writer, name, event)
 
 
-def _attempts(desk: Desk, passing: Sequence[tuple[RanTest, Result]], run: _Run) -> list[RecordText]:
+def _attempts(
+    project: Project, passing: Sequence[tuple[RanTest, Result]], run: _Run
+) -> list[RecordText]:
     """What may have led to any of the passes; never what came from a source that was rolled back.
     Where the tests are such a source, their passes say nothing.
     """
-    if PYTEST in desk.store.rolled_back(desk.project):
+    if PYTEST in project.store.rolled_back(project.name):
         return []
     started_us = to_us(run.started)
     since = max(
@@ -489,13 +471,14 @@ def _attempts(desk: Desk, passing: Sequence[tuple[RanTest, Result]], run: _Run) 
         started_us - limits.ATTEMPT_DAYS_MAX * limits.DAY_US,
     )
     asked = Filters(status="hypothesis", since=from_us(since), until=from_us(started_us + 1))
-    found = desk.store.page(desk.project, asked, None, limits.ATTEMPTS_CONSIDERED_MAX, trusted=True)
+    found = project.store.page(
+        project.name, asked, None, limits.ATTEMPTS_CONSIDERED_MAX, trusted=True
+    )
     return [_text_of(record) for record in readable(found) if claims_to_work(record)]
 
 
 def _vouched(
-    desk: Desk,
-    writer: Writer,
+    change: Change,
     attempts: Sequence[RecordText],
     before: Result,
     fact: Fact,
@@ -508,24 +491,25 @@ def _vouched(
     linked = [
         (strength, claim)
         for claim in attempts
-        if is_attempt_between(claim.record, before.at_us, to_us(run.started), desk.head.branch)
+        if is_attempt_between(claim.record, before.at_us, to_us(run.started), run.head.branch)
         and (strength := link(claim, before, by_file=same))
         and not any(link(claim, other) for other in failing)
-        and _is_open(desk, writer, claim.record.id)
+        and _is_open(change, claim.record.id)
     ]
     return [claim.record.id for claim in islice(foremost(linked), limits.VERIFIED_PER_TEST_MAX)]
 
 
-def _is_open(desk: Desk, writer: Writer, record_id: str) -> bool:
+def _is_open(change: Change, record_id: str) -> bool:
     """Whether it was recorded here, and nobody has judged it yet."""
-    stored = writer.get(desk.project, record_id)
+    writer, name = change.writer, change.project.name
+    stored = writer.get(name, record_id)
     if stored is None or record_of(stored).metadata.validation.status != "hypothesis":
         return False
-    return not came_from_elsewhere(writer.events_of(desk.project, record_id))
+    return not came_from_elsewhere(writer.events_of(name, record_id))
 
 
 def _failure_fact(
-    desk: Desk, test: RanTest, failure: str, before: Result | None, run: _Run
+    project: Project, test: RanTest, failure: str, before: Result | None, run: _Run
 ) -> Fact:
     # before anything is cut off: half a secret would not be recognised
     report = redact(_sound(test.report))[0]
@@ -542,21 +526,21 @@ def _failure_fact(
         report = f"{report[:half]}\n…\n{report[-half:]}"
     if report.strip():
         content += f"\n\n{report}"
-    return _fact(desk, test, content, "error", failure, before, run)
+    return _fact(project, test, content, "error", failure, before, run)
 
 
-def _pass_fact(desk: Desk, test: RanTest, before: Result, run: _Run) -> Fact:
+def _pass_fact(project: Project, test: RanTest, before: Result, run: _Run) -> Fact:
     failed_at = f"{from_us(before.at_us):%Y-%m-%d %H:%M} UTC"
-    where = f" at commit {desk.head.commit[:12]}" if desk.head.commit else ""
+    where = f" at commit {run.head.commit[:12]}" if run.head.commit else ""
     content = f"The test {name_of_test(test.node_id)} passes again{where}; the test had failed at {failed_at}."
-    root = desk.root or Path.cwd()
+    root = project.root or Path.cwd()
     files = [*test.files, *(str(root / path) for path in before.files)]
     again = RanTest(test.node_id, False, files=list(dict.fromkeys(map(str, files))))
-    return _fact(desk, again, content, "observation", before.failure, before, run)
+    return _fact(project, again, content, "observation", before.failure, before, run)
 
 
 def _fact(
-    desk: Desk,
+    project: Project,
     test: RanTest,
     content: str,
     fact_type: FactType,
@@ -576,7 +560,7 @@ def _fact(
             : limits.TEST_FILES_MAX
         ],
     } | ({"failure_hash": failure} if failure else {})
-    metadata = metadata_of(envelope, at, desk.root, desk.memory_file)
+    metadata = metadata_of(envelope, at, project.root, project.place.path)
     name = name_of_test(test.node_id)
     entities = Entities(
         files=[file.path for file in metadata.context.related_files], functions=[name]
@@ -589,7 +573,7 @@ def _fact(
         confidence=1.0,
         entities=entities,
     )
-    return desk.prepare(fact)
+    return project.prepare(fact, run.head)
 
 
 def _sound(report: str) -> str:
@@ -600,61 +584,64 @@ def _sound(report: str) -> str:
 # --- a commit ---
 
 
-@done_again
-def publish_tested(store: Store, project: str, commit: Commit, at: datetime, by: str) -> list[str]:
+def publish_tested(project: Project, commit: Commit, by: str) -> list[str]:
     """Publishes what was verified by tests since the commit before, recorded on that commit or
     this, where its tests still pass and the commit holds what it is about. Doing it again publishes
     nothing more.
     """
-    since_us = 0 if commit.parent_at is None else to_us(commit.parent_at)
+    store, at = project.store, project.now()
     oldest = from_us(max(0, to_us(at) - 2 * limits.ATTEMPT_DAYS_MAX * limits.DAY_US))
     asked = Filters(status="verified", since=oldest)
-    page = store.page(project, asked, None, limits.ATTEMPTS_CONSIDERED_MAX, trusted=True)
+    page = store.page(project.name, asked, None, limits.ATTEMPTS_CONSIDERED_MAX, trusted=True)
     vouched = [
         _text_of(record)
         for record in readable(page)
         if record.metadata.validation.verified_by == "test_runner"
         and record.metadata.context.git_commit in (commit.id, *commit.before)
     ]
-    if not vouched or PYTEST in store.rolled_back(project):
+    if not vouched or PYTEST in store.rolled_back(project.name):
         return []
+    return project.carry_out(lambda change: _publish(change, vouched, commit, at, by))
+
+
+def _publish(
+    change: Change, vouched: Sequence[RecordText], commit: Commit, at: datetime, by: str
+) -> list[str]:
+    writer, project = change.writer, change.project.name
+    since_us = 0 if commit.parent_at is None else to_us(commit.parent_at)
+    # a test that failed and was deleted since, with its file, says nothing
+    known = {
+        name: each
+        for name, each in results(change.project.store, project, at).items()
+        if not each.failure or each.own_file is None or (commit.root / each.own_file).exists()
+    }
     published: list[str] = []
-    with store.write(project) as writer:
-        known = results(store, project, at)
-        # a test that failed and was deleted since, with its file, says nothing
-        for name, each in list(known.items()):
-            if (
-                each.failure
-                and each.own_file is not None
-                and not (commit.root / each.own_file).exists()
-            ):
-                del known[name]
-        for claim in vouched[: limits.PUBLISHED_PER_COMMIT_MAX]:
-            record = claim.record
-            events = writer.events_of(project, record.id)
-            tests = tests_behind(events, since_us)
-            stored = writer.get(project, record.id)
-            if (
-                stored is None
-                or record_of(stored).metadata.validation.status != "verified"
-                or came_from_elsewhere(events)
-            ):
-                continue
-            if may_publish(claim, tests, known) and _holds(
-                commit, record, [known[test] for test in tests]
-            ):
-                reason = f"commit {commit.id}: {', '.join(sorted(tests))}"[: limits.TEXT_CHARS_MAX]
-                event = Event(
-                    id=new_id(at),
-                    record_id=record.id,
-                    kind="status",
-                    at=at,
-                    by=by,
-                    status="published",
-                    reason=reason,
-                )
-                happen(writer, project, event)
-                published.append(record.id)
+    for claim in vouched[: limits.PUBLISHED_PER_COMMIT_MAX]:
+        record = claim.record
+        events = writer.events_of(project, record.id)
+        tests = tests_behind(events, since_us)
+        stored = writer.get(project, record.id)
+        if (
+            stored is None
+            or record_of(stored).metadata.validation.status != "verified"
+            or came_from_elsewhere(events)
+        ):
+            continue
+        if may_publish(claim, tests, known) and _holds(
+            commit, record, [known[test] for test in tests]
+        ):
+            reason = f"commit {commit.id}: {', '.join(sorted(tests))}"[: limits.TEXT_CHARS_MAX]
+            event = Event(
+                id=new_id(at),
+                record_id=record.id,
+                kind="status",
+                at=at,
+                by=by,
+                status="published",
+                reason=reason,
+            )
+            happen(writer, project, event)
+            published.append(record.id)
     return published
 
 
@@ -726,32 +713,18 @@ class Tests(Group):
             if not isinstance(test, RanTest):
                 raise InvalidInputError.one("ran", test, "instances of RanTest")
         intake.optional_text("task", task)
-        at = project._now()
-        run = run_id if run_id is not None else new_id(at)
-        desk = Desk(
-            project._store,
-            project.project,
-            project._repository.root if project._repository else None,
-            project._place.path,
-            project._head(),
-            partial(project._prepare, head=project._head()),
-            project._append,
-        )
-        done = record_tests(desk, given, intake.text("run_id", run), task, started or at, at)
-        project._follow_in_tree()
-        return done
+        at = project.now()
+        run_id = intake.text("run_id", new_id(at) if run_id is None else run_id)
+        return record_tests(project, given, _Run(run_id, task, started or at, at, project.head))
 
     def publish(self, commit: Commit, by: str | None = None) -> list[str]:
         """Publishes what tests verified on the way to a commit that was just made, and that still
         holds; returns the ids. `hardwon.outside.git.last_commit` tells the commit.
         """
-        project = self._project
-        return publish_tested(
-            project._store, project.project, commit, project._now(), by or BY_HOOK
-        )
+        return publish_tested(self._project, commit, by or BY_HOOK)
 
     def failing(self) -> list[str]:
         """The tests that failed when they last ran, as far as runs were recorded."""
         project = self._project
-        found = results(project._store, project.project, project._now())
+        found = results(project.store, project.name, project.now())
         return sorted(name for name, result in found.items() if result.failure)

@@ -187,7 +187,7 @@ class Fixes(Group):
         """Hours and weekdays at which an issue type comes up more often than chance explains; the
         least likely first.
         """
-        return self._project._known.temporal_patterns()
+        return self._project.knowledge.temporal_patterns()
 
     def strategies(self, issue_type: str, limit: int = 10) -> list[Strategy]:
         """What was done about an `issue_type`, the likeliest to succeed first."""
@@ -203,7 +203,7 @@ class Fixes(Group):
 
     def _known_of(self, issue_type: str) -> tuple[Knowledge, float]:
         """What is known, and how likely a fix of this type is to succeed, whatever is done."""
-        known = self._project._known
+        known = self._project.knowledge
         return known, known.fix_odds(
             None, None, intake.text("issue_type", issue_type), None
         ).p_success
@@ -212,14 +212,14 @@ class Fixes(Group):
         """What succeeded, by issue type: the most frequent type first, and of each, up to `limit`,
         the likeliest to succeed again.
         """
-        return self._project._known.best_strategies(_limit(limit))
+        return self._project.knowledge.best_strategies(_limit(limit))
 
     def totals(self) -> FixTotals:
         """How many attempts to fix something there were, how they turned out, on how many models
         and issue types.
         """
-        store, project = self._project._store, self._project.project
-        whole = self._project._known.shares("fix", "").whole
+        store, project = self._project.store, self._project.name
+        whole = self._project.knowledge.shares("fix", "").whole
         models, types = (store.distinct_keys(project, scope) for scope in ("fix.model", "fix.type"))
         return FixTotals(whole.attempts, whole.applied, whole.verified, models, types)
 
@@ -227,7 +227,7 @@ class Fixes(Group):
         """Attempts per day (UTC): every day from the first with an attempt, among the last `days`
         with today, up to today.
         """
-        today = self._today
+        today = self._project.today
         counts = self._days_of("fix", 1, days, today).get("", {})
         return list(days_between(counts, min(counts), today)) if counts else []
 
@@ -235,17 +235,13 @@ class Fixes(Group):
         """Which issue types come up more often, or less often, than at the beginning of the last
         `days`; the surest first.
         """
-        today = self._today
+        today = self._project.today
         by_type = self._days_of("fix.type", limits.ISSUE_TYPES_TESTED_MAX, days, today)
         all_days = self._days_of("fix", 1, days, today).values()
         first = min((min(counts) for counts in all_days), default=today)
         return issue_trends(
             {name: days_between(counts, first, today) for name, counts in by_type.items()}
         )
-
-    @property
-    def _today(self) -> int:
-        return to_us(self._project._now()) // limits.DAY_US
 
     def _days_of(
         self, scope: str, keys_max: int, days: int, today: int
@@ -255,8 +251,8 @@ class Fixes(Group):
         """
         intake.whole_number("days", days, 1, limits.FIX_DAYS_MAX)
         found: dict[str, dict[int, tuple[int, ...]]] = {}
-        for key, day, levels in self._project._store.day_totals(
-            self._project.project, scope, keys_max, today - days + 1
+        for key, day, levels in self._project.store.day_totals(
+            self._project.name, scope, keys_max, today - days + 1
         ):
             if day <= today:
                 found.setdefault(key, {})[day] = levels
@@ -268,10 +264,12 @@ class Fixes(Group):
         """
         since = None
         if days is not None:
-            since = self._today - intake.whole_number("days", days, 1, limits.FIX_DAYS_MAX) + 1
+            since = (
+                self._project.today - intake.whole_number("days", days, 1, limits.FIX_DAYS_MAX) + 1
+            )
         levels_of: dict[str, list[int]] = {}
-        for issue_type, _, levels in self._project._store.totals(
-            self._project.project, "fix.type", limits.FIX_PAIRS_MAX, since
+        for issue_type, _, levels in self._project.store.totals(
+            self._project.name, "fix.type", limits.FIX_PAIRS_MAX, since
         ):
             before = levels_of.get(issue_type, (0,) * len(levels))
             levels_of[issue_type] = [one + other for one, other in zip(before, levels, strict=True)]
@@ -284,13 +282,13 @@ class Fixes(Group):
         frequent first.
         """
         attempts: dict[tuple[str, str], int] = {}
-        for model, item, levels in self._project._store.totals(
-            self._project.project, "fix.model", limits.FIX_PAIRS_MAX
+        for model, item, levels in self._project.store.totals(
+            self._project.name, "fix.model", limits.FIX_PAIRS_MAX
         ):
             cell = model, item.partition(BETWEEN_NAMES)[0]
             attempts[cell] = attempts.get(cell, 0) + sum(levels)
         most = sorted(attempts, key=lambda cell: (-attempts[cell], cell))[: limits.FIX_CELLS_MAX]
-        known, found = self._project._known, []
+        known, found = self._project.knowledge, []
         for model, issue_type in most:
             its = known.fix_odds(None, model, issue_type, None)
             found.append(
@@ -300,9 +298,9 @@ class Fixes(Group):
 
     def fixers(self) -> list[FixerRecord]:
         """How every fixer did, and how likely its next attempt is to succeed; the busiest first."""
-        known, found = self._project._known, []
-        for _, fixer, _ in self._project._store.totals(
-            self._project.project, "fix", limits.FIXERS_SHOWN_MAX
+        known, found = self._project.knowledge, []
+        for _, fixer, _ in self._project.store.totals(
+            self._project.name, "fix", limits.FIXERS_SHOWN_MAX
         ):
             its = known.fix_odds(None, None, None, fixer)
             found.append(
@@ -314,11 +312,11 @@ class Fixes(Group):
 
     def count(self, since: datetime | str | int) -> int:
         """How many attempts to fix something there were from the exact time `since` on."""
-        asked = Filters.of(self._project.project, {"since": since}).since
+        asked = Filters.of(self._project.name, {"since": since}).since
         if asked is None:
             raise InvalidInputError.one("since", since, "a time")
         # Whole days from the tallies; only of the day on which it begins the records are counted.
-        store, project = self._project._store, self._project.project
+        store, project = self._project.store, self._project.name
         first_day = -(-to_us(asked) // limits.DAY_US)
         whole_days = sum(
             sum(total.levels) for total in store.day_totals(project, "fix", 1, first_day)
@@ -342,19 +340,15 @@ class Fixes(Group):
         shortened, and are found by their summaries; `get` reads them whole, `undo` unpacks them.
         All or nothing.
         """
-        from hardwon.memory import cleanup, consolidate
+        from hardwon.memory import cleanup
 
-        before_us = cleanup.days_ago(self._project._now(), "older_than_days", older_than_days)
-        decision = self._project._prepare(consolidate.decide("compress", self._project._now(), by))
-        tidy = cleanup.Tidy(
-            self._project._store, self._project.project, self._project._decide, progress
-        )
-        return cleanup.compress(tidy, before_us, decision, dry_run=dry_run)
+        before_us = cleanup.days_ago(self._project.now(), "older_than_days", older_than_days)
+        return cleanup.compress(self._project, before_us, by, dry_run, progress)
 
     @property
     def history(self) -> FixHistory:
         """The tables of fix history in this memory's file, to read."""
-        if self._project._place.path is None or self._project.project != DEFAULT_PROJECT:
+        if self._project.place.path is None or self._project.name != DEFAULT_PROJECT:
             raise FileOnlyError(
                 f"the tables of fix history are of the project {DEFAULT_PROJECT!r} of a memory in "
                 "a local file: of a database, hardwon --memory copy.db merge URL makes one; "
@@ -362,7 +356,7 @@ class Fixes(Group):
             )
         from hardwon.fixes.tables import FixHistory
 
-        return FixHistory(self._project._store)
+        return FixHistory(self._project.store)
 
 
 def _limit(limit: int) -> int:

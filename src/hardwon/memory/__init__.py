@@ -1,7 +1,7 @@
 """`Memory`: the one way in. Each public method is one use; each write is one transaction.
 
-A record going in is validated (`model`), gets its envelope's defaults, is cleaned of secrets
-(`govern`), and is appended. A question going in becomes terms and filters (`recall`), the store
+A record going in is validated (`records`), gets its envelope's defaults, is cleaned of secrets
+(`trust`), and is appended. A question going in becomes terms and filters (`search`), the store
 finds candidates, and hits come back.
 
 What only some of the methods need is imported in them: a command that runs once would wait for all
@@ -15,9 +15,11 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
+from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError
+from hardwon.memory import intake
 from hardwon.memory.ask import Asking
 from hardwon.memory.care import Keeping
 from hardwon.memory.decide import Deciding
@@ -25,8 +27,9 @@ from hardwon.memory.designs import Noun
 from hardwon.memory.learned import Learned
 from hardwon.memory.project import BY_MEMORY as BY_MEMORY
 from hardwon.memory.project import Clock as Clock
-from hardwon.memory.project import memory_exists
+from hardwon.memory.project import Project, current_folder, memory_exists
 from hardwon.memory.record import Envelope, Recording
+from hardwon.store import places
 
 if TYPE_CHECKING:
     from hardwon.capture.tests import Tests
@@ -36,6 +39,9 @@ if TYPE_CHECKING:
     from hardwon.memory.episodes import Episodes
     from hardwon.memory.recorders import EpisodeRecorder, TrajectoryRecorder
     from hardwon.memory.results import Merged
+    from hardwon.memory.tokens import Tokens
+    from hardwon.outside.embedders import Embedder
+    from hardwon.outside.llm import Llm
     from hardwon.store.types import Progress
     from hardwon.tree.mirror import MemoryTree
 
@@ -87,6 +93,100 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
     tree: Noun[MemoryTree] = Noun("hardwon.tree.mirror:MemoryTree")
     care: Noun[Care] = Noun("hardwon.memory.care:Care")
 
+    def __init__(
+        self,
+        location: str | Path | None = None,
+        project: str | None = None,
+        *,
+        embedder: Embedder | None = None,
+        llm: Llm | None = None,
+        clock: Clock | None = None,
+        consolidate_every: int = limits.CONSOLIDATE_EVERY_EPISODES,
+        publish_after: int = limits.PUBLISH_AFTER_CREDITS,
+        staleness: bool = True,
+        checkout: bool = True,
+        busy_timeout_ms: int | None = None,
+    ) -> None:
+        """`location`: a folder, a `.db` file, `postgresql://…`, or None for the nearest `.hardwon`
+        folder upward, else the user's own. `project`: None for the checkout's name where the memory
+        was looked for, `default` where it was named. `embedder` adds meaning to text search
+        (`hardwon.outside.embedders` has some). `llm` writes rules when `consolidate(llm=True)` asks
+        for them. `clock` tells the time, with a zone. `consolidate_every`: after so many episodes
+        the memory is consolidated by itself, without the LLM; 0 means never. `publish_after`: a
+        verified record that was credited so often is published; 0 means never. `staleness`: inside
+        a git checkout, recall looks whether the files that hits are about are still what they were.
+        `checkout`: whether the git checkout that we are in counts at all; not where others record
+        from elsewhere, as through a server. `busy_timeout_ms`: how long to wait for other writers,
+        where that is to be shorter than usual.
+        """
+        if llm is not None and not callable(getattr(llm, "complete", None)):
+            raise InvalidInputError.one(
+                "llm", llm, "something with a method complete(system, user), such as a ChatModel"
+            )
+        for name, number in (
+            ("consolidate_every", consolidate_every),
+            ("publish_after", publish_after),
+        ):
+            intake.whole_number(name, number, 0, limits.JSON_INT_ABS_MAX)
+        if busy_timeout_ms is not None:
+            intake.whole_number("busy_timeout_ms", busy_timeout_ms, 0, limits.BUSY_TIMEOUT_MS)
+        if embedder is not None and (
+            isinstance(embedder, type)
+            or not all(hasattr(embedder, name) for name in ("name", "embed"))
+        ):
+            raise InvalidInputError.one(
+                "embedder", embedder, "an object with name, dimension and embed(texts)"
+            )
+        for name, flag in (("staleness", staleness), ("checkout", checkout)):
+            if not isinstance(flag, bool):
+                raise InvalidInputError.one(name, flag, "true or false")
+        folder = current_folder()
+        where = places.find(location, folder)
+        self._project = Project(
+            where,
+            where.project if project is None else project,
+            folder=folder,
+            clock=clock,
+            embedder=embedder,
+            llm=llm,
+            consolidate_every=consolidate_every,
+            publish_after=publish_after,
+            staleness=staleness,
+            checkout=checkout,
+            busy_timeout_ms=busy_timeout_ms,
+        )
+        self.project = self._project.name
+        self._tokens: Tokens | None = None
+
+    @property
+    def location(self) -> str:
+        """The file that holds the memory; of a database the url, without the password."""
+        return self._project.store.location
+
+    @property
+    def tokens(self) -> Tokens:
+        """Who may reach this memory from outside: for servers, and for `hardwon tokens`."""
+        from hardwon.memory.tokens import Tokens
+
+        if self._tokens is None:
+            self._tokens = Tokens(self._project.store.tokens(), self._project.now)
+        return self._tokens
+
+    def __repr__(self) -> str:
+        return f"Memory({self.location!r}, project={self.project!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the memory for every thread; closing twice is allowed."""
+        if self._tokens:
+            self._tokens.close()
+        self._project.close()
+
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
@@ -113,7 +213,7 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
         tombstones. Merging twice, or the other way round, gives the same memory. Where both keep an
         id with different content, each keeps its own.
         """
-        from hardwon.memory import transfer as moving
+        from hardwon.memory import transfer
 
         if not isinstance(other, Memory) and not memory_exists(other):
             raise PlaceError(f"there is no memory at {other}")
@@ -123,10 +223,10 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
                 raise InvalidInputError.one(
                     "other", source.project, f"a memory of project {self.project!r}"
                 )
-            if source._is_at(self):
+            mine, its = self._project.place.path, source._project.place.path
+            same = mine.samefile(its) if mine and its else self.location == source.location
+            if same:  # by whatever name
                 raise InvalidInputError.one(
                     "other", source.location, "another memory than this one"
                 )
-            return moving.merge(
-                source._store, self._store, self.project, progress, self._mirror_within
-            )
+            return transfer.merge(source._project.store, self._project, progress)

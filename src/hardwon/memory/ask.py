@@ -18,8 +18,8 @@ from uuid import UUID
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
 from hardwon.learn.tallies import session_key
-from hardwon.memory import intake
-from hardwon.memory.project import Core
+from hardwon.memory import designs, intake
+from hardwon.memory.project import Project, Uses
 from hardwon.records.fields import TIME_US_MAX, from_us, to_us
 from hardwon.records.kinds import (
     ROUTES,
@@ -291,16 +291,18 @@ def _keys_in(query: str, about_error: bool) -> list[str]:
     return keys
 
 
-class Asking(Core):
+class Asking(Uses):
     """Answers before the next attempt."""
 
     def get(self, record_id: str | UUID, as_of: datetime | str | None = None) -> AnyRecord | None:
         """The record of that `record_id` as it stands now, or as it stood then; None where there
         is, or was, no such record.
         """
-        stored = self._store.get(self.project, intake.record_id(record_id))
+        stored = self._project.store.get(self._project.name, intake.record_id(record_id))
         if stored and as_of is not None:
-            stored = Then(self._store, self.project, intake.moment("as_of", as_of)).record(stored)
+            stored = Then(
+                self._project.store, self._project.name, intake.moment("as_of", as_of)
+            ).record(stored)
         return record_of(stored) if stored else None
 
     def audit(self, record_id: str | UUID) -> list[LifeEvent]:
@@ -311,7 +313,7 @@ class Asking(Core):
         from hardwon.memory.results import LifeEvent
 
         wanted = intake.record_id(record_id)
-        stored = self._store.get(self.project, wanted)
+        stored = self._project.store.get(self._project.name, wanted)
         life = []
         envelope = Validation()
         if stored:
@@ -322,7 +324,7 @@ class Asking(Core):
                     "created", metadata.context.timestamp, metadata.source.author, envelope.status
                 )
             )
-        events = self._store.events_of(self.project, wanted)
+        events = self._project.store.events_of(self._project.name, wanted)
         for number, event in enumerate(events, 1):
             status = (
                 ""
@@ -340,9 +342,9 @@ class Asking(Core):
             isinstance(limit, bool) or not isinstance(limit, int) or limit < 0
         ):
             raise InvalidInputError.one("limit", limit, "a whole number, 0 or more")
-        asked = Filters.of(self.project, filters)
-        self._catch_up()
-        found = map(record_of, self._pages(asked, limit))
+        asked = Filters.of(self._project.name, filters)
+        self._project.before_read()
+        found = map(record_of, self._project.pages(asked, limit))
         return found if limit is None else islice(found, min(limit, sys.maxsize))
 
     def recall(
@@ -355,32 +357,37 @@ class Asking(Core):
         """
         k = intake.whole_number("k", k, 1, limits.RECALL_K_MAX)
         intake.text("query", query)
-        asked = Filters.of(self.project, filters)
-        if self._mirror:
-            self._mirror.catch_up()
+        asked = Filters.of(self._project.name, filters)
+        project = self._project
+        if project.listeners:
+            project.before_read()
         if as_of is not None:
             return self._recall_then(query, k, asked, intake.moment("as_of", as_of))
-        today = to_us(self._now()) // limits.DAY_US
         finder = Finder(
-            self._store,
-            self.project,
-            today,
-            self._embed_query if self._embedder else None,
-            self._watch,
+            project.store,
+            project.name,
+            to_us(project.now()) // limits.DAY_US,
+            project.embed_query if project.embedder else None,
+            project.staleness,
         )
         hits = finder.read_hits(finder.find(query, k, asked))
-        if self._mirror and self._mirror.refresh([hit.record.id for hit in hits]):
-            return finder.read_hits(finder.find(query, k, asked))
+        if project.listeners:
+            ids = [hit.record.id for hit in hits]
+            if any(listener.look_again(ids) for listener in project.listeners):
+                return finder.read_hits(finder.find(query, k, asked))
         return hits
 
     def _recall_then(self, query: str, k: int, asked: Filters, at: datetime) -> list[Hit]:
+        project = self._project
         last = from_us(min(to_us(at) + 1, TIME_US_MAX))
         asked = asked.altered(until=last if asked.until is None else min(asked.until, last))
-        today = to_us(at) // limits.DAY_US
         finder = Finder(
-            self._store, self.project, today, self._embed_query if self._embedder else None
+            project.store,
+            project.name,
+            to_us(at) // limits.DAY_US,
+            project.embed_query if project.embedder else None,
         )
-        return finder.read_hits(finder.find(query, k, asked, Then(self._store, self.project, at)))
+        return finder.read_hits(finder.find(query, k, asked, Then(project.store, project.name, at)))
 
     def context(
         self,
@@ -406,7 +413,7 @@ class Asking(Core):
             )
         given, fixer = intake.issue(issue) if issue is not None else (None, None)
         mark = secrets.token_hex(limits.MARK_BYTES)
-        self._catch_up()
+        self._project.before_read()
         return self._recaller.context(
             query or "", task_id, given, fixer, budget, _checked_counter(count_tokens), mark
         )
@@ -442,32 +449,30 @@ class Asking(Core):
         from hardwon.memory.context import Recaller
 
         return Recaller(
-            self._store, self._known, self._embed_query if self._embedder else None, self._watch
+            self._project.store,
+            self._project.knowledge,
+            self._project.embed_query if self._project.embedder else None,
+            self._project.staleness,
         )
 
     def stats(self) -> Stats:
         """How much there is, of what, and where."""
         from hardwon.memory.stats import Stats
 
-        self._catch_up()
-        counts = vars(self._store.counts(self.project))
+        self._project.before_read()
+        counts = vars(self._project.store.counts(self._project.name))
         return Stats(
             **counts,
-            location=self.location,
-            project=self.project,
-            size_bytes=self._store.size_bytes(),
+            location=self._project.store.location,
+            project=self._project.name,
+            size_bytes=self._project.store.size_bytes(),
         )
 
     def topology(self) -> Branch:
         """What lies where: experiences by outcome, tool and the key that the two require; with a
         tree, its folders.
         """
-        from hardwon.learn.topology import topology_of
-
-        return topology_of(
-            self._folder_counts(),
-            self._place.path.parent.name if self._place.path else self.project,
-        )
+        return branch_of(self._project)
 
     def reflect(self) -> Reflection:
         """What the experiences add up to: totals, where failures and successes pile up, and
@@ -475,25 +480,35 @@ class Asking(Core):
         """
         from hardwon.learn.topology import reflect_on
 
-        counts = self._folder_counts()
-        newest = self._store.page(
-            self.project, Filters(kind="experience"), None, limits.RECENT_SHOWN, trusted=True
+        counts = folder_counts(self._project)
+        newest = self._project.store.page(
+            self._project.name, Filters(kind="experience"), None, limits.RECENT_SHOWN, trusted=True
         )
         return replace(reflect_on(counts), recent=[record_of(stored) for stored in newest])
 
-    def _folder_counts(self) -> list[FolderCount]:
-        if self._mirror:
-            return self._mirror.counts()
-        from hardwon.learn.topology import FolderCount
-        from hardwon.tree.routing import Coherence
 
-        keys = sorted({route[0] for route in ROUTES.values() if route})
-        router = Coherence()
-        found = self._store.routes(self.project, keys)
-        return [
-            FolderCount(router.route(each.packet).folder, each.records, each.bytes)
-            for each in found
-        ]
+def branch_of(project: Project) -> Branch:
+    """What lies where."""
+    from hardwon.learn.topology import topology_of
+
+    path = project.place.path
+    return topology_of(folder_counts(project), path.parent.name if path else project.name)
+
+
+def folder_counts(project: Project) -> list[FolderCount]:
+    """Of the folders that a listener keeps, else of those that a tree would have."""
+    from hardwon.learn.topology import FolderCount
+
+    for listener in project.listeners:
+        counts = listener.folder_counts()
+        if counts is not None:
+            return counts
+    keys = sorted({route[0] for route in ROUTES.values() if route})
+    router = designs.load(designs.ROUTER)()
+    return [
+        FolderCount(router.route(each.packet).folder, each.records, each.bytes)
+        for each in project.store.routes(project.name, keys)
+    ]
 
 
 def _checked_counter(count: Callable[[str], int]) -> Callable[[str], int]:

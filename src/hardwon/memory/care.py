@@ -15,7 +15,8 @@ from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError
 from hardwon.memory import intake, jsonl
 from hardwon.memory.ask import links_of
 from hardwon.memory.designs import Group
-from hardwon.memory.project import Core, R, batches, current_folder, derive_again, embedded
+from hardwon.memory.project import R, Uses, batches, current_folder, derive_again, embedded
+from hardwon.memory.record import keep_all, record_many
 from hardwon.outside import own_files
 from hardwon.records.fields import from_us, now, to_us
 from hardwon.records.kinds import (
@@ -39,7 +40,6 @@ from hardwon.store.types import Cursor, Finding, Progress, Row, Stored, Writer
 
 if TYPE_CHECKING:
     from hardwon.memory import Memory
-    from hardwon.memory.cleanup import Tidy
     from hardwon.memory.results import (
         Activity,
         Backup,
@@ -52,28 +52,29 @@ if TYPE_CHECKING:
         Loaded,
         Page,
     )
-    from hardwon.memory.tokens import Tokens
 _SAMPLE: Final = 3  # ids named in a finding; doctor counts the rest
 
 
-class Keeping(Core):
+class Keeping(Uses):
     """Looks after the memory."""
 
     def reembed(self, progress: Progress | None = None) -> int:
         """Makes the vectors that are missing; with another embedder than before, all of them anew.
         Can be interrupted and goes on where it was. Returns how many were made.
         """
-        if self._embedder is None:
+        project = self._project
+        embedder = project.embedder
+        if embedder is None:
             raise InvalidInputError.one(
                 "embedder", None, "a memory that was opened with an embedder: Memory(…, embedder=…)"
             )
-        with self._store.write(self.project) as writer:
-            writer.set_embedder(self.project, self._embedder.name, self._embedder.dimension)
-        done, total = 0, self._store.counts(self.project).records
-        while missing := self._store.without_vector(self.project, limits.EMBED_BATCH_TEXTS):
-            made = embedded(self._embedder, [original_of(stored) for stored in missing])
-            with self._store.write(self.project) as writer:
-                self._keep_vectors(writer, made)
+        with project.write() as change:
+            change.writer.set_embedder(project.name, embedder.name, embedder.dimension)
+        done, total = 0, project.store.counts(project.name).records
+        while missing := project.store.without_vector(project.name, limits.EMBED_BATCH_TEXTS):
+            made = embedded(embedder, [original_of(stored) for stored in missing])
+            with project.write() as change:
+                change.keep_vectors(made)
             done += len(made)
             if progress:
                 progress(done, max(total, done))
@@ -93,41 +94,22 @@ class Keeping(Core):
         somebody vouches for, that helped, or that are the last of their pattern, of its solution or
         of a proven strategy. `undo` brings them back until `compact`. All or nothing.
         """
-        from hardwon.memory import cleanup as tidying
-        from hardwon.memory import consolidate as consolidating
-        from hardwon.memory.cleanup import Retention
+        from hardwon.memory.cleanup import Retention, clean_up, days_ago
 
-        failed_us = tidying.days_ago(self._now(), "older_than_days", older_than_days)
-        usual = min(limits.SUCCESSES_KEPT_TIMES * older_than_days, limits.DAYS_MAX)
-        succeeded_us = tidying.days_ago(
-            self._now(), "successes_days", usual if successes_days is None else successes_days
-        )
-        decision = self._prepare(consolidating.decide("cleanup", self._now(), by))
-        return tidying.clean_up(
-            self._tidy(progress), Retention(failed_us, succeeded_us), decision, dry_run=dry_run
-        )
+        at = self._project.now()
+        failed_us = days_ago(at, "older_than_days", older_than_days)
+        if successes_days is None:
+            successes_days = min(limits.SUCCESSES_KEPT_TIMES * older_than_days, limits.DAYS_MAX)
+        retention = Retention(failed_us, days_ago(at, "successes_days", successes_days))
+        return clean_up(self._project, retention, by, dry_run, progress)
 
     def compact(self, progress: Progress | None = None) -> Compacted:
         """Makes the file as small as it can be. What left the history by a cleanup is gone for
         good; what it taught stays.
         """
-        from hardwon.memory import cleanup as tidying
+        from hardwon.memory import cleanup
 
-        return tidying.compact(self._store, self.project, progress)
-
-    def _tidy(self, progress: Progress | None) -> Tidy:
-        from hardwon.memory.cleanup import Tidy
-
-        return Tidy(self._store, self.project, self._decide, progress)
-
-    @property
-    def tokens(self) -> Tokens:
-        """Who may reach this memory from outside: for servers, and for `hardwon tokens`."""
-        from hardwon.memory.tokens import Tokens
-
-        if self._tokens is None:
-            self._tokens = Tokens(self._store.tokens(), self._now)
-        return self._tokens
+        return cleanup.compact(self._project, progress)
 
     def export(
         self,
@@ -142,10 +124,12 @@ class Keeping(Core):
         """
         if format not in ("jsonl", "json"):
             raise InvalidInputError.one("format", format, "jsonl or json")
-        target = own_files.target("path", intake.path("path", path), self.location, "records.jsonl")
-        counts = self._store.counts(self.project) if progress else None
+        target = own_files.target(
+            "path", intake.path("path", path), self._project.store.location, "records.jsonl"
+        )
+        counts = self._project.store.counts(self._project.name) if progress else None
         total = counts.total if counts else 0
-        with closing(self._store.stream(self.project)) as records:
+        with closing(self._project.store.stream(self._project.name)) as records:
             whole = (found for stored in records if (found := _exported(stored)))
             return jsonl.write(target, whole, total, progress, as_list=format == "json")
 
@@ -160,19 +144,10 @@ class Keeping(Core):
         whole file is checked before anything is written. What is here already stays as it is; what
         is new lands as `hypothesis`, whatever it claims, and is otherwise unchanged.
         """
-        from hardwon.memory import transfer as moving
+        from hardwon.memory import transfer
 
-        return moving.load(
-            self._store,
-            self.project,
-            partial(jsonl.read, intake.path("path", path)),
-            self._prepare,
-            self._now,
-            by,
-            dry_run,
-            progress,
-            self._mirror_within,
-        )
+        read = partial(jsonl.read, intake.path("path", path))
+        return transfer.load(self._project, read, by, dry_run, progress)
 
     def backup(self, path: str | Path, progress: Progress | None = None) -> Backup:
         """Copies the whole memory file to `path` as of one instant, while others write; verified,
@@ -181,7 +156,7 @@ class Keeping(Core):
         from hardwon.memory.results import Backup
 
         target = intake.path("path", path)
-        checksum = self._store.backup(target, progress)
+        checksum = self._project.store.backup(target, progress)
         return Backup(target, checksum, target.stat().st_size)
 
     @classmethod
@@ -204,7 +179,7 @@ class Keeping(Core):
         """
         from hardwon.memory.results import Diagnosis
 
-        findings = list(self._store.check(self.project))
+        findings = list(self._project.store.check(self._project.name))
         if all(finding.ok for finding in findings if finding.check in ("integrity", "schema")):
             try:
                 findings += self._derived_again()
@@ -214,20 +189,20 @@ class Keeping(Core):
                         "records", False, f"what is derived from them was not looked at: {error}"
                     )
                 )
-            if self._mirror:
-                findings.append(self._mirror.check())
+            for listener in self._project.listeners:
+                findings += listener.check()
         return Diagnosis(findings)
 
     def _derived_again(self) -> list[Finding]:
         checked, wrong, damaged = 0, list[str](), list[str]()
-        for row, events in self._store.rows(self.project):
+        for row, events in self._project.store.rows(self._project.name):
             checked += 1
             try:
                 if derive_again(row, events) != row:
                     wrong.append(row.id)
             except (DamagedError, InvalidInputError):
                 damaged.append(row.id)
-        untrue = self._store.untrue_tallies(self.project)
+        untrue = self._project.store.untrue_tallies(self._project.name)
         remedy = f"{untrue} tallies are not what the records add up to: run rebuild"
         return [
             _finding(
@@ -247,13 +222,13 @@ class Keeping(Core):
         """Derives again everything that is derived and corrects what differs; returns how many
         records that were.
         """
-        corrected = 0
-        for batch in batches(self._store.rows(self.project), limits.BATCH_ROWS):
-            with self._store.write(self.project) as writer:
+        project, corrected = self._project, 0
+        for batch in batches(project.store.rows(project.name), limits.BATCH_ROWS):
+            with project.write() as change:
                 for row, _ in batch:
-                    corrected += _derive_again_and_keep(writer, self.project, row)
-        with self._store.write(self.project) as writer:
-            writer.recount(self.project)
+                    corrected += _derive_again_and_keep(change.writer, project.name, row)
+        with project.write() as change:
+            change.writer.recount(project.name)
         return corrected
 
 
@@ -297,7 +272,7 @@ class Care(Group):
         """What replaced the record of that `record_id`, what it replaced, and what contradicts
         it.
         """
-        return links_of(self._project._store, self._project.project, intake.record_id(record_id))
+        return links_of(self._project.store, self._project.name, intake.record_id(record_id))
 
     def page(
         self, limit: int = limits.PAGE_RECORDS, cursor: str | None = None, **filters: Any
@@ -307,9 +282,9 @@ class Care(Group):
 
         size = intake.whole_number("limit", limit, 1, limits.PAGE_RECORDS_MAX)
         before = None if cursor is None else intake.cursor(cursor)
-        asked = Filters.of(self._project.project, filters)
-        self._project._catch_up()
-        found = self._project._store.page(self._project.project, asked, before, size + 1)
+        asked = Filters.of(self._project.name, filters)
+        self._project.before_read()
+        found = self._project.store.page(self._project.name, asked, before, size + 1)
         more = Cursor(found[size - 1].at_us, found[size - 1].id) if len(found) > size else None
         return Page(
             [record_of(stored) for stored in found[:size]],
@@ -318,7 +293,7 @@ class Care(Group):
 
     def projects(self) -> list[str]:
         """The projects that have records in this memory."""
-        return self._project._store.projects()
+        return self._project.store.projects()
 
     def activity(
         self, since: datetime | str | int | None = None, until: datetime | str | int | None = None
@@ -328,10 +303,10 @@ class Care(Group):
         """
         from hardwon.memory.results import Activity
 
-        asked = Filters.of(self._project.project, {"since": since, "until": until})
+        asked = Filters.of(self._project.name, {"since": since, "until": until})
         first = 0 if asked.since is None else to_us(asked.since) // limits.DAY_US
-        last = to_us(self._project._now() if asked.until is None else asked.until) // limits.DAY_US
-        found = self._project._store.activity(self._project.project, first, last + 1)
+        last = to_us(self._project.now() if asked.until is None else asked.until) // limits.DAY_US
+        found = self._project.store.activity(self._project.name, first, last + 1)
         return [
             Activity(from_us(day * limits.DAY_US).date(), kind, *counts)
             for day, kind, *counts in found
@@ -345,7 +320,7 @@ class Care(Group):
 
         if status not in STATUSES:
             raise InvalidInputError.one("status", status, f"one of {', '.join(STATUSES)}")
-        found = self._project._store.most_helpful(self._project.project, status, _limit(limit))
+        found = self._project.store.most_helpful(self._project.name, status, _limit(limit))
         return [
             Credited(record, *counts) for stored, *counts in found for record in readable([stored])
         ]
@@ -356,7 +331,7 @@ class Care(Group):
         """
         from hardwon.memory.results import Held
 
-        found = self._project._store.held_as_stale(self._project.project, _limit(limit))
+        found = self._project.store.held_as_stale(self._project.name, _limit(limit))
         return [
             Held(record, event.at, event.by, event.reason or "")
             for stored, event in found
@@ -367,7 +342,7 @@ class Care(Group):
         """A text that is another one after anything was recorded, decided or forgotten: cheap
         enough to ask every second.
         """
-        return "-".join(map(str, self._project._store.change_mark(self._project.project)))
+        return "-".join(map(str, self._project.store.change_mark(self._project.name)))
 
     def decisions(
         self, action: Action | None = None, task_id: str | None = None, limit: int = 100
@@ -378,7 +353,7 @@ class Care(Group):
         intake.optional_text("task_id", task_id)
         if action is not None and action not in ACTIONS:
             raise InvalidInputError.one("action", action, f"one of {', '.join(ACTIONS)}")
-        return self._project._known.decisions(ACTIONS if action is None else (action,), task_id)[
+        return self._project.knowledge.decisions(ACTIONS if action is None else (action,), task_id)[
             : _limit(limit)
         ]
 
@@ -386,7 +361,7 @@ class Care(Group):
         """What was adopted from one sort of store (`origin`), without records, and still counts;
         the newest first.
         """
-        return self._project._known.adopted(intake.text("origin", origin), _limit(limit))
+        return self._project.knowledge.adopted(intake.text("origin", origin), _limit(limit))
 
     def take_in(
         self,
@@ -402,44 +377,34 @@ class Care(Group):
         transaction or, when one is refused, none; they are then taken one after the other as they
         are made, and other writers wait until the last.
         """
-        from hardwon.memory import transfer as moving
+        from hardwon.memory import transfer
 
         given = (
             records
             if at_once and isinstance(records, Iterator)
             else intake.items("records", records)
         )
-        read = partial(iter, given)
-        return moving.load(
-            self._project._store,
-            self._project.project,
-            read,
-            self._project._prepare,
-            self._project._now,
-            by,
-            dry_run,
-            progress,
-            self._project._mirror_within,
-            at_once,
-        )
+        return transfer.load(self._project, partial(iter, given), by, dry_run, progress, at_once)
 
     def keep_many(self, records: Iterable[R]) -> list[R]:
         """As `add_many`, and returns the records as they were kept."""
-        return self._project._keep_all(intake.items("records", records), returned=True)
+        return keep_all(self._project, intake.items("records", records))
 
     def record_many(self, kind: Kind, many: Iterable[Mapping[str, Any]]) -> list[AnyRecord]:
         """Keeps records of one `kind`, each of `many` given by the keywords of `record_fact`,
         `record_trajectory`, `record_episode` or `record_fix`: all of them or, when one is refused,
         none. One transaction.
         """
-        return self._project._record_many(kind, many)
+        return record_many(self._project, kind, many)
 
     def in_project(self, project: str) -> Memory:
         """The same memory, opened once more for another project, without the checkout that we are
         in: for servers.
         """
-        where = self._project._place
-        return type(self._project)(where.url or where.path, project, checkout=False)
+        from hardwon.memory import Memory
+
+        where = self._project.place
+        return Memory(where.url or where.path, project, checkout=False)
 
     def once(self, key: bytes, said: bytes) -> AbstractContextManager[None]:
         """For whoever may be asked the same thing twice: in the block, what is written first (a
@@ -447,11 +412,11 @@ class Care(Group):
         processes. Where that happened before, nothing is written and `RepeatedError` tells what had
         been asked, as `said`, and the ids that it concerned. Of this thread alone.
         """
-        return self._project._once(key, said)
+        return self._project.once(key, said)
 
     def now(self) -> datetime:
         """What the memory's clock says."""
-        return self._project._now()
+        return self._project.now()
 
 
 def _limit(limit: int) -> int:

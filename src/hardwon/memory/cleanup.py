@@ -25,13 +25,14 @@ from hardwon.learn.tallies import (
     strategy_key,
     tallies_of,
 )
-from hardwon.memory.project import done_again, standing_of
+from hardwon.memory.consolidate import decide
+from hardwon.memory.project import Change, Project, standing_of
 from hardwon.memory.results import CleanedUp, Compacted, Compressed
 from hardwon.records.fields import to_us
 from hardwon.records.kinds import VOUCHED_STATUSES, Cleaned, Decision, Fix, Metadata, Moment, Source
 from hardwon.store.base import kept_row, packed_row, row_of
 from hardwon.store.query import is_packed, original_of, pack, record_of, sound_body
-from hardwon.store.types import Cursor, Progress, Row, Store, Stored, Writer
+from hardwon.store.types import Cursor, Progress, Row, Store, Stored
 
 # --- retention ---
 
@@ -80,19 +81,6 @@ def is_valuable(fix: Aged) -> bool:
 
 # --- tidying ---
 
-Keep = Callable[[Writer, Decision], None]
-"""Puts the decision into the log, in effect."""
-
-
-@dataclass(frozen=True)
-class Tidy:
-    """What a cleanup and a compression need of the memory."""
-
-    store: Store
-    project: str
-    keep: Keep
-    progress: Progress | None
-
 
 class _Picked(NamedTuple):
     """A fix that is to be packed away, as it was when it was picked."""
@@ -101,38 +89,44 @@ class _Picked(NamedTuple):
     fix: Fix
 
 
-def clean_up(tidy: Tidy, retention: Retention, decision: Decision, *, dry_run: bool) -> CleanedUp:
+def clean_up(
+    project: Project, retention: Retention, by: str, dry_run: bool, progress: Progress | None
+) -> CleanedUp:
     """Fixes that are old enough, and of no value by themselves, leave the history."""
-    worth = _Worth(tidy.store, tidy.project)
+    decision = project.prepare(decide("cleanup", project.now(), by))
+    worth = _Worth(project.store, project.name)
     picked: list[_Picked] = []
     kept = left = 0
-    for each in _old_fixes(tidy, max(retention.failed_before_us, retention.succeeded_before_us)):
+    for each in _old_fixes(project, max(retention.failed_before_us, retention.succeeded_before_us)):
         verdict = retention.verdict(worth.aged(each.stored, each.fix))
         kept += verdict == "valuable"
         if verdict == "goes" and len(picked) < limits.TIDIED_RECORDS_MAX:
             picked.append(each)
         else:
             left += verdict == "goes"
-    gone = picked if dry_run else _pack_away(tidy, picked, _cleaned_row, decision)
+    gone = picked if dry_run else _pack_away(project, picked, _cleaned_row, decision, progress)
     good = sum(each.fix.succeeded for each in gone)
     return CleanedUp(
         len(gone) - good, good, kept, left, None if dry_run or not gone else decision.id, dry_run
     )
 
 
-def compress(tidy: Tidy, before_us: int, decision: Decision, *, dry_run: bool) -> Compressed:
+def compress(
+    project: Project, before_us: int, by: str, dry_run: bool, progress: Progress | None
+) -> Compressed:
     """The details of older fixes are packed away."""
+    decision = project.prepare(decide("compress", project.now(), by))
     picked: list[_Picked] = []
     savings: dict[str, int] = {}
     left = 0
-    for each in _old_fixes(tidy, before_us):
+    for each in _old_fixes(project, before_us):
         saving = 0 if is_packed(each.stored.body) else _saving(each, decision.id)
         if saving > 0 and len(picked) < limits.TIDIED_RECORDS_MAX:
             picked.append(each)
             savings[each.fix.id] = saving
         else:
             left += saving > 0
-    packed = picked if dry_run else _pack_away(tidy, picked, _packed_row, decision)
+    packed = picked if dry_run else _pack_away(project, picked, _packed_row, decision, progress)
     saved = sum(savings[each.fix.id] for each in packed)
     return Compressed(
         len(packed), saved, left, None if dry_run or not packed else decision.id, dry_run
@@ -148,37 +142,38 @@ def _saving(picked: _Picked, decision_id: str) -> int:
 MakeRow = Callable[[Row, Stored, Fix, str], Row]
 
 
-@done_again
 def _pack_away(
-    tidy: Tidy, picked: Sequence[_Picked], make_row: MakeRow, decision: Decision
+    project: Project,
+    picked: Sequence[_Picked],
+    make_row: MakeRow,
+    decision: Decision,
+    progress: Progress | None,
 ) -> list[_Picked]:
     """Those that are still as they were when they were picked, which was before anybody had to wait
     for us.
     """
-    done: list[_Picked] = []
-    if not picked:
-        return done
-    with tidy.store.write(tidy.project) as writer:
+
+    def work(change: Change) -> list[_Picked]:
+        writer, done = change.writer, list[_Picked]()
         for each in picked:
-            if writer.get(tidy.project, each.fix.id) == each.stored:
-                row = kept_row(
-                    each.stored,
-                    each.fix,
-                    *standing_of(each.fix, writer.events_of(tidy.project, each.fix.id)),
-                )
+            if writer.get(project.name, each.fix.id) == each.stored:
+                events = writer.events_of(project.name, each.fix.id)
+                row = kept_row(each.stored, each.fix, *standing_of(each.fix, events))
                 writer.replace(make_row(row, each.stored, each.fix, decision.id))
                 done.append(each)
-            if tidy.progress and len(done) % limits.PAGE_ROWS == 0:
-                tidy.progress(len(done), len(picked))
+            if progress and len(done) % limits.PAGE_ROWS == 0:
+                progress(len(done), len(picked))
         if done:
-            tidy.keep(writer, decision)
-    return done
+            change.decide(decision)
+        return done
+
+    return project.carry_out(work) if picked else []
 
 
-def _old_fixes(tidy: Tidy, before_us: int) -> Iterator[_Picked]:
+def _old_fixes(project: Project, before_us: int) -> Iterator[_Picked]:
     """As far as they can be read, oldest first."""
     after = Cursor(-1, "")
-    while found := tidy.store.fixes_before(tidy.project, before_us, after, limits.PAGE_ROWS):
+    while found := project.store.fixes_before(project.name, before_us, after, limits.PAGE_ROWS):
         for stored in found:
             try:
                 record = original_of(stored)
@@ -273,33 +268,30 @@ def cleaned_of(fix: Fix, decision_id: str, packed: str | None) -> Cleaned:
 # --- for good ---
 
 
-@done_again
-def let_go(store: Store, project: str, progress: Progress | None) -> int:
-    """What left the history can no longer be brought back; how many fixes that were. One
-    transaction.
+def compact(project: Project, progress: Progress | None) -> Compacted:
+    """What left the history can no longer be brought back, and the file is made as small as it can
+    be.
     """
-    done = 0
-    with store.write(project) as writer:
-        after = ""
-        while found := writer.cleaned(project, after, limits.PAGE_ROWS):
+    name = project.name
+
+    def drop_packed(change: Change) -> int:
+        done, after = 0, ""
+        while found := change.writer.cleaned(name, after, limits.PAGE_ROWS):
             for stored in found:
                 record = original_of(stored)
                 if isinstance(record, Cleaned) and record.packed is not None:
-                    effective = standing_of(record, writer.events_of(project, record.id))
-                    writer.replace(row_of(record.altered(packed=None), *effective))
+                    effective = standing_of(record, change.writer.events_of(name, record.id))
+                    change.writer.replace(row_of(record.altered(packed=None), *effective))
                     done += 1
             after = found[-1].id
             if progress:
                 progress(done, done)
-    return done
+        return done
 
-
-def compact(store: Store, project: str, progress: Progress | None) -> Compacted:
-    """Lets go of what left the history, and makes the file as small as it can be."""
-    before = store.size_bytes()
-    purged = let_go(store, project, progress)
-    store.shrink()
-    return Compacted(purged, before, store.size_bytes())
+    before = project.store.size_bytes()
+    purged = project.carry_out(drop_packed)
+    project.store.shrink()
+    return Compacted(purged, before, project.store.size_bytes())
 
 
 def days_ago(at: datetime, field: str, days: float) -> int:

@@ -7,7 +7,7 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -26,7 +26,7 @@ from hardwon.learn.rules import (
 )
 from hardwon.learn.tallies import decision_key
 from hardwon.memory.knowledge import RULE_ACTIONS, Knowledge
-from hardwon.memory.project import done_again, refresh_status
+from hardwon.memory.project import Change, Project, put_in_effect
 from hardwon.memory.results import Consolidation
 from hardwon.outside.llm import Llm
 from hardwon.records.fields import new_id
@@ -36,16 +36,13 @@ from hardwon.records.kinds import (
     AnyRecord,
     Decision,
     Episode,
-    Event,
     Metadata,
     Moment,
     Source,
 )
 from hardwon.store.base import row_of
 from hardwon.store.query import readable
-from hardwon.store.types import Store, Writer
 
-Prepare = Callable[[Decision], Decision]
 Texts = dict[str, dict[str, str]]
 """The wording of each rule, by kind and item."""
 
@@ -59,30 +56,22 @@ def decide(action: Action, at: datetime, by: str, **fields: Any) -> Decision:
     return Decision(id=new_id(at), action=action, metadata=metadata, **fields)
 
 
-def put_in_effect(writer: Writer, project: str, decisions: Iterable[Decision]) -> None:
-    """Verifies decisions of this memory's own. By an event, so that no other memory's `imported`
-    takes it away again.
-    """
-    for decision in decisions:
-        at, by = decision.metadata.context.timestamp, decision.metadata.source.author
-        verified = Event(
-            id=new_id(at), record_id=decision.id, kind="status", at=at, by=by, status="verified"
-        )
-        writer.add_events(project, [verified])
-        refresh_status(writer, project, decision.id)
-
-
-def is_due(store: Store, project: str, every: int) -> bool:
+def is_due(project: Project) -> bool:
     """Whether so many episodes came in since the last time. Says so once: whoever asks next is told
     no.
     """
-    episodes = sum(sum(counted.levels) for counted in store.daily(project, "episode", ""))
-    with store.write(project) as writer:
-        since = episodes - writer.state(project, STATE)
+    episodes = sum(
+        sum(counted.levels) for counted in project.store.daily(project.name, "episode", "")
+    )
+
+    def work(change: Change) -> bool:
+        since = episodes - change.writer.state(project.name, STATE)
         # fewer than then: some were forgotten, or a source was rolled back
-        if since >= every or since < 0:
-            writer.set_state(project, STATE, episodes)
-    return since >= every
+        if since >= project.consolidate_every or since < 0:
+            change.writer.set_state(project.name, STATE, episodes)
+        return since >= project.consolidate_every
+
+    return project.carry_out(work)
 
 
 @dataclass
@@ -97,51 +86,40 @@ class Drafts:
         self.decisions.append(decide(action, self.at, BY, **fields))
 
 
-def consolidate_recent(
-    store: Store, project: str, knowledge: Knowledge, prepare: Prepare, at: datetime, newest: int
-) -> Consolidation:
+def consolidate_recent(project: Project) -> Consolidation:
     """What is worth while somebody waits: the tasks of the records that came in last, a few of
     them, and of their lessons those that do not hold for the project already.
     """
-    recent = list(
-        readable(store.last_arrived(project, min(newest, limits.CONSOLIDATED_RECORDS_MAX)))
-    )
-    drafts = Drafts(at)
+    newest = min(project.consolidate_every, limits.CONSOLIDATED_RECORDS_MAX)
+    recent = list(readable(project.store.last_arrived(project.name, newest)))
+    drafts = Drafts(project.now())
     tasks = dict.fromkeys(record.task_id for record in recent if isinstance(record, Episode))
+    knowledge = project.knowledge
     promoted = {decision.target for decision in knowledge.decisions(["promote"], None)}
     _consolidate(
-        store, project, knowledge, list(tasks)[: limits.TASKS_AT_ONCE_MAX], recent, drafts, promoted
+        project, knowledge, list(tasks)[: limits.TASKS_AT_ONCE_MAX], recent, drafts, promoted
     )
-    return _made(store, project, prepare, drafts)
+    return _made(project, drafts)
 
 
-def consolidate(
-    store: Store,
-    project: str,
-    knowledge: Knowledge,
-    prepare: Prepare,
-    at: datetime,
-    llm: Llm | None,
-    notes: Sequence[str] = (),
-) -> Consolidation:
+def consolidate(project: Project, llm: Llm | None, notes: Sequence[str] = ()) -> Consolidation:
     """Everything: also the tasks with the most episodes, and with an LLM the rules it finds in the
     last ones.
     """
-    recent = list(readable(store.last_arrived(project, limits.CONSOLIDATED_RECORDS_MAX)))
-    drafts = Drafts(at, notes=list(notes))
+    store = project.store
+    recent = list(readable(store.last_arrived(project.name, limits.CONSOLIDATED_RECORDS_MAX)))
+    drafts = Drafts(project.now(), notes=list(notes))
     tasks = dict.fromkeys(record.task_id for record in recent if isinstance(record, Episode))
-    tasks |= dict.fromkeys(store.most_counted(project, "score", limits.TASKS_CONSIDERED_MAX))
-    _consolidate(
-        store, project, knowledge, list(tasks)[: limits.TASKS_CONSIDERED_MAX], recent, drafts, set()
-    )
+    tasks |= dict.fromkeys(store.most_counted(project.name, "score", limits.TASKS_CONSIDERED_MAX))
+    considered = list(tasks)[: limits.TASKS_CONSIDERED_MAX]
+    _consolidate(project, project.knowledge, considered, recent, drafts, set())
     if llm is not None:
         _ask(llm, [record for record in recent if isinstance(record, Episode)], drafts)
-    return _made(store, project, prepare, drafts)
+    return _made(project, drafts)
 
 
 def _consolidate(
-    store: Store,
-    project: str,
+    project: Project,
     knowledge: Knowledge,
     tasks: Sequence[str],
     recent: Sequence[AnyRecord],
@@ -151,9 +129,11 @@ def _consolidate(
     """Merges near-duplicate rules, links contradictions, promotes what holds for the project (but
     for what is `promoted` already), retires what nobody sees.
     """
-    vouched = store.vouched_items(project)
-    elsewhere = store.most_counted(project, "score", limits.TASKS_CONSIDERED_MAX) if vouched else []
-    everywhere = list(dict.fromkeys([*tasks, *elsewhere]))
+    vouched = project.store.vouched_items(project.name)
+    everywhere = list(tasks)
+    if vouched:
+        most = project.store.most_counted(project.name, "score", limits.TASKS_CONSIDERED_MAX)
+        everywhere = list(dict.fromkeys([*tasks, *most]))
     for task in tasks:
         weighed, texts = _consolidate_task(task, knowledge, drafts)
         for each in weighed:
@@ -310,30 +290,39 @@ def answer_of(llm: Llm, system: str, user: str) -> str:
     return reply
 
 
-@done_again
-def _made(store: Store, project: str, prepare: Prepare, drafts: Drafts) -> Consolidation:
+def _made(project: Project, drafts: Drafts) -> Consolidation:
     """Keeps what is new of the drafts. A decision that came from a file, and that nobody verified,
     stands in nobody's way; but a rule is a candidate anyway, and need not be written down twice.
     """
-    distinct = {decision_key(decision): decision for decision in map(prepare, drafts.decisions)}
+    name = project.name
+    distinct = {
+        decision_key(decision): decision for decision in map(project.prepare, drafts.decisions)
+    }
+
+    def work(change: Change) -> list[Decision]:
+        decided = change.writer.known_keys(name, distinct, (*VOUCHED_STATUSES, "archived"))
+        rules = [key for key in distinct if key.startswith("rule:")]
+        written = change.writer.known_keys(name, rules, ("hypothesis",))
+        new = [
+            decision
+            for key, decision in distinct.items()
+            if key not in decided | written
+            and not (decision.action == "promote" and decision.target in undone)
+        ]
+        change.writer.append([row_of(decision) for decision in new])
+        in_effect = [decision for decision in new if decision.action != "rule"]
+        put_in_effect(change.writer, name, in_effect)
+        return new
+
     made: list[Decision] = []
     if distinct:
-        undone = {decision.target for decision in _undone_promotions(store, project)}
-        with store.write(project) as writer:
-            decided = writer.known_keys(project, distinct, (*VOUCHED_STATUSES, "archived"))
-            written = writer.known_keys(
-                project, [key for key in distinct if key.startswith("rule:")], ("hypothesis",)
-            )
-            made = [
-                decision
-                for key, decision in distinct.items()
-                if key not in decided | written
-                and not (decision.action == "promote" and decision.target in undone)
-            ]
-            writer.append([row_of(decision) for decision in made])
-            put_in_effect(
-                writer, project, [decision for decision in made if decision.action != "rule"]
-            )
+        # A lesson that somebody did not want for the whole project is not promoted again when
+        # another task shows it.
+        promoted = project.store.decisions(
+            name, ["promote"], None, limits.DECISIONS_MAX, undone=True
+        )
+        undone = {each.target for each in readable(promoted) if isinstance(each, Decision)}
+        made = project.carry_out(work)
 
     def of(action: Action) -> list[Decision]:
         return [decision for decision in made if decision.action == action]
@@ -341,11 +330,3 @@ def _made(store: Store, project: str, prepare: Prepare, drafts: Drafts) -> Conso
     return Consolidation(
         of("merge"), of("contradiction"), of("promote"), of("retire"), of("rule"), drafts.notes
     )
-
-
-def _undone_promotions(store: Store, project: str) -> list[Decision]:
-    """A lesson that somebody did not want for the whole project is not promoted again when another
-    task shows it.
-    """
-    stored = store.decisions(project, ["promote"], None, limits.DECISIONS_MAX, undone=True)
-    return [record for record in readable(stored) if isinstance(record, Decision)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,20 +11,13 @@ from uuid import UUID
 from hardwon import limits
 from hardwon.errors import InvalidInputError, UnknownRecordError
 from hardwon.memory import intake
-from hardwon.memory.project import (
-    Core,
-    batches,
-    bring_back,
-    checkout_of,
-    done_again,
-    refresh_status,
-)
+from hardwon.memory.project import Change, Uses, batches, checkout_of, refresh_status
 from hardwon.outside.git import Repository, repository_root
 from hardwon.records.fields import ABSENT, new_id
 from hardwon.records.kinds import INTERNAL_KINDS, AnyRecord, Decision, Event, Status, Verifier
 from hardwon.search.terms import Filters
 from hardwon.store.query import original_of, record_of
-from hardwon.store.types import Progress, Writer
+from hardwon.store.types import Progress
 from hardwon.trust.lifecycle import check_transition, standing_beneath
 from hardwon.trust.redact import clean_event
 
@@ -33,7 +26,7 @@ if TYPE_CHECKING:
     from hardwon.memory.results import Forgotten, StaleReport
 
 
-class Deciding(Core):
+class Deciding(Uses):
     """Decides what is believed, and forgets."""
 
     def credit(
@@ -52,25 +45,26 @@ class Deciding(Core):
             raise InvalidInputError.one("outcome", outcome, "true (it helped) or false")
         given = context_or_ids.ids if isinstance(context_or_ids, Context) else context_or_ids
         listed = [given] if isinstance(given, str | UUID) else intake.items("context_or_ids", given)
-        return self._credit(
-            list(dict.fromkeys(filter(None, map(intake.record_id, listed)))), outcome, by
-        )
+        ids = list(dict.fromkeys(filter(None, map(intake.record_id, listed))))
+        project = self._project
 
-    @done_again
-    def _credit(self, ids: list[str], outcome: bool, by: str) -> list[str]:
-        with self._writing() as writer:
-            stored = [found for found in map(partial(writer.get, self.project), ids) if found]
+        def work(change: Change) -> list[str]:
+            stored = [
+                found for found in map(partial(change.writer.get, project.name), ids) if found
+            ]
             known = [found.id for found in stored if found.kind not in INTERNAL_KINDS]
-            at = self._now()
+            at = project.now()
             for found in known:
                 event = Event(
                     id=new_id(at), record_id=found, kind="credited", at=at, by=by, helped=outcome
                 )
-                writer.add_events(self.project, [clean_event(event)])
-                refresh_status(writer, self.project, found)
-                self._concerns([found])
-            self._publish_proven(writer, known)
-        return known
+                change.writer.add_events(project.name, [clean_event(event)])
+                refresh_status(change.writer, project.name, found)
+            change.concern(known)
+            change.publish_proven(known)
+            return known
+
+        return project.carry_out(work)
 
     def verify(
         self,
@@ -98,24 +92,22 @@ class Deciding(Core):
         """
         return self._change_status(record_id, "archived", by, {"reason": reason})
 
-    @done_again
     def _change_status(
         self, record_id: str, to: Status, by: str, details: dict[str, Any]
     ) -> AnyRecord:
+        project = self._project
         event = Event(
-            record_id=record_id, kind="status", at=self._now(), by=by, status=to, **details
+            record_id=record_id, kind="status", at=project.now(), by=by, status=to, **details
         )
-        with self._writing() as writer:
-            envelope = original_of(self._must_find(writer, event.record_id)).metadata.validation
-            check_transition(
-                standing_beneath(envelope, writer.events_of(self.project, event.record_id)).status,
-                to,
-            )
-            changed = self._happen(writer, event)
-        self._follow_in_tree()
-        return changed
 
-    @done_again
+        def work(change: Change) -> AnyRecord:
+            envelope = original_of(change.must_find(event.record_id)).metadata.validation
+            events = change.writer.events_of(project.name, event.record_id)
+            check_transition(standing_beneath(envelope, events).status, to)
+            return change.add_event(event)
+
+        return project.carry_out(work)
+
     def supersede(self, old_id: str, new_id: str, reason: str, by: str = "user") -> AnyRecord:
         """Archives the record `old_id` in favour of `new_id`, which replaces it for that `reason`;
         returns the old one as it stands now. `UnknownRecordError` where either is none.
@@ -123,33 +115,31 @@ class Deciding(Core):
         event = Event(
             record_id=old_id,
             kind="superseded",
-            at=self._now(),
+            at=self._project.now(),
             by=by,
             replaced_by=new_id,
             reason=reason,
         )
         if event.record_id == event.replaced_by:
             raise InvalidInputError.one("new_id", new_id, "the id of another record")
-        with self._writing() as writer:
-            if (
-                self._must_get(writer, str(event.replaced_by)).metadata.validation.status
-                == "archived"
-            ):
+
+        def work(change: Change) -> AnyRecord:
+            new = change.must_get(str(event.replaced_by))
+            if new.metadata.validation.status == "archived":
                 raise InvalidInputError.one(
                     "new_id", new_id, "a record that is not archived itself"
                 )
-            self._must_get(writer, event.record_id)
-            changed = self._happen(writer, event)
-        self._follow_in_tree()
-        return changed
+            change.must_get(event.record_id)
+            return change.add_event(event)
 
-    @done_again
+        return self._project.carry_out(work)
+
     def rollback(self, source: str, reason: str = "", by: str = "user") -> Decision:
         """Undoes what a `source` (an author) taught, for a `reason`: no knowledge counts its
         records, recall leaves them out unless it is asked for that author, and so it stays for what
         the source records from now on. `undo` takes it back.
         """
-        from hardwon.memory import consolidate as consolidating
+        from hardwon.memory import consolidate
 
         for name, value in (("source", source), ("reason", reason), ("by", by)):
             intake.text(name, value)
@@ -157,63 +147,44 @@ class Deciding(Core):
             raise InvalidInputError.one(
                 "source", source, "the author whose teaching is to be undone"
             )
-        decision = self._prepare(
-            consolidating.decide("rollback", self._now(), by, target=source, reason=reason)
+        project = self._project
+        decision = project.prepare(
+            consolidate.decide("rollback", project.now(), by, target=source, reason=reason)
         )
-        with self._writing() as writer:
-            self._decide(writer, decision)
-            kept = self._must_get(writer, decision.id)
-        assert isinstance(kept, Decision)  # noqa: S101  # for type checkers: an id keeps its kind
-        return kept
 
-    @done_again
+        def work(change: Change) -> Decision:
+            change.decide(decision)
+            kept = change.must_get(decision.id)
+            assert isinstance(kept, Decision)  # noqa: S101  # for type checkers: an id keeps its kind
+            return kept
+
+        return project.carry_out(work)
+
     def undo(self, decision_id: str | UUID, by: str = "user") -> AnyRecord:
         """Takes back a decision (a rollback, a merge, a promotion, a cleanup …), and gives it; or
         that a record was verified, published, archived or replaced, and gives the record as it is
         again. `decision_id` is the decision's id, or that of the event in `audit`. What was taken
         back stays in the log.
         """
-        wanted = intake.record_id(decision_id)
-        with self._writing() as writer:
-            stored = writer.get(self.project, wanted)
-            decision = record_of(stored) if stored else None
-            if isinstance(decision, Decision):
-                check_transition(decision.metadata.validation.status, "archived")
-                event = Event(
-                    record_id=wanted,
-                    kind="status",
-                    at=self._now(),
-                    by=by,
-                    status="archived",
-                    reason="undone",
-                )
-            else:
-                event = self._taking_back(writer, wanted, by)
-            undone = self._happen(writer, event)
-        if self._mirror:
-            self._mirror.follow(restored=True)
-        return undone
+        project, wanted = self._project, intake.record_id(decision_id)
 
-    def _taking_back(self, writer: Writer, event_id: str, by: str) -> Event:
-        """What makes an event as if it had not happened."""
-        event = writer.event(self.project, event_id)
-        if event is None:
-            raise UnknownRecordError(
-                f"there is no decision and no event {event_id} in project {self.project!r}"
+        def work(change: Change) -> AnyRecord:
+            stored = change.writer.get(project.name, wanted)
+            decision = record_of(stored) if stored else None
+            if not isinstance(decision, Decision):
+                return change.add_event(_taking_back(change, wanted, by), restored=True)
+            check_transition(decision.metadata.validation.status, "archived")
+            event = Event(
+                record_id=wanted,
+                kind="status",
+                at=project.now(),
+                by=by,
+                status="archived",
+                reason="undone",
             )
-        record = self._must_get(writer, event.record_id)
-        if event.kind not in ("status", "superseded") or (
-            isinstance(record, Decision) and event.status == "archived"
-        ):
-            allowed = "that a record was verified, published, archived or replaced; a decision that was taken back is made anew"
-            raise InvalidInputError.one("decision_id", f"{event.kind} {event_id}", allowed)
-        if any(
-            other.undoes == event_id for other in writer.events_of(self.project, event.record_id)
-        ):
-            raise InvalidInputError.one("decision_id", event_id, "what was not taken back already")
-        return Event(
-            record_id=event.record_id, kind="undone", at=self._now(), by=by, undoes=event_id
-        )
+            return change.add_event(event, restored=True)
+
+        return project.carry_out(work)
 
     def forget(
         self,
@@ -232,6 +203,7 @@ class Deciding(Core):
         if isinstance(ids_or_filters, Mapping):
             filters = {**ids_or_filters, **filters}
             ids_or_filters = ()
+        project = self._project
         given = (
             [ids_or_filters]
             if isinstance(ids_or_filters, str | UUID)
@@ -249,15 +221,15 @@ class Deciding(Core):
             )
         wanted = [(intake.record_id(found), str(found)) for found in given]
         if narrowing:
-            asked = Filters.of(self.project, filters)
+            asked = Filters.of(self._project.name, filters)
             # it tells of what was tried as well
             also = [] if asked.kind else [asked.altered(kind="adopted")]
-            ids = [stored.id for each in (asked, *also) for stored in self._pages(each)]
+            ids = [stored.id for each in (asked, *also) for stored in self._project.pages(each)]
         else:
             ids = [
                 found
                 for found in dict.fromkeys(found for found, _ in wanted)
-                if self._store.get(self.project, found)
+                if self._project.store.get(self._project.name, found)
             ]
         known = set(ids)
         unknown = [text for found, text in wanted if found not in known]
@@ -265,33 +237,9 @@ class Deciding(Core):
             return Forgotten(ids, unknown, dry_run, erased=False, pending=False)
         forgotten: list[str] = []
         for batch in batches(ids, limits.BATCH_ROWS):
-            forgotten += self._forget(batch, by)
-            self._follow_in_tree(settle=True)
-        erased = self._store.finish_erasure()
+            forgotten += project.carry_out(partial(_forget, batch, by))
+        erased = project.store.finish_erasure()
         return Forgotten(forgotten, unknown, dry_run, erased=erased, pending=not erased)
-
-    @done_again
-    def _forget(self, record_ids: list[str], by: str) -> list[str]:
-        with self._store.write(self.project) as writer:
-            return self._erase(
-                writer, [gone for gone in record_ids if writer.get(self.project, gone)], by
-            )
-
-    def _erase(self, writer: Writer, record_ids: list[str], by: str) -> list[str]:
-        """Records that are there: whoever forgets the same at the same time tells of them, or we
-        do.
-        """
-        at = self._now()
-        tombstones = [
-            clean_event(Event(id=new_id(at), record_id=gone, kind="forgotten", at=at, by=by))
-            for gone in record_ids
-        ]
-        mirror = self._mirror_within(writer)
-        if mirror:
-            mirror.keep_away(writer, record_ids)
-        bring_back(writer, self.project, record_ids)  # of a cleanup whose decision goes
-        writer.erase(self.project, record_ids, tombstones)
-        return record_ids
 
     def check_stale(
         self,
@@ -305,17 +253,41 @@ class Deciding(Core):
         twice changes nothing more. Other checkouts are not concerned: what is archived here is not
         archived in a memory that this one is merged into.
         """
+        from hardwon.memory import staleness
+
         asked = intake.path("repo", repo)
         root = repository_root(asked)
-        checkout = checkout_of(Repository(root), asked, self._place.path) if root else None
+        checkout = checkout_of(Repository(root), asked, self._project.place.path) if root else None
         if checkout is None:
             raise InvalidInputError.one("repo", str(repo), "a folder inside a git checkout")
-        from hardwon.memory import staleness as checking
+        watch = staleness.Watch(checkout, thorough=True)
+        return staleness.check_stale(self._project, watch, by, dry_run, progress)
 
-        watch = checking.Watch(checkout, thorough=True)
-        report = checking.check_stale(
-            self._store, self.project, watch, self._now, by, dry_run, progress
+
+def _taking_back(change: Change, event_id: str, by: str) -> Event:
+    """What makes an event as if it had not happened."""
+    writer, project = change.writer, change.project
+    event = writer.event(project.name, event_id)
+    if event is None:
+        raise UnknownRecordError(
+            f"there is no decision and no event {event_id} in project {project.name!r}"
         )
-        if self._mirror and (report.archived or report.restored) and not dry_run:
-            self._mirror.follow(restored=True)
-        return report
+    record = change.must_get(event.record_id)
+    if event.kind not in ("status", "superseded") or (
+        isinstance(record, Decision) and event.status == "archived"
+    ):
+        allowed = (
+            "that a record was verified, published, archived or replaced; a decision that was "
+            "taken back is made anew"
+        )
+        raise InvalidInputError.one("decision_id", f"{event.kind} {event_id}", allowed)
+    if any(other.undoes == event_id for other in writer.events_of(project.name, event.record_id)):
+        raise InvalidInputError.one("decision_id", event_id, "what was not taken back already")
+    return Event(record_id=event.record_id, kind="undone", at=project.now(), by=by, undoes=event_id)
+
+
+def _forget(record_ids: Sequence[str], by: str, change: Change) -> list[str]:
+    name = change.project.name
+    found = [gone for gone in record_ids if change.writer.get(name, gone)]
+    change.follow(erased=True)
+    return change.erase(found, by)

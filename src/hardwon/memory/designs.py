@@ -11,16 +11,18 @@ from hardwon.store.base import DESIGNS, Design, load
 
 if TYPE_CHECKING:
     from hardwon.memory import Memory
+    from hardwon.memory.project import Project
 
 DESIGNS.append(Design(frozenset({"fix", "cleaned", "decision"}), "hardwon.fixes.tables:FixTables"))
 
 MIRROR: Final = "hardwon.tree.mirror:Mirror"
+ROUTER: Final = "hardwon.tree.routing:Coherence"
 
 
 class Group:
     """Uses of a memory that hang on a noun, such as `memory.fixes`."""
 
-    def __init__(self, project: Memory) -> None:
+    def __init__(self, project: Project) -> None:
         self._project = project
 
 
@@ -41,7 +43,7 @@ class Noun(Generic[G]):
 
     def __get__(self, memory: Memory | None, owner: type) -> type[G] | G:
         group: type[G] = load(self._where)
-        return group if memory is None else group(memory)
+        return group if memory is None else group(memory._project)
 
 
-__all__ = ["MIRROR", "Group", "Noun", "load"]
+__all__ = ["MIRROR", "ROUTER", "Group", "Noun", "load"]

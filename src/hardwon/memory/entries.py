@@ -7,22 +7,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.memory import intake
 from hardwon.memory.designs import Group
-from hardwon.memory.project import R, done_again, happen
+from hardwon.memory.project import Change, R
 from hardwon.memory.record import recordable
-from hardwon.records.fields import new_id
-from hardwon.records.kinds import AnyRecord, Event, Record
+from hardwon.records.kinds import AnyRecord, Record
 from hardwon.search.terms import Filters
 from hardwon.store.query import original_of, record_of
-from hardwon.store.types import Stored, Writer
-
-if TYPE_CHECKING:
-    from hardwon.tree.mirror import Planting
+from hardwon.store.types import Stored
 
 _NEXT: Final = timedelta(microseconds=1)
 _PUT_AGAIN: Final = "put again under the same name"
@@ -39,99 +35,53 @@ class Entries(Group):
         everything that ever stood there, as `forget` does. `by` is who does so. One transaction:
         all of it or nothing.
         """
-        given = intake.mapping("entries", entries)
-        ready = {name: record and self._entry(name, record) for name, record in given.items()}
-        made = self._project._vectors_of([record for record in ready.values() if record])
-        if self._put(ready, made, intake.text("by", by)):
-            self._project._follow_in_tree(settle=True)
-            self._project._store.finish_erasure()
-        else:
-            self._project._follow_in_tree()
+        project = self._project
+        ready = {
+            name: record and self._entry(name, record)
+            for name, record in intake.mapping("entries", entries).items()
+        }
+        vectors = project.vectors_of([record for record in ready.values() if record])
+        by = intake.text("by", by)
 
-    @done_again
-    def _put(
-        self, ready: Mapping[str, AnyRecord | None], made: Sequence[tuple[str, bytes]], by: str
-    ) -> list[str]:
-        """The ids that were erased."""
-        erased: list[str] = []
-        planted: list[Planting] = []
-        with self._project._writing() as writer:
+        def work(change: Change) -> bool:
+            erases = False
             for name, record in ready.items():
-                if record is None:
-                    erased += self._erase_under(writer, name, by)
+                if record:
+                    _replace(change, name, record, by)
                 else:
-                    planted += self._replace(writer, name, record, by)
-            self._project._keep_vectors(writer, made)
-        self._project._put_in_tree(planted)
-        return erased
+                    erases = _erase_under(change, name, by) or erases
+            change.keep_vectors(vectors)
+            change.follow(erased=erases)
+            return erases
 
-    def _erase_under(self, writer: Writer, name: str, by: str) -> list[str]:
-        erased: list[str] = []
-        while page := writer.page(
-            self._project.project, Filters(tag=name), None, limits.BATCH_ROWS
-        ):
-            erased += self._project._erase(writer, [stored.id for stored in page], by)
-        return erased
-
-    def _replace(self, writer: Writer, name: str, record: AnyRecord, by: str) -> list[Planting]:
-        stood = self._standing_under(writer, name)
-        planted = self._project._append(writer, [_behind(record, stood)])
-        for old in stood if writer.may_govern(self._project.project) else ():
-            at = self._project._now()
-            happen(
-                writer,
-                self._project.project,
-                Event(
-                    id=new_id(at),
-                    record_id=old.id,
-                    kind="superseded",
-                    at=at,
-                    by=by,
-                    replaced_by=record.id,
-                    reason=_PUT_AGAIN,
-                ),
-            )
-        return planted
-
-    def _standing_under(self, writer: Writer, name: str) -> list[Stored]:
-        """The newest first. More than one where two memories were merged, or where somebody may not
-        archive.
-        """
-        return writer.page(
-            self._project.project,
-            Filters(tag=name),
-            None,
-            limits.ENTRIES_REPLACED_MAX,
-            trusted=True,
-        )
+        if project.carry_out(work):
+            project.store.finish_erasure()
 
     def append(self, name: str, records: Iterable[R]) -> list[R]:
         """Keeps records, which must have the name as a tag, behind everything that stands under it:
         in the order given, also where other processes do the same, or clocks disagree. One
         transaction: all of them or none.
         """
+        project = self._project
         ready = [self._entry(name, record) for record in intake.items("records", records)]
-        return self._append_under(name, ready, self._project._vectors_of(ready)) if ready else []
+        vectors = project.vectors_of(ready)
 
-    @done_again
-    def _append_under(
-        self, name: str, ready: Sequence[R], made: Sequence[tuple[str, bytes]]
-    ) -> list[R]:
-        with self._project._writing() as writer:
-            last = writer.page(self._project.project, Filters(tag=name), None, 1)
+        def work(change: Change) -> list[R]:
+            last = change.writer.page(project.name, Filters(tag=name), None, 1)
             kept: list[R] = []
             for record in ready:
                 kept.append(_after(record, kept[-1]) if kept else _behind(record, last))
-            planted = self._project._append(writer, kept)
-            self._project._keep_vectors(writer, made)
-        self._project._put_in_tree(planted)
-        return kept
+            change.append(kept)
+            change.keep_vectors(vectors)
+            return kept
+
+        return project.carry_out(work) if ready else []
 
     def _entry(self, name: str, record: R) -> R:
         """As it will be kept. What is put somewhere is no report about a checkout, and does not
         grow stale with its files.
         """
-        prepared = self._project._prepare(recordable(record))
+        prepared = self._project.prepare(recordable(record))
         if intake.text("name", name) not in prepared.metadata.tags:
             raise InvalidInputError.one(
                 "name", name, "a name that its record has as a tag, and that is no secret"
@@ -140,23 +90,45 @@ class Entries(Group):
 
     def names(self, start: str) -> list[str]:
         """The names that begin with `start` and under which something stands, in order."""
-        self._project._catch_up()
-        return self._project._store.tags(self._project.project, intake.text("start", start))
+        self._project.before_read()
+        return self._project.store.tags(self._project.name, intake.text("start", start))
 
     def list(self, name: str, limit: int | None = None) -> Iterator[AnyRecord]:
         """What stands under a name, the newest first."""
         if limit is not None:
             intake.whole_number("limit", limit, 0, limits.JSON_INT_ABS_MAX)
-        self._project._catch_up()
+        self._project.before_read()
         found = map(
             record_of,
-            self._project._pages(Filters(tag=intake.text("name", name)), limit, trusted=True),
+            self._project.pages(Filters(tag=intake.text("name", name)), limit, trusted=True),
         )
         return found if limit is None else islice(found, limit)
 
     def __call__(self, name: str, limit: int | None = None) -> Iterator[AnyRecord]:
         """As `list`: what `Memory.entries` was up to 0.11."""
         return self.list(name, limit)
+
+
+def _erase_under(change: Change, name: str, by: str) -> bool:
+    """Everything that ever stood there; whether there was anything."""
+    erases = False
+    project = change.project.name
+    while page := change.writer.page(project, Filters(tag=name), None, limits.BATCH_ROWS):
+        change.erase([stored.id for stored in page], by)
+        erases = True
+    return erases
+
+
+def _replace(change: Change, name: str, record: AnyRecord, by: str) -> None:
+    # The newest first. More than one where two memories were merged, or where somebody may not
+    # archive.
+    stood = change.writer.page(
+        change.project.name, Filters(tag=name), None, limits.ENTRIES_REPLACED_MAX, trusted=True
+    )
+    change.append([_behind(record, stood)])
+    if change.writer.may_govern(change.project.name):
+        for old in stood:
+            change.happen(old.id, "superseded", by, replaced_by=record.id, reason=_PUT_AGAIN)
 
 
 def _behind(record: R, stood: Sequence[Stored]) -> R:

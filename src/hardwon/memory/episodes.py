@@ -22,11 +22,11 @@ class Episodes(Group):
         """The tasks with the most episodes: how many, their mean and best score, and whether they
         go better of late.
         """
-        return self._project._known.tasks(_limit(limit))
+        return self._project.knowledge.tasks(_limit(limit))
 
     def scores(self, task_id: str) -> ScoreHistory:
         """How the task of this `task_id` went: mean, best, trend, and the newest scores."""
-        return self._project._known.scores(intake.text("task_id", task_id))
+        return self._project.knowledge.scores(intake.text("task_id", task_id))
 
     def compare(
         self,
@@ -46,13 +46,13 @@ class Episodes(Group):
             intake.optional_text(name, value)
         if not isinstance(by_run, bool):
             raise InvalidInputError.one("by_run", by_run, "true or false")
-        asked = Filters.of(self._project.project, {**filters, "task_id": task_id})
+        asked = Filters.of(self._project.name, {**filters, "task_id": task_id})
         if asked.kind not in (None, "episode"):
             raise InvalidInputError.one("kind", asked.kind, "episode: nothing else has a score")
         from hardwon.learn.compare import compare
 
         return compare(
-            self._project._known.scored(asked.altered(kind="episode"), tag), by_run=by_run
+            self._project.knowledge.scored(asked.altered(kind="episode"), tag), by_run=by_run
         )
 
     def candidate_rules(self, limit: int = 20) -> list[Rule]:
@@ -60,7 +60,7 @@ class Episodes(Group):
         tasks that were tried most. Those that an LLM wrote down come first, then those that most
         episodes speak for.
         """
-        return self._project._known.candidate_rules(_limit(limit))
+        return self._project.knowledge.candidate_rules(_limit(limit))
 
 
 def _limit(limit: int) -> int:

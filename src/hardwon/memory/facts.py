@@ -5,6 +5,7 @@ it before.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +13,7 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError, LlmError
 from hardwon.learn import prompts as restating
 from hardwon.memory.consolidate import answer_of
-from hardwon.memory.project import refresh_status
+from hardwon.memory.project import NO_LLM, Change, Project, refresh_status
 from hardwon.outside.llm import Llm
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import Event, Fact
@@ -23,6 +24,43 @@ from hardwon.text.sentences import fact_key, lint, repeats, same_words
 from hardwon.trust.redact import clean_event
 
 _log = logging.getLogger("hardwon")
+
+
+def state(project: Project, given: Fact, restate: bool) -> Fact:
+    """A fact as it will be kept; with `restate`, in the words of the LLM."""
+    if not isinstance(restate, bool):
+        raise InvalidInputError.one("restate", restate, "true or false")
+    fact = stated(project.prepare(given, project.head))
+    if not restate:
+        return fact
+    try:
+        llm = project.llm
+    except LlmError as error:
+        _log.warning("the fact is kept as it was said: %s", error)
+        return fact
+    if llm is None:
+        raise InvalidInputError.one("restate", True, f"false: {NO_LLM}")
+    return project.prepare(restated(fact, llm))
+
+
+def record(project: Project, given: Sequence[Fact]) -> list[Fact]:
+    """Keeps what is new of these; of what is known, the first fact that says it comes back."""
+    vectors = dict(project.vectors_of(given))
+
+    def work(change: Change) -> list[Fact]:
+        kept: list[Fact] = []
+        for fact in given:
+            first = said_before(change.writer, project.name, fact)
+            if first is None:
+                change.append([fact])
+                change.keep_vectors([(fact.id, vectors[fact.id])] if fact.id in vectors else [])
+            else:
+                repeat(change.writer, project.name, first, fact, project.now())
+                change.concern([first.id])
+            kept.append(first or fact)
+        return kept
+
+    return project.carry_out(work)
 
 
 def stated(fact: Fact) -> Fact:

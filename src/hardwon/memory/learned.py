@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hardwon import limits
 from hardwon.errors import InvalidInputError, LlmError
 from hardwon.memory import intake
-from hardwon.memory.project import NO_LLM, Core
+from hardwon.memory.project import NO_LLM, Uses
 from hardwon.records.kinds import Issue
 
 if TYPE_CHECKING:
@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from hardwon.learn.odds import Odds
     from hardwon.learn.rules import Card, Rule, RuleState
     from hardwon.memory.results import Consolidation, SimilarIssues
-    from hardwon.outside.llm import Llm
 
 
-class Learned(Core):
+class Learned(Uses):
     """Tells what was learned, and puts it in order."""
 
     def odds(
@@ -50,38 +49,40 @@ class Learned(Core):
                 raise InvalidInputError.one(
                     "tool", tool, "a tool, or a tool and a task, and nothing else beside them"
                 )
-            return self._known.tool_odds(tool, " ".join(task.split()) if task else None)
+            return self._project.knowledge.tool_odds(tool, " ".join(task.split()) if task else None)
         if issue is None:
-            return self._known.fix_odds(None, model, issue_type, fixer)
+            return self._project.knowledge.fix_odds(None, model, issue_type, fixer)
         if model is not None or issue_type is not None:
             raise InvalidInputError.one(
                 "issue", issue, "an issue, or a model and issue type, not both"
             )
         given, named_fixer = intake.issue(issue)
-        return self._known.fix_odds(given, None, None, named_fixer if fixer is None else fixer)
+        return self._project.knowledge.fix_odds(
+            given, None, None, named_fixer if fixer is None else fixer
+        )
 
     def similar_issues(self, issue: Issue | Mapping[str, Any], limit: int = 5) -> SimilarIssues:
         """Earlier attempts to fix this issue or one like it, successes first."""
-        return self._known.similar_issues(intake.issue(issue)[0], _limit(limit))
+        return self._project.knowledge.similar_issues(intake.issue(issue)[0], _limit(limit))
 
     def patterns(self, limit: int = 20) -> list[Pattern]:
         """Issues that came up, by signature, by model and type, and by type; the most frequent
         first.
         """
-        return self._known.patterns(_limit(limit))
+        return self._project.knowledge.patterns(_limit(limit))
 
     def model_insights(self, name: str) -> ModelInsights:
         """What is known of the model of this `name`: how its fixes went, its common issues, and
         what helped.
         """
-        return self._known.model_insights(intake.text("name", name))
+        return self._project.knowledge.model_insights(intake.text("name", name))
 
     def solutions(self, error: str | None = None, limit: int = 10) -> list[Solution]:
         """What was done after an error (None: after any) in trajectories, what helped most
         first.
         """
         intake.optional_text("error", error)
-        return self._known.solutions(error, _limit(limit))
+        return self._project.knowledge.solutions(error, _limit(limit))
 
     def rules(
         self, task_id: str | None = None, state: RuleState | None = None, limit: int = 10
@@ -93,14 +94,14 @@ class Learned(Core):
         intake.optional_text("task_id", task_id)
         if state not in (None, "candidate", "active", "retired"):
             raise InvalidInputError.one("state", state, "candidate, active or retired")
-        return self._known.rules(task_id, state, _limit(limit))
+        return self._project.knowledge.rules(task_id, state, _limit(limit))
 
     def cards(self, task_id: str | None = None, limit: int = 10) -> list[Card]:
         """Mistakes that episodes reported, of a `task_id` or of all. Types take turns, so that none
         crowds out the others.
         """
         intake.optional_text("task_id", task_id)
-        return self._known.cards(task_id, _limit(limit))
+        return self._project.knowledge.cards(task_id, _limit(limit))
 
     def consolidate(self, *, llm: bool = False) -> Consolidation:
         """Puts knowledge in order: near-duplicate rules become one, contradictions are linked, what
@@ -108,23 +109,20 @@ class Learned(Core):
         `llm=True` also asks the LLM (the one the memory was opened with, else the one the
         environment names) for rules; they are candidates. Every decision can be undone.
         """
-        from hardwon.memory import consolidate as consolidating
+        from hardwon.memory import consolidate
 
         if not isinstance(llm, bool):
             raise InvalidInputError.one(
                 "llm", llm, "true or false; the model itself is given to Memory(llm=…)"
             )
-        model, notes = self._configured_llm() if llm else (None, [])
-        return consolidating.consolidate(
-            self._store, self.project, self._known, self._prepare, self._now(), model, notes
-        )
-
-    def _configured_llm(self) -> tuple[Llm | None, list[str]]:
+        if not llm:
+            return consolidate.consolidate(self._project, None)
         try:
-            found = self._find_llm()
+            model = self._project.llm
         except LlmError as error:
-            return None, [f"the LLM was of no use, the rest was done without it: {error}"]
-        return found, [] if found else [NO_LLM]
+            notes = [f"the LLM was of no use, the rest was done without it: {error}"]
+            return consolidate.consolidate(self._project, None, notes)
+        return consolidate.consolidate(self._project, model, [] if model else [NO_LLM])
 
 
 def _limit(limit: int) -> int:

@@ -1,6 +1,6 @@
-"""One project of one open memory, and what its uses share: opening it, its clock, a record made
-ready, one transaction, requests that are safe to send again, the tree of files beside it, vectors;
-and what keeps everything derived in line with records and events, whoever wrote them.
+"""One project of one open memory, and what its uses share: its clock, a record made ready, one
+transaction, requests that are safe to send again, what listens to it, vectors; and what keeps
+everything derived in line with records and events, whoever wrote them.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import wraps
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from hardwon import limits
 from hardwon.errors import (
@@ -27,7 +27,7 @@ from hardwon.errors import (
     UnknownRecordError,
 )
 from hardwon.learn.tallies import tidied_key
-from hardwon.memory import designs, intake
+from hardwon.memory import designs
 from hardwon.outside import files
 from hardwon.outside.git import NO_HEAD, Head, Repository, repository_root
 from hardwon.records.fields import TIME_US_MAX, from_us, new_id, now, to_us
@@ -46,10 +46,9 @@ from hardwon.records.kinds import (
 from hardwon.search.terms import Filters, searchable_text
 from hardwon.store import places as place
 from hardwon.store.base import kept_row, row_of
-from hardwon.store.knowledge import SqlStore
-from hardwon.store.places import open_store
+from hardwon.store.places import Place, open_store
 from hardwon.store.query import has_tree, original_of, record_of, restored
-from hardwon.store.types import Cursor, Request, Row, Session, Stored, Writer
+from hardwon.store.types import Appended, Cursor, Finding, Request, Row, Session, Stored, Writer
 from hardwon.trust.lifecycle import (
     check_claim,
     credits_of,
@@ -61,23 +60,59 @@ from hardwon.trust.lifecycle import (
 from hardwon.trust.redact import clean_event, redact, without_secrets
 
 if TYPE_CHECKING:
+    from hardwon.learn.topology import FolderCount
     from hardwon.memory.knowledge import Knowledge
     from hardwon.memory.staleness import Watch
-    from hardwon.memory.tokens import Tokens
     from hardwon.outside.embedders import Embedder
     from hardwon.outside.git import Checkout
     from hardwon.outside.llm import Llm
-    from hardwon.tree.mirror import Mirror, Planting
 
 NO_LLM: Final = "no LLM is configured: open the memory with llm=…, or set GROQ_API_KEY, or API_BASE_URL to a local one"
 _log = logging.getLogger("hardwon")
 Clock = Callable[[], datetime]
-P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
 _RECORD_TYPES: Final = frozenset[type](MODEL_OF_KIND.values())
 BY_MEMORY: Final = "hardwon"
 """Who does what nobody asked for: what follows from what others did."""
+
+
+class ProjectListener:
+    """What a design does when a project changes or is read. Whatever it does not override does
+    nothing.
+    """
+
+    def open(self) -> None:
+        """The memory was just opened."""
+
+    def on_append(self, change: Change, kept: Sequence[tuple[Record, Row]]) -> None:
+        """In the transaction that keeps these records."""
+
+    def on_erase(self, change: Change, record_ids: Sequence[str]) -> None:
+        """In the transaction that erases these records, before it does."""
+
+    def on_commit(self, *, erased: bool = False, restored: bool = False) -> None:
+        """After statuses changed. `erased`: records are gone for good; `restored`: some may be back
+        from the archive.
+        """
+
+    def before_read(self) -> None:
+        """Before a question is answered."""
+
+    def look_again(self, record_ids: Sequence[str]) -> bool:  # noqa: ARG002  # for those who override it
+        """Whether the answer, which has these records, is to be found once more."""
+        return False
+
+    def folder_counts(self) -> list[FolderCount] | None:
+        """Where experiences lie, if it keeps them in folders of its own."""
+        return None
+
+    def check(self) -> Iterable[Finding]:
+        """What doctor is to know of it."""
+        return ()
+
+    def close(self) -> None:
+        """The memory is closed next."""
 
 
 @dataclass
@@ -87,173 +122,70 @@ class _KeyedRequest:
     """
 
     key: bytes
-    said: bytes
+    fingerprint: bytes
     ids: dict[str, None] = field(default_factory=dict)
-    kept: bool = False
+    is_kept: bool = False
+
+    def begin(self, writer: Writer, project: str) -> None:
+        self.ids.clear()
+        before = writer.request(project, self.key)
+        if before is not None:
+            raise RepeatedError(before.said, before.ids)
+
+    def keep(self, writer: Writer, project: str, at_us: int) -> None:
+        since_us = at_us - limits.REQUESTS_REMEMBERED_DAYS * limits.DAY_US
+        asked = Request(self.fingerprint, list(self.ids))
+        writer.keep_request(project, self.key, asked, at_us, since_us)
 
 
-def done_again(work: Callable[P, T]) -> Callable[P, T]:
-    """For what writes in one transaction and can be called twice with the same arguments: where the
-    connection was lost and nothing was kept, it is done again.
-    """
-
-    @wraps(work)
-    def done(*args: P.args, **kwargs: P.kwargs) -> T:
-        for _ in range(limits.INTERRUPTED_WRITES_AGAIN_MAX):
-            try:
-                return work(*args, **kwargs)
-            except InterruptedWriteError as error:
-                _log.warning("a write was cut off and is done again: %s", error)
-        return work(*args, **kwargs)
-
-    return done
-
-
-class Core:
-    """An open memory, and what its uses share."""
+class Project:
+    """One project of one open memory: what functions get besides their own arguments."""
 
     def __init__(
         self,
-        location: str | Path | None = None,
-        project: str | None = None,
+        where: Place,
+        name: str,
         *,
-        embedder: Embedder | None = None,
-        llm: Llm | None = None,
-        clock: Clock | None = None,
-        consolidate_every: int = limits.CONSOLIDATE_EVERY_EPISODES,
-        publish_after: int = limits.PUBLISH_AFTER_CREDITS,
-        staleness: bool = True,
-        checkout: bool = True,
-        busy_timeout_ms: int | None = None,
+        folder: Path,
+        clock: Clock | None,
+        embedder: Embedder | None,
+        llm: Llm | None,
+        consolidate_every: int,
+        publish_after: int,
+        staleness: bool,
+        checkout: bool,
+        busy_timeout_ms: int | None,
     ) -> None:
-        """`location`: a folder, a `.db` file, `postgresql://…`, or None for the nearest `.hardwon`
-        folder upward, else the user's own. `project`: None for the checkout's name where the memory
-        was looked for, `default` where it was named. `embedder` adds meaning to text search
-        (`hardwon.outside.embedders` has some). `llm` writes rules when `consolidate(llm=True)` asks
-        for them. `clock` tells the time, with a zone. `consolidate_every`: after so many episodes
-        the memory is consolidated by itself, without the LLM; 0 means never. `publish_after`: a
-        verified record that was credited so often is published; 0 means never. `staleness`: inside
-        a git checkout, recall looks whether the files that hits are about are still what they were.
-        `checkout`: whether the git checkout that we are in counts at all; not where others record
-        from elsewhere, as through a server. `busy_timeout_ms`: how long to wait for other writers,
-        where that is to be shorter than usual.
-        """
-        if llm is not None and not callable(getattr(llm, "complete", None)):
-            raise InvalidInputError.one(
-                "llm", llm, "something with a method complete(system, user), such as a ChatModel"
-            )
-        self._consolidate_every = intake.whole_number(
-            "consolidate_every", consolidate_every, 0, limits.JSON_INT_ABS_MAX
-        )
-        self._publish_after = intake.whole_number(
-            "publish_after", publish_after, 0, limits.JSON_INT_ABS_MAX
-        )
-        if busy_timeout_ms is not None:
-            intake.whole_number("busy_timeout_ms", busy_timeout_ms, 0, limits.BUSY_TIMEOUT_MS)
-        fit = all(hasattr(embedder, name) for name in ("name", "embed")) and not isinstance(
-            embedder, type
-        )
-        if embedder is not None and not fit:
-            raise InvalidInputError.one(
-                "embedder", embedder, "an object with name, dimension and embed(texts)"
-            )
-        for name, flag in (("staleness", staleness), ("checkout", checkout)):
-            if not isinstance(flag, bool):
-                raise InvalidInputError.one(name, flag, "true or false")
-        self._llm = llm
-        self._embedder = embedder
-        here = current_folder()
-        self._place = place.find(location, here)
-        self.project = project_name(self._place.project if project is None else project)
-        self._clock = clock or now
+        """`folder` is the one that we are in; the rest as in `Memory`."""
+        self.place, self.name, self.embedder = where, project_name(name), embedder
+        self.consolidate_every, self.publish_after = consolidate_every, publish_after
+        self._clock, self._llm = clock or now, llm
         self._request = threading.local()
-        root = repository_root(here) if checkout else None
-        self._repository = Repository(root) if root else None
-        self._checkout = checkout_of(self._repository, here, self._place.path)
-        self._watch = _watch_over(self._checkout) if staleness and self._checkout else None
-        self._store: SqlStore = open_store(self._place, busy_timeout_ms)
-        self._mirror: Mirror | None = None
-        self._tokens: Tokens | None = None
+        root = repository_root(folder) if checkout else None
+        self.repository = Repository(root) if root else None
+        self.checkout = checkout_of(self.repository, folder, where.path)
+        self.staleness: Watch | None = None
+        if staleness and self.checkout:
+            from hardwon.memory.staleness import Watch
+
+            self.staleness = Watch(self.checkout)
+        self.listeners: list[ProjectListener] = []
+        self.store = open_store(where, busy_timeout_ms)
         try:
-            self._open_tree()
+            self.find_listeners()
         except BaseException:
-            self._store.close()
+            self.store.close()
             raise
 
-    @property
-    def location(self) -> str:
-        """The file that holds the memory; of a database the url, without the password."""
-        return self._store.location
-
-    def _is_at(self, other: Core) -> bool:
-        """Whether both are one memory: the same file, by whatever name, or the same database."""
-        mine, its = self._place.path, other._place.path
-        return mine.samefile(its) if mine and its else self.location == other.location
-
-    def __repr__(self) -> str:
-        return f"Memory({self.location!r}, project={self.project!r})"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
-        """Closes the memory for every thread; closing twice is allowed."""
-        mirror, self._mirror = self._mirror, None
-        if self._tokens:
-            self._tokens.close()
+        listeners, self.listeners = self.listeners, []
         try:
-            if mirror:
-                mirror.settle()
+            for listener in listeners:
+                listener.close()
         finally:
-            self._store.close()
+            self.store.close()
 
-    @contextmanager
-    def _once(self, key: bytes, said: bytes) -> Iterator[None]:
-        """For whoever may be asked the same thing twice: in the block, what is written first (a
-        record, a status, a credit, a decision) is written once under this key, also by several
-        processes. Where that happened before, nothing is written and `RepeatedError` tells what had
-        been asked, as `said`, and the ids that it concerned. Of this thread alone.
-        """
-        self._request.current = _KeyedRequest(key, said)
-        try:
-            yield
-        finally:
-            self._request.current = None
-
-    def _writing(self, *, alone: bool = True) -> AbstractContextManager[Writer]:
-        """One transaction; `alone` as in `Store.write`. The first one of a request with a key keeps
-        its key too.
-        """
-        request: _KeyedRequest | None = getattr(self._request, "current", None)
-        if request and not request.kept:
-            return self._writing_once(request, alone)
-        return self._store.write(self.project, alone=alone)
-
-    @contextmanager
-    def _writing_once(self, request: _KeyedRequest, alone: bool) -> Iterator[Writer]:
-        with self._store.write(self.project, alone=alone) as writer:
-            request.ids.clear()
-            before = writer.request(self.project, request.key)
-            if before is not None:
-                raise RepeatedError(before.said, before.ids)
-            yield writer
-            at_us = to_us(self._now())
-            since_us = at_us - limits.REQUESTS_REMEMBERED_DAYS * limits.DAY_US
-            writer.keep_request(
-                self.project, request.key, Request(request.said, list(request.ids)), at_us, since_us
-            )
-        request.kept = True
-
-    def _concerns(self, record_ids: Iterable[str]) -> None:
-        """Records that the request under way, if it has a key, is about, or that it made."""
-        request: _KeyedRequest | None = getattr(self._request, "current", None)
-        if request and not request.kept:
-            request.ids.update(dict.fromkeys(record_ids))
-
-    def _now(self) -> datetime:
+    def now(self) -> datetime:
         """What the memory's clock says."""
         at = self._clock()
         if not isinstance(at, datetime) or at.utcoffset() is None:
@@ -262,10 +194,34 @@ class Core:
             )
         return at
 
-    def _head(self) -> Head:
-        return self._repository.head if self._repository else NO_HEAD
+    @property
+    def today(self) -> int:
+        """Days since 1970, by the memory's clock."""
+        return to_us(self.now()) // limits.DAY_US
 
-    def _prepare(self, record: R, head: Head = NO_HEAD) -> R:
+    @property
+    def head(self) -> Head:
+        return self.repository.head if self.repository else NO_HEAD
+
+    @property
+    def root(self) -> Path | None:
+        """The checkout's folder."""
+        return self.repository.root if self.repository else None
+
+    @property
+    def knowledge(self) -> Knowledge:
+        from hardwon.memory.knowledge import Knowledge
+
+        return Knowledge(self.store, self.name, self.today)
+
+    @property
+    def llm(self) -> Llm | None:
+        """The one that the memory was opened with, else the one that the environment names."""
+        from hardwon.outside.llm import ChatModel
+
+        return ChatModel.from_environment(os.environ) if self._llm is None else self._llm
+
+    def prepare(self, record: R, head: Head = NO_HEAD) -> R:
         """The record as it will be kept: of this project, with its defaults, without secrets.
         `head`: where it is recorded here and now, and not brought from elsewhere.
         """
@@ -273,42 +229,177 @@ class Core:
             kinds = ", ".join(model.__name__ for model in MODEL_OF_KIND.values())
             raise InvalidInputError.one("record", record, f"an instance of {kinds}")
         metadata = record.metadata
-        if metadata.project_id not in ("", self.project):
+        if metadata.project_id not in ("", self.name):
             allowed = (
-                f"{self.project!r}, the project this memory was opened for: open one with project=…"
+                f"{self.name!r}, the project this memory was opened for: open one with project=…"
             )
             raise InvalidInputError.one("metadata.project_id", metadata.project_id, allowed)
-        changes: dict[str, Any] = {} if metadata.project_id else {"project_id": self.project}
+        changes: dict[str, Any] = {} if metadata.project_id else {"project_id": self.name}
         moment = metadata.context
         if head is not NO_HEAD and not moment.git_commit and not moment.git_branch:
             changes["context"] = moment.altered(git_commit=head.commit, git_branch=head.branch)
         if changes:
             record = record.altered(metadata=metadata.altered(**changes))
-        if head is not NO_HEAD and self._checkout:
+        if head is not NO_HEAD and self.checkout:
             from hardwon.memory.staleness import with_files_found
 
-            record = with_files_found(record, self._checkout)
+            record = with_files_found(record, self.checkout)
         return without_secrets(record)
 
-    def _append(
-        self, writer: Writer, records: Sequence[Record], given: Sequence[Record] = ()
-    ) -> list[Planting]:
-        """Keeps the records, which are what was `given` with its defaults; returns the files that
-        are to be put in the tree when the transaction is through.
+    # --- writing ---
+
+    def carry_out(self, work: Callable[[Change], T], *, exclusive: bool = True) -> T:
+        """Does the work in one transaction. Where the connection was lost and nothing was kept, it
+        is done again.
         """
+        for _ in range(limits.INTERRUPTED_WRITES_AGAIN_MAX):
+            try:
+                with self.write(exclusive=exclusive) as change:
+                    return work(change)
+            except InterruptedWriteError as error:
+                _log.warning("a write was cut off and is done again: %s", error)
+        with self.write(exclusive=exclusive) as change:
+            return work(change)
+
+    @contextmanager
+    def write(self, *, exclusive: bool = True) -> Iterator[Change]:
+        """One transaction; `exclusive` as in `Store.write`. The first one of a request with a key
+        keeps its key too.
+        """
+        request: _KeyedRequest | None = getattr(self._request, "current", None)
+        if request and request.is_kept:
+            request = None
+        with self.store.write(self.name, alone=exclusive) as writer:
+            change = Change(self, writer, request)
+            if request:
+                request.begin(writer, self.name)
+            yield change
+            if request:
+                request.keep(writer, self.name, to_us(self.now()))
+        if request:
+            request.is_kept = True
+        for do in change.afterwards:
+            do()
+
+    @contextmanager
+    def once(self, key: bytes, fingerprint: bytes) -> Iterator[None]:
+        """In the block, of this thread alone, the first transaction is carried out once under this
+        key.
+        """
+        self._request.current = _KeyedRequest(key, fingerprint)
+        try:
+            yield
+        finally:
+            self._request.current = None
+
+    # --- what listens ---
+
+    def find_listeners(self, session: Session | None = None) -> list[ProjectListener]:
+        """Also those that another process made since this memory was opened."""
+        if self.listeners or self.place.path is None:
+            return self.listeners  # only a local file can have a tree beside it
+        if session is None:
+            with self.store.read(self.name) as opened:
+                found = self.find_listeners(opened)
+            for listener in found:
+                listener.open()
+            return found
+        if has_tree(session, self.name):
+            mirror = designs.load(designs.MIRROR)
+            self.listeners.append(
+                mirror(
+                    self.store, session, self.name, self.place.path.parent, self.prepare, self.now
+                )
+            )
+        return self.listeners
+
+    def before_read(self) -> None:
+        """Before a question is answered: what people did to files of the memory."""
+        for listener in self.listeners:
+            listener.before_read()
+
+    def on_commit(self, *, erased: bool = False, restored: bool = False) -> None:
+        """After statuses changed, or records were erased."""
+        for listener in self.listeners:
+            listener.on_commit(erased=erased, restored=restored)
+
+    # --- reading ---
+
+    def pages(
+        self, filters: Filters, limit: int | None = None, *, trusted: bool = False
+    ) -> Iterator[Stored]:
+        before: Cursor | None = None
+        size = limits.PAGE_ROWS if limit is None else min(limits.PAGE_ROWS, max(limit, 1))
+        while page := self.store.page(self.name, filters, before, size, trusted=trusted):
+            yield from page
+            before = Cursor(page[-1].at_us, page[-1].id)
+
+    # --- vectors ---
+
+    def embed_query(self, query: str) -> Sequence[float]:
+        from hardwon.outside import embedders
+
+        self.check_embedder()
+        return list(embedders.as_vectors(self.embedder, [query])[0]) if self.embedder else []
+
+    def check_embedder(self, within: Writer | None = None) -> None:
+        """Vectors of two embedders must never be compared, or kept together."""
+        kept = (within or self.store).embedder(self.name)
+        if self.embedder and kept and kept != (self.embedder.name, self.embedder.dimension):
+            raise EmbeddingError(
+                f"the vectors kept here are of {kept[0]} ({kept[1]} numbers), not of "
+                f"{self.embedder.name} ({self.embedder.dimension}): open the memory with the "
+                "former, or run reembed() to replace them"
+            )
+
+    def vectors_of(self, records: Sequence[Record]) -> list[tuple[str, bytes]]:
+        """The records' vectors. None where the embedder fails: a record is kept all the same, and
+        reembed makes up for it.
+        """
+        if not self.embedder or not records:
+            return []
+        self.check_embedder()
+        try:
+            return embedded(self.embedder, records)
+        except EmbeddingError as error:
+            _log.warning("kept without vectors, which reembed() will add: %s", error)
+            return []
+
+
+class Uses:
+    """Some of the uses of a memory; `Memory` has all of them."""
+
+    _project: Project
+
+
+@dataclass
+class Change:
+    """One open transaction of a project. `paths`: of records that a listener gave a file."""
+
+    project: Project
+    writer: Writer
+    request: _KeyedRequest | None = None
+    afterwards: list[Callable[[], object]] = field(default_factory=list)
+    paths: dict[str, str] = field(default_factory=dict)
+
+    def concern(self, record_ids: Iterable[str]) -> None:
+        """Tells which records the request under way, if it has a key, is about, or made."""
+        if self.request:
+            self.request.ids.update(dict.fromkeys(record_ids))
+
+    def append(self, records: Sequence[Record], given: Sequence[Record] = ()) -> None:
+        """Keeps the records, which are what was `given` with its defaults."""
         rows = [row_of(record) for record in records]
-        appended = writer.append(rows)
+        appended = self.writer.append(rows)
         if appended.forgotten:
             raise ConflictError(
                 f"record {appended.forgotten[0]} was forgotten and stays so: record it under a new "
                 f"id"
             )
         if appended.conflicting:
-            self._refuse_conflicts(
-                writer, [_with_provenance_kept(writer, row, given) for row in appended.conflicting]
-            )
-        if hasattr(self._request, "current"):
-            self._concerns(record.id for record in records)
+            self._refuse_conflicts(appended.conflicting, given)
+        if self.request:
+            self.concern(record.id for record in records)
         added = set(appended.added)
         recalled: dict[str, None] = {}
         for record in records:  # one that is here already claims nothing new
@@ -318,185 +409,124 @@ class Core:
                 if record.recalled and record.turned_out_well:
                     recalled |= dict.fromkeys(record.recalled)
         if recalled:
-            self._publish_proven(writer, recalled)
-        mirror = self._mirror_within(writer) if appended.has_tree else None
-        if not mirror:
-            return []
-        return mirror.plant(
-            writer,
-            [(record, row) for record, row in zip(records, rows, strict=True) if row.id in added],
-        )
+            self.publish_proven(recalled)
+        self.tell_appended(records, rows, appended)
 
-    def _refuse_conflicts(self, writer: Writer, suspects: Iterable[Row]) -> None:
-        for record_id in really_conflicting(writer, self.project, suspects):
+    def tell_appended(
+        self, records: Sequence[Record], rows: Sequence[Row], appended: Appended
+    ) -> None:
+        """Tells listeners, if there are any, of what was new among these."""
+        if appended.has_tree:
+            new = set(appended.added)
+            kept = [each for each in zip(records, rows, strict=True) if each[1].id in new]
+            for listener in self.project.find_listeners(self.writer.session):
+                listener.on_append(self, kept)
+
+    def _refuse_conflicts(self, suspects: Iterable[Row], given: Sequence[Record]) -> None:
+        rows = [_with_provenance_kept(self.writer, row, given) for row in suspects]
+        for record_id in really_conflicting(self.writer, self.project.name, rows):
             raise ConflictError(
                 f"record {record_id} is kept already and says something else: records are "
-                f"append-only; record the new "
-                "version under an id of its own and supersede the old one"
+                "append-only; record the new version under an id of its own and supersede the old "
+                "one"
             )
 
-    def _publish_proven(self, writer: Writer, record_ids: Iterable[str]) -> None:
+    def with_paths(self, records: list[R]) -> list[R]:
+        """The records, those that have a file knowing where it is."""
+        return [
+            record.altered(path_in_tree=self.paths[record.id])
+            if record.id in self.paths
+            else record
+            for record in records
+        ]
+
+    def publish_proven(self, record_ids: Iterable[str]) -> None:
         """Those that were verified, and helped often enough since. Whoever may only record leaves
         it to the next who may.
         """
+        writer, name = self.writer, self.project.name
+        if not self.project.publish_after or not writer.may_govern(name):
+            return
         for record_id in record_ids:
-            may = self._publish_after and writer.may_govern(self.project)
-            stored = writer.get(self.project, record_id) if may else None
+            stored = writer.get(name, record_id)
             if not stored or stored.kind in INTERNAL_KINDS:
                 continue
             record = record_of(stored)
             status, author = record.metadata.validation.status, record.metadata.source.author
-            events = writer.events_of(self.project, record_id) if status == "verified" else []
+            events = writer.events_of(name, record_id) if status == "verified" else []
             if not was_confirmed(events):  # what it says of itself is no confirmation
                 continue
             helped, hindered = credits_of_others(events, author)
-            more, less = writer.votes(self.project, record_id, author)
+            more, less = writer.votes(name, record_id, author)
             helped, hindered = helped + more, hindered + less
-            if proved_itself(status, helped, hindered, self._publish_after):
-                at, why = self._now(), f"credited {helped} times"
-                event = Event(
-                    id=new_id(at),
-                    record_id=record_id,
-                    kind="status",
-                    at=at,
-                    by=BY_MEMORY,
-                    status="published",
-                    reason=why,
-                )
-                happen(writer, self.project, event)
+            if proved_itself(status, helped, hindered, self.project.publish_after):
+                reason = f"credited {helped} times"
+                self.happen(record_id, "status", BY_MEMORY, status="published", reason=reason)
 
-    def _must_find(self, writer: Writer, record_id: str) -> Stored:
-        stored = writer.get(self.project, record_id)
+    def must_find(self, record_id: str) -> Stored:
+        stored = self.writer.get(self.project.name, record_id)
         if not stored:
-            raise UnknownRecordError(f"there is no record {record_id} in project {self.project!r}")
+            raise UnknownRecordError(
+                f"there is no record {record_id} in project {self.project.name!r}"
+            )
         return stored
 
-    def _must_get(self, writer: Writer, record_id: str) -> AnyRecord:
-        return record_of(self._must_find(writer, record_id))
+    def must_get(self, record_id: str) -> AnyRecord:
+        return record_of(self.must_find(record_id))
 
-    def _happen(self, writer: Writer, event: Event) -> AnyRecord:
-        happen(writer, self.project, event)
-        self._concerns([event.record_id])
-        return self._must_get(writer, event.record_id)
+    def happen(self, record_id: str, kind: Any, by: str, **details: Any) -> None:
+        """Something happens to a record now, and its status follows."""
+        at = self.project.now()
+        happen(
+            self.writer,
+            self.project.name,
+            Event(id=new_id(at), record_id=record_id, kind=kind, at=at, by=by, **details),
+        )
 
-    def _decide(self, writer: Writer, decision: Decision) -> None:
-        self._append(writer, [decision])
-        from hardwon.memory import consolidate as consolidating
+    def add_event(self, event: Event, *, restored: bool = False) -> AnyRecord:
+        """As `happen`, at a caller's request: the record as it stands now."""
+        happen(self.writer, self.project.name, event)
+        self.concern([event.record_id])
+        self.follow(restored=restored)
+        return self.must_get(event.record_id)
 
-        consolidating.put_in_effect(writer, self.project, [decision])
+    def follow(self, *, erased: bool = False, restored: bool = False) -> None:
+        """After the commit, listeners are told that statuses changed."""
+        self.afterwards.append(partial(self.project.on_commit, erased=erased, restored=restored))
 
-    def _find_llm(self) -> Llm | None:
-        from hardwon.outside.llm import ChatModel
-
-        return ChatModel.from_environment(os.environ) if self._llm is None else self._llm
-
-    @property
-    def _known(self) -> Knowledge:
-        from hardwon.memory.knowledge import Knowledge
-
-        return Knowledge(self._store, self.project, to_us(self._now()) // limits.DAY_US)
-
-    def _pages(
-        self, filters: Filters, limit: int | None = None, *, trusted: bool = False
-    ) -> Iterator[Stored]:
-        before: Cursor | None = None
-        size = limits.PAGE_ROWS if limit is None else min(limits.PAGE_ROWS, max(limit, 1))
-        while page := self._store.page(self.project, filters, before, size, trusted=trusted):
-            yield from page
-            before = Cursor(page[-1].at_us, page[-1].id)
-
-    @property
-    def _tree(self) -> Mirror | None:
-        """The tree of files that mirrors this memory's experiences; None where it has none."""
-        if self._mirror is None:
-            self._open_tree()
-        return self._mirror
-
-    def _open_tree(self) -> None:
-        if self._place.path is None:
-            return  # only a local file can have one beside it, and a database is not asked in vain
-        with self._store.read(self.project) as session:
-            mirror = self._find_tree(session)
-        if mirror:
-            mirror.open()
-
-    def _find_tree(self, session: Session) -> Mirror | None:
-        """Also where another process made it since this memory was opened."""
-        if self._mirror is None and self._place.path and has_tree(session, self.project):
-            mirror = designs.load(designs.MIRROR)
-            self._mirror = mirror(
-                self._store,
-                session,
-                self.project,
-                self._place.path.parent,
-                self._prepare,
-                self._now,
-            )
-        return self._mirror
-
-    def _mirror_within(self, writer: Writer) -> Mirror | None:
-        return self._find_tree(writer.session)
-
-    def _put_in_tree(self, planted: Sequence[Planting]) -> None:
-        if planted and self._mirror:
-            self._mirror.put(planted)
-
-    def _placed(self, records: list[R], planted: Sequence[Planting]) -> list[R]:
-        """The records, those that have a file knowing where it is."""
-        if not planted or not self._mirror:
-            return records
-        paths = {planting.record_id: f"{self._mirror.root}/{planting.path}" for planting in planted}
-        return [
-            record.altered(path_in_tree=paths[record.id]) if record.id in paths else record
-            for record in records
-        ]
-
-    def _catch_up(self) -> None:
-        """Before a question is answered: what people did to the files of the tree."""
-        if self._mirror:
-            self._mirror.catch_up()
-
-    def _follow_in_tree(self, *, settle: bool = False) -> None:
-        """Files of records that were archived or forgotten go."""
-        if self._mirror:
-            self._mirror.follow(settle=settle)
-
-    def _embed_query(self, query: str) -> Sequence[float]:
-        from hardwon.outside import embedders
-
-        self._check_embedder()
-        return list(embedders.as_vectors(self._embedder, [query])[0]) if self._embedder else []
-
-    def _check_embedder(self, within: Writer | None = None) -> None:
-        """Vectors of two embedders must never be compared, or kept together."""
-        kept = (within or self._store).embedder(self.project)
-        if self._embedder and kept and kept != (self._embedder.name, self._embedder.dimension):
-            raise EmbeddingError(
-                f"the vectors kept here are of {kept[0]} ({kept[1]} numbers), not of "
-                f"{self._embedder.name} "
-                f"({self._embedder.dimension}): open the memory with the former, or run reembed() "
-                f"to replace them"
-            )
-
-    def _vectors_of(self, records: Sequence[Record]) -> list[tuple[str, bytes]]:
-        """The records' vectors. None where the embedder fails: a record is kept all the same, and
-        reembed makes up for it.
+    def erase(self, record_ids: list[str], by: str) -> list[str]:
+        """Records that are there: whoever forgets the same at the same time tells of them, or we
+        do.
         """
-        if not self._embedder or not records:
-            return []
-        self._check_embedder()
-        try:
-            return embedded(self._embedder, records)
-        except EmbeddingError as error:
-            _log.warning("kept without vectors, which reembed() will add: %s", error)
-            return []
+        at = self.project.now()
+        tombstones = [
+            clean_event(Event(id=new_id(at), record_id=gone, kind="forgotten", at=at, by=by))
+            for gone in record_ids
+        ]
+        # of a cleanup whose decision goes
+        bring_back(self.writer, self.project.name, record_ids)
+        self.bury(tombstones)
+        return record_ids
 
-    def _keep_vectors(self, writer: Writer, made: Sequence[tuple[str, bytes]]) -> None:
-        if self._embedder and made:
-            self._check_embedder(writer)
-            if writer.embedder(self.project) is None:
-                writer.set_embedder(self.project, self._embedder.name, self._embedder.dimension)
-            writer.keep_vectors(self.project, made)
+    def bury(self, tombstones: Sequence[Event]) -> int:
+        """Erases the records of these tombstones, as far as they are here; how many were."""
+        record_ids = [event.record_id for event in tombstones]
+        for listener in self.project.find_listeners(self.writer.session):
+            listener.on_erase(self, record_ids)
+        return self.writer.erase(self.project.name, record_ids, tombstones)
+
+    def decide(self, decision: Decision) -> None:
+        """Keeps a decision of this memory's own, and puts it in effect."""
+        self.append([decision])
+        put_in_effect(self.writer, self.project.name, [decision])
+
+    def keep_vectors(self, made: Sequence[tuple[str, bytes]]) -> None:
+        embedder, name = self.project.embedder, self.project.name
+        if embedder and made:
+            self.project.check_embedder(self.writer)
+            if self.writer.embedder(name) is None:
+                self.writer.set_embedder(name, embedder.name, embedder.dimension)
+            self.writer.keep_vectors(name, made)
 
 
 def checkout_of(
@@ -513,12 +543,6 @@ def checkout_of(
     from hardwon.outside.git import Checkout
 
     return Checkout(repository, folder, memory_file, own_folder)
-
-
-def _watch_over(checkout: Checkout) -> Watch:
-    from hardwon.memory.staleness import Watch
-
-    return Watch(checkout)
 
 
 def embedded(embedder: Embedder, records: Sequence[Record]) -> list[tuple[str, bytes]]:
@@ -627,6 +651,19 @@ def bring_back(writer: Writer, project: str, decision_ids: Iterable[str]) -> Non
             fix = original_of(whole)
             row = row_of(fix, *standing_of(fix, writer.events_of(project, fix.id)))
             writer.replace(row._replace(body=whole.body, digest=whole.digest))
+
+
+def put_in_effect(writer: Writer, project: str, decisions: Iterable[Decision]) -> None:
+    """Verifies decisions of this memory's own. By an event, so that no other memory's `imported`
+    takes it away again.
+    """
+    for decision in decisions:
+        at, by = decision.metadata.context.timestamp, decision.metadata.source.author
+        verified = Event(
+            id=new_id(at), record_id=decision.id, kind="status", at=at, by=by, status="verified"
+        )
+        writer.add_events(project, [verified])
+        refresh_status(writer, project, decision.id)
 
 
 def in_order(event: Event, earlier: Sequence[Event]) -> Event:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 from hardwon import limits
-from hardwon.errors import HardwonError, InvalidInputError, LlmError
+from hardwon.errors import HardwonError, InvalidInputError
 from hardwon.memory import intake
-from hardwon.memory.project import NO_LLM, Core, R, batches, done_again
+from hardwon.memory.project import Change, Project, R, Uses, batches
 from hardwon.outside import files
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import (
@@ -42,7 +42,6 @@ from hardwon.trust.redact import redact, redact_json
 
 if TYPE_CHECKING:
     from hardwon.memory.context import Context
-    from hardwon.tree.mirror import Planting
 
 
 _log = logging.getLogger("hardwon")
@@ -86,7 +85,7 @@ class Envelope(TypedDict, total=False):
 ENVELOPE_KEYWORDS = tuple(Envelope.__annotations__)
 
 
-class Recording(Core):
+class Recording(Uses):
     """Keeps what was tried, and how it turned out."""
 
     def add(self, record: AnyRecord) -> str:
@@ -99,55 +98,33 @@ class Recording(Core):
         """Keeps all of the records or, when one is refused, none; returns their ids. One
         transaction.
         """
+        # All of them first: no code of the caller's runs while others wait.
         given = intake.items("records", records)
-        self._keep_all(given, returned=False)
+        keep_all(self._project, given, returned=False)
         return [record.id for record in given]
 
-    @done_again
     def record(self, record: R) -> R:
         """As `add`, and returns the record as it was kept: with its defaults, without its
         secrets.
         """
-        kept = self._prepare(recordable(record), self._head())
-        made = self._vectors_of([kept]) if self._embedder else []
-        # Where nothing but a new row comes of it, others may append at the same time.
-        with self._writing(alone=bool(self._embedder or kept.recalled)) as writer:
-            planted = self._append(writer, [kept], [record])
-            if made:
-                self._keep_vectors(writer, made)
-            number = writer.number_of(self.project, kept.id) if type(kept) is Fix else None
-        if planted:
-            self._put_in_tree(planted)
-            (kept,) = self._placed([kept], planted)
-        if type(kept) is Episode:
-            self._consolidate_when_due()
-        return kept if number is None else kept.altered(number_in_history=number)
+        project = self._project
+        kept = project.prepare(recordable(record), project.head)
+        vectors = project.vectors_of([kept]) if project.embedder else []
 
-    @done_again
-    def _keep_all(self, given: list[R], *, returned: bool) -> list[R]:
-        """Nothing is `returned` to whoever only wants ids: Python's collector would look through
-        the copies of a hundred thousand records again and again, which takes a sixth of the time.
-        """
-        kept: list[R] = []
-        head = self._head()
-        ready = given
-        if self._embedder:  # before anybody waits for us: a model takes its time
-            ready = [self._prepare(recordable(record), head) for record in given]
-        made = self._vectors_of(ready)
-        planted: list[Planting] = []
-        # Vectors, and records that prove themselves by these, are more than new rows. What is no
-        # record is refused later.
-        more = self._embedder or any(getattr(record, "recalled", None) for record in given)
-        with self._writing(alone=bool(more or len(given) > limits.ADD_BATCH_ROWS)) as writer:
-            for batch in batches(zip(ready, given, strict=True), limits.ADD_BATCH_ROWS):
-                prepared = [self._prepare(recordable(record), head) for record, _ in batch]
-                planted += self._append(writer, prepared, [record for _, record in batch])
-                kept += prepared if returned else ()
-            self._keep_vectors(writer, made)
-        self._put_in_tree(planted)
-        if any(type(record) is Episode for record in given):
-            self._consolidate_when_due()
-        return self._placed(kept, planted)
+        def work(change: Change) -> R:
+            change.append([kept], [record])
+            if vectors:
+                change.keep_vectors(vectors)
+            told = change.with_paths([kept])[0] if change.paths else kept
+            if type(kept) is not Fix:
+                return told
+            return told.altered(number_in_history=change.writer.number_of(project.name, kept.id))
+
+        # Where nothing but a new row comes of it, others may append at the same time.
+        done = project.carry_out(work, exclusive=bool(vectors or kept.recalled))
+        if type(kept) is Episode:
+            _consolidate_when_due(project)
+        return done
 
     def remember(
         self,
@@ -170,7 +147,7 @@ class Recording(Core):
             # before it is made filename-safe: afterwards a secret would not be recognised
             summary = redact(summary)[0]
         own = {"content": content, "outcome": outcome, "tool": tool, "summary": summary, **keys}
-        return self.record(self._made(Experience, own, envelope))
+        return self.record(make(self._project, Experience, own, envelope))
 
     def record_fact(
         self,
@@ -187,7 +164,8 @@ class Recording(Core):
         alone is told in `findings`. `restate=True` has the LLM write it anew, if it can. Who says
         again what is known strengthens it: the first fact comes back, and no other is kept.
         """
-        given = self._made(
+        given = make(
+            self._project,
             Fact,
             {
                 "content": content,
@@ -197,49 +175,9 @@ class Recording(Core):
             },
             envelope,
         )
-        return self._keep_or_repeat([self._stated(given, restate)])[0]
-
-    def _stated(self, given: Fact, restate: bool) -> Fact:
         from hardwon.memory import facts
 
-        if not isinstance(restate, bool):
-            raise InvalidInputError.one("restate", restate, "true or false")
-        fact = facts.stated(self._prepare(given, self._head()))
-        return self._restated(fact) if restate else fact
-
-    def _restated(self, fact: Fact) -> Fact:
-        from hardwon.memory import facts
-
-        try:
-            llm = self._find_llm()
-        except LlmError as error:
-            _log.warning("the fact is kept as it was said: %s", error)
-            return fact
-        if llm is None:
-            raise InvalidInputError.one("restate", True, f"false: {NO_LLM}")
-        return self._prepare(facts.restated(fact, llm))
-
-    @done_again
-    def _keep_or_repeat(self, given: Sequence[Fact]) -> list[Fact]:
-        from hardwon.memory import facts
-
-        made = dict(self._vectors_of(given))
-        planted: list[Planting] = []
-        kept: list[Fact] = []
-        with self._writing() as writer:
-            for fact in given:
-                first = facts.said_before(writer, self.project, fact)
-                if first is None:
-                    planted += self._append(writer, [fact])
-                    self._keep_vectors(
-                        writer, [(fact.id, made[fact.id])] if fact.id in made else []
-                    )
-                else:
-                    facts.repeat(writer, self.project, first, fact, self._now())
-                    self._concerns([first.id])
-                kept.append(first or fact)
-        self._put_in_tree(planted)
-        return kept
+        return facts.record(self._project, [facts.state(self._project, given, restate)])[0]
 
     def record_trajectory(
         self,
@@ -253,7 +191,8 @@ class Recording(Core):
         solved.
         """
         return self.record(
-            self._made(
+            make(
+                self._project,
                 Trajectory,
                 {"task": task, "steps": intake.items("steps", steps), "final_reward": final_reward},
                 envelope,
@@ -284,7 +223,7 @@ class Recording(Core):
             "successes": intake.items("successes", successes),
             "mistake_cards": _without_secrets(intake.items("mistake_cards", mistake_cards)),
         }
-        return self.record(self._made(Episode, own, envelope))
+        return self.record(make(self._project, Episode, own, envelope))
 
     def record_fix(
         self,
@@ -320,58 +259,92 @@ class Recording(Core):
             "fixer_type": fixer_type,
             "confidence": confidence,
         }
-        return self.record(self._made(Fix, own, envelope))
+        return self.record(make(self._project, Fix, own, envelope))
 
-    def _record_many(self, kind: Kind, many: Iterable[Mapping[str, Any]]) -> list[AnyRecord]:
-        if kind not in _RECORDED_KINDS:
-            raise InvalidInputError.one("kind", kind, f"one of {', '.join(_RECORDED_KINDS)}")
-        made: list[AnyRecord] = []
-        for number, given in enumerate(intake.items("many", many), 1):
-            try:
-                made.append(self._from_keywords(MODEL_OF_KIND[kind], intake.mapping("many", given)))
-            except InvalidInputError as error:
-                raise InvalidInputError(error.problems, f"record {number}") from None
-        if kind == "fact":
-            return [*self._keep_or_repeat([each for each in made if isinstance(each, Fact)])]
-        return self._keep_all(made, returned=True)
 
-    def _from_keywords(self, model: type[AnyRecord], given: Mapping[str, Any]) -> AnyRecord:
-        for name in _NOT_EXTRA_KEYS:
-            if name in given:
-                raise InvalidInputError.one(name, given[name], _FILLED_IN)
-        said = {name: value for name, value in given.items() if value is not None}
-        envelope = {name: said.pop(name) for name in ENVELOPE_KEYWORDS if name in said}
-        restate = said.pop("restate", False) if model is Fact else False
-        if isinstance(said.get("mistake_cards"), list):
-            said["mistake_cards"] = _without_secrets(said["mistake_cards"])
-        record = self._made(model, said, envelope)
-        return self._stated(record, restate) if isinstance(record, Fact) else record
+def keep_all(project: Project, given: Sequence[R], *, returned: bool = True) -> list[R]:
+    """One transaction. Nothing is `returned` to whoever only wants ids: Python's collector would
+    look through the copies of a hundred thousand records again and again, which takes a sixth of
+    the time.
+    """
+    head = project.head
+    ready = given
+    if project.embedder:  # before anybody waits for us: a model takes its time
+        ready = [project.prepare(recordable(record), head) for record in given]
+    vectors = project.vectors_of(ready)
 
-    def _made(self, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
-        at = self._now()
-        made = {**own, "id": new_id(at), "recalled": None}
-        made["metadata"] = metadata_of(
-            envelope, at, self._repository.root if self._repository else None, self._place.path
-        )
-        if envelope.get("recalled") is not None:
-            made["recalled"] = _recalled(envelope["recalled"])
-        return kind.model_validate(made)
+    def work(change: Change) -> list[R]:
+        kept: list[R] = []
+        for batch in batches(zip(ready, given, strict=True), limits.ADD_BATCH_ROWS):
+            prepared = [project.prepare(recordable(record), head) for record, _ in batch]
+            change.append(prepared, [record for _, record in batch])
+            kept += prepared if returned else ()
+        change.keep_vectors(vectors)
+        return change.with_paths(kept)
 
-    def _consolidate_when_due(self) -> None:
-        """After the episodes are safely kept. What goes wrong here must not look as if they were
-        not.
-        """
-        from hardwon.memory import consolidate as consolidating
+    # Vectors, and records that prove themselves by these, are more than new rows. What is no record
+    # is refused later.
+    more = project.embedder or any(getattr(record, "recalled", None) for record in given)
+    kept = project.carry_out(work, exclusive=bool(more or len(given) > limits.ADD_BATCH_ROWS))
+    if any(type(record) is Episode for record in given):
+        _consolidate_when_due(project)
+    return kept
 
+
+def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]]) -> list[AnyRecord]:
+    """Records of one kind, each given by its keywords."""
+    from hardwon.memory import facts
+
+    if kind not in _RECORDED_KINDS:
+        raise InvalidInputError.one("kind", kind, f"one of {', '.join(_RECORDED_KINDS)}")
+    made: list[AnyRecord] = []
+    for number, given in enumerate(intake.items("many", many), 1):
         try:
-            every = self._consolidate_every
-            if every and consolidating.is_due(self._store, self.project, every):
-                at = self._now()
-                consolidating.consolidate_recent(
-                    self._store, self.project, self._known, self._prepare, at, every
-                )
-        except HardwonError as error:
-            _log.warning("the episodes are kept, but consolidation failed: %s", error)
+            own = intake.mapping("many", given)
+            for name in _NOT_EXTRA_KEYS:
+                if name in own:
+                    raise InvalidInputError.one(name, own[name], _FILLED_IN)
+            own = {name: value for name, value in own.items() if value is not None}
+            envelope = {name: own.pop(name) for name in ENVELOPE_KEYWORDS if name in own}
+            restate = own.pop("restate", False) if kind == "fact" else False
+            if isinstance(own.get("mistake_cards"), list):
+                own["mistake_cards"] = _without_secrets(own["mistake_cards"])
+            record = make(project, MODEL_OF_KIND[kind], own, envelope)
+            made.append(
+                facts.state(project, record, restate) if isinstance(record, Fact) else record
+            )
+        except InvalidInputError as error:
+            raise InvalidInputError(error.problems, f"record {number}") from None
+    if kind == "fact":
+        return [*facts.record(project, [each for each in made if isinstance(each, Fact)])]
+    return keep_all(project, made)
+
+
+def make(project: Project, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
+    """A record from what a caller says of it."""
+    at = project.now()
+    recalled = envelope.get("recalled")
+    return kind.model_validate(
+        {
+            **own,
+            "id": new_id(at),
+            "metadata": metadata_of(envelope, at, project.root, project.place.path),
+            "recalled": None if recalled is None else _recalled(recalled),
+        }
+    )
+
+
+def _consolidate_when_due(project: Project) -> None:
+    """After the episodes are safely kept. What goes wrong here must not look as if they were
+    not.
+    """
+    from hardwon.memory import consolidate
+
+    try:
+        if project.consolidate_every and consolidate.is_due(project):
+            consolidate.consolidate_recent(project)
+    except HardwonError as error:
+        _log.warning("the episodes are kept, but consolidation failed: %s", error)
 
 
 def _recalled(given: Context | Iterable[str]) -> list[str]:

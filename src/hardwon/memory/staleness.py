@@ -4,18 +4,17 @@ archives and restores.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from hardwon import limits
-from hardwon.memory.project import happen
+from hardwon.memory.project import Change, Project
 from hardwon.outside.git import UNSURE, Checkout, Endless, Patience
-from hardwon.records.fields import new_id
-from hardwon.records.kinds import AnyRecord, Event, Record, RelatedFile, StaleFile
+from hardwon.records.kinds import AnyRecord, Record, RelatedFile, StaleFile
 from hardwon.search.terms import own_texts
-from hardwon.store.query import original_of
-from hardwon.store.types import Progress, Store, Writer
+from hardwon.store.query import original_of, readable
+from hardwon.store.types import Progress, Store
 from hardwon.text.entities import path_words
 from hardwon.trust.lifecycle import effective_validation, is_held_as_stale, stale_files
 
@@ -103,23 +102,16 @@ def is_stale(changes: Sequence[StaleFile]) -> bool:
 
 
 def check_stale(
-    store: Store,
-    project: str,
-    watch: Watch,
-    clock: Callable[[], datetime],
-    by: str,
-    dry_run: bool,
-    progress: Progress | None,
+    project: Project, watch: Watch, by: str, dry_run: bool, progress: Progress | None
 ) -> StaleReport:
     """Files are looked at before anybody has to wait; then a batch is a transaction, so that other
     writers get their turn.
     """
     from hardwon.memory.results import StaleReport
-    from hardwon.store.query import readable
 
     report = StaleReport(dry_run=dry_run)
     after = ""
-    while page := store.with_files(project, after, limits.PAGE_ROWS):
+    while page := project.store.with_files(project.name, after, limits.PAGE_ROWS):
         after = page[-1].id
         due: list[tuple[str, tuple[StaleFile, ...]]] = []
         for record in readable(page):
@@ -129,13 +121,15 @@ def check_stale(
             if is_stale(changes) != archived:
                 due.append((record.id, changes))
         if due and dry_run:
-            _foresee(store, project, due, report)
+            _foresee(project.store, project.name, due, report)
         elif due:
-            with store.write(project) as writer:
-                for record_id, changes in due:
-                    _settle(writer, project, record_id, changes, clock, by, report)
+            archived_now, restored = project.carry_out(partial(_settle, due, by))
+            report.archived += archived_now
+            report.restored += restored
         if progress:
             progress(report.checked, report.checked)
+    if (report.archived or report.restored) and not dry_run:
+        project.on_commit(restored=True)
     return report
 
 
@@ -162,37 +156,27 @@ def _foresee(
 
 
 def _settle(
-    writer: Writer,
-    project: str,
-    record_id: str,
-    changes: Sequence[StaleFile],
-    clock: Callable[[], datetime],
-    by: str,
-    report: StaleReport,
-) -> None:
-    """By what the record is now: another process may have been here first."""
-    stored = writer.get(project, record_id)
-    if not stored:
-        return
-    envelope, events = original_of(stored).metadata.validation, writer.events_of(project, record_id)
-    if is_stale(changes):
-        if effective_validation(envelope, events).status != "archived":
-            at = clock()
-            reason = in_words(changes)
-            happen(
-                writer,
-                project,
-                Event(
-                    id=new_id(at), record_id=record_id, kind="stale", at=at, by=by, reason=reason
-                ),
-            )
-            report.archived += 1
-    elif is_held_as_stale(envelope, events):
-        at = clock()
-        happen(
-            writer, project, Event(id=new_id(at), record_id=record_id, kind="fresh", at=at, by=by)
-        )
-        report.restored += 1
+    due: Sequence[tuple[str, tuple[StaleFile, ...]]], by: str, change: Change
+) -> tuple[int, int]:
+    """By what each record is now: another process may have been here first. How many were archived,
+    and how many are back.
+    """
+    writer, name = change.writer, change.project.name
+    archived = restored = 0
+    for record_id, changes in due:
+        stored = writer.get(name, record_id)
+        if not stored:
+            continue
+        envelope = original_of(stored).metadata.validation
+        events = writer.events_of(name, record_id)
+        if is_stale(changes):
+            if effective_validation(envelope, events).status != "archived":
+                change.happen(record_id, "stale", by, reason=in_words(changes))
+                archived += 1
+        elif is_held_as_stale(envelope, events):
+            change.happen(record_id, "fresh", by)
+            restored += 1
+    return archived, restored
 
 
 def in_words(changes: Sequence[StaleFile]) -> str:

@@ -5,66 +5,61 @@ turn in between, and what was interrupted is finished by doing it again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Set
-from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.memory.project import batches, really_conflicting, refresh_status, same_content
+from hardwon.memory.project import (
+    Change,
+    Project,
+    batches,
+    really_conflicting,
+    refresh_status,
+    same_content,
+)
 from hardwon.memory.results import Loaded, Merged
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import LOCAL_ACTIONS, AnyRecord, Cleaned, Event
 from hardwon.store.base import row_of
 from hardwon.store.query import original_of, restored
-from hardwon.store.types import Progress, Row, Store, Stored, Writer
+from hardwon.store.types import Progress, Row, Store
 from hardwon.trust.redact import clean_event, without_secrets
-
-if TYPE_CHECKING:
-    from hardwon.tree.mirror import Mirror, Planting
-
-    MirrorOf = Callable[[Writer], Mirror | None]
 
 _OF_ONE_PLACE: Final = ("forgotten", "absent", "stale", "fresh")
 
-Prepare = Callable[[AnyRecord], AnyRecord]
 Read = Callable[[], Iterable[AnyRecord]]
 
 
 def load(
-    store: Store,
-    project: str,
+    project: Project,
     read: Read,
-    prepare: Prepare,
-    clock: Callable[[], datetime],
     by: str,
     dry_run: bool,
     progress: Progress | None,
-    mirror_of: MirrorOf,
     at_once: bool = False,
 ) -> Loaded:
     """All records are checked before the first is written, so they are read twice; new ones land as
     hypotheses. `at_once`: they are read once, all in one transaction, and where one is refused none
     is kept.
     """
-    total = 0 if at_once else sum(1 for _ in map(prepare, read()))
+    total = 0 if at_once else sum(1 for _ in map(project.prepare, read()))
     if dry_run:
-        return _foresee(store, project, map(prepare, read()))
-    incoming = _Incoming(project, mirror_of)
-    given = batches(map(prepare, read()), limits.BATCH_ROWS)
+        return _foresee(project.store, project.name, map(project.prepare, read()))
+    incoming = _Incoming()
+    given = batches(map(project.prepare, read()), limits.BATCH_ROWS)
     transactions = iter([given]) if at_once else ([batch] for batch in given)
     for transaction in transactions:
-        with store.write(project) as writer:
+        with project.write() as change:
             for batch in transaction:
-                added = incoming.append(writer, batch, [_imported_row(record) for record in batch])
-                at = clock()
+                added = incoming.append(change, batch, [_imported_row(record) for record in batch])
+                at = project.now()
                 events = [
                     Event(id=new_id(at), record_id=new, kind="imported", at=at, by=by)
                     for new in added
                 ]
-                writer.add_events(project, [clean_event(event) for event in events])
+                change.writer.add_events(project.name, [clean_event(event) for event in events])
                 if progress and at_once:
                     progress(incoming.done, incoming.done)
-        incoming.put()
         if progress and not at_once:
             progress(incoming.done, max(total, incoming.done))
     return Loaded(
@@ -78,37 +73,25 @@ def load(
 
 
 class _Incoming:
-    """Records that came in so far, and the files that mirror them."""
+    """Records that came in so far."""
 
-    def __init__(self, project: str, mirror_of: MirrorOf) -> None:
-        self._project, self._mirror_of = project, mirror_of
+    def __init__(self) -> None:
         self.done = self.added = self.forgotten = 0
         self.conflicts: list[str] = []
-        self._mirror: Mirror | None = None
-        self._planted: list[Planting] = []
 
     def append(
-        self, writer: Writer, records: Sequence[AnyRecord], rows: Sequence[Row]
+        self, change: Change, records: Sequence[AnyRecord], rows: Sequence[Row]
     ) -> Sequence[str]:
         """The ids of those that are new here."""
-        appended = writer.append(rows)
-        self.conflicts += really_conflicting(writer, self._project, appended.conflicting)
-        self._mirror = self._mirror_of(writer)
-        new = set(appended.added)
-        kept = [
-            (record, row) for record, row in zip(records, rows, strict=True) if record.id in new
-        ]
-        self._planted += self._mirror.plant(writer, kept) if self._mirror else []
+        appended = change.writer.append(rows)
+        self.conflicts += really_conflicting(
+            change.writer, change.project.name, appended.conflicting
+        )
+        change.tell_appended(records, rows, appended)
         self.added += len(appended.added)
         self.forgotten += len(appended.forgotten)
         self.done += len(records)
         return appended.added
-
-    def put(self) -> None:
-        """The files of a transaction that is through."""
-        if self._mirror:
-            self._mirror.put(self._planted)
-        self._planted = []
 
     @property
     def present(self) -> int:
@@ -153,31 +136,31 @@ def _foresee(store: Store, project: str, records: Iterable[AnyRecord]) -> Loaded
     )
 
 
-def merge(
-    source: Store, target: Store, project: str, progress: Progress | None, mirror_of: MirrorOf
-) -> Merged:
+def merge(source: Store, project: Project, progress: Progress | None) -> Merged:
     """The union of records and events, minus what either side forgot."""
-    total = source.counts(project).total if progress else 0
+    name = project.name
+    total = source.counts(name).total if progress else 0
     local = {
-        stored.id for undone in (False, True) for stored in _local(source, project, undone=undone)
+        stored.id
+        for undone in (False, True)
+        for stored in source.decisions(
+            name, LOCAL_ACTIONS, None, limits.DECISIONS_MAX, undone=undone
+        )
     }
-    incoming = _Incoming(project, mirror_of)
+    incoming = _Incoming()
     for batch in batches(
-        (stored for stored in source.stream(project) if stored.id not in local), limits.BATCH_ROWS
+        (stored for stored in source.stream(name) if stored.id not in local), limits.BATCH_ROWS
     ):
         records = [without_secrets(original_of(restored(stored) or stored)) for stored in batch]
-        with target.write(project) as writer:
-            added = incoming.append(writer, records, [row_of(record) for record in records])
+        with project.write() as change:
+            added = incoming.append(change, records, [row_of(record) for record in records])
             # an earlier merge may have brought them
-            for new in writer.having_events(project, added):
-                refresh_status(writer, project, new)
-        incoming.put()
+            for new in change.writer.having_events(name, added):
+                refresh_status(change.writer, name, new)
         if progress:
             progress(incoming.done, max(total, incoming.done))
-    events, erased = _merge_events(
-        source, target, project, local, frozenset(incoming.conflicts), mirror_of
-    )
-    pending = erased > 0 and not target.finish_erasure()
+    events, erased = _merge_events(source, project, local, frozenset(incoming.conflicts))
+    pending = erased > 0 and not project.store.finish_erasure()
     return Merged(
         incoming.added,
         incoming.present,
@@ -190,31 +173,19 @@ def merge(
 
 
 def _merge_events(
-    source: Store,
-    target: Store,
-    project: str,
-    local: Set[str],
-    conflicts: Set[str],
-    mirror_of: MirrorOf,
+    source: Store, project: Project, local: Set[str], conflicts: Set[str]
 ) -> tuple[int, int]:
     """How many events are new, and how many records they erased."""
     strangers = local | conflicts
     added = erased = 0
-    for happened in batches(source.events(project), limits.BATCH_ROWS):
+    for happened in batches(source.events(project.name), limits.BATCH_ROWS):
         tombstones = [
             event
             for event in happened
             if event.kind == "forgotten" and event.record_id not in local
         ]
-        with target.write(project) as writer:
-            mirror = mirror_of(writer)
-            if mirror:
-                mirror.keep_away(writer, [event.record_id for event in tombstones])
-            erased += writer.erase(
-                project,
-                [event.record_id for event in tombstones],
-                list(map(clean_event, tombstones)),
-            )
+        with project.write() as change:
+            erased += change.bury([clean_event(event) for event in tombstones])
             # What was said of another content under the same id says nothing about ours.
             # That a file is absent there, or another one, says nothing about the files here.
             others = [
@@ -222,14 +193,9 @@ def _merge_events(
                 for event in happened
                 if event.kind not in _OF_ONE_PLACE and event.record_id not in strangers
             ]
-            fresh = writer.add_events(project, others)
+            fresh = change.writer.add_events(project.name, others)
             for record_id in dict.fromkeys(event.record_id for event in fresh):
-                refresh_status(writer, project, record_id)
+                refresh_status(change.writer, project.name, record_id)
+            change.follow(erased=bool(tombstones), restored=True)
         added += len(fresh)
-        if mirror:
-            mirror.follow(settle=bool(tombstones), restored=True)
     return added, erased
-
-
-def _local(store: Store, project: str, *, undone: bool) -> list[Stored]:
-    return store.decisions(project, LOCAL_ACTIONS, None, limits.DECISIONS_MAX, undone=undone)

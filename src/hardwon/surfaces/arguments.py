@@ -2,28 +2,28 @@
 bounds and an example.
 
 Which fields those are, and their defaults, the signature of `Memory`'s method says
-(`arguments_of`); what a field takes and means is written here once, whichever methods have it. What
-is said in another way than `Memory` has it is a class.
+(`arguments_of`). What is recorded takes and means what the field of the record does; what any other
+field takes and means is written here once, whichever methods have it. What is said in another way
+than `Memory` has it is a class.
 
 A caller names neither an author nor a project: both come with the token. Files are named with their
 hash: the server does not look at its own.
-"""
 
-from __future__ import annotations
+Annotations are not postponed here: pydantic would have to evaluate each of them before any command
+could start.
+"""
 
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final
 
-from pydantic import Field, create_model
+from pydantic import ConfigDict, Field, create_model
 from pydantic.fields import FieldInfo
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.rules import RuleState
 from hardwon.records.fields import (
-    Count,
-    Finite,
     Flag,
     JsonObject,
     Model,
@@ -31,24 +31,17 @@ from hardwon.records.fields import (
     Names,
     RecordId,
     Scalar,
-    Seconds,
     Text,
-    Texts,
     Time,
     Unit,
 )
 from hardwon.records.kinds import (
+    MODEL_OF_KIND,
     Action,
-    Entities,
-    Episode,
     Experience,
-    Fact,
-    FactType,
-    Fix,
     Issue,
     Kind,
     Metadata,
-    MistakeCard,
     Moment,
     Outcome,
     Record,
@@ -57,7 +50,6 @@ from hardwon.records.kinds import (
     SourceType,
     Status,
     Step,
-    Trajectory,
     Validation,
     Verifier,
 )
@@ -81,11 +73,11 @@ def as_in(record: type[Model], field: str, **more: Any) -> Any:
     return Field(description=record.model_fields[field].description, **more)
 
 
-IssueArg = Annotated[Issue, as_in(Fix, "issue", examples=[_ISSUE])]
-
-
 class Arguments(Model):
     """What an operation takes. `given` are the keywords for `Memory`."""
+
+    # a command, which runs once, waits for what it takes alone
+    model_config = ConfigDict(defer_build=True)
 
     def given(self) -> dict[str, Any]:
         """What the caller said, under the names that `Memory` has for it."""
@@ -114,7 +106,7 @@ class Enveloped(Arguments):
     """What every record may have besides its own fields."""
 
     tags: Annotated[Names, as_in(Metadata, "tags", examples=[["uploads"]])] = []
-    source: Annotated[NamedSource, as_in(Metadata, "source")] = NamedSource()
+    source: NamedSource = as_in(Metadata, "source", default_factory=NamedSource)
     timestamp: Annotated[
         Time | None, Field(description="When it happened, with a zone; now where nobody says.")
     ] = None
@@ -184,73 +176,6 @@ class Remember(Enveloped):
             **said.pop("keys", {}),
             **{name: value for name, value in said.items() if value is not None},
         }
-
-
-class RecordFact(Enveloped):
-    """One self-contained sentence."""
-
-    content: Annotated[
-        Text, as_in(Fact, "content", examples=["Uploads over 2 GB fail with HTTP 413."])
-    ]
-    fact_type: Annotated[FactType, as_in(Fact, "fact_type", examples=["error"])]
-    confidence: Annotated[Unit, as_in(Fact, "confidence")] = 0.5
-    entities: Annotated[Entities, as_in(Fact, "entities")] = Entities()
-    restate: Annotated[
-        bool,
-        Field(
-            description="Have the LLM that the operator set up write it anew, so that it stands "
-            "alone."
-        ),
-    ] = False
-
-
-class RecordTrajectory(Enveloped):
-    """What was done step by step."""
-
-    task: Annotated[Text, as_in(Trajectory, "task", examples=["make the login test pass"])]
-    steps: Annotated[
-        list[Step],
-        as_in(
-            Trajectory,
-            "steps",
-            max_length=limits.ITEMS_MAX,
-            examples=[
-                [{"action": "pytest tests/test_login.py", "observation": "1 failed", "reward": 0.0}]
-            ],
-        ),
-    ]
-    final_reward: Annotated[Finite, as_in(Trajectory, "final_reward", examples=[0.0])]
-
-
-class RecordEpisode(Enveloped):
-    """One scored attempt at a task."""
-
-    task_id: Annotated[Name, as_in(Episode, "task_id", examples=["parse_dates"])]
-    score: Annotated[Unit, as_in(Episode, "score", examples=[0.4])]
-    steps: Annotated[Count, as_in(Episode, "steps")] = 0
-    trajectory_summary: Annotated[Text, as_in(Episode, "trajectory_summary")] = ""
-    mistakes: Annotated[Texts, as_in(Episode, "mistakes", examples=[["Forgot time zones"]])] = []
-    successes: Annotated[Texts, as_in(Episode, "successes")] = []
-    mistake_cards: Annotated[
-        list[MistakeCard], as_in(Episode, "mistake_cards", max_length=limits.ITEMS_MAX)
-    ] = []
-
-
-class RecordFix(Enveloped):
-    """One attempt to fix an issue."""
-
-    issue: IssueArg
-    fix_success: Annotated[Flag, as_in(Fix, "fix_success", examples=[True])]
-    verification_success: Annotated[Flag, as_in(Fix, "verification_success", examples=[True])]
-    analysis: Annotated[Text, as_in(Fix, "analysis")] = ""
-    fix_commands: Annotated[
-        Texts, as_in(Fix, "fix_commands", examples=[["raise the timeout to 60 s"]])
-    ] = []
-    execution_time_seconds: Annotated[Seconds | None, as_in(Fix, "execution_time_seconds")] = None
-    system_info: Annotated[JsonObject, as_in(Fix, "system_info")] = {}
-    notes: Annotated[Text | None, as_in(Fix, "notes")] = None
-    fixer_type: Annotated[Name, as_in(Fix, "fixer_type", examples=["claude"])] = "claude"
-    confidence: Annotated[Unit | None, as_in(Fix, "confidence")] = None
 
 
 _AnyRecordJson = Annotated[
@@ -464,12 +389,19 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
             "compress."
         ),
     ),
-    "fix_types.days": (
+    "types.days": (
         int,
         Field(
             ge=1,
             le=limits.FIX_DAYS_MAX,
             description="The last so many days; all there are, unless it is given.",
+        ),
+    ),
+    "record_fact.restate": (
+        bool,
+        Field(
+            description="Have the LLM that the operator set up write it anew, so that it stands "
+            "alone."
         ),
     ),
     "page.limit": (int, Field(ge=1, le=limits.PAGE_RECORDS_MAX, description="How many.")),
@@ -481,21 +413,52 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
 }
 
 
+_EXAMPLES: Final[Mapping[str, Any]] = {
+    "Fact.content": "Uploads over 2 GB fail with HTTP 413.",
+    "Fact.fact_type": "error",
+    "Trajectory.task": "make the login test pass",
+    "Trajectory.steps": [
+        {"action": "pytest tests/test_login.py", "observation": "1 failed", "reward": 0.0}
+    ],
+    "Trajectory.final_reward": 0.0,
+    "Episode.task_id": "parse_dates",
+    "Episode.score": 0.4,
+    "Episode.mistakes": ["Forgot time zones"],
+    "Fix.issue": _ISSUE,
+    "Fix.fix_success": True,
+    "Fix.verification_success": True,
+    "Fix.fix_commands": ["raise the timeout to 60 s"],
+    "Fix.fixer_type": "claude",
+}
+"""Of what is recorded."""
+
+
 def arguments_of(method: Callable[..., Any]) -> type[Arguments]:
     """What a method of `Memory` takes from callers elsewhere: its keywords with their defaults, and
-    its filters.
+    its filters or the envelope.
     """
     signature = inspect.signature(method).parameters
-    base = Filtered if "filters" in signature else Arguments
+    recorded = method.__name__.removeprefix("record_")
+    kind = MODEL_OF_KIND[recorded] if "envelope" in signature else None
+    base = Enveloped if kind else Filtered if "filters" in signature else Arguments
     fields: dict[str, Any] = {}
     for name, parameter in signature.items():
         own = _FIELDS.get(f"{method.__name__}.{name}")
         if own or not (
             name in NOT_SENT or name in base.model_fields or parameter.kind is parameter.VAR_KEYWORD
         ):
-            kind, field = own or _FIELDS[name]
+            takes, field = own or (_recorded(kind, name) if kind else _FIELDS[name])
             default: Any = ... if parameter.default is parameter.empty else parameter.default
             default = list(default) if default == () else default
-            fields[name] = (Annotated[kind | None if default is None else kind, field], default)
+            fields[name] = (Annotated[takes | None if default is None else takes, field], default)
     title = method.__name__.title().replace("_", "") + "Arguments"
     return create_model(title, __base__=base, __module__=__name__, **fields)
+
+
+def _recorded(kind: type[Model], name: str) -> tuple[Any, FieldInfo]:
+    """What a record's field of that name takes, and means."""
+    field = kind.model_fields[name]
+    example = _EXAMPLES.get(f"{kind.__name__}.{name}")
+    return field.rebuild_annotation(), as_in(
+        kind, name, examples=None if example is None else [example]
+    )

@@ -1,4 +1,4 @@
-"""`Client`: a memory behind a server, with `Memory`'s methods. The standard library alone.
+"""`Client`: a memory behind a server, with `Memory`'s methods.
 
 What a method takes and gives is what `Memory`'s takes and gives; the table of operations says how
 it goes over the wire. The token's name is the author of what is written, and the token says which
@@ -11,17 +11,18 @@ import inspect
 import json
 import secrets
 import ssl
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from hashlib import sha256
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, Self
 from urllib.parse import quote, urlencode, urlsplit
-from weakref import WeakSet, finalize
+from weakref import finalize
+
+import httpx
 
 from hardwon import limits
 from hardwon.errors import (
@@ -52,7 +53,7 @@ from hardwon.surfaces.arguments import Enveloped, Remember
 from hardwon.surfaces.operations import OPERATIONS, Operation, json_bytes, jsonable, parsed
 
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
-_NOT_SAID: Final = ("author", "by", "progress", "count_tokens")
+_NOT_SENT: Final = ("author", "by", "progress", "count_tokens")
 """Keywords of `Memory` that a caller elsewhere has no say in, or that do not go over a wire."""
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Client(_Methods):
         """`ca_file`: the certificates to trust instead of the system's. `plain_http`: send the
         token unencrypted to another machine, where the network is your own.
         """
-        self._wire = _Connections(url, token, timeout_s, ca_file, plain_http)
+        self._server = _Server(url, token, timeout_s, _tls_of(url, ca_file, plain_http))
         self.project = project
         root = repository_root(Path.cwd())
         self._repository = Repository(root) if root else None
@@ -90,7 +91,7 @@ class Client(_Methods):
     @property
     def location(self) -> str:
         """The server's address."""
-        return self._wire.origin
+        return self._server.origin
 
     def __repr__(self) -> str:
         return f"Client({self.location!r}, project={self.project!r})"
@@ -108,7 +109,7 @@ class Client(_Methods):
 
     def close(self) -> None:
         """Closes the connections; closing twice is allowed."""
-        self._wire.close()
+        self._server.close()
 
     # --- what is more than one request, or none ---
 
@@ -117,23 +118,15 @@ class Client(_Methods):
         if limit is not None:
             intake.whole_number("limit", limit, 0, limits.JSON_INT_ABS_MAX)
         size = min(limits.PAGE_RECORDS_MAX, limits.PAGE_RECORDS if limit is None else max(limit, 1))
-        # what is wrong with the filters is told before anybody iterates
-        first = self.care.page(size, **filters)
-        return self._browsed(first, limit, size, filters)
 
-    def _browsed(
-        self, page: Any, limit: int | None, size: int, filters: dict[str, Any]
-    ) -> Iterator[AnyRecord]:
-        given = 0
-        while True:
-            for record in page.records:
-                if limit is not None and given >= limit:
-                    return
-                given += 1
-                yield record
-            if page.next is None or given == limit:
-                return
-            page = self.care.page(size, page.next, **filters)
+        def records(page: Any) -> Iterator[AnyRecord]:
+            yield from page.records
+            while page.next is not None:
+                page = self.care.page(size, page.next, **filters)
+                yield from page.records
+
+        # the first page is asked for now: wrong filters are refused before anybody iterates
+        return islice(records(self.care.page(size, **filters)), limit)
 
     def get(self, record_id: Any, as_of: datetime | str | None = None) -> AnyRecord | None:
         """The record as it stands now, or as it stood then; None where there is, or was, no such
@@ -155,7 +148,7 @@ class Client(_Methods):
 
     def add_many(self, records: Iterable[Any]) -> list[str]:
         """Keeps all of the records or, when one is refused, none; returns their ids."""
-        given = [_as_json(record) for record in intake.items("records", records)]
+        given = [_record_json(record) for record in intake.items("records", records)]
         added: list[str] = self._ask(OPERATIONS["add_many"], {"records": given}) if given else []
         return added
 
@@ -188,15 +181,14 @@ class Client(_Methods):
         """
         if format != "jsonl":
             raise InvalidInputError.one("format", format, "jsonl")
-        if progress is not None:
-            raise InvalidInputError.one("progress", progress, "None: a server does not tell")
+        _refuse_unsendable("export", {"progress": progress})
         count = 0
         target = own_files.target("path", intake.path("path", path), self.location, "records.jsonl")
         with (
             files.writing_atomically(target) as file,
-            self._stream(OPERATIONS["export"]) as response,
+            self._server.stream(self._path(OPERATIONS["export"].path)) as response,
         ):
-            for line in self._wire.lines(response):
+            for line in self._server.lines(response):
                 file.write(line)
                 count += 1
         return count
@@ -207,10 +199,9 @@ class Client(_Methods):
         """Adds the records of an exported file of this machine; needs a token with the scope
         admin.
         """
-        said = {"dry_run": dry_run, "by": by, "progress": progress}
-        _refuse_unsendable("load", said)
+        _refuse_unsendable("load", {"by": by, "progress": progress})
         query = {"dry_run": "true"} if dry_run else {}
-        answer = self._wire.upload(self._path("/import", query), intake.path("path", path))
+        answer = self._server.upload(self._path("/import", query), intake.path("path", path))
         loaded: Loaded = parsed(Loaded, answer)
         return loaded
 
@@ -218,28 +209,23 @@ class Client(_Methods):
         """Copies the whole memory to a file of this machine, verified; needs a token with the scope
         admin.
         """
-        if progress is not None:
-            raise InvalidInputError.one("progress", progress, "None: a server does not tell")
+        _refuse_unsendable("backup", {"progress": progress})
         target = intake.path("path", path)
         if files.exists(target):  # as where the memory is of this machine
             raise PlaceError(
                 f"{target} exists already and is kept: choose another name for the backup"
             )
+        digest = sha256()
         with (
             files.writing_atomically(target) as file,
-            self._stream(OPERATIONS["backup"]) as response,
+            self._server.stream(self._path(OPERATIONS["backup"].path)) as response,
         ):
-            told, digest = response.getheader("Hardwon-SHA256", ""), sha256()
-            for data in self._wire.pieces(response):
+            for data in self._server.pieces(response):
                 file.write(data)
                 digest.update(data)
-            found = digest.hexdigest()
-            if found != told:
+            if digest.hexdigest() != response.headers.get("Hardwon-SHA256"):
                 raise ServerError(f"the backup arrived damaged from {self.location}: try again")
-        return Backup(target, found, target.stat().st_size)
-
-    def _stream(self, operation: Operation) -> Any:
-        return self._wire.stream(self._path(operation.path))
+        return Backup(target, digest.hexdigest(), target.stat().st_size)
 
     # --- one request ---
 
@@ -247,9 +233,9 @@ class Client(_Methods):
         whole = f"/api/v1/projects/{quote(self.project, safe='')}{path}"
         return f"{whole}?{urlencode(query)}" if query else whole
 
-    def _ask(self, operation: Operation, said: Mapping[str, Any]) -> Any:
+    def _ask(self, operation: Operation, given: Mapping[str, Any]) -> Any:
         checked = operation.takes.model_validate(
-            {name: value for name, value in said.items() if value is not None}
+            {name: value for name, value in given.items() if value is not None}
         )
         sent = {
             name: jsonable(value) for name, value in checked if name in checked.model_fields_set
@@ -258,13 +244,13 @@ class Client(_Methods):
             **{name: quote(str(sent.pop(name)), safe="") for name in operation.in_path}
         )
         if operation.method == "GET":
-            answer = self._wire.answer(
-                "GET", self._path(path, {name: _in_query(value) for name, value in sent.items()})
-            )
+            query = {
+                name: str(value).lower() if isinstance(value, bool) else value
+                for name, value in sent.items()
+            }
+            answer = self._server.answer("GET", self._path(path, query))
         else:
-            answer = self._wire.answer(
-                "POST", self._path(path), json_bytes(sent), secrets.token_hex(16)
-            )
+            answer = self._server.answer("POST", self._path(path), json_bytes(sent))
         try:
             return parsed(operation.gives, answer)
         except InvalidInputError as error:
@@ -272,37 +258,30 @@ class Client(_Methods):
                 f"{self.location} sent something else than {operation.name} gives ({error})"
             ) from None
 
-    def _here(self, said: dict[str, Any]) -> dict[str, Any]:
+    def _with_checkout(self, given: dict[str, Any]) -> dict[str, Any]:
         """With what is known here of what is recorded: the commit, and the hashes of files."""
         root = self._repository.root if self._repository else None
-        if self._repository and "git_commit" not in said and "git_branch" not in said:
+        if self._repository and "git_commit" not in given and "git_branch" not in given:
             head = self._repository.head
-            said |= {"git_commit": head.commit, "git_branch": head.branch}
-        if "related_files" in said:
-            said["related_files"] = [
-                file.model_dump() for file in related_files(said["related_files"], root)
+            given |= {"git_commit": head.commit, "git_branch": head.branch}
+        if "related_files" in given:
+            given["related_files"] = [
+                file.model_dump() for file in related_files(given["related_files"], root)
             ]
-        recalled = said.get("recalled")
-        if recalled is not None:
-            said["recalled"] = (
-                recalled.ids if isinstance(recalled, Context) else [str(each) for each in recalled]
-            )
-        return said
+        if given.get("recalled") is not None:
+            given["recalled"] = _ids(given["recalled"])
+        return given
 
 
-def _in_query(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _refuse_unsendable(name: str, said: dict[str, Any]) -> None:
-    """Takes out what a caller elsewhere has no say in, and refuses it where it was said all the
+def _refuse_unsendable(name: str, given: dict[str, Any]) -> None:
+    """Takes out what a caller elsewhere has no say in, and refuses it where it was given all the
     same.
     """
     usual = inspect.signature(OPERATIONS[name].method_of(Memory)).parameters
-    for unsendable in _NOT_SAID:
-        if unsendable not in said or (name == "verify" and unsendable == "by"):
+    for unsendable in _NOT_SENT:
+        if unsendable not in given or (name == "verify" and unsendable == "by"):
             continue
-        value = said.pop(unsendable)
+        value = given.pop(unsendable)
         if unsendable not in usual or value != usual[unsendable].default:
             raise InvalidInputError.one(
                 unsendable,
@@ -311,51 +290,39 @@ def _refuse_unsendable(name: str, said: dict[str, Any]) -> None:
             )
 
 
-def _said(operation: Operation, arguments: inspect.BoundArguments) -> dict[str, Any]:
-    """The arguments of a call by name, those behind `**` among the others."""
-    said: dict[str, Any] = {}
-    for name, value in arguments.arguments.items():
-        kind = arguments.signature.parameters[name].kind
-        said |= value if kind is inspect.Parameter.VAR_KEYWORD else {name: value}
-    _refuse_unsendable(operation.name, said)
-    return said
-
-
-def _wired(operation: Operation, said: dict[str, Any], client: Client) -> dict[str, Any]:
-    """What a caller said, under the names that go over the wire."""
-    asked = said.pop("project", None)
-    if asked not in (None, client.project):
+def _to_send(operation: Operation, given: dict[str, Any], client: Client) -> dict[str, Any]:
+    """The arguments of a call, under the names that go over the wire."""
+    _refuse_unsendable(operation.name, given)
+    project = given.pop("project", None)
+    if project not in (None, client.project):
         raise InvalidInputError.one(
-            "project", asked, f"{client.project!r}, the project this client was made for"
+            "project", project, f"{client.project!r}, the project this client was made for"
         )
     if issubclass(operation.takes, Enveloped):
-        said = client._here(said)
+        given = client._with_checkout(given)
     if operation.takes is Remember:
         known = Remember.model_fields.keys() - {"keys"}
-        own = {name: said.pop(name) for name in list(said) if name not in known}
-        return {**said, "keys": own} if own else said
+        own = {name: given.pop(name) for name in list(given) if name not in known}
+        return {**given, "keys": own} if own else given
     match operation.name:
         case "credit":
-            said["ids"] = _ids(said.pop("context_or_ids"))
+            given["ids"] = _ids(given.pop("context_or_ids"))
         case "forget":
-            given = said.pop("ids_or_filters", ())
-            said |= given if isinstance(given, Mapping) else {"ids": _ids(given)} if given else {}
+            wanted = given.pop("ids_or_filters", ())
+            given |= wanted if isinstance(wanted, Mapping) else {"ids": _ids(wanted) or None}
         case "add":
-            said["record"] = _as_json(said["record"])
-    return {name: jsonable(value) if name == "issue" else value for name, value in said.items()}
+            given["record"] = _record_json(given["record"])
+    return {name: jsonable(value) if name == "issue" else value for name, value in given.items()}
 
 
 def _ids(given: Any) -> list[str]:
     if isinstance(given, Context):
         return given.ids
-    return (
-        [str(given)]
-        if isinstance(given, str) or not isinstance(given, Iterable)
-        else [str(each) for each in given]
-    )
+    several = isinstance(given, Iterable) and not isinstance(given, str)
+    return [str(each) for each in (given if several else [given])]
 
 
-def _as_json(record: Any) -> Any:
+def _record_json(record: Any) -> Any:
     if not isinstance(record, Record):
         raise InvalidInputError.one("record", record, "a record")
     return jsonable(record)
@@ -371,7 +338,7 @@ class _Group:
 class _ClientCare(_Group):
     def projects(self) -> list[str]:
         """The projects that have records, as far as the token reaches."""
-        found: list[str] = self._client._wire.answer("GET", "/api/v1/projects")
+        found: list[str] = self._client._server.answer("GET", "/api/v1/projects")
         return found
 
     def keep_many(self, records: Iterable[Any]) -> list[Any]:
@@ -386,9 +353,12 @@ def _method(operation: Operation) -> Callable[..., Any]:
 
     def ask(self: Client | _Group, /, *positional: Any, **keywords: Any) -> Any:
         client = self._client if isinstance(self, _Group) else self
-        said = _said(operation, signature.bind(self, *positional, **keywords))
-        said.pop("self")
-        return client._ask(operation, _wired(operation, said, client))
+        given: dict[str, Any] = {}
+        for name, value in signature.bind(self, *positional, **keywords).arguments.items():
+            keyword_rest = signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD
+            given |= value if keyword_rest else {name: value}
+        del given["self"]
+        return client._ask(operation, _to_send(operation, given, client))
 
     ask.__name__ = original.__name__
     ask.__qualname__ = f"Client.{operation.name}"
@@ -410,32 +380,14 @@ for _noun, _group in _groups.items():
 # --- the wire ---
 
 
-class _Address(NamedTuple):
-    host: str
-    port: int
-    tls: ssl.SSLContext | None
-
-
-class _Held:
-    """A thread's connection: closed when the thread is no more."""
-
-    def __init__(self, connection: HTTPConnection) -> None:
-        self.connection = connection
-        finalize(self, connection.close)
-
-
-class _Connections:
-    """HTTP to one server: a connection for each thread, kept open between requests."""
+class _Server:
+    """HTTP to one server, by httpx's transport: its client would follow redirects, use proxies of
+    the environment and log addresses.
+    """
 
     def __init__(
-        self,
-        url: str,
-        token: str | None,
-        timeout_s: float,
-        ca_file: str | Path | None,
-        plain_http: bool,
+        self, url: str, token: str | None, timeout_s: float, tls: ssl.SSLContext | None
     ) -> None:
-        self._place = _place_of(url, ca_file, plain_http)
         self.origin = url.rstrip("/")
         if token is not None and not (
             isinstance(token, str) and token.isascii() and token.isprintable() and token
@@ -443,33 +395,31 @@ class _Connections:
             raise InvalidInputError.one(
                 "token", "(not shown)", "a token as hardwon tokens create printed it"
             )
-        self._authorization = {} if token is None else {"Authorization": f"Bearer {token}"}
-        self._timeout_s = timeout_s
-        self._of_thread = threading.local()
-        self._all: WeakSet[HTTPConnection] = WeakSet()
-        self._lock = threading.Lock()
-        self._closed = False
+        # what was compressed could be larger than its bound
+        self._headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        if token is not None:
+            self._headers["Authorization"] = f"Bearer {token}"
+        self._timeout = dict.fromkeys(("connect", "read", "write", "pool"), timeout_s)
+        self._transport = httpx.HTTPTransport(
+            # without TLS the context is never used, and the machine's certificates take long to load
+            verify=tls or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+            trust_env=False,
+            limits=httpx.Limits(max_connections=None),
+        )
+        self.close = finalize(self, self._transport.close)
 
-    def close(self) -> None:
-        with self._lock:
-            connections, self._closed = list(self._all), True
-        for connection in connections:
-            connection.close()
-
-    def answer(
-        self, method: str, path: str, body: bytes | None = None, key: str | None = None
-    ) -> Any:
+    def answer(self, method: str, path: str, body: bytes | None = None) -> Any:
         """The JSON that comes back. Sent again where no answer came, or where the server says that
         it has no time.
         """
-        headers = {"Accept": "application/json"}
+        headers = {}
         if body is not None:
-            headers["Content-Type"] = "application/json"
-        if key is not None:
-            headers["Idempotency-Key"] = key
+            key = secrets.token_hex(16)
+            headers = {"Content-Type": "application/json", "Idempotency-Key": key}
         for wait_s in (*limits.CLIENT_WAITS_S, None):
             try:
-                return self._json(self._send(method, path, body, headers))
+                with self._send(method, path, body, headers) as response:
+                    return self._json(response)
             except (TooManyRequestsError, BusyError, _UnansweredError) as error:
                 if wait_s is None:
                     raise
@@ -478,22 +428,14 @@ class _Connections:
         raise AssertionError("the last attempt answers or raises")
 
     @contextmanager
-    def stream(self, path: str) -> Iterator[HTTPResponse]:
-        """An answer to be read in pieces, on a connection of its own."""
-        with closing(self._connect()) as connection:
-            try:
-                connection.request(
-                    "GET", path, headers={**self._authorization, "Connection": "close"}
-                )
-                response = connection.getresponse()
-            except (OSError, HTTPException) as error:
-                raise self._unanswered(error) from None
-            with closing(response):
-                if response.status != 200:
-                    self._json(response)
-                yield response
+    def stream(self, path: str) -> Iterator[httpx.Response]:
+        """An answer to be read in pieces."""
+        with self._send("GET", path, None, {}) as response:
+            if response.status_code != 200:
+                self._json(response)
+            yield response
 
-    def lines(self, response: HTTPResponse) -> Iterator[bytes]:
+    def lines(self, response: httpx.Response) -> Iterator[bytes]:
         """Every line of an answer. One that was cut off is an error, also where it was cut off
         between two lines.
         """
@@ -511,92 +453,75 @@ class _Connections:
                 f"the answer of {self.origin} ends in the middle of a record: try again"
             )
 
-    def pieces(self, response: HTTPResponse) -> Iterator[bytes]:
-        try:
-            while data := response.read(limits.HASHED_AT_ONCE_BYTES):
-                yield data
-        except (OSError, HTTPException) as error:
-            raise self._unanswered(error) from None
-        self._check_all_came(response)
-
-    def _check_all_came(self, response: HTTPResponse) -> None:
-        """`read` says nothing where an answer ends before its length is reached."""
-        if response.length:
-            raise _UnansweredError(
-                f"the answer of {self.origin} was cut off, {response.length} bytes before its end: "
-                f"try again"
-            )
+    def pieces(self, response: httpx.Response) -> Iterator[bytes]:
+        """The answer as it arrives. It is an error where it ends before its length is reached."""
+        with self._telling_what_failed():
+            yield from response.iter_raw()
 
     def upload(self, path: str, source: Path) -> Any:
         headers = {
-            **self._authorization,
             "Content-Type": "application/x-ndjson",
             "Content-Length": str(source.stat().st_size),
         }
         try:
-            with source.open("rb") as file, closing(self._connect()) as connection:
-                connection.request("POST", path, file, headers)
-                return self._json(connection.getresponse())
-        except (OSError, HTTPException) as error:
-            raise ServerError(f"cannot send {source} to {self.origin} ({_words(error)})") from None
-
-    def _connect(self) -> HTTPConnection:
-        if self._closed:
-            raise ClosedError(f"the client of {self.origin} was closed")
-        host, port, tls = self._place
-        if tls is None:
-            return HTTPConnection(host, port, timeout=self._timeout_s)
-        return HTTPSConnection(host, port, timeout=self._timeout_s, context=tls)
-
-    def _send(
-        self, method: str, path: str, body: bytes | None, headers: dict[str, str]
-    ) -> HTTPResponse:
-        connection = self._of_this_thread()
-        try:
-            connection.request(method, path, body, {**headers, **self._authorization})
-            response: HTTPResponse = connection.getresponse()
-            return response
-        except (OSError, HTTPException) as error:
-            connection.close()  # the next request opens it anew
-            if isinstance(error, ssl.SSLCertVerificationError):
-                raise ServerError(
-                    f"{self.origin} has a certificate that is not trusted ({error.verify_message})"
-                ) from None
-            raise self._unanswered(error) from None
-
-    def _of_this_thread(self) -> HTTPConnection:
-        held: _Held | None = getattr(self._of_thread, "held", None)
-        if held is None or self._closed:
-            held = self._of_thread.held = _Held(self._connect())
-            with self._lock:
-                self._all.add(held.connection)
-        return held.connection
-
-    def _unanswered(self, error: Exception) -> ServerError:
-        return _UnansweredError(
-            f"{self.origin} did not answer ({_words(error)}): is `hardwon serve` running there?"
-        )
-
-    def _json(self, response: HTTPResponse) -> Any:
-        try:
-            data = response.read(limits.CLIENT_ANSWER_BYTES_MAX + 1)
-        except (OSError, HTTPException) as error:
-            self._of_thread.held = None
-            raise self._unanswered(error) from None
-        if len(data) > limits.CLIENT_ANSWER_BYTES_MAX:
-            self._of_thread.held = None
+            with (
+                source.open("rb") as file,
+                self._send("POST", path, file, headers) as response,
+            ):
+                return self._json(response)
+        except (_UnansweredError, OSError) as error:
             raise ServerError(
-                f"{self.origin} sent more than {limits.CLIENT_ANSWER_BYTES_MAX} bytes: ask for "
-                f"less at a time"
-            )
-        self._check_all_came(response)
+                f"cannot send {source} to {self.origin} ({_words(_root_of(error))})"
+            ) from None
+
+    @contextmanager
+    def _send(
+        self, method: str, path: str, body: bytes | IO[bytes] | None, headers: dict[str, str]
+    ) -> Iterator[httpx.Response]:
+        if not self.close.alive:
+            raise ClosedError(f"the client of {self.origin} was closed")
+        request = httpx.Request(
+            method,
+            self.origin + path,
+            headers={**self._headers, **headers},
+            content=body,
+            extensions={"timeout": self._timeout},
+        )
+        with self._telling_what_failed():
+            response = self._transport.handle_request(request)
+        with closing(response):
+            yield response
+
+    @contextmanager
+    def _telling_what_failed(self) -> Iterator[None]:
+        try:
+            yield
+        except (httpx.HTTPError, OSError) as error:
+            root = _root_of(error)
+            if isinstance(root, ssl.SSLCertVerificationError):
+                raise ServerError(
+                    f"{self.origin} has a certificate that is not trusted ({root.verify_message})"
+                ) from None
+            raise _UnansweredError(
+                f"{self.origin} did not answer ({_words(root)}): is `hardwon serve` running there?"
+            ) from None
+
+    def _json(self, response: httpx.Response) -> Any:
+        data = bytearray()
+        for piece in self.pieces(response):
+            data += piece
+            if len(data) > limits.CLIENT_ANSWER_BYTES_MAX:
+                raise ServerError(
+                    f"{self.origin} sent more than {limits.CLIENT_ANSWER_BYTES_MAX} bytes: ask for "
+                    f"less at a time"
+                )
         try:
             value = json.loads(data)
         except (ValueError, RecursionError):
             raise ServerError(
-                f"{self.origin} sent no JSON (HTTP {response.status}): is it a Hardwon server?"
+                f"{self.origin} sent no JSON (HTTP {response.status_code}): is it a Hardwon server?"
             ) from None
-        if response.status == 200:
+        if response.status_code == 200:
             return value
         raise _error_of(response, value if isinstance(value, dict) else {})
 
@@ -615,33 +540,44 @@ _ERROR_OF_STATUS: Final[Mapping[int, type[HardwonError]]] = {
 }
 
 
-def _error_of(response: HTTPResponse, problem: Mapping[str, Any]) -> HardwonError:
-    said = str(problem.get("detail") or problem.get("title") or f"HTTP {response.status}")
-    if response.status == 429:
-        wait = response.getheader("Retry-After", "1")
-        return TooManyRequestsError(said, float(wait) if wait.isdecimal() else 1.0)
+def _error_of(response: httpx.Response, problem: Mapping[str, Any]) -> HardwonError:
+    status = response.status_code
+    detail = str(problem.get("detail") or problem.get("title") or f"HTTP {status}")
+    if status == 429:
+        wait = response.headers.get("Retry-After", "1")
+        return TooManyRequestsError(detail, float(wait) if wait.isdecimal() else 1.0)
     listed = problem.get("errors")
-    if response.status in (400, 413, 422) and isinstance(listed, list) and listed:
-        told = [
+    if status in (400, 413, 422) and isinstance(listed, list) and listed:
+        problems = [
             Problem(str(one.get("field")), one.get("value"), str(one.get("allowed")))
             for one in listed
             if isinstance(one, dict)
         ]
-        return InvalidInputError(told) if told else ServerError(said)
-    return _ERROR_OF_STATUS.get(response.status, ServerError)(said)
+        return InvalidInputError(problems) if problems else ServerError(detail)
+    return _ERROR_OF_STATUS.get(status, ServerError)(detail)
 
 
-def _words(error: Exception) -> str:
+def _root_of(error: BaseException) -> BaseException:
+    """httpx's errors say less than those that they were raised for."""
+    while error.__context__ is not None:
+        error = error.__context__
+    return error
+
+
+def _words(error: BaseException) -> str:
     return (
         error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     ) or type(error).__name__
 
 
-def _place_of(url: str, ca_file: str | Path | None, plain_http: bool) -> _Address:
+def _tls_of(url: str, ca_file: str | Path | None, plain_http: bool) -> ssl.SSLContext | None:
+    """The certificates that the server at this address must have; None for http. Raises where the
+    address is none, or would carry the token in the open.
+    """
     allowed = "an address such as https://memory.example.org or http://127.0.0.1:7433"
     try:
         parts = urlsplit(intake.text("url", url))
-        port = parts.port
+        _ = parts.port
     except ValueError:
         raise InvalidInputError.one("url", url, allowed) from None
     if (
@@ -652,20 +588,20 @@ def _place_of(url: str, ca_file: str | Path | None, plain_http: bool) -> _Addres
         or "@" in parts.netloc
     ):
         raise InvalidInputError.one("url", url, allowed)
-    if parts.scheme == "https":
-        try:
-            context = ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
-        except OSError as error:  # SSLError is one
+    if parts.scheme == "http":
+        if parts.hostname not in _LOOPBACK and not plain_http:
             raise InvalidInputError.one(
-                "ca_file", str(ca_file), f"a file of certificates in PEM ({_words(error)})"
-            ) from None
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        return _Address(parts.hostname, port or 443, context)
-    if parts.hostname not in _LOOPBACK and not plain_http:
+                "url",
+                url,
+                "https, or http to this machine; plain_http=True sends the token "
+                "unencrypted to another one",
+            )
+        return None
+    try:
+        context = ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
+    except OSError as error:  # SSLError is one
         raise InvalidInputError.one(
-            "url",
-            url,
-            "https, or http to this machine; plain_http=True sends the token "
-            "unencrypted to another one",
-        )
-    return _Address(parts.hostname, port or 80, None)
+            "ca_file", str(ca_file), f"a file of certificates in PEM ({_words(error)})"
+        ) from None
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context

@@ -16,6 +16,7 @@ from typing import Any, Final
 from hardwon import limits
 from hardwon.errors import (
     ConflictError,
+    ForbiddenError,
     InvalidInputError,
     NotAdmittedError,
     RepeatedError,
@@ -25,9 +26,31 @@ from hardwon.memory import Memory
 from hardwon.memory.tokens import Tokens
 from hardwon.surfaces.arguments import Arguments
 from hardwon.surfaces.operations import OPERATIONS, Operation, json_bytes
-from hardwon.trust.access import Caller, check_access
+from hardwon.trust.access import SCOPES, Caller, Scope
 
 HOW: Final = "send a token as `Authorization: Bearer …`; hardwon tokens create makes one"
+
+
+def check_access(
+    caller: Caller, wanted: Scope, project: str | None, *, whole: bool = False
+) -> None:
+    """Raises unless the caller may do what takes this scope, in this project (None: it is of no
+    project). `whole`: it reaches into every project, whichever is named.
+    """
+    if project is not None and caller.projects is not None and project not in caller.projects:
+        raise ForbiddenError(
+            f"the token {caller.name!r} does not reach project {project!r}: ask for one that does"
+        )
+    if whole and caller.projects is not None:
+        raise ForbiddenError(
+            f"this reaches every project, and the token {caller.name!r} some: ask for one that "
+            f"reaches all"
+        )
+    if SCOPES.index(wanted) > SCOPES.index(caller.scope):
+        raise ForbiddenError(
+            f"this takes the scope {wanted}, and the token {caller.name!r} has {caller.scope}: ask "
+            f"for one that may"
+        )
 
 
 class Gate:

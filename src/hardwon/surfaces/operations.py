@@ -17,64 +17,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cache, cached_property
+from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Final, Literal
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, Final, Literal, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
-from hardwon.brief.advice import Advice
 from hardwon.errors import InvalidInputError, UnknownRecordError
-from hardwon.fixes.reports import (
-    FixCell,
-    FixDay,
-    FixerRecord,
-    FixTotals,
-    IssueTrend,
-    IssueTypeRecord,
-)
-from hardwon.learn.compare import Comparison
-from hardwon.learn.fixes import ModelInsights, Pattern, Solution, Strategy, TemporalPattern
-from hardwon.learn.odds import Odds
-from hardwon.learn.rules import Card, Rule, ScoreHistory, TaskScores
-from hardwon.learn.topology import Branch, Hotspot, Reflection
 from hardwon.memory import Memory
-from hardwon.memory.context import Context
-from hardwon.memory.results import (
-    Activity,
-    CleanedUp,
-    Compacted,
-    Compressed,
-    Consolidation,
-    Credited,
-    Diagnosis,
-    Forgotten,
-    Held,
-    LifeEvent,
-    Links,
-    Loaded,
-    Page,
-    SimilarIssues,
-    Synced,
-)
-from hardwon.memory.stats import Stats
 from hardwon.outside.locations import is_url
 from hardwon.records.fields import problems_of
-from hardwon.records.kinds import (
-    MODEL_OF_KIND,
-    Adopted,
-    AnyRecord,
-    Decision,
-    Episode,
-    Experience,
-    Fact,
-    Fix,
-    Trajectory,
-    Validation,
-)
-from hardwon.search.rank import Hit
+from hardwon.records.kinds import MODEL_OF_KIND, AnyRecord, Validation
 from hardwon.surfaces import arguments
 from hardwon.surfaces.arguments import Arguments
 from hardwon.trust.access import Caller, Scope, includes
@@ -161,67 +117,107 @@ class _NamedTuplesAreObjects(GenerateJsonSchema):
 
 # --- operations ---
 
-Method = Literal["GET", "POST"]
-Signature = Literal["author", "by"]
 Again = Callable[[Memory, list[str]], Any]
+
+_TYPES_OF_ANSWERS: Final = (
+    "hardwon.brief.advice",
+    "hardwon.fixes.reports",
+    "hardwon.learn.compare",
+    "hardwon.learn.fixes",
+    "hardwon.learn.odds",
+    "hardwon.learn.rules",
+    "hardwon.learn.topology",
+    "hardwon.memory.context",
+    "hardwon.memory.results",
+    "hardwon.memory.stats",
+    "hardwon.records.kinds",
+    "hardwon.search.rank",
+)
+
+
+@cache
+def _types_by_name() -> dict[str, Any]:
+    """What the methods of `Memory` give. Their own modules import most of it for type checkers
+    alone, and whoever runs a single command does without.
+    """
+    modules = map(import_module, _TYPES_OF_ANSWERS)
+    return {name: value for module in modules for name, value in vars(module).items()}
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One use of a memory. `path` is below a project's address; `signs` is the keyword by which
-    `Memory` is told who asks; `tool` and `command` are its names as an MCP tool and on the command
-    line, None where it has none there. `again` answers a request that was carried out before, from
-    the ids that it concerned; None where doing it twice does no harm. `streams`: its body or its
-    answer goes as a stream, which each surface does in its own way. `whole`: it reaches into every
-    project, so a token for some of them is not enough.
+    """One use of a memory. `place` is its method and its path below a project's address; `signs`
+    is the keyword by which `Memory` is told who asks; `tool` and `command` are its names as an MCP
+    tool and on the command line, None where it has none there. `again` answers a request that was
+    carried out before, from the ids that it concerned; None where doing it twice does no harm.
+    `streams`: its body or its answer goes as a stream, which each surface does in its own way.
+    `whole`: it reaches into every project, so a token for some of them is not enough.
+
+    What it takes, gives and does is what `Memory`'s method of that name takes, gives and does,
+    unless `arguments`, `answer` or `run` say otherwise.
     """
 
     name: str
     scope: Scope
-    method: Method
-    path: str
-    gives: Any
-    do: Callable[[Memory, Any, Caller], Any]
+    place: str
     tool: str | None = None
     command: str | None = None
-    signs: Signature | None = None
+    signs: Literal["author", "by"] | None = None
     again: Again | None = None
     destructive: bool = False
     streams: Literal["in", "out"] | None = None
     whole: bool = False
-    takes_otherwise: type[Arguments] | None = None
-
-    @cached_property
-    def takes(self) -> type[Arguments]:
-        """What it takes: the keywords of `Memory`'s method, unless it is said in another way."""
-        return self.takes_otherwise or arguments.arguments_of(self.method_of(Memory))
-
-    @cached_property
-    def in_path(self) -> tuple[str, ...]:
-        """Those of them that stand in the path."""
-        return tuple(re.findall(r"{(\w+)}", self.path))
-
-    @property
-    def reads(self) -> bool:
-        """Whether it changes nothing."""
-        return self.name in _READING
-
-    @property
-    def description(self) -> str:
-        return " ".join((self.method_of(Memory).__doc__ or "").split())
+    arguments: type[Arguments] | None = None
+    answer: Any = None
+    run: Callable[[Memory, Any, Caller], Any] | None = None
 
     def method_of(self, memory: Memory | type[Memory]) -> Callable[..., Any]:
         """The method that does it: of a memory, or of a group that hangs on one."""
         method: Callable[..., Any] = attrgetter(self.name)(memory)
         return method
 
+    @cached_property
+    def gives(self) -> Any:
+        """The type of its answer."""
+        if self.answer is not None:
+            return self.answer
+        returns = SimpleNamespace(
+            __annotations__={"return": self.method_of(Memory).__annotations__["return"]}
+        )
+        return get_type_hints(returns, _types_by_name())["return"]
 
-def _asked(name: str, signs: Signature | None) -> Callable[[Memory, Arguments, Caller], Any]:
-    def ask(memory: Memory, said: Arguments, caller: Caller) -> Any:
-        signed = {signs: caller.name} if signs and caller.name else {}
-        return attrgetter(name)(memory)(**said.given(), **signed)
+    @cached_property
+    def takes(self) -> type[Arguments]:
+        return self.arguments or arguments.arguments_of(self.method_of(Memory))
 
-    return ask
+    def do(self, memory: Memory, given: Arguments, caller: Caller) -> Any:
+        """Carries it out."""
+        if self.run is not None:
+            return self.run(memory, given, caller)
+        signed = {self.signs: caller.name} if self.signs and caller.name else {}
+        return self.method_of(memory)(**given.given(), **signed)
+
+    @property
+    def method(self) -> str:
+        return self.place.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        return self.place.partition(" ")[2]
+
+    @cached_property
+    def in_path(self) -> tuple[str, ...]:
+        """What it takes in its path."""
+        return tuple(re.findall(r"{(\w+)}", self.path))
+
+    @property
+    def reads(self) -> bool:
+        """Whether it changes nothing."""
+        return self.scope == "read" or self.name in ("doctor", "backup")
+
+    @property
+    def description(self) -> str:
+        return " ".join((self.method_of(Memory).__doc__ or "").split())
 
 
 def _same_record(memory: Memory, ids: list[str]) -> Any:
@@ -233,25 +229,25 @@ def _same_record(memory: Memory, ids: list[str]) -> Any:
     return found
 
 
-def _get(memory: Memory, said: Any, _: Caller) -> AnyRecord:
-    found = memory.get(said.record_id, said.as_of)
+def _get(memory: Memory, given: Any, _: Caller) -> AnyRecord:
+    found = memory.get(given.record_id, given.as_of)
     if found is None:
         raise UnknownRecordError(
-            f"there is no record {said.record_id} in project {memory.project!r}"
+            f"there is no record {given.record_id} in project {memory.project!r}"
         )
     return found
 
 
-def _audit(memory: Memory, said: Any, _: Caller) -> list[LifeEvent]:
-    life = memory.audit(said.record_id)
+def _audit(memory: Memory, given: Any, _: Caller) -> Any:
+    life = memory.audit(given.record_id)
     if not life:
         raise UnknownRecordError(
-            f"there is no record {said.record_id} in project {memory.project!r}, and never was one"
+            f"there is no record {given.record_id} in project {memory.project!r}, and never was one"
         )
     return life
 
 
-def _stats(memory: Memory, _: Arguments, caller: Caller) -> Stats:
+def _stats(memory: Memory, _: Arguments, caller: Caller) -> Any:
     """Where the file lies, or the database, is for those who are on this machine."""
     found = memory.stats()
     if caller.token_id is None:
@@ -289,50 +285,20 @@ def _check_claims_nothing(validation: Validation, field: str) -> None:
             raise InvalidInputError.one(f"{field}.{name}", claimed, allowed)
 
 
-def _add(memory: Memory, said: arguments.Add, caller: Caller) -> str:
-    return memory.add(_signed(said.record, caller, "record"))
+def _add(memory: Memory, given: arguments.Add, caller: Caller) -> str:
+    return memory.add(_signed(given.record, caller, "record"))
 
 
-def _add_many(memory: Memory, said: arguments.AddMany, caller: Caller) -> list[str]:
+def _add_many(memory: Memory, given: arguments.AddMany, caller: Caller) -> list[str]:
     return memory.add_many(
-        _signed(record, caller, f"records.{number}") for number, record in enumerate(said.records)
+        _signed(record, caller, f"records.{number}") for number, record in enumerate(given.records)
     )
 
 
-def _streamed(memory: Memory, said: Arguments, caller: Caller) -> Any:
+def _streamed(memory: Memory, given: Arguments, caller: Caller) -> Any:
     raise TypeError(
-        f"{memory.project}: a stream is read and written by the surface itself ({said}, "
+        f"{memory.project}: a stream is read and written by the surface itself ({given}, "
         f"{caller.name})"
-    )
-
-
-def _operation(
-    name: str,
-    scope: Scope,
-    place: str,
-    gives: Any,
-    *,
-    takes: type[Arguments] | None = None,
-    tool: str | None = None,
-    command: str | None = None,
-    signs: Signature | None = None,
-    do: Callable[[Memory, Any, Caller], Any] | None = None,
-    **more: Any,
-) -> Operation:
-    method, path = place.split(" ")
-    how = do or _asked(name, signs)
-    more["takes_otherwise"] = takes
-    return Operation(
-        name,
-        scope,
-        "GET" if method == "GET" else "POST",
-        path,
-        gives,
-        how,
-        tool,
-        command,
-        signs,
-        **more,
     )
 
 
@@ -341,262 +307,190 @@ _DECIDING: Final[dict[str, Any]] = {"signs": "by", "again": _same_record}
 
 _ALL: Final = (
     # recording
-    _operation(
+    Operation(
         "remember",
         "write",
         "POST /experiences",
-        Experience,
-        takes=arguments.Remember,
+        arguments=arguments.Remember,
         tool="remember",
         command="remember",
         **_RECORDING,
     ),
-    _operation(
+    Operation(
         "record_fact",
         "write",
         "POST /facts",
-        Fact,
-        takes=arguments.RecordFact,
         tool="record_fact",
         command="record fact",
         **_RECORDING,
     ),
-    _operation(
+    Operation(
         "record_trajectory",
         "write",
         "POST /trajectories",
-        Trajectory,
-        takes=arguments.RecordTrajectory,
         tool="record_trajectory",
         command="record trajectory",
         **_RECORDING,
     ),
-    _operation(
+    Operation(
         "record_episode",
         "write",
         "POST /episodes",
-        Episode,
-        takes=arguments.RecordEpisode,
         tool="record_episode",
         command="record episode",
         **_RECORDING,
     ),
-    _operation(
-        "record_fix",
-        "write",
-        "POST /fixes",
-        Fix,
-        takes=arguments.RecordFix,
-        tool="record_fix",
-        command="record fix",
-        **_RECORDING,
+    Operation(
+        "record_fix", "write", "POST /fixes", tool="record_fix", command="record fix", **_RECORDING
     ),
-    _operation(
+    Operation(
         "add",
         "write",
         "POST /records",
-        str,
-        takes=arguments.Add,
-        do=_add,
+        arguments=arguments.Add,
+        run=_add,
         again=lambda _, ids: ids[0],
     ),
-    _operation(
+    Operation(
         "add_many",
         "write",
         "POST /records/batch",
-        list[str],
-        takes=arguments.AddMany,
-        do=_add_many,
+        arguments=arguments.AddMany,
+        run=_add_many,
         again=lambda _, ids: ids,
     ),
-    _operation(
+    Operation(
         "credit",
         "write",
         "POST /credits",
-        list[str],
-        takes=arguments.Credit,
+        arguments=arguments.Credit,
         tool="credit",
         command="credit",
         signs="by",
         again=lambda _, ids: ids,
     ),
     # asking
-    _operation("recall", "read", "POST /recall", list[Hit], tool="recall", command="recall"),
-    _operation("context", "read", "POST /context", Context, tool="context", command="context"),
-    _operation("advise", "read", "POST /advice", Advice, tool="advise", command="advise"),
-    _operation("get", "read", "GET /records/{record_id}", AnyRecord, do=_get, command="show"),
-    _operation("care.page", "read", "GET /records", Page, command="browse"),
-    _operation("care.links", "read", "GET /records/{record_id}/links", Links, command="audit"),
-    _operation(
-        "audit",
+    Operation("recall", "read", "POST /recall", tool="recall", command="recall"),
+    Operation("context", "read", "POST /context", tool="context", command="context"),
+    Operation("advise", "read", "POST /advice", tool="advise", command="advise"),
+    Operation(
+        "get", "read", "GET /records/{record_id}", run=_get, command="show", answer=AnyRecord
+    ),
+    Operation("care.page", "read", "GET /records", command="browse"),
+    Operation("care.links", "read", "GET /records/{record_id}/links", command="audit"),
+    Operation("audit", "read", "GET /records/{record_id}/audit", run=_audit, command="audit"),
+    Operation(
+        "similar_issues", "read", "POST /similar-issues", tool="similar_issues", command="similar"
+    ),
+    Operation("odds", "read", "POST /odds", command="odds"),
+    Operation("patterns", "read", "GET /patterns", command="patterns"),
+    Operation("fixes.temporal_patterns", "read", "GET /temporal-patterns"),
+    Operation("fixes.strategies", "read", "GET /strategies", command="strategies"),
+    Operation("fixes.failed_strategies", "read", "GET /failed-strategies"),
+    Operation("fixes.best_strategies", "read", "GET /best-strategies", command="successful"),
+    Operation("model_insights", "read", "GET /model-insights", tool="insights", command="model"),
+    Operation("fixes.totals", "read", "GET /fixes/totals"),
+    Operation("fixes.days", "read", "GET /fixes/days"),
+    Operation("fixes.types", "read", "GET /fixes/types"),
+    Operation("fixes.matrix", "read", "GET /fixes/matrix", command="matrix"),
+    Operation("fixes.trends", "read", "GET /fixes/trends", command="trends"),
+    Operation("fixes.fixers", "read", "GET /fixes/fixers", command="fixers"),
+    Operation("fixes.count", "read", "GET /fixes/count"),
+    Operation("solutions", "read", "POST /solutions", command="solutions"),
+    Operation("rules", "read", "GET /rules", tool="rules", command="rules"),
+    Operation("episodes.candidate_rules", "read", "GET /rules/candidates"),
+    Operation("cards", "read", "GET /cards", command="cards"),
+    Operation("episodes.tasks", "read", "GET /tasks"),
+    Operation("episodes.scores", "read", "GET /scores", command="scores"),
+    Operation("episodes.compare", "read", "GET /comparison", command="compare"),
+    Operation("care.decisions", "read", "GET /decisions", command="decisions"),
+    Operation("care.adopted", "read", "GET /adopted"),
+    Operation("tests.failing", "read", "GET /tests/failing"),
+    Operation("stats", "read", "GET /stats", run=_stats, tool="stats", command="stats"),
+    Operation("care.activity", "read", "GET /activity"),
+    Operation("care.helpful", "read", "GET /helpful"),
+    Operation("care.stale", "read", "GET /stale"),
+    Operation("care.change_mark", "read", "GET /change-mark"),
+    Operation("topology", "read", "GET /topology", tool="map", command="map"),
+    Operation("tree.hotspots", "read", "GET /hotspots", tool="hotspots", command="hotspots"),
+    Operation("reflect", "read", "GET /reflection", tool="reflect", command="reflect"),
+    Operation(
+        "export",
         "read",
-        "GET /records/{record_id}/audit",
-        list[LifeEvent],
-        do=_audit,
-        command="audit",
-    ),
-    _operation(
-        "similar_issues",
-        "read",
-        "POST /similar-issues",
-        SimilarIssues,
-        tool="similar_issues",
-        command="similar",
-    ),
-    _operation("odds", "read", "POST /odds", Odds, command="odds"),
-    _operation("patterns", "read", "GET /patterns", list[Pattern], command="patterns"),
-    _operation("fixes.temporal_patterns", "read", "GET /temporal-patterns", list[TemporalPattern]),
-    _operation("fixes.strategies", "read", "GET /strategies", list[Strategy], command="strategies"),
-    _operation("fixes.failed_strategies", "read", "GET /failed-strategies", list[Strategy]),
-    _operation(
-        "fixes.best_strategies",
-        "read",
-        "GET /best-strategies",
-        dict[str, list[Strategy]],
-        command="successful",
-    ),
-    _operation(
-        "model_insights",
-        "read",
-        "GET /model-insights",
-        ModelInsights,
-        tool="insights",
-        command="model",
-    ),
-    _operation("fixes.totals", "read", "GET /fixes/totals", FixTotals),
-    _operation("fixes.days", "read", "GET /fixes/days", list[FixDay]),
-    _operation("fixes.types", "read", "GET /fixes/types", list[IssueTypeRecord]),
-    _operation("fixes.matrix", "read", "GET /fixes/matrix", list[FixCell], command="matrix"),
-    _operation("fixes.trends", "read", "GET /fixes/trends", list[IssueTrend], command="trends"),
-    _operation("fixes.fixers", "read", "GET /fixes/fixers", list[FixerRecord], command="fixers"),
-    _operation("fixes.count", "read", "GET /fixes/count", int),
-    _operation("solutions", "read", "POST /solutions", list[Solution], command="solutions"),
-    _operation("rules", "read", "GET /rules", list[Rule], tool="rules", command="rules"),
-    _operation("episodes.candidate_rules", "read", "GET /rules/candidates", list[Rule]),
-    _operation("cards", "read", "GET /cards", list[Card], command="cards"),
-    _operation("episodes.tasks", "read", "GET /tasks", list[TaskScores]),
-    _operation("episodes.scores", "read", "GET /scores", ScoreHistory, command="scores"),
-    _operation("episodes.compare", "read", "GET /comparison", Comparison, command="compare"),
-    _operation("care.decisions", "read", "GET /decisions", list[Decision], command="decisions"),
-    _operation("care.adopted", "read", "GET /adopted", list[Adopted]),
-    _operation("tests.failing", "read", "GET /tests/failing", list[str]),
-    _operation("stats", "read", "GET /stats", Stats, do=_stats, tool="stats", command="stats"),
-    _operation("care.activity", "read", "GET /activity", list[Activity]),
-    _operation("care.helpful", "read", "GET /helpful", list[Credited]),
-    _operation("care.stale", "read", "GET /stale", list[Held]),
-    _operation("care.change_mark", "read", "GET /change-mark", str),
-    _operation("topology", "read", "GET /topology", Branch, tool="map", command="map"),
-    _operation(
-        "tree.hotspots", "read", "GET /hotspots", list[Hotspot], tool="hotspots", command="hotspots"
-    ),
-    _operation("reflect", "read", "GET /reflection", Reflection, tool="reflect", command="reflect"),
-    _operation(
-        "export", "read", "GET /export", AnyRecord, do=_streamed, command="export", streams="out"
+        "GET /export",
+        run=_streamed,
+        command="export",
+        streams="out",
+        answer=AnyRecord,
     ),
     # deciding what is believed
-    _operation(
+    Operation(
         "verify",
         "govern",
         "POST /records/{record_id}/verify",
-        AnyRecord,
         tool="verify",
         command="verify",
         **_RECORDING,
     ),
-    _operation(
-        "publish",
-        "govern",
-        "POST /records/{record_id}/publish",
-        AnyRecord,
-        command="publish",
-        **_DECIDING,
+    Operation(
+        "publish", "govern", "POST /records/{record_id}/publish", command="publish", **_DECIDING
     ),
-    _operation(
+    Operation(
         "archive",
         "govern",
         "POST /records/{record_id}/archive",
-        AnyRecord,
         tool="archive",
         command="archive",
         **_DECIDING,
     ),
-    _operation(
-        "supersede",
-        "govern",
-        "POST /records/{old_id}/supersede",
-        AnyRecord,
-        command="supersede",
-        **_DECIDING,
+    Operation(
+        "supersede", "govern", "POST /records/{old_id}/supersede", command="supersede", **_DECIDING
     ),
-    _operation("consolidate", "govern", "POST /consolidate", Consolidation, command="consolidate"),
-    _operation("rollback", "govern", "POST /rollback", Decision, command="rollback", **_DECIDING),
-    _operation(
-        "undo",
-        "govern",
-        "POST /decisions/{decision_id}/undo",
-        AnyRecord,
-        command="undo",
-        **_DECIDING,
-    ),
+    Operation("consolidate", "govern", "POST /consolidate", command="consolidate"),
+    Operation("rollback", "govern", "POST /rollback", command="rollback", **_DECIDING),
+    Operation("undo", "govern", "POST /decisions/{decision_id}/undo", command="undo", **_DECIDING),
     # taking away, and looking after it
-    _operation(
+    Operation(
         "forget",
         "admin",
         "POST /forget",
-        Forgotten,
-        takes=arguments.Forget,
+        arguments=arguments.Forget,
         command="forget",
         signs="by",
         destructive=True,
     ),
-    _operation(
-        "cleanup",
-        "admin",
-        "POST /cleanup",
-        CleanedUp,
-        command="cleanup",
-        signs="by",
-        destructive=True,
-    ),
-    _operation(
-        "fixes.compress", "admin", "POST /compress", Compressed, command="compress", signs="by"
-    ),
-    _operation("compact", "admin", "POST /compact", Compacted, command="compact", destructive=True),
-    _operation(
+    Operation("cleanup", "admin", "POST /cleanup", command="cleanup", signs="by", destructive=True),
+    Operation("fixes.compress", "admin", "POST /compress", command="compress", signs="by"),
+    Operation("compact", "admin", "POST /compact", command="compact", destructive=True),
+    Operation(
         "load",
         "admin",
         "POST /import",
-        Loaded,
-        takes=arguments.Load,
-        do=_streamed,
+        arguments=arguments.Load,
+        run=_streamed,
         command="load",
         signs="by",
         streams="in",
     ),
-    _operation(
+    Operation(
         "backup",
         "admin",
         "GET /backup",
-        bytes,
-        do=_streamed,
+        run=_streamed,
         command="backup",
         streams="out",
         whole=True,
+        answer=bytes,
     ),
-    _operation("doctor", "admin", "GET /doctor", Diagnosis, command="doctor"),
-    _operation("rebuild", "admin", "POST /rebuild", int, command="rebuild"),
-    _operation("reembed", "admin", "POST /reembed", int, command="reembed"),
-    _operation("tree.sync", "admin", "POST /sync", Synced, command="sync"),
+    Operation("doctor", "admin", "GET /doctor", command="doctor"),
+    Operation("rebuild", "admin", "POST /rebuild", command="rebuild"),
+    Operation("reembed", "admin", "POST /reembed", command="reembed"),
+    Operation("tree.sync", "admin", "POST /sync", command="sync"),
 )
 
 OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
     {operation.name: operation for operation in _ALL}
 )
-_READING: Final = frozenset(each.name for each in _ALL if each.scope == "read") | {
-    "doctor",
-    "backup",
-}
-
 HERE_ALONE: Final[Mapping[str, str]] = MappingProxyType(
     {
         "close": "ends the caller's own memory",

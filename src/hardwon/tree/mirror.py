@@ -31,8 +31,9 @@ from hardwon import limits
 from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError, Problem
 from hardwon.learn.tallies import OWN_KEYS, given_key
 from hardwon.learn.topology import FolderCount, Hotspot, hotspots_of
+from hardwon.memory.ask import branch_of
 from hardwon.memory.designs import Group
-from hardwon.memory.project import batches, happen, in_order
+from hardwon.memory.project import Change, ProjectListener, batches, happen, in_order
 from hardwon.memory.results import Synced
 from hardwon.outside import files
 from hardwon.records.fields import derived_id
@@ -122,7 +123,7 @@ class _Changes:
         return bool(self.arrived or self.vanished)
 
 
-class Mirror:
+class Mirror(ProjectListener):
     """The tree of one project beside its memory. Made by `Memory`; `root` is its folder."""
 
     def __init__(
@@ -149,6 +150,32 @@ class Mirror:
         self._warned: dict[str, str] = {}
         self._payloads: dict[tuple[int, bytes], dict[str, Any]] = {}
         self._told = Synced()
+
+    # --- as a listener ---
+
+    def on_append(self, change: Change, kept: Sequence[tuple[Record, Row]]) -> None:
+        plantings = self.plant(change.writer, kept)
+        if plantings:
+            change.paths |= {each.record_id: f"{self.root}/{each.path}" for each in plantings}
+            change.afterwards.append(partial(self.put, plantings))
+
+    def on_erase(self, change: Change, record_ids: Sequence[str]) -> None:
+        self.keep_away(change.writer, record_ids)
+
+    def on_commit(self, *, erased: bool = False, restored: bool = False) -> None:
+        self.follow(settle=erased, restored=restored)
+
+    def before_read(self) -> None:
+        self.catch_up()
+
+    def look_again(self, record_ids: Sequence[str]) -> bool:
+        return self.refresh(record_ids)
+
+    def folder_counts(self) -> list[FolderCount]:
+        return self.counts()
+
+    def close(self) -> None:
+        self.settle()
 
     # --- an experience finds its place ---
 
@@ -1015,7 +1042,7 @@ class Mirror:
         with self._reading() as index:
             return [FolderCount(*counted) for counted in index.counts()]
 
-    def check(self) -> Finding:
+    def check(self) -> list[Finding]:
         """Whether every file is as the index knows it. What differs is for `sync` to take in."""
         with self._reading() as index:
             known, folders = (
@@ -1026,11 +1053,8 @@ class Mirror:
         changes = self._changed_among(live, folders)
         differing = len(changes.arrived) + len(changes.vanished)
         said = f"{differing} of {len(live)} files were changed: sync takes that in"
-        return Finding(
-            "tree",
-            not differing,
-            said if differing else f"{len(live)} files say what the memory says",
-        )
+        fine = f"{len(live)} files say what the memory says"
+        return [Finding("tree", not differing, said if differing else fine)]
 
     # --- the index ---
 
@@ -1091,7 +1115,8 @@ class MemoryTree(Group):
     @property
     def mirror(self) -> Mirror | None:
         """What keeps the files; None where the memory has no tree."""
-        return self._project._tree
+        found = [each for each in self._project.find_listeners() if isinstance(each, Mirror)]
+        return found[0] if found else None
 
     def make(self, schema: Mapping[str, Any] | None = None) -> Mirror:
         """Gives the memory a tree of files in its own folder, routed by the standard schema or by
@@ -1099,14 +1124,14 @@ class MemoryTree(Group):
         nothing.
         """
         project = self._project
-        if project._place.path is None:
+        if project.place.path is None:
             raise FileOnlyError(
                 "only a memory in a local file can have a tree of files beside it: of a database, "
                 "hardwon --memory copy.db merge URL makes one"
             )
-        with project._store.write(project.project) as writer:
-            routes = make_tree(writer.session, project.project, schema)
-        mirror = project._tree
+        with project.write() as change:
+            routes = make_tree(change.writer.session, project.name, schema)
+        mirror = self.mirror
         assert mirror is not None  # noqa: S101  # for type checkers: it was just made
         if schema is not None and mirror.routes != routes:
             raise InvalidInputError.one(
@@ -1118,11 +1143,11 @@ class MemoryTree(Group):
         """Brings tree and memory in step: looks at every file of the tree and takes in what people
         changed. Tells what was taken in since this was last asked, or since the memory was opened.
         """
-        mirror = self._project._tree
+        mirror = self.mirror
         if mirror is None:
             raise InvalidInputError.one(
                 "memory",
-                self._project.location,
+                self._project.store.location,
                 "a memory with a tree of files: tree.make gives it one",
             )
         return mirror.sync()
@@ -1133,4 +1158,4 @@ class MemoryTree(Group):
         """Where experiences pile up: places that hold at least this share of what lies above them,
         the largest first.
         """
-        return hotspots_of(self._project.topology(), share, limit)
+        return hotspots_of(branch_of(self._project), share, limit)

@@ -8,6 +8,7 @@ Annotations are not postponed in these modules: typer would have to evaluate eac
 before any command could start.
 """
 
+import inspect
 import json
 import os
 import shutil
@@ -18,17 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    ClassVar,
-    Final,
-    NamedTuple,
-    NoReturn,
-    TextIO,
-    TypeVar,
-)
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, NoReturn, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -52,78 +43,93 @@ READER_LEFT: Final = 141
 WIDTH_MIN: Final = 20
 _WIDTH: Final = 80
 
-RECORDING: Final = "Remember and recall"
-SEEING: Final = "See what is there"
-LEARNED: Final = "What it learned"
-FIXES: Final = "Fixes"
-TRUST: Final = "Trust"
-DATA_SETS: Final = "Bring in and take out"
-SERVING: Final = "For agents and other programs"
-CARE: Final = "Care"
-OLDER_SCRIPTS: Final = "For scripts written for memory.sh"
-GROUPS: Final = (RECORDING, SEEING, LEARNED, FIXES, TRUST, DATA_SETS, SERVING, CARE, OLDER_SCRIPTS)
-
-_MODULE_OF: Final[Mapping[str, str]] = {
-    "init": "init",
-    "record": "record",
-    **dict.fromkeys(("forget", "credit", "audit", "stale"), "records"),
-    **dict.fromkeys(("similar", "recent", "patterns"), "fixes"),
-    "run": "run",
-    **dict.fromkeys(("export", "backup", "restore"), "copies"),
-    **dict.fromkeys(("cleanup", "compress", "compact", "rollback", "reembed"), "care"),
-    "fix-history": "fix_history",
-    "hooks": "hooks",
-    "demo": "demo",
-    "report": "report",
-    "serve": "serve",
-    "tokens": "tokens",
-    "postgres": "postgres",
-    "config": "settings",
-    **dict.fromkeys(("merge", "adopt"), "moving"),
-    "mcp": "mcp",
-}
-"""Commands whose module is imported when somebody asks for one of them. Those that are in no module
-are operations: `derived` makes them.
-"""
-
-_ORDER: Final = (
-    *("init", "remember", "record", "recall", "context", "advise", "run", "credit"),
-    *("stats", "browse", "show", "map", "hotspots", "reflect", "report"),
-    *("rules", "cards", "solutions", "scores", "compare", "decisions", "consolidate"),
-    *(
-        "similar",
-        "odds",
-        "strategies",
-        "successful",
-        "patterns",
-        "recent",
-        "trends",
-        "model",
-        "matrix",
-        "fixers",
+COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Remember and recall": {
+        "init": "init",
+        "remember": "record",
+        "record": "record",
+        **dict.fromkeys(("recall", "context", "advise"), "derived"),
+        "run": "capture",
+        "credit": "care",
+    },
+    "See what is there": {
+        **dict.fromkeys(("stats", "browse", "show", "map", "hotspots", "reflect"), "derived"),
+        "report": "serve",
+    },
+    "What it learned": dict.fromkeys(
+        ("rules", "cards", "solutions", "scores", "compare", "decisions", "consolidate"), "derived"
     ),
-    *("verify", "publish", "archive", "supersede", "stale", "rollback", "audit"),
-    *("demo", "generate", "validate", "load", "export", "adopt", "merge"),
-    *("hooks", "mcp", "serve", "tokens", "postgres"),
-    *("config", "doctor", "backup", "restore", "forget", "cleanup", "compress", "undo", "compact"),
-    *("rebuild", "reembed", "sync", "fix-history"),
-)
-"""As the help lists them, in their groups: what is used together stands together. A test knows when
-one is missing.
+    "Fixes": {
+        "similar": "fixes",
+        **dict.fromkeys(("odds", "strategies", "successful"), "derived"),
+        "patterns": "fixes",
+        "recent": "fixes",
+        **dict.fromkeys(("trends", "model", "matrix", "fixers"), "derived"),
+    },
+    "Trust": {
+        **dict.fromkeys(("verify", "publish", "archive", "supersede"), "derived"),
+        **dict.fromkeys(("stale", "rollback", "audit"), "care"),
+    },
+    "Bring in and take out": {
+        "demo": "init",
+        **dict.fromkeys(("generate", "validate", "load", "export", "adopt", "merge"), "data"),
+    },
+    "For agents and other programs": {
+        "hooks": "capture",
+        "mcp": "serve",
+        "serve": "serve",
+        "tokens": "admin",
+        "postgres": "admin",
+    },
+    "Care": {
+        "config": "init",
+        "doctor": "derived",
+        "backup": "data",
+        "restore": "data",
+        **dict.fromkeys(("forget", "cleanup", "compress"), "care"),
+        "undo": "derived",
+        "compact": "care",
+        "rebuild": "derived",
+        "reembed": "care",
+        "sync": "data",
+    },
+    "For scripts written for memory.sh": {"fix-history": "fixes"},
+}
+"""In the groups and the order of the help, and the module that declares each: it is imported when
+somebody asks for the command.
 """
 
-Command = Callable[..., None]
+_GROUP_OF: Final = {name: group for group, names in COMMANDS.items() for name in names}
 EXAMPLES: Final = "\b\nExamples:\n"
 """What the examples of a command stand under."""
 
-
-class _Declared(NamedTuple):
-    app: typer.Typer
-    group: str
-    more: str = ""
+Function = Callable[..., Any]
 
 
-_declared: Final[dict[str, _Declared]] = {}
+# --- the commands ---
+
+
+class Answer(NamedTuple):
+    """What a command answers: as `--json` prints it, for people as text or as lines (or what makes
+    them), and whether the exit code is 1 because of it.
+    """
+
+    value: Any
+    text: str | Iterable[Line] | Callable[[], str | Iterable[Line]]
+    failed: bool = False
+
+    def print(self, as_json: bool) -> None:
+        if as_json:
+            write(json_text(self.value) + "\n")
+        else:
+            text = self.text() if callable(self.text) else self.text
+            write_text(text) if isinstance(text, str) else write_lines(text)
+        if self.failed:
+            raise typer.Exit(FAILED)
+
+
+_builders: Final[dict[str, Callable[[], Any]]] = {}
+"""By name, of the commands whose modules are imported."""
 
 
 class _ByName(Mapping[str, Any]):
@@ -132,35 +138,36 @@ class _ByName(Mapping[str, Any]):
     """
 
     def __iter__(self) -> Iterator[str]:
-        """In one order, whichever modules were imported so far."""
-        return iter(_ORDER)
+        return iter(_GROUP_OF)
 
     def __len__(self) -> int:
-        return len(_ORDER)
+        return len(_GROUP_OF)
 
     def __getitem__(self, name: str) -> Any:
-        if name not in _declared and name in _MODULE_OF:
-            import_module(f"hardwon.surfaces.cli.{_MODULE_OF[name]}")
-        elif name not in _declared and name in _ORDER:
-            import_module("hardwon.surfaces.cli.derived").declare_row(name)
-        found = _declared[name]
-        built = typer.main.get_command(found.app)
-        built.name = name
-        built.rich_help_panel = found.group  # type: ignore[attr-defined]  # every command of typer's has it
-        if found.more:
-            built.more = found.more  # type: ignore[attr-defined]  # of commands that have a word before them
+        group = _GROUP_OF[name]
+        import_module(f"hardwon.surfaces.cli.{COMMANDS[group][name]}")
+        built = _builders[name]()
+        built.name, built.rich_help_panel = name, group
         return built
 
 
-def _sparing_the_absent(parameters: list[Any]) -> list[Any]:
-    """Parameters that take nothing for nothing. Typer would make a validator for each of them
-    first, also for those that nobody gave, and the first of all takes a tenth of the time of a
-    short command.
+class _Documented:
+    """A command, and what docs/reference/cli.md says of it beyond its help, in Markdown:
+    `operation`, whose answer `--json` prints as HTTP does; `answers`, what it prints else, with
+    every key; and `more`. Links are relative to docs/.
     """
-    for parameter in parameters:
-        if parameter.nargs == 1 and not parameter.multiple and not parameter.required:
-            parameter.process_value = partial(_value_or_nothing, parameter)
-    return parameters
+
+    answers = more = operation = ""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Typer would make a validator for every parameter first, also for those that nobody gave,
+        and the first of all takes a tenth of the time of a short command.
+        """
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # of the command's class
+        for each in parameters:
+            if each.nargs == 1 and not each.multiple and not each.required:
+                each.process_value = partial(_value_or_nothing, each)
+        return parameters
 
 
 def _value_or_nothing(parameter: Any, ctx: Any, value: Any) -> Any:
@@ -172,9 +179,6 @@ def _value_or_nothing(parameter: Any, ctx: Any, value: Any) -> Any:
 class _Commands(TyperGroup):
     """The commands in their groups; an error becomes one line."""
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        return _sparing_the_absent(super().get_params(ctx))
-
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self.commands = _ByName()  # type: ignore[assignment]  # nothing is added to it later
@@ -184,14 +188,14 @@ class _Commands(TyperGroup):
         return list(self.commands)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  # what it overrides has it
-        groups: dict[str, list[tuple[str, str]]] = {name: [] for name in GROUPS}
-        widest = max(map(len, self.commands))
-        for name, command in self.commands.items():
-            short = command.get_short_help_str(formatter.width - widest - 6)
-            groups[command.rich_help_panel].append((name, short))  # type: ignore[attr-defined]
-        for group, rows in groups.items():
+        widest = max(map(len, _GROUP_OF))
+        for group, names in COMMANDS.items():
             with formatter.section(group):
-                formatter.write_dl(rows, col_max=widest)
+                helps = (
+                    self.commands[name].get_short_help_str(formatter.width - widest - 6)
+                    for name in names
+                )
+                formatter.write_dl(list(zip(names, helps, strict=True)), col_max=widest)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -203,14 +207,21 @@ class _Commands(TyperGroup):
             fail(f"{about}{error.strerror or error}")
 
 
-def new_app(*, no_args_is_help: bool = True, **options: Any) -> typer.Typer:
+def new_app(*, cls: type = TyperGroup, more: str = "", **options: Any) -> typer.Typer:
     return typer.Typer(
-        no_args_is_help=no_args_is_help,
+        cls=type(cls.__name__, (_Documented, cls), {"more": more}),
         rich_markup_mode=None,  # its boxes take rich, which takes longer than most commands
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-        **options,
+        **{"no_args_is_help": True, **options},
     )
+
+
+def add_app(name: str, about: str, **options: Any) -> typer.Typer:
+    """Commands that have this word before them; `inner_command` declares them."""
+    inner = new_app(name=name, help=about, add_completion=False, **options)
+    _builders[name] = partial(typer.main.get_command, inner)
+    return inner
 
 
 app: Final = new_app(
@@ -225,72 +236,97 @@ app: Final = new_app(
 
 
 def command(
-    group: str, *examples: str, settings: dict[str, Any] | None = None, **docs: str
-) -> Callable[[Command], Command]:
+    *examples: str, settings: dict[str, Any] | None = None, **docs: str
+) -> Callable[[Function], Function]:
     """Adds a command under the name of its function; a test runs the examples. `settings` are those
-    of its context, `docs` the attributes of a `DocumentedCommand`.
+    of its context, `docs` the attributes of a `_Documented`.
     """
 
-    def added(function: Command) -> Command:
-        declare(function.__name__.rstrip("_"), group, function, examples, settings, **docs)
+    def add(function: Function) -> Function:
+        declare(function.__name__.rstrip("_"), lambda: function, examples, settings, **docs)
         return function
 
-    return added
+    return add
 
 
 def declare(
     name: str,
-    group: str,
-    function: Command,
+    make: Callable[[], Function],
     examples: Iterable[str],
     settings: dict[str, Any] | None = None,
-    **docs: str,
+    **docs: Any,
 ) -> None:
-    """`command`, for a function of another name."""
-    single = typer.Typer(
-        add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
-    )
-    single.command(
-        name, cls=_documented(**docs), epilog=epilog_of(examples), context_settings=settings
-    )(function)
-    _declared[name] = _Declared(single, group)
+    """`command`, for a function that is made when somebody asks for the command."""
 
+    def build() -> Any:
+        single = typer.Typer(
+            add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+        )
+        inner_command(single, *examples, name=name, context_settings=settings, **docs)(make())
+        return typer.main.get_command(single)
 
-def add_app(name: str, group: str, inner: typer.Typer, more: str = "") -> None:
-    """Adds commands that have a word of their own before them; `inner_command` declares them."""
-    _declared[name] = _Declared(inner, group, more)
+    _builders[name] = build
 
 
 def inner_command(
     inner: typer.Typer,
     *examples: str,
     name: str | None = None,
-    answers: str = "",
-    more: str = "",
     hidden: bool = False,
-) -> Callable[[Command], Command]:
+    context_settings: dict[str, Any] | None = None,
+    **docs: Any,
+) -> Callable[[Function], Function]:
     """`command`, for one that has a word before it."""
-    return inner.command(
-        name, cls=_documented(answers=answers, more=more), epilog=epilog_of(examples), hidden=hidden
+
+    def add(function: Function) -> Function:
+        inner.command(
+            name or function.__name__.rstrip("_"),
+            cls=type("Command", (_Documented, TyperCommand), docs),
+            epilog=epilog_of(examples),
+            context_settings=context_settings,
+            hidden=hidden,
+        )(_print_answer_of(function))
+        return function
+
+    return add
+
+
+def _print_answer_of(function: Function) -> Function:
+    """The function, with `--json`, where it gives an answer."""
+    signature = inspect.signature(function)
+    if signature.return_annotation is not Answer:
+        return function
+    parameters = dict(signature.parameters)
+    decides_itself = "as_json" in parameters
+    parameters["as_json"] = parameter("as_json", Json, False)
+
+    def run(**given: Any) -> None:
+        as_json = given["as_json"] if decides_itself else given.pop("as_json")
+        function(**given).print(as_json)
+
+    return with_parameters(run, parameters.values(), function)
+
+
+def with_parameters(
+    run: Function, parameters: Iterable[inspect.Parameter], like: Function | None = None
+) -> Function:
+    """A function of keywords, as one with these parameters, in the name of another."""
+    keywords = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+    run.__annotations__ = {each.name: each.annotation for each in keywords}
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # inspect looks for it there
+        keywords, return_annotation=Answer
     )
+    if like is not None:
+        run.__name__, run.__doc__, run.__module__ = like.__name__, like.__doc__, like.__module__
+    return run
 
 
-class DocumentedCommand(TyperCommand):
-    """A command, and what docs/reference/cli.md says of it beyond its help, in Markdown:
-    `operation`, whose answer `--json` prints as HTTP does; `answers`, what it prints else, with
-    every key; and `more`.
-    """
-
-    answers: ClassVar[str] = ""
-    more: ClassVar[str] = ""
-    operation: ClassVar[str] = ""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        return _sparing_the_absent(super().get_params(ctx))
-
-
-def _documented(**docs: str) -> type[DocumentedCommand]:
-    return type("DocumentedCommand", (DocumentedCommand,), docs)
+def parameter(
+    name: str, annotation: Any, default: Any = inspect.Parameter.empty
+) -> inspect.Parameter:
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
 
 
 def epilog_of(examples: Iterable[str]) -> str:
@@ -298,11 +334,6 @@ def epilog_of(examples: Iterable[str]) -> str:
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-Width = Annotated[
-    int | None,
-    typer.Option(min=WIDTH_MIN, help="Columns to draw into.", show_default="the terminal's"),
-]
-Ascii = Annotated[bool, typer.Option("--ascii", help="Draw with ASCII characters only.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Say what would happen and change nothing.")
@@ -440,12 +471,9 @@ def look(width: int | None = None, ascii_only: bool = False) -> Look:
     return Look(columns, ascii_only or not can_draw)
 
 
-def _wants_colour(stream: TextIO) -> bool:
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
 def write_lines(lines: Iterable[Line]) -> None:
-    write(shown(lines, _wants_colour(sys.stdout)))
+    colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    write(shown(lines, colour and sys.stdout.isatty()))
 
 
 def write_text(text: str) -> None:
@@ -454,14 +482,14 @@ def write_text(text: str) -> None:
     write("".join(visible(line, ascii_only) + "\n" for line in text.split("\n")))
 
 
-def write_json(value: object) -> None:
+def json_text(value: object) -> str:
     """What HTTP would answer. ASCII, so that it reaches whatever reads it, and a terminal obeys
     nothing in it.
     """
     # the table of operations takes a while to load
     from hardwon.surfaces.operations import jsonable
 
-    write(json.dumps(jsonable(value), indent=2, allow_nan=False) + "\n")
+    return json.dumps(jsonable(value), indent=2, allow_nan=False)
 
 
 def write(text: str) -> None:

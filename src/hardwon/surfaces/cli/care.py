@@ -1,60 +1,236 @@
-"""Keeping a memory well: what goes, and how it comes back."""
+"""Keeping a memory well: what helped, what is to go and how it comes back, what happened to a
+record, and vectors.
+"""
 
 import os
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory
-from hardwon.memory.results import Compressed
+from hardwon.memory.intake import record_id as record_id_of
+from hardwon.memory.results import CleanedUp, Compressed, Forgotten, LifeEvent
 from hardwon.outside.locations import DEFAULT_PROJECT
+from hardwon.surfaces.arguments import Filtered
 from hardwon.surfaces.cli.base import (
-    CARE,
-    TRUST,
+    Answer,
     By,
     DryRun,
-    Json,
     Yes,
     chosen,
     command,
+    complain,
     counted,
+    fail,
+    look,
     progress,
     require_consent,
-    write_json,
-    write_text,
 )
-from hardwon.surfaces.cli.output import size_text
+from hardwon.surfaces.cli.derived import given_fields, options_of
+from hardwon.surfaces.cli.input import Options, gathered
+from hardwon.surfaces.cli.output import (
+    QUIET,
+    STRONG,
+    Line,
+    Span,
+    record_lines,
+    size_text,
+    visible,
+)
 
 if TYPE_CHECKING:
     from hardwon.outside.embedders import Embedder
 
+EmbedderName = Literal["wordllama", "fastembed", "endpoint"]
 KEY_VARIABLE: Final = "EMBEDDING_API_KEY"
 
-OlderThan = Annotated[
-    int, typer.Argument(metavar="DAYS", min=0, max=limits.DAYS_MAX, help="Older than so many days.")
-]
-KeepSuccesses = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        max=limits.DAYS_MAX,
-        metavar="DAYS",
-        help="Keep fixes that worked for so many days.",
-        show_default="longer than those that failed",
-    ),
-]
+
+# --- records ---
+
+
+@command(
+    "hardwon forget 0198c0de-0000-7000-8000-000000000001 --dry-run",
+    "hardwon forget --author somebody --until 2026-01-01 --yes --json",
+    operation="forget",
+    more="A tombstone without content stays, so that no merge and no load brings them back. "
+    "`archive` only takes a record "
+    "out of recall, and `cleanup` keeps what it taught.",
+)
+@gathered("filters", options_of(Filtered))
+def forget(
+    ctx: typer.Context,
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="ID", help="Ids of records; or use filters.")
+    ] = None,
+    *,
+    filters: Options,
+    by: By = "user",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    as_json: bool = False,
+) -> Answer:
+    """Erase records for good, by their ids or by filters. Shows what would go, then asks; nothing
+    brings it back.
+    """
+    wanted = given_fields(Filtered, filters)
+    with chosen(ctx).open(to_read=True) as memory:
+        if dry_run or not yes:
+            preview = memory.forget(ids or (), dry_run=True, **wanted)
+            answer = Answer(preview, partial(_forgotten_lines, memory, preview))
+            answer.print(as_json)
+            if dry_run or not preview.ids:
+                raise typer.Exit
+            require_consent("Forget them for good?", yes, as_json=as_json)
+            ids, wanted = preview.ids, {}  # what was shown, and nothing that came since
+        done = memory.forget(ids or (), by=by, **wanted)
+        return Answer(done, partial(_forgotten_lines, memory, done))
+
+
+def _forgotten_lines(memory: Memory, found: Forgotten) -> list[Line]:
+    lines: list[Line] = []
+    if found.dry_run:
+        records = [
+            record for record in map(memory.get, found.ids[: limits.RECORDS_PREVIEWED]) if record
+        ]
+        lines += record_lines(records, look())
+        if len(found.ids) > len(records):
+            lines.append((Span(f"and {len(found.ids) - len(records)} more", QUIET),))
+    done = "would be forgotten" if found.dry_run else "forgotten"
+    later = (
+        "; their text goes with the next write: somebody still reads what was"
+        if found.pending
+        else ""
+    )
+    for record_id in found.unknown:
+        complain(f"there is no record {record_id}")
+    return [*lines, (Span(f"{counted(len(found.ids), 'record')} {done}{later}"),)]
+
+
+@command(
+    "hardwon credit 0198c0de-0000-7000-8000-000000000001 --helped",
+    "hardwon credit 0198c0de-0000-7000-8000-000000000001 --did-not-help --by reviewer --json",
+    operation="credit",
+    answers="Ids that no record has are named on standard error.",
+)
+def credit(
+    ctx: typer.Context,
+    ids: Annotated[list[str], typer.Argument(metavar="ID", help="Ids of records.")],
+    helped: Annotated[
+        bool, typer.Option("--helped/--did-not-help", help="Whether what they say was of use.")
+    ],
+    by: By = "user",
+) -> Answer:
+    """Say that what was recalled helped, or did not: it stands higher, or lower, from now on."""
+    with chosen(ctx).open(to_read=True) as memory:
+        credited = memory.credit(ids, helped, by)
+    for unknown in (each for each in ids if record_id_of(each) not in credited):
+        complain(f"there is no record {unknown}")
+    done = "helped" if helped else "did not help"
+    return Answer(credited, f"{counted(len(credited), 'record')} {done}")
+
+
+@command(
+    "hardwon audit 0198c0de-0000-7000-8000-000000000001",
+    "hardwon audit 0198c0de-0000-7000-8000-000000000001 --json",
+    answers="""`id`, `record` (null where it was forgotten), `life` (what
+    [`GET /records/{record_id}/audit`](reference/rest.md#get-recordsrecord_idaudit) gives; `undo` takes the ids of its
+    events), `links`.""",
+    more="""Everything that happened to it comes with its status after each; then what replaced it, what it replaced and
+    what contradicts it. Of a forgotten record its tombstone is left.""",
+)
+def audit(
+    ctx: typer.Context,
+    record_id: Annotated[str, typer.Argument(metavar="ID", help="The id of a record.")],
+) -> Answer:
+    """Show a record's whole life: who wrote it, what happened to it since, and what it has to do
+    with others.
+    """
+    with chosen(ctx).open(to_read=True) as memory:
+        life = memory.audit(record_id)
+        if not life:
+            fail(f"there is no record {record_id}, and never was one: hardwon recall finds ids")
+        links, found = memory.care.links(record_id), memory.get(record_id)
+    related = {
+        "replaced by": [links.replaced_by] if links.replaced_by else [],
+        "replaces": links.replaces,
+        "contradicts": links.contradicts,
+    }
+    lines: list[Line] = [
+        (Span(f"{name}: ", STRONG), Span(visible(", ".join(ids))))
+        for name, ids in related.items()
+        if ids
+    ]
+    value = {"id": record_id, "record": found, "life": life, "links": links}
+    return Answer(value, [*map(_life_line, life), *lines])
+
+
+def _life_line(happened: LifeEvent) -> Line:
+    event = happened.event
+    parts: list[str | None] = [happened.by]
+    if event:
+        helped = (
+            None if event.helped is None else "it helped" if event.helped else "it did not help"
+        )
+        replaced = f"replaced by {event.replaced_by}" if event.replaced_by else None
+        parts += [event.verified_by, event.verification_id, helped, replaced, event.reason]
+    return (
+        Span(f"{happened.at:%Y-%m-%d %H:%M:%S}  ", QUIET),
+        Span(f"{happened.kind:<11}", STRONG),
+        Span(f"{happened.status:<11}"),
+        Span(visible(", ".join(filter(None, parts)))),
+    )
+
+
+@command(
+    "hardwon stale --dry-run",
+    "hardwon stale --repo . --json",
+    answers="""`checked`, `stale`, `archived`, `restored`, `files_changed`, `dry_run`, `files` (each with `id`, `path`,
+    `change`, `now`).""",
+    more="""It looks at the files that records are about, in the git checkout that `--repo` lies in: those that changed, and
+    those that vanished ([trust.md](trust.md)).""",
+)
+def stale(
+    ctx: typer.Context,
+    repo: Annotated[
+        str, typer.Option(metavar="FOLDER", help="A folder inside the git checkout to look at.")
+    ] = ".",
+    dry_run: DryRun = False,
+) -> Answer:
+    """Archive records whose files are no longer what they were, and bring back those whose files
+    are again.
+    """
+    with chosen(ctx).open(to_read=True) as memory, progress("looking at files") as told:
+        found = memory.check_stale(repo, dry_run, progress=told)
+    would = "would be " if dry_run else ""
+    lines: list[Line] = [
+        (Span(f"{counted(found.checked, 'record')} checked, {found.stale} stale", STRONG),)
+    ]
+    lines.append((Span(f"{found.archived} {would}archived, {found.restored} {would}brought back"),))
+    for record, change in found.files:
+        where = f", now {change.now}" if change.now else ""
+        lines.append(
+            (Span(f"{record}  ", QUIET), Span(visible(f"{change.path}: {change.change}{where}")))
+        )
+    if len(found.files) < found.files_changed:
+        lines.append((Span(f"and {found.files_changed - len(found.files)} more", QUIET),))
+    files = [{"id": record, **change._asdict()} for record, change in found.files]
+    return Answer({**vars(found), "files": files}, lines)
 
 
 # --- what goes, and comes back ---
 
+OlderThan = Annotated[
+    int, typer.Argument(metavar="DAYS", min=0, max=limits.DAYS_MAX, help="Older than so many days.")
+]
+
 
 @command(
-    CARE,
     "hardwon cleanup 90 --dry-run",
     "hardwon cleanup 30 --keep-successes 365 --yes",
     operation="cleanup",
@@ -65,28 +241,34 @@ KeepSuccesses = Annotated[
 def cleanup(
     ctx: typer.Context,
     days: OlderThan = limits.CLEANUP_DAYS,
-    keep_successes: KeepSuccesses = None,
+    keep_successes: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=limits.DAYS_MAX,
+            metavar="DAYS",
+            help="Keep fixes that worked for so many days.",
+            show_default="longer than those that failed",
+        ),
+    ] = None,
     dry_run: DryRun = False,
     yes: Yes = False,
-    as_json: Json = False,
-) -> None:
+    as_json: bool = False,
+) -> Answer:
     """Take out old fixes. Shows what would go, then asks; what they taught stays, and undo brings
     them back.
     """
     with chosen(ctx).open(to_read=True) as memory:
 
-        def clean(dry: bool) -> _Done:
+        def clean(dry: bool) -> tuple[CleanedUp, int, str]:
             with progress("looking" if dry else "cleaning up") as told:
                 done = memory.cleanup(days, dry, successes_days=keep_successes, progress=told)
-            return _Done(
-                asdict(done), done.failed + done.successful, cleaned_text(asdict(done), days)
-            )
+            return done, done.failed + done.successful, cleaned_text(asdict(done), days)
 
-        _do(memory, clean, "Take them out?", dry_run=dry_run, yes=yes, as_json=as_json)
+        return _do(memory, clean, "Take them out?", dry_run=dry_run, yes=yes, as_json=as_json)
 
 
 @command(
-    CARE,
     "hardwon compress 180 --dry-run",
     "hardwon compress --yes",
     operation="fixes.compress",
@@ -97,56 +279,47 @@ def compress(
     days: OlderThan = limits.COMPRESS_DAYS,
     dry_run: DryRun = False,
     yes: Yes = False,
-    as_json: Json = False,
-) -> None:
+    as_json: bool = False,
+) -> Answer:
     """Pack the details of old fixes. Shows how much that saves, then asks; a summary stays
     findable, and undo unpacks.
     """
     with chosen(ctx).open(to_read=True) as memory:
 
-        def pack(dry: bool) -> _Done:
+        def pack(dry: bool) -> tuple[Compressed, int, str]:
             with progress("looking" if dry else "compressing") as told:
                 done = memory.fixes.compress(days, dry, progress=told)
-            return _Done(asdict(done), done.records, _compressed_text(done, days))
+            would = "would be " if done.dry_run else ""
+            return (
+                done,
+                done.records,
+                f"{counted(done.records, 'fix', 'fixes')} older than {counted(days, 'day')} "
+                f"{would}compressed, which saves {size_text(done.saved_bytes)}{_rest(done.left)}",
+            )
 
-        _do(memory, pack, "Compress them?", dry_run=dry_run, yes=yes, as_json=as_json)
-
-
-class _Done(NamedTuple):
-    """What was done, or would be: as JSON, to how many, and in words."""
-
-    shape: dict[str, Any]
-    amount: int
-    text: str
+        return _do(memory, pack, "Compress them?", dry_run=dry_run, yes=yes, as_json=as_json)
 
 
 def _do(
     memory: Memory,
-    run: Callable[[bool], _Done],
+    run: Callable[[bool], tuple[CleanedUp | Compressed, int, str]],
     question: str,
     *,
     dry_run: bool,
     yes: bool,
     as_json: bool,
-) -> None:
+) -> Answer:
     """Shows what would be done, and does it where somebody agrees. `run` is told whether to change
-    nothing.
+    nothing, and gives what was done, or would be, to how many, and in words.
     """
     if dry_run or not yes:
-        preview = run(True)
-        _tell(preview, as_json)
-        if dry_run or not preview.amount:
-            return
+        preview, amount, text = run(True)
+        Answer(preview, text).print(as_json)
+        if dry_run or not amount:
+            raise typer.Exit
         require_consent(question, yes, as_json=as_json)
-    done = run(False)
-    _tell(done._replace(text=done.text + undo_hint(memory, done.shape["event_id"])), as_json)
-
-
-def _tell(done: _Done, as_json: bool) -> None:
-    if as_json:
-        write_json(done.shape)
-    else:
-        write_text(done.text)
+    done, _, text = run(False)
+    return Answer(done, text + undo_hint(memory, done.event_id))
 
 
 def cleaned_text(cleaned: Mapping[str, Any], days: int) -> str:
@@ -160,12 +333,6 @@ def cleaned_text(cleaned: Mapping[str, Any], days: int) -> str:
     )
 
 
-def _compressed_text(packed: Compressed, days: int) -> str:
-    done = "would be compressed, which saves" if packed.dry_run else "compressed, which saves"
-    saved = f"{size_text(packed.saved_bytes)}{_rest(packed.left)}"
-    return f"{counted(packed.records, 'fix', 'fixes')} older than {counted(days, 'day')} {done} {saved}"
-
-
 def _rest(left: int) -> str:
     return f"; {left} more are left for the next run" if left else ""
 
@@ -174,24 +341,19 @@ def undo_hint(memory: Memory, event_id: str | None) -> str:
     """How to take it back, as a line that can be copied."""
     if not event_id:
         return ""
-    project = "" if memory.project == DEFAULT_PROJECT else f" --project {quoted(memory.project)}"
-    return f"\nto take it back: hardwon --memory {quoted(memory.location)}{project} undo {event_id}"
-
-
-def quoted(text: str) -> str:
-    import shlex  # only who is told what to type needs it
-
-    return shlex.quote(text)
+    project = (
+        "" if memory.project == DEFAULT_PROJECT else f" --project {shlex.quote(memory.project)}"
+    )
+    return f"\nto take it back: hardwon --memory {shlex.quote(memory.location)}{project} undo {event_id}"
 
 
 @command(
-    CARE,
     "hardwon compact --yes",
     "hardwon compact --yes --json",
     operation="compact",
     more="""The room goes back to the disk.""",
 )
-def compact(ctx: typer.Context, yes: Yes = False, as_json: Json = False) -> None:
+def compact(ctx: typer.Context, yes: Yes = False, as_json: bool = False) -> Answer:
     """Give back the room of what was taken out. Asks first: no earlier cleanup can be undone
     afterwards.
     """
@@ -201,17 +363,14 @@ def compact(ctx: typer.Context, yes: Yes = False, as_json: Json = False) -> None
         )
         with progress("compacting") as told:
             done = memory.compact(progress=told)
-    if as_json:
-        write_json(done)
-    else:
-        write_text(
-            f"{size_text(done.before_bytes)} before, {size_text(done.after_bytes)} now; "
-            f"the texts of {counted(done.purged, 'record')} are gone for good"
-        )
+    return Answer(
+        done,
+        f"{size_text(done.before_bytes)} before, {size_text(done.after_bytes)} now; "
+        f"the texts of {counted(done.purged, 'record')} are gone for good",
+    )
 
 
 @command(
-    TRUST,
     'hardwon rollback agent-7 --reason "it reported successes that were none"',
     operation="rollback",
     more="""A source is an author. Its records stay readable; recall leaves them out unless it is asked for that author, and
@@ -222,32 +381,17 @@ def rollback(
     source: Annotated[str, typer.Argument(help="The author whose teaching is to be undone.")],
     reason: Annotated[str, typer.Option(help="Why it is not to be believed.")],
     by: By = "user",
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Undo what a source taught: nothing that it recorded counts any more."""
     with chosen(ctx).open(to_read=True) as memory:
         records = memory.stats().by_author.get(source, 0)
         decision = memory.rollback(source, reason, by)
         hint = undo_hint(memory, decision.id)
-    if as_json:
-        write_json(decision)
-    else:
-        write_text(
-            f"{counted(records, 'record')} by {source} no longer "
-            f"{'counts' if records == 1 else 'count'}{hint}"
-        )
-
-
-class EmbedderName(StrEnum):
-    """What turns texts into vectors."""
-
-    WORDLLAMA = "wordllama"
-    FASTEMBED = "fastembed"
-    ENDPOINT = "endpoint"
+    counts = "counts" if records == 1 else "count"
+    return Answer(decision, f"{counted(records, 'record')} by {source} no longer {counts}{hint}")
 
 
 @command(
-    CARE,
     "hardwon reembed --embedder wordllama",
     "hardwon reembed --embedder wordllama --json",
     answers="`embedder` (the name that its vectors are stamped with), `dimension`, `made` (how "
@@ -266,28 +410,27 @@ def reembed(
         str | None, typer.Option(metavar="NAME", help="The model, of fastembed or of an endpoint.")
     ] = None,
     base_url: Annotated[str | None, typer.Option(metavar="URL", help="Of an endpoint.")] = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Make the vectors that recall by meaning needs."""
     made_by = _embedder(embedder, model, base_url)
     with chosen(ctx).open(to_read=True, embedder=made_by) as memory, progress("embedding") as told:
         made = memory.reembed(progress=told)
-    if as_json:
-        write_json({"embedder": made_by.name, "dimension": made_by.dimension, "made": made})
-    else:
-        write_text(f"{counted(made, 'vector')} made by {made_by.name}")
+    return Answer(
+        {"embedder": made_by.name, "dimension": made_by.dimension, "made": made},
+        f"{counted(made, 'vector')} made by {made_by.name}",
+    )
 
 
 def _embedder(name: EmbedderName, model: str | None, base_url: str | None) -> "Embedder":
     from hardwon.outside import embedders
 
-    if base_url is not None and name is not EmbedderName.ENDPOINT:
+    if base_url is not None and name != "endpoint":
         raise InvalidInputError.one("--base-url", base_url, "only with --embedder endpoint")
-    if name is EmbedderName.WORDLLAMA:
+    if name == "wordllama":
         if model is not None:
             raise InvalidInputError.one("--model", model, "nothing: wordllama has one model")
         return embedders.WordLlamaEmbedder()
-    if name is EmbedderName.FASTEMBED:
+    if name == "fastembed":
         return embedders.FastembedEmbedder(model or embedders.FASTEMBED_MODEL)
     if not base_url or not model:
         raise InvalidInputError.one(

@@ -1,30 +1,30 @@
-"""`hardwon init`: a memory for this folder."""
+"""Where a memory is: `init` makes one, `demo` one to look at, `config` shows the settings and where
+each comes from.
+"""
 
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 
+from hardwon import limits
+from hardwon.errors import ConflictError
 from hardwon.memory import Memory
-from hardwon.memory.project import memory_exists
+from hardwon.memory.project import memory_exists, place_of, project_of
 from hardwon.outside import files
-from hardwon.outside.locations import FOLDER_NAME, without_password
-from hardwon.surfaces.cli.base import (
-    RECORDING,
-    Chosen,
-    Json,
-    chosen,
-    command,
-    write_json,
-    write_text,
-)
-from hardwon.surfaces.cli.care import quoted
+from hardwon.outside.locations import FOLDER_NAME, is_url, without_password
+from hardwon.records.kinds import Source
+from hardwon.surfaces.cli.base import Answer, Chosen, Given, chosen, command, counted, settings_of
+from hardwon.surfaces.cli.output import QUIET, STRONG, Line, Span, visible
+from hardwon.trust.redact import redact
+
+DEMO_FOLDER: Final = "hardwon-demo"
 
 
 @command(
-    RECORDING,
     "hardwon init",
     "hardwon --memory agent_brain init --tree",
     answers="JSON: `location` (the file of the memory, or its database), `project`, `created` "
@@ -42,8 +42,7 @@ def init(
             "--tree", help="Give it a tree of files, one for each experience, to read and to edit."
         ),
     ] = False,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Make a memory: .hardwon in this folder, or where --memory says. One that is there stays as it
     is.
     """
@@ -53,17 +52,20 @@ def init(
         if created and not planted and not named.memory:
             files.hide_from_git(Path(FOLDER_NAME))
         root = str(planted.root) if planted else None
-        if as_json:
-            write_json(
-                {
-                    "location": memory.location,
-                    "project": memory.project,
-                    "created": created,
-                    "tree": root,
-                }
-            )
-        else:
-            write_text(_told(memory, named, root, created))
+        place = {"location": memory.location, "project": memory.project}
+    options = f" --memory {shlex.quote(without_password(named.memory))}" if named.memory else ""
+    options += f" --project {shlex.quote(named.project)}" if named.project else ""
+    state = "a new memory" if created else "the memory is here already"
+    lines = [
+        f"{state}: {place['location']}, project {place['project']}",
+        *([f"its files: {root}"] if root else []),
+        f'to keep something:          hardwon{options} remember "what happened" --outcome failure '
+        "--tool code_interpreter --error-type runtime",
+        f'to find it again:           hardwon{options} recall "what it is about"',
+        f"to record what you run:     hardwon{options} run -- COMMAND",
+        f'before the next attempt:    hardwon{options} context "what is to be done"',
+    ]
+    return Answer({**place, "created": created, "tree": root}, "\n".join(lines))
 
 
 @contextmanager
@@ -84,23 +86,122 @@ def _opened(named: Chosen) -> Iterator[tuple[Memory, bool]]:
         raise
 
 
-def _told(memory: Memory, named: Chosen, root: str | None, created: bool) -> str:
-    options = f" --memory {quoted(without_password(named.memory))}" if named.memory else ""
-    options += f" --project {quoted(named.project)}" if named.project else ""
-    lines = [
-        f"{'a new memory' if created else 'the memory is here already'}: {memory.location}, "
-        f"project {memory.project}"
-    ]
-    if root:
-        lines.append(f"its files: {root}")
-    return "\n".join(
-        [
-            *lines,
-            "to keep something:          "
-            f'hardwon{options} remember "what happened" --outcome failure --tool code_interpreter '
-            f"--error-type runtime",
-            f'to find it again:           hardwon{options} recall "what it is about"',
-            f"to record what you run:     hardwon{options} run -- COMMAND",
-            f'before the next attempt:    hardwon{options} context "what is to be done"',
-        ]
+@command(
+    "hardwon demo",
+    "hardwon --memory demo_brain demo --seed 7",
+    answers="`memory` (where it is), `records` (how many of each kind).",
+    more=f"""It goes into the memory that `--memory` names, which must be empty or new; without one, into `{DEMO_FOLDER}` here.
+    The same seed makes the same history, which ends now. `--serve` then shows it: no token is asked for, and nobody but this
+    machine reaches it.""",
+)
+def demo(
+    ctx: typer.Context,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed makes the same history.")] = 0,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Serve it then, at an address of this machine alone.")
+    ] = False,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Where to; 0 takes one that is free.")
+    ] = limits.SERVE_PORT,
+    as_json: bool = False,
+) -> Answer:
+    """Make a memory to look at: two months of records of every kind, by several authors."""
+    from hardwon.tree.datasets.demo import fill
+
+    given: Given = ctx.obj
+    location = given.memory or DEMO_FOLDER
+    shown = without_password(location)
+    look = f"hardwon --memory {shown} serve --no-auth"
+    with Memory(location, given.project, checkout=False) as memory:
+        if memory.stats().total:
+            raise ConflictError(
+                f"{shown} has records already: name a new folder with --memory, or look at it: "
+                f"{look}"
+            )
+        records = fill(memory, seed)
+        place = memory.location
+    several = {"fix": "fixes", "trajectory": "trajectories"}
+    made = ", ".join(counted(count, kind, several.get(kind, "")) for kind, count in records.items())
+    answer = Answer(
+        {"memory": place, "records": records}, f"made {shown}: {made}\nto look at it: {look}"
     )
+    if not serve:
+        return answer
+    from hardwon.surfaces.cli.serve import serve as serve_it
+
+    answer.print(as_json)
+    ctx.obj = Given(location, given.project)
+    serve_it(ctx, port=port, no_auth=True)
+    raise typer.Exit
+
+
+@command(
+    "hardwon config",
+    "hardwon --memory agent_brain config --json",
+    answers="""`settings` (a list of `name`, `value`, `origin` (option, environment, project file, user file or default) and
+    `where`, which option, variable or file; null for a default), `location` (the memory's file, or its database),
+    `files` (a list of `origin`, `path` and `exists`), `ignored` (what the project's file may not set here, in words).""",
+    more="""An option counts before the environment (`HARDWON_MEMORY`, `HARDWON_PROJECT`, `HARDWON_AUTHOR`), that before the
+    project's file (the nearest `.hardwon/config.toml` upward), that before the user's (`~/.config/hardwon/config.toml`, or
+    where the system keeps such files). Both are TOML with the keys `memory`, `project` and `author`; the author is who
+    remember, record and run say it was. In the user's file, `memory` is a path from the root or from a home folder, or the
+    `postgresql://…` of a database.
+
+    A project's file comes with a checkout, which may be somebody else's, so it speaks for that checkout alone: it may name
+    a memory inside the folder that `.hardwon` lies in (relative to that folder, links followed) and no other, and its
+    `project` and `author` are ignored where the memory in use lies elsewhere. A file with another key, with anything but
+    texts, or that is no TOML is an error that names the file; passwords in addresses are not shown.""",
+)
+def config(ctx: typer.Context) -> Answer:
+    """Show every setting, its value, and where that comes from."""
+    found = settings_of(ctx)
+    location = place_of(found.memory.value)
+    defaults = {
+        "memory": location,
+        "project": project_of(found.memory.value),
+        "author": Source().author,
+    }
+    settings: list[dict[str, Any]] = [
+        {
+            **each._asdict(),
+            "value": _without_secrets(defaults[each.name] if each.value is None else each.value),
+        }
+        for each in found
+    ]
+    project_file = str(found.project_file) if found.project_file else None
+    # the user's is named also where there is none: somebody may want to make it
+    paths: list[dict[str, Any]] = [
+        {"origin": "project file", "path": project_file, "exists": project_file is not None},
+        {"origin": "user file", "path": str(found.user_file), "exists": found.user_file.exists()},
+    ]
+    lines: list[Line] = [
+        (
+            Span(f"{each['name']:<9}", STRONG),
+            Span(visible(each["value"])),
+            Span(
+                f"  ({each['origin']}: {visible(each['where'])})"
+                if each["where"]
+                else f"  ({each['origin']})",
+                QUIET,
+            ),
+        )
+        for each in settings
+    ]
+    where = "in the database " if is_url(location) else "in the file "
+    lines.append((Span(where, QUIET), Span(visible(location))))
+    for file in paths:
+        missing = ", which does not exist" if file["path"] and not file["exists"] else ""
+        path = Span(visible(str(file["path"] or "none here")))
+        lines.append((Span(f"{file['origin']}: ", QUIET), path, Span(missing, QUIET)))
+    lines += [(Span("ignored: ", STRONG), Span(visible(each))) for each in found.ignored]
+    value = {
+        "settings": settings,
+        "location": location,
+        "files": paths,
+        "ignored": list(found.ignored),
+    }
+    return Answer(value, lines)
+
+
+def _without_secrets(value: str) -> str:
+    return redact(without_password(value))[0]

@@ -1,33 +1,94 @@
-"""`hardwon record`: facts, episodes, fixes and trajectories, from options or from JSON."""
+"""`hardwon remember`, and `hardwon record`: facts, episodes, fixes and trajectories, from options or
+from JSON.
+"""
 
+import sys
 from typing import Annotated, Final
 
 import typer
 
-from hardwon.records.kinds import AnyRecord, Fact, Kind
+from hardwon import limits
+from hardwon.errors import InvalidInputError
+from hardwon.records.kinds import Fact, Kind
 from hardwon.surfaces.cli.base import (
-    RECORDING,
-    Json,
+    Answer,
     add_app,
     chosen,
+    command,
     complain,
     inner_command,
-    new_app,
     signed,
-    write,
-    write_json,
 )
 from hardwon.surfaces.cli.input import STDIN, Options, enveloped, issue_of, json_object, objects_of
 
-record: Final = new_app(
-    name="record",
-    help="Keep a fact, an episode, a fix or a trajectory, from options or from JSON.",
-    add_completion=False,
+
+@command(
+    'hardwon remember "KeyError id in login.py" --outcome failure --tool code_interpreter '
+    "--error-type runtime",
+    'hardwon remember "Users want short answers" --outcome learning --insight-type preference '
+    "--tag style",
+    answers="`id`, `path` (its file where the memory has a tree, else null), `record`.",
+    more="""The key that an outcome and tool require has an option of its own: `--task-type`, `--domain`, `--error-type`,
+    `--reason`, `--insight-type`, `--sentiment`. `--key KEY=VALUE` adds one of yours. `--summary`, `--tag`, `--author` and
+    `--file` (a file it is about) fill in the rest; `--key`, `--tag` and `--file` may be given more than once. The full list
+    of pairs is in [records.md](records.md); `--outcome` and `--tool` are its first two columns.""",
 )
-add_app(
+@enveloped
+def remember(
+    ctx: typer.Context,
+    content: Annotated[str, typer.Argument(help="What happened; - reads it from standard input.")],
+    outcome: Annotated[str, typer.Option(help="success, failure, learning or interaction.")],
+    tool: Annotated[str | None, typer.Option(help="The tool that was used.")] = None,
+    summary: Annotated[
+        str | None, typer.Option(help="A few words for its file name.", show_default="made from it")
+    ] = None,
+    task_type: Annotated[str | None, typer.Option(help="Of a success of code_interpreter.")] = None,
+    domain: Annotated[str | None, typer.Option(help="Of a success of web_search.")] = None,
+    error_type: Annotated[
+        str | None, typer.Option(help="Of a failure of code_interpreter.")
+    ] = None,
+    reason: Annotated[str | None, typer.Option(help="Of a failure of web_search.")] = None,
+    insight_type: Annotated[str | None, typer.Option(help="Of a learning.")] = None,
+    sentiment: Annotated[str | None, typer.Option(help="Of an interaction.")] = None,
+    key: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="A key of your own; as often as you like."),
+    ] = None,
+    *,
+    envelope: Options,
+) -> Answer:
+    """Keep an experience. Prints its id, and its file where the memory has a tree."""
+    routing = {
+        "task_type": task_type,
+        "domain": domain,
+        "error_type": error_type,
+        "reason": reason,
+        "insight_type": insight_type,
+        "sentiment": sentiment,
+    }
+    keys = {name: value for name, value in routing.items() if value is not None}
+    keys |= signed(ctx, envelope)
+    for each in key or ():
+        name, separator, value = each.partition("=")
+        if not separator or not name:
+            raise InvalidInputError.one(
+                "--key", each, "a key and its value, such as --key service=auth"
+            )
+        if name in keys:
+            raise InvalidInputError.one("--key", each, "keys that are not given otherwise")
+        keys[name] = value
+    text = sys.stdin.read(limits.TEXT_CHARS_MAX + 1) if content == STDIN else content
+    with chosen(ctx).open() as memory:
+        record = memory.remember(text, outcome, tool, summary, **keys)
+    return Answer(
+        {"id": record.id, "path": record.path, "record": record},
+        f"{record.id}  {record.path}" if record.path else record.id,
+    )
+
+
+record: Final = add_app(
     "record",
-    RECORDING,
-    record,
+    "Keep a fact, an episode, a fix or a trajectory, from options or from JSON.",
     more="""The JSON is one object, a list of them, or one after the other (JSON Lines): from a file with `--from-json FILE`,
     from standard input with `-`. An object has the keywords of `Memory.record_fact` and its like (see
     [records.md](records.md)), and those of the envelope: `author`, `source`, `timestamp`, `tags`, `related_files`,
@@ -68,8 +129,7 @@ def fact(
     *,
     envelope: Options,
     from_json: FromJson = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Keep one sentence that is true. Who says again what is known strengthens it."""
     own = {
         "content": _text(content),
@@ -77,7 +137,7 @@ def fact(
         "confidence": confidence,
         "restate": restate or None,
     }
-    _record(ctx, "fact", own | envelope, content, from_json, as_json)
+    return _record(ctx, "fact", own | envelope, content, from_json)
 
 
 @inner_command(
@@ -115,8 +175,7 @@ def episode(
     *,
     envelope: Options,
     from_json: FromJson = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Keep one scored attempt at a task."""
     cards = [json_object("--mistake-card", each) for each in mistake_cards or ()]
     own = {
@@ -128,7 +187,7 @@ def episode(
         "successes": successes,
         "mistake_cards": cards,
     }
-    _record(ctx, "episode", own | envelope, task_id, from_json, as_json)
+    return _record(ctx, "episode", own | envelope, task_id, from_json)
 
 
 @inner_command(
@@ -180,8 +239,7 @@ def fix(
     *,
     envelope: Options,
     from_json: FromJson = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Keep one attempt to fix an issue: whether it went in, and whether it was then seen to
     work.
     """
@@ -202,7 +260,7 @@ def fix(
         "confidence": confidence,
         "notes": notes,
     }
-    _record(ctx, "fix", own | envelope, description, from_json, as_json)
+    return _record(ctx, "fix", own | envelope, description, from_json)
 
 
 @inner_command(
@@ -233,15 +291,14 @@ def trajectory(
     *,
     envelope: Options,
     from_json: FromJson = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Keep what was done step by step, and how it ended."""
     own = {
         "task": _text(task),
         "steps": [json_object("--step", each) for each in steps or ()],
         "final_reward": final_reward,
     }
-    _record(ctx, "trajectory", own | envelope, task, from_json, as_json)
+    return _record(ctx, "trajectory", own | envelope, task, from_json)
 
 
 def _text(argument: str | None) -> str | None:
@@ -249,13 +306,8 @@ def _text(argument: str | None) -> str | None:
 
 
 def _record(
-    ctx: typer.Context,
-    kind: Kind,
-    given: Options,
-    argument: str | None,
-    from_json: str | None,
-    as_json: bool,
-) -> None:
+    ctx: typer.Context, kind: Kind, given: Options, argument: str | None, from_json: str | None
+) -> Answer:
     """`argument` is the text before the options: where it is `-`, JSON is read, as with
     `--from-json -`.
     """
@@ -263,18 +315,18 @@ def _record(
         raise typer.BadParameter(
             f"- is standard input, and {from_json} another file: name one of them"
         )
-    said = signed(ctx, {name: value for name, value in given.items() if value not in (None, [])})
+    options = {name: value for name, value in given.items() if value not in (None, [])}
+    options = signed(ctx, options)
     file = STDIN if argument == STDIN else from_json
-    objects = [said] if file is None else [said | each for each in objects_of(file)]
+    objects = [options] if file is None else [options | each for each in objects_of(file)]
     with chosen(ctx).open() as memory:
-        _tell(memory.care.record_many(kind, objects), as_json)
+        kept = memory.care.record_many(kind, objects)
+    ids = [each.id for each in kept]
 
+    def tell() -> str:
+        for each in kept:
+            for finding in (each.findings or ()) if isinstance(each, Fact) else ():
+                complain(f"{each.id} does not stand alone: {finding}")
+        return "\n".join(ids)
 
-def _tell(kept: list[AnyRecord], as_json: bool) -> None:
-    if as_json:
-        write_json({"ids": [each.id for each in kept], "records": kept})
-        return
-    write("".join(f"{each.id}\n" for each in kept))
-    for each in kept:
-        for finding in (each.findings or ()) if isinstance(each, Fact) else ():
-            complain(f"{each.id} does not stand alone: {finding}")
+    return Answer({"ids": ids, "records": kept}, tell)

@@ -1,69 +1,47 @@
-"""`hardwon serve`: the memory over HTTP. docs/serve.md tells all of it.
-
-Annotations are not postponed here: typer would have to evaluate each of them twice before any
-command could start.
+"""The memory for others: `serve` over HTTP (docs/serve.md tells all of it), `mcp` for MCP clients
+(docs/coding-agents.md says what they get), `report` as one file of the dashboard's views.
 """
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal, get_args
 
 import typer
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
-from hardwon.memory import Memory
+from hardwon.errors import InvalidInputError, MissingExtraError
+from hardwon.memory import Memory, intake
+from hardwon.memory.tokens import author_name
 from hardwon.outside.locations import is_url
 from hardwon.surfaces.cli.base import (
-    SERVING,
+    Answer,
     Json,
+    Yes,
+    add_app,
     chosen,
     command,
     complain,
+    epilog_of,
+    inner_command,
+    memory_options,
+    require_consent,
     require_packages,
     write,
 )
-from hardwon.trust.access import Caller
+from hardwon.surfaces.cli.output import size_text, visible
+from hardwon.surfaces.mcp import clients as mcp_clients
+from hardwon.trust.access import Caller, Scope
 
 ANYBODY: Final = Caller("anonymous", "admin")
 """Who everybody is where no token is asked for."""
 
-Host = Annotated[str, typer.Option(help="The address to listen at.")]
-Port = Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes one that is free.")]
-NoAuth = Annotated[
-    bool,
-    typer.Option(
-        "--no-auth", help="Ask for no token. Only where nobody but this machine reaches it."
-    ),
-]
-TlsCert = Annotated[
-    Path | None, typer.Option(help="A certificate with its chain, in PEM: serves https.")
-]
-TlsKey = Annotated[Path | None, typer.Option(help="Its key, in PEM.")]
-PlainHttp = Annotated[
-    bool,
-    typer.Option(
-        "--plain-http",
-        help="Serve other machines without TLS: whoever is in between reads every token.",
-    ),
-]
-AllowHost = Annotated[
-    list[str] | None,
-    typer.Option(help="A name that the server also goes by. As often as you like."),
-]
-AllowOrigin = Annotated[
-    list[str] | None, typer.Option(help="An origin whose pages may ask. As often as you like.")
-]
-Rate = Annotated[float, typer.Option(min=0.1, help="Requests of one caller per second.")]
-Btb = Annotated[bool, typer.Option("--btb", help="MCP: also under the tool names of BTB.")]
-
 
 @command(
-    SERVING,
     "hardwon serve",
     "hardwon serve --port 0 --json",
     "hardwon serve --no-auth",
@@ -74,16 +52,40 @@ Btb = Annotated[bool, typer.Option("--btb", help="MCP: also under the tool names
 )
 def serve(
     ctx: typer.Context,
-    host: Host = "127.0.0.1",
-    port: Port = limits.SERVE_PORT,
-    no_auth: NoAuth = False,
-    tls_cert: TlsCert = None,
-    tls_key: TlsKey = None,
-    plain_http: PlainHttp = False,
-    allow_host: AllowHost = None,
-    allow_origin: AllowOrigin = None,
-    rate: Rate = limits.REQUESTS_PER_S,
-    btb: Btb = False,
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port; 0 takes one that is free.")
+    ] = limits.SERVE_PORT,
+    no_auth: Annotated[
+        bool,
+        typer.Option(
+            "--no-auth", help="Ask for no token. Only where nobody but this machine reaches it."
+        ),
+    ] = False,
+    tls_cert: Annotated[
+        Path | None, typer.Option(help="A certificate with its chain, in PEM: serves https.")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Its key, in PEM.")] = None,
+    plain_http: Annotated[
+        bool,
+        typer.Option(
+            "--plain-http",
+            help="Serve other machines without TLS: whoever is in between reads every token.",
+        ),
+    ] = False,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="A name that the server also goes by. As often as you like."),
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None, typer.Option(help="An origin whose pages may ask. As often as you like.")
+    ] = None,
+    rate: Annotated[
+        float, typer.Option(min=0.1, help="Requests of one caller per second.")
+    ] = limits.REQUESTS_PER_S,
+    btb: Annotated[
+        bool, typer.Option("--btb", help="MCP: also under the tool names of BTB.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Serve the memory over HTTP until a signal ends it. What was accepted is finished first."""
@@ -92,9 +94,8 @@ def serve(
     )
     from hardwon.surfaces.gate import Gate
     from hardwon.surfaces.rest import server as rest_server
-    from hardwon.surfaces.rest.app import build_app
+    from hardwon.surfaces.rest.app import build_app, remove_left_over
     from hardwon.surfaces.rest.guard import ServerOptions, is_loopback
-    from hardwon.surfaces.rest.streams import remove_left_over
 
     if (tls_cert is None) != (tls_key is None):
         raise InvalidInputError.one(
@@ -104,9 +105,8 @@ def serve(
     _check_reach(
         host, is_loopback(host), certificate is not None, no_auth=no_auth, plain_http=plain_http
     )
-    location, project = chosen(ctx).memory, chosen(ctx).project
     with (
-        Memory(location, project, checkout=False) as memory,
+        Memory(chosen(ctx).memory, chosen(ctx).project, checkout=False) as memory,
         closing(rest_server.bound(host, port)) as listening,
         _spool(memory.location) as spool,
     ):
@@ -176,3 +176,204 @@ def _check_reach(host: str, loopback: bool, tls: bool, *, no_auth: bool, plain_h
             "--plain-http: whoever is between a caller and this server reads every token, and "
             "everything else"
         )
+
+
+# --- MCP ---
+
+ClientName = Literal[
+    "claude-code", "claude-desktop", "cursor", "vscode", "windsurf", "gemini-cli", "codex"
+]
+"""`mcp_clients.CLIENTS`."""
+
+Which = Annotated[
+    ClientName,
+    typer.Argument(help=f"The client: {', '.join(get_args(ClientName))}.", show_default=False),
+]
+Write = Annotated[
+    bool, typer.Option("--write", help="Change the client's file instead of printing it.")
+]
+User = Annotated[
+    bool, typer.Option("--user", help="For all projects, where the client also has a file in each.")
+]
+Name = Annotated[str, typer.Option(help="What the client calls the server.", metavar="NAME")]
+
+mcp: Final = add_app(
+    "mcp",
+    "Serve the memory to an MCP client over standard input and output; or tell a client to "
+    "start it.",
+    more="""[coding-agents.md](coding-agents.md) says what a client gets.
+    Without a further word it serves, until the client closes its end, or
+    SIGTERM (exit code 0) or SIGINT (130) ends it. It takes `pip install 'hardwon[mcp]'`.
+
+    `hardwon mcp install CLIENT` prints what a client needs to start it, with the `--memory`, `--project` and options that
+    stand before `install`. With `--write` it goes into the client's file: other entries stay, a file that is not plain JSON
+    is left alone, and the file is replaced whole or not at all. The file is the project's where the client has one there;
+    `--user` means the user's own. Codex keeps TOML, which is printed and never written. The address of a database is refused
+    with a password in it: `PGPASSWORD`, a password file (`~/.pgpass`) or a service keeps that out of the client's file.""",
+    epilog=epilog_of(
+        [
+            "hardwon mcp",
+            "hardwon mcp --scope read --author ci",
+            "hardwon mcp install claude-code --write",
+        ]
+    ),
+    no_args_is_help=False,
+    invoke_without_command=True,
+)
+
+
+@mcp.callback()
+def _serve_mcp(
+    ctx: typer.Context,
+    author: Annotated[
+        str | None,
+        typer.Option(
+            help="Who is named in what is recorded.",
+            show_default="the client, as it introduces itself",
+        ),
+    ] = None,
+    scope: Annotated[Scope, typer.Option(help="How far the client may go.")] = "write",
+    btb: Annotated[
+        bool, typer.Option("--btb", help="Also the tool names of the BTB memory server.")
+    ] = False,
+) -> None:
+    if author is not None:
+        author = author_name("--author", author)
+    if ctx.invoked_subcommand is not None:
+        ctx.meta["mcp"] = [
+            *(["--author", author] if author else []),
+            *(["--scope", scope] if scope != "write" else []),
+            *(["--btb"] if btb else []),
+        ]
+        return
+    try:
+        from hardwon.surfaces.mcp.transports import serve_stdio
+    except ImportError as error:
+        raise MissingExtraError(
+            f"the MCP SDK cannot be imported ({error}); install it with: pip install 'hardwon[mcp]'"
+        ) from None
+    with chosen(ctx).open(to_read=scope == "read") as memory:
+        serve_stdio(memory, author, scope, btb=btb)
+
+
+@inner_command(
+    mcp,
+    "hardwon mcp install claude-code",
+    "hardwon mcp install cursor --write",
+    answers="""`client`, `file`, `command` (its words), `written` (whether the file was changed), `config` (what belongs in
+    it).""",
+)
+def install(
+    ctx: typer.Context,
+    client: Which,
+    save: Write = False,
+    user: User = False,
+    name: Name = "hardwon",
+) -> Answer:
+    """Print what a client needs to start this memory, or write it into the client's file. No
+    password of a database goes there: PGPASSWORD, a password file or a service has it.
+    """
+    if not name.strip() or not name.isprintable():
+        raise InvalidInputError.one("name", name, "a text on one line")
+    known = mcp_clients.CLIENTS[client]
+    path = known.file(user, Path.home(), Path.cwd())
+    words = [
+        *_program(shared=not user and known.project is not None),
+        *memory_options(ctx),
+        "mcp",
+        *ctx.meta.get("mcp", []),
+    ]
+    changed = save and mcp_clients.write(known, path, name, words)
+    config = mcp_clients.snippet(known, name, words)
+    value = {"client": client, "file": str(path), "command": words, "written": changed}
+    state = "now" if changed else "already"
+    text = f"{name} is {state} in {path}; start {known.title} anew to use it"
+
+    def tell_where() -> str:
+        ways = [] if known.is_toml else ["--write puts it there"]
+        if own := mcp_clients.own_command(known, name, words):
+            ways.append(f"or run: {own}")
+        complain("; ".join([f"this belongs in {path}", *ways]))
+        return config
+
+    return Answer({**value, "config": config}, text if save else tell_where)
+
+
+@inner_command(
+    mcp,
+    "hardwon mcp remove cursor --write",
+    answers="`client`, `file`, `removed` (whether the file was changed).",
+)
+def remove(
+    client: Which,
+    save: Write = False,
+    user: User = False,
+    name: Name = "hardwon",
+) -> Answer:
+    """Take it out of a client's file again; without --write, say where it would be."""
+    known = mcp_clients.CLIENTS[client]
+    path = known.file(user, Path.home(), Path.cwd())
+    changed = save and mcp_clients.take_out(known, path, name)
+    text = f"{name} would be taken out of {path}: add --write"
+    if save:
+        text = f"{name} is {'no longer' if changed else 'not'} in {path}"
+    return Answer({"client": client, "file": str(path), "removed": changed}, text)
+
+
+def _program(*, shared: bool) -> list[str]:
+    """What starts this program: by its name in a file that others may get, by its place
+    otherwise.
+    """
+    if shared and shutil.which("hardwon"):
+        return ["hardwon"]
+    beside = Path(sys.executable).with_name("hardwon")
+    return (
+        [str(beside)] if beside.is_file() else [sys.executable, "-m", "hardwon.surfaces.cli.main"]
+    )
+
+
+# --- the report ---
+
+TimeRange = Literal["7d", "30d", "90d", "all"]
+"""As the dashboard has them."""
+
+
+@command(
+    "hardwon report report.html",
+    "hardwon report report.html --range all --yes --json",
+    answers="`file`, `size_bytes`, `parts` (the titles of the views in it).",
+    more="""What `hardwon serve` shows, of one project and one time: overview, map, fixes, episodes, and the lists that wait for
+    a decision. The file opens in a browser without a network and without a server, and can be sent to others: it holds
+    what it shows as text, and its policy (CSP) lets no script run but those that it brings. It has some five megabytes, nearly
+    all of it the script that draws the charts. Where the file exists it asks, or takes `--yes`. It needs `pip install
+    'hardwon[serve]'`.""",
+)
+def report(
+    ctx: typer.Context,
+    file: Annotated[str, typer.Argument(help="Where to, such as report.html.")],
+    time_range: Annotated[TimeRange, typer.Option("--range", help="Of how long.")] = "30d",
+    yes: Yes = False,
+    as_json: bool = False,
+) -> Answer:
+    """Write what the dashboard shows as one HTML file that opens anywhere."""
+    require_packages("a report", "starlette", "jinja2", "plotly")
+    path = intake.path("file", file)
+    from hardwon.outside import files, own_files
+    from hardwon.surfaces.gate import Gate
+    from hardwon.surfaces.web import report as web
+    from hardwon.surfaces.web.pages import Ask
+
+    reader = Caller("report", "read")
+    with chosen(ctx).open(to_read=True) as memory:
+        replaced = own_files.target("file", path, memory.location, "report.html")
+        if path.exists():
+            require_consent(f"Replace {visible(str(path))}?", yes, as_json=as_json)
+        with closing(Gate(memory.care.in_project, None, open_to=reader)) as gate:
+            made = web.report(Ask(gate, reader, memory.project), time_range)
+    with files.writing_atomically(replaced) as target:
+        target.write(made.content)
+    size = len(made.content)
+    return Answer(
+        {"file": str(path), "size_bytes": size, "parts": made.parts},
+        f"{size_text(size)} written to {path}: open it in a browser",
+    )

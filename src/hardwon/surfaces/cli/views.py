@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from hardwon.learn.fixes import ModelInsights, Pattern, Strategy
-from hardwon.records.kinds import Fix
 from hardwon.surfaces.cli.output import QUIET, STRONG, Line, Look, Span, cells_of, one_line, percent
+
+if TYPE_CHECKING:
+    from hardwon.learn.fixes import ModelInsights, Pattern, Strategy
+    from hardwon.records.kinds import Fix
 
 # --- terminal tables ---
 

@@ -1,17 +1,23 @@
-"""What a request says, as the arguments of an operation. Whatever is wrong with it is told as
-InvalidInputError.
+"""The REST surface: one route for every operation, made from the table of them.
 
-The REST surface: one route for every operation, made from the table of them.
+What a request says becomes the arguments of its operation; whatever is wrong with it is an
+InvalidInputError. Exports, imports and backups go by way of a file, so that a slow reader holds up
+no writer, and a large one no memory. The file has no name any more while it is sent. What a server
+that is killed leaves of one that is still made, the next removes.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
+import tempfile
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from functools import cache, partial
-from typing import Any, Final
-from urllib.parse import parse_qsl, unquote
+from pathlib import Path
+from typing import Any, BinaryIO, Final, TypeVar
+from urllib.parse import unquote
 
 from pydantic_core import from_json, to_json
 from starlette.applications import Starlette
@@ -19,17 +25,20 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.surfaces.arguments import Arguments, Load
 from hardwon.surfaces.gate import Gate
-from hardwon.surfaces.mcp import http as mcp_http
+from hardwon.surfaces.mcp.transports import McpApp
 from hardwon.surfaces.operations import OPERATIONS, Operation, json_bytes, schema_of
-from hardwon.surfaces.rest import streams as rest_streams
 from hardwon.surfaces.rest.guard import (
+    BODY,
+    BUSY,
     LIVENESS,
+    MCP,
+    METRICS_TYPE,
     NOT_FOUND,
     OPERATION,
     WRONG_MEDIA_TYPE,
@@ -39,77 +48,89 @@ from hardwon.surfaces.rest.guard import (
     RefusedError,
     ServerOptions,
     Workers,
+    pairs_of,
 )
-from hardwon.surfaces.rest.guard import METRICS_TYPE as METRICS_TYPE
 from hardwon.surfaces.rest.openapi import (
     API,
+    CHECKSUM,
+    DATABASE,
     IDEMPOTENCY_KEY,
+    JSON,
     KEY_FORM,
     METRICS,
+    NDJSON,
     PROJECTS,
     READINESS,
+    document_bytes,
     path_of,
-    written,
 )
-from hardwon.surfaces.rest.streams import FileAnswer, Streams
 from hardwon.surfaces.web.site import Site
 from hardwon.trust.access import Caller
 
-# --- rest input ---
-
+A = TypeVar("A", bound=Arguments)
+Endpoint = Callable[[Request], Awaitable[Response]]
 _WHOLE: Final = re.compile(r"-?[0-9]{1,19}")
 _NUMBER: Final = re.compile(r"-?[0-9]{1,19}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?")
 _TRUTH: Final = {"true": True, "false": False}
+_PREFIX: Final = ".hardwon-serving-"
+
+# --- what a request says ---
 
 
-def from_query(takes: type[Arguments], in_path: Mapping[str, str], query: bytes) -> Arguments:
+def from_query(takes: type[A], in_path: Mapping[str, str], query: bytes) -> A:
     """Texts become what the operation's schema says they are; what they cannot become stays text,
     and is refused as such.
     """
-    try:
-        pairs = parse_qsl(
-            query.decode("ascii"),
-            keep_blank_values=True,
-            errors="strict",
-            max_num_fields=limits.QUERY_FIELDS_MAX,
-        )
-    except ValueError:
-        allowed = f"at most {limits.QUERY_FIELDS_MAX} parameters, in UTF-8"
-        raise InvalidInputError.one("query", f"{len(query)} bytes", allowed) from None
-    said: dict[str, Any] = dict(in_path)
+    given: dict[str, Any] = dict(in_path)
     types = _types_of(takes)
-    for name, text in pairs:
-        if name in said:
+    for name, text in pairs_of(query, limits.QUERY_FIELDS_MAX, "query"):
+        if name in given:
             raise InvalidInputError.one(name, text, "a value in one place: it was given before")
         if len(text) > limits.QUERY_TEXT_CHARS_MAX:
             raise InvalidInputError.one(
                 name, text, f"text of at most {limits.QUERY_TEXT_CHARS_MAX} characters in a query"
             )
-        said[name] = _meant(text, types.get(name, frozenset()))
-    return takes.model_validate(said, strict=True)
+        wanted = types.get(name, frozenset())
+        if "integer" in wanted and _WHOLE.fullmatch(text):
+            given[name] = int(text)
+        elif "number" in wanted and _NUMBER.fullmatch(text):
+            given[name] = float(text)
+        else:
+            given[name] = _TRUTH.get(text, text) if "boolean" in wanted else text
+    return takes.model_validate(given, strict=True)
 
 
-def from_body(takes: type[Arguments], in_path: Mapping[str, str], body: bytes) -> Arguments:
+@cache
+def _types_of(takes: type[Arguments]) -> Mapping[str, frozenset[str]]:
+    return {
+        name: frozenset(
+            inner["type"] for inner in (prop, *prop.get("anyOf", ())) if "type" in inner
+        )
+        for name, prop in schema_of(takes).get("properties", {}).items()
+    }
+
+
+def from_body(takes: type[A], in_path: Mapping[str, str], body: bytes) -> A:
     """A body that is empty says nothing."""
     body = body or b"{}"
     try:
-        said = from_json(body, allow_inf_nan=False)
+        given = from_json(body, allow_inf_nan=False)
     except ValueError as error:
         raise InvalidInputError.one("body", f"{len(body)} bytes", f"JSON: {error}") from None
-    if not isinstance(said, dict):
-        raise InvalidInputError.one("body", said, "a JSON object")
-    _check_bounds(body, said)
+    if not isinstance(given, dict):
+        raise InvalidInputError.one("body", given, "a JSON object")
+    _check_bounds(body, given)
     if not in_path:
         return takes.model_validate_json(body, strict=True)
     for name in in_path:
-        if name in said:
+        if name in given:
             raise InvalidInputError.one(
-                name, said[name], "no such field: it is part of the address"
+                name, given[name], "no such field: it is part of the address"
             )
-    return takes.model_validate_json(to_json({**said, **in_path}), strict=True)
+    return takes.model_validate_json(to_json({**given, **in_path}), strict=True)
 
 
-def _check_bounds(body: bytes, said: object) -> None:
+def _check_bounds(body: bytes, given: object) -> None:
     """Most bodies are so small that their brackets and commas tell, without a walk through them."""
     opened = body.count(b"{") + body.count(b"[")
     if (
@@ -117,7 +138,7 @@ def _check_bounds(body: bytes, said: object) -> None:
         and opened + 2 * body.count(b",") + body.count(b":") < limits.BODY_VALUES_MAX
     ):
         return
-    level, depth, count = [said], 0, 0
+    level, depth, count = [given], 0, 0
     while level:
         count += len(level)
         if depth > limits.BODY_DEPTH_MAX:
@@ -128,287 +149,9 @@ def _check_bounds(body: bytes, said: object) -> None:
             raise InvalidInputError.one(
                 "body", f"{count} values", f"at most {limits.BODY_VALUES_MAX} values"
             )
-        level, depth = list(_inside(level)), depth + 1
-
-
-def _inside(values: list[object]) -> Iterator[object]:
-    for value in values:
-        if isinstance(value, dict):
-            yield from value.values()
-        elif isinstance(value, list):
-            yield from value
-
-
-def _meant(text: str, types: frozenset[str]) -> Any:
-    if "integer" in types and _WHOLE.fullmatch(text):
-        return int(text)
-    if "number" in types and _NUMBER.fullmatch(text):
-        return float(text)
-    return _TRUTH.get(text, text) if "boolean" in types else text
-
-
-@cache
-def _types_of(takes: type[Arguments]) -> Mapping[str, frozenset[str]]:
-    return {
-        name: frozenset(_types(schema))
-        for name, schema in schema_of(takes).get("properties", {}).items()
-    }
-
-
-def _types(schema: Mapping[str, Any]) -> Iterator[str]:
-    if "type" in schema:
-        yield schema["type"]
-    for inner in schema.get("anyOf", ()):
-        yield from _types(inner)
-
-
-# --- rest ---
-
-JSON: Final = "application/json"
-MCP: Final = "/mcp"
-WEB: Final = ("/", "/ui")
-Endpoint = Callable[[Request], Awaitable[Response]]
-
-
-class ApiRoute(Route):
-    """An address of the API: one method, and no HEAD, which would do all of the work and send
-    nothing of it.
-    """
-
-    def __init__(self, path: str, name: str, endpoint: Endpoint, method: str) -> None:
-        async def answer(request: Request) -> Response:
-            request.scope[OPERATION] = name
-            return await endpoint(request)
-
-        super().__init__(path, answer, methods=[method], name=name)
-        self.methods = {method}
-
-
-class _Mounted:
-    """The MCP server at its address, with and without a slash after it."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope[OPERATION] = "mcp"
-        if scope["path"] == MCP:
-            scope = {**scope, "path": MCP + "/", "root_path": MCP}
-        await self._app(scope, receive, send)
-
-
-def build_app(gate: Gate, settings: ServerOptions) -> Starlette:
-    """The whole service behind one guard. Closing it closes the gate's memories."""
-    surface = _Surface(gate, settings)
-    mcp = mcp_http.http_app(
-        gate,
-        settings.default_project,
-        btb=settings.btb,
-        hosts=settings.names,
-        origins=settings.allow_origins,
-    )
-    app = Starlette(lifespan=_lifespan_of(surface, mcp))
-    app.router.redirect_slashes = False
-    app.router.routes += [
-        *(
-            ApiRoute(_route_of(each), each.name, surface.endpoint(each), each.method)
-            for each in OPERATIONS.values()
-        ),
-        ApiRoute(PROJECTS, "projects", surface.projects, "GET"),
-        ApiRoute(f"{API}/openapi.json", "openapi", surface.openapi, "GET"),
-        ApiRoute(READINESS, "ready", surface.ready, "GET"),
-        ApiRoute(METRICS, "metrics", surface.metrics_text, "GET"),
-        ApiRoute(LIVENESS, "health", _alive, "GET"),
-    ]
-    app.router.routes += [Route(MCP, _Mounted(mcp)), Mount(MCP, _Mounted(mcp))]
-    app.router.routes += Site(gate, settings, surface.workers).routes()
-    app.add_exception_handler(HTTPException, _no_such_place)
-    app.add_middleware(
-        Guard,
-        gate=gate,
-        settings=settings,
-        workers=surface.workers,
-        metrics=surface.metrics,
-        mounted=(MCP,),
-        signed_in=WEB,
-    )
-    return app
-
-
-def _route_of(operation: Operation) -> str:
-    """Only what looks like an id is one: other addresses below records are left to others."""
-    path = path_of(operation)
-    for name in operation.in_path:
-        path = path.replace(f"{{{name}}}", f"{{{name}:uuid}}")
-    return path
-
-
-def _lifespan_of(
-    surface: _Surface, mcp: mcp_http.McpApp
-) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with AsyncExitStack() as running:
-            running.callback(surface.close)
-            await running.enter_async_context(mcp_http.lifespan(mcp))
-            yield
-
-    return lifespan
-
-
-async def _no_such_place(request: Request, error: Exception) -> Response:
-    """Raised again as ours: the guard answers everything that goes wrong."""
-    if isinstance(error, HTTPException) and error.status_code == WRONG_METHOD.status:
-        done = [
-            route
-            for route in request.app.routes
-            if isinstance(route, ApiRoute) and route.path_regex.match(request.scope["path"])
-        ]
-        methods = sorted({method for route in done for method in route.methods or ()})
-        raise RefusedError(
-            WRONG_METHOD, f"{request.method} is not done there", {"Allow": ", ".join(methods)}
-        )
-    raise RefusedError(
-        NOT_FOUND, f"nothing is at this address: {API}/openapi.json tells what is where"
-    )
-
-
-async def _alive(_: Request) -> Response:
-    return Response(b'{"status":"alive"}', media_type=JSON)
-
-
-class _Surface:
-    """What the routes share."""
-
-    def __init__(self, gate: Gate, settings: ServerOptions) -> None:
-        self._gate = gate
-        self._settings = settings
-        self.workers = Workers()
-        self.metrics = Metrics(gate)
-        self._streams = Streams()
-
-    def close(self) -> None:
-        self.workers.close()
-        self._gate.close()
-
-    def endpoint(self, operation: Operation) -> Endpoint:
-        streaming: dict[str, Endpoint] = {
-            "export": self._export,
-            "backup": self._backup,
-            "load": self._load,
-        }
-        if operation.streams:
-            return streaming[operation.name]
-        return partial(self._perform, operation)
-
-    async def _perform(self, operation: Operation, request: Request) -> Response:
-        project, in_path = _addressed(operation, request)
-        caller = self._checked(operation, request, project)
-        body = b""
-        if operation.method == "POST":
-            body = await _read(request)
-        return await self.workers.run(
-            self._performed, operation, caller, project, in_path, request, body
-        )
-
-    def _performed(
-        self,
-        operation: Operation,
-        caller: Caller,
-        project: str,
-        in_path: dict[str, str],
-        request: Request,
-        body: bytes,
-    ) -> Response:
-        if operation.method == "GET":
-            said = from_query(operation.takes, in_path, request.scope["query_string"])
-        else:
-            _check_no_query(request)
-            said = from_body(operation.takes, in_path, body)
-        key = _key(request) if operation.again is not None else None
-        return _json(self._gate.perform(caller, operation.name, project, said, key))
-
-    async def _export(self, request: Request) -> Response:
-        return await self._file(OPERATIONS["export"], rest_streams.export, request)
-
-    async def _backup(self, request: Request) -> Response:
-        return await self._file(OPERATIONS["backup"], rest_streams.backup, request)
-
-    async def _file(
-        self, operation: Operation, make: Callable[..., FileAnswer], request: Request
-    ) -> Response:
-        project, _ = _addressed(operation, request)
-        caller = self._checked(operation, request, project)
-        from_query(operation.takes, {}, request.scope["query_string"])
-        with self._streams.one_more() as at_the_end:
-            answer = await self.workers.run(
-                make, self._gate, self._settings, self.workers, caller, project
-            )
-            answer.at_the_end = at_the_end.pop_all()
-        return answer
-
-    async def _load(self, request: Request) -> Response:
-        operation = OPERATIONS["load"]
-        project, _ = _addressed(operation, request)
-        self._checked(operation, request, project)
-        _check_media_type(request, rest_streams.NDJSON)
-        said: Arguments = from_query(operation.takes, {}, request.scope["query_string"])
-        assert isinstance(said, Load)  # noqa: S101  # for type checkers: the table says so
-        with self._streams.one_more():
-            told = await rest_streams.take_in(
-                self._gate, self._settings, self.workers, request, project, said
-            )
-        return Response(told, media_type=JSON)
-
-    def _checked(self, operation: Operation, request: Request, project: str) -> Caller:
-        caller: Caller = request.state.caller
-        self._gate.check(caller, operation, project)
-        return caller
-
-    async def projects(self, request: Request) -> Response:
-        _check_no_query(request)
-        found = await self.workers.run(
-            self._gate.projects, request.state.caller, self._settings.default_project
-        )
-        return _json(found)
-
-    async def openapi(self, _: Request) -> Response:
-        return Response(await self.workers.run(written), media_type=JSON)
-
-    async def ready(self, request: Request) -> Response:
-        """Ready is who can open the memory and get an answer from it."""
-        await self.workers.run(
-            self._gate.projects, request.state.caller, self._settings.default_project
-        )
-        return _json({"status": "ready"})
-
-    async def metrics_text(self, request: Request) -> Response:
-        text = await self.workers.run(self.metrics.text_for, request.state.caller)
-        return Response(text, headers={"Content-Type": METRICS_TYPE})
-
-
-def _json(value: Any) -> Response:
-    return Response(json_bytes(value), media_type=JSON)
-
-
-def _addressed(operation: Operation, request: Request) -> tuple[str, dict[str, str]]:
-    """The project, and what else the address says."""
-    said = {name: unquote(str(value)) for name, value in request.path_params.items()}
-    return said["project"], {name: said[name] for name in operation.in_path}
-
-
-def _key(request: Request) -> str | None:
-    given = request.headers.getlist(IDEMPOTENCY_KEY)
-    if len(given) > 1 or (given and not KEY_FORM.fullmatch(given[0])):
-        allowed = f"one key of 1 to {limits.IDEMPOTENCY_KEY_CHARS_MAX} characters of ASCII, without blanks, such as a UUID"
-        raise InvalidInputError.one(IDEMPOTENCY_KEY, given[0], allowed)
-    return given[0] if given else None
-
-
-async def _read(request: Request) -> bytes:
-    if request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers:
-        _check_media_type(request, JSON)
-    return await request.body()
+        lists = [value for value in level if isinstance(value, list)]
+        lists += [list(value.values()) for value in level if isinstance(value, dict)]
+        level, depth = [value for some in lists for value in some], depth + 1
 
 
 def _check_media_type(request: Request, wanted: str) -> None:
@@ -423,3 +166,266 @@ def _check_no_query(request: Request) -> None:
         raise InvalidInputError.one(
             "query", f"{len(query)} bytes", "no query here: what there is to say goes into the body"
         )
+
+
+# --- routes ---
+
+
+class ApiRoute(Route):
+    """An address of the API: one method, and no HEAD, which would do all of the work and send
+    nothing of it.
+    """
+
+    def __init__(self, path: str, name: str, endpoint: Endpoint, method: str = "GET") -> None:
+        async def answer(request: Request) -> Response:
+            request.scope[OPERATION] = name
+            return await endpoint(request)
+
+        super().__init__(path, answer, methods=[method], name=name)
+        self.methods = {method}
+
+
+def build_app(gate: Gate, settings: ServerOptions) -> Starlette:
+    """The whole service behind one guard. Closing it closes the gate's memories."""
+    surface = _Surface(gate, settings)
+    mcp = McpApp(
+        gate,
+        settings.default_project,
+        btb=settings.btb,
+        hosts=settings.names,
+        origins=settings.allow_origins,
+    )
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        try:
+            async with mcp.run():
+                yield
+        finally:
+            surface.workers.close()
+            gate.close()
+
+    app = Starlette(lifespan=lifespan)
+    app.router.redirect_slashes = False
+    for each in OPERATIONS.values():
+        # Only what looks like an id is one: other addresses below records are left to others.
+        path = re.sub(r"\{(?!project)(\w+)\}", r"{\1:uuid}", path_of(each))
+        app.router.routes.append(ApiRoute(path, each.name, surface.endpoint(each), each.method))
+    app.router.routes += [
+        ApiRoute(PROJECTS, "projects", surface.projects),
+        ApiRoute(f"{API}/openapi.json", "openapi", surface.openapi),
+        ApiRoute(READINESS, "ready", surface.ready),
+        ApiRoute(METRICS, "metrics", surface.metrics_text),
+        ApiRoute(LIVENESS, "health", surface.health),
+        Mount(MCP, mcp),
+        *Site(gate, settings, surface.workers).routes(),
+    ]
+    app.add_exception_handler(HTTPException, _refuse)
+    app.add_middleware(
+        Guard, gate=gate, settings=settings, workers=surface.workers, metrics=surface.metrics
+    )
+    return app
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    """Raised again as ours: the guard answers everything that goes wrong."""
+    if isinstance(error, HTTPException) and error.status_code == WRONG_METHOD.status:
+        methods = {
+            method
+            for route in request.app.routes
+            if isinstance(route, ApiRoute) and route.path_regex.match(request.scope["path"])
+            for method in route.methods or ()
+        }
+        allow = {"Allow": ", ".join(sorted(methods))}
+        raise RefusedError(WRONG_METHOD, f"{request.method} is not done there", allow)
+    raise RefusedError(
+        NOT_FOUND, f"nothing is at this address: {API}/openapi.json tells what is where"
+    )
+
+
+class _Surface:
+    """What the routes share."""
+
+    def __init__(self, gate: Gate, settings: ServerOptions) -> None:
+        self._gate = gate
+        self._settings = settings
+        self.workers = Workers()
+        self.metrics = Metrics(gate)
+        self._streams = 0  # under way, counted in the server's own thread
+
+    def endpoint(self, operation: Operation) -> Endpoint:
+        if operation.streams:
+            return partial(self._load if operation.streams == "in" else self._send, operation)
+        return partial(self._perform, operation)
+
+    def _check(self, operation: Operation, request: Request) -> tuple[Caller, str, dict[str, str]]:
+        """Who asks, about which project, and what else the address says; raises where they may
+        not.
+        """
+        caller: Caller = request.state.caller
+        address = {name: unquote(str(value)) for name, value in request.path_params.items()}
+        project = address.pop("project")
+        self._gate.check(caller, operation, project)
+        return caller, project, address
+
+    async def _perform(self, operation: Operation, request: Request) -> Response:
+        caller, project, in_path = self._check(operation, request)
+        body = b""
+        if operation.method == "POST":
+            headers = request.headers
+            if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
+                _check_media_type(request, JSON)
+            body = await request.body()
+
+        def perform() -> Response:
+            if operation.method == "GET":
+                given = from_query(operation.takes, in_path, request.scope["query_string"])
+            else:
+                _check_no_query(request)
+                given = from_body(operation.takes, in_path, body)
+            key = _key(request) if operation.again is not None else None
+            return _json(self._gate.perform(caller, operation.name, project, given, key))
+
+        return await self.workers.run(perform)
+
+    # --- what goes by way of a file ---
+
+    @contextmanager
+    def _one_more_stream(self) -> Iterator[None]:
+        if self._streams >= limits.STREAMS_AT_ONCE_MAX:
+            raise RefusedError(
+                BUSY, "too many exports, imports and backups are under way: try again"
+            )
+        self._streams += 1
+        try:
+            yield
+        finally:
+            self._streams -= 1
+
+    def _folder(self) -> tempfile.TemporaryDirectory[str]:
+        return tempfile.TemporaryDirectory(prefix=_PREFIX, dir=self._settings.spool)
+
+    async def _send(self, operation: Operation, request: Request) -> Response:
+        """Every record of a project, one a line; or the memory's whole file, whatever its
+        projects.
+        """
+        caller, project, _ = self._check(operation, request)
+        from_query(operation.takes, {}, request.scope["query_string"])
+
+        def make() -> tuple[BinaryIO, dict[str, str]]:
+            with (
+                self._folder() as folder,
+                self._gate.memory(caller, operation, project) as memory,
+            ):
+                path = Path(folder) / "answer"
+                if operation.name == "export":
+                    memory.export(path)
+                    headers = {"Content-Type": NDJSON}
+                else:
+                    headers = {
+                        CHECKSUM: memory.backup(path).sha256,
+                        "Content-Type": DATABASE,
+                        "Content-Disposition": 'attachment; filename="memory.db"',
+                    }
+                return path.open("rb"), {**headers, "Content-Length": str(path.stat().st_size)}
+
+        with ExitStack() as while_sent:
+            while_sent.enter_context(self._one_more_stream())
+            file, headers = await self.workers.run(make)
+            while_sent.enter_context(file)
+            return _FileAnswer(file, headers, self.workers, while_sent.pop_all())
+
+    async def _load(self, operation: Operation, request: Request) -> Response:
+        """Takes in a body of records, one a line, once all of it is here."""
+        caller, project, _ = self._check(operation, request)
+        _check_media_type(request, NDJSON)
+        dry_run = from_query(Load, {}, request.scope["query_string"]).dry_run
+        request.scope[BODY].allow(limits.IMPORT_BYTES_MAX)
+
+        def load() -> Response:
+            with self._gate.memory(caller, operation, project) as memory:
+                return _json(memory.load(target, dry_run, by=caller.name))
+
+        with self._one_more_stream():
+            folder = await self.workers.run(self._folder)
+            try:
+                target = Path(folder.name) / "body"
+                with target.open("wb") as file:
+                    async for piece in request.stream():
+                        await self.workers.run(file.write, piece)
+                return await self.workers.run(load)
+            finally:
+                await self.workers.run(folder.cleanup)
+
+    # --- what is of no project ---
+
+    async def _projects(self, request: Request) -> list[str]:
+        usual = self._settings.default_project
+        return await self.workers.run(self._gate.projects, request.state.caller, usual)
+
+    async def projects(self, request: Request) -> Response:
+        _check_no_query(request)
+        return _json(await self._projects(request))
+
+    async def openapi(self, _: Request) -> Response:
+        return Response(await self.workers.run(document_bytes), media_type=JSON)
+
+    async def health(self, _: Request) -> Response:
+        return _json({"status": "alive"})
+
+    async def ready(self, request: Request) -> Response:
+        """Ready is who can open the memory and get an answer from it."""
+        await self._projects(request)
+        return _json({"status": "ready"})
+
+    async def metrics_text(self, request: Request) -> Response:
+        text = await self.workers.run(self.metrics.text_for, request.state.caller)
+        return Response(text, headers={"Content-Type": METRICS_TYPE})
+
+
+class _FileAnswer(Response):
+    """A file, read piece by piece. `while_sent` is closed at its end."""
+
+    def __init__(
+        self, file: BinaryIO, headers: dict[str, str], workers: Workers, while_sent: ExitStack
+    ) -> None:
+        super().__init__(None, headers=headers)
+        self._file = file
+        self._workers = workers
+        self._while_sent = while_sent
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # what it overrides has them
+        with self._while_sent:
+            await send(
+                {
+                    "type": "http.response.start",
+                    "status": self.status_code,
+                    "headers": self.raw_headers,
+                }
+            )
+            while piece := await self._workers.run(self._file.read, limits.SENT_AT_ONCE_BYTES):
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+
+
+def _json(value: Any) -> Response:
+    return Response(json_bytes(value), media_type=JSON)
+
+
+def _key(request: Request) -> str | None:
+    given = request.headers.getlist(IDEMPOTENCY_KEY)
+    if len(given) > 1 or (given and not KEY_FORM.fullmatch(given[0])):
+        allowed = f"one key of 1 to {limits.IDEMPOTENCY_KEY_CHARS_MAX} characters of ASCII, without blanks, such as a UUID"
+        raise InvalidInputError.one(IDEMPOTENCY_KEY, given[0], allowed)
+    return given[0] if given else None
+
+
+def remove_left_over(spool: Path) -> None:
+    """What a server left that was killed while it took something in. Another may be at work beside
+    us: no request of one takes so long.
+    """
+    since = time.time() - limits.SPOOLED_S_MAX
+    for folder in spool.glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            if folder.is_dir() and not folder.is_symlink() and folder.stat().st_mtime < since:
+                shutil.rmtree(folder, ignore_errors=True)

@@ -1,12 +1,10 @@
-"""What whoever starts a server decides: where it listens, and which names and pages it answers.
-
-What went wrong, as RFC 9457 has it (`application/problem+json`). docs/serve.md lists the types.
-
-What a server did, for Prometheus. No label takes a value that a caller makes up.
-
-What every request passes before anything looks at what it asks for: whose name it calls us by,
+"""What every request passes before anything looks at what it asks for: whose name it calls us by,
 whose page sends it, whose token it brings, how much it sends and how slowly. It holds for whatever
 is mounted behind it, and for every address.
+
+Beside it: what whoever starts a server decides (where it listens, and which names and pages it
+answers); what went wrong, as RFC 9457 has it (`application/problem+json`; docs/serve.md lists the
+types); and what a server did, for Prometheus (no label takes a value that a caller makes up).
 """
 
 from __future__ import annotations
@@ -22,22 +20,21 @@ import socket
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
 
+import h11
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hardwon import limits
 from hardwon.errors import (
@@ -64,7 +61,7 @@ from hardwon.surfaces.gate import Gate
 from hardwon.trust.access import Caller
 from hardwon.trust.redact import redact, redact_json
 
-# --- rest settings ---
+# --- what whoever starts a server decides ---
 
 _HOST: Final = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:(?P<port>[0-9]{1,5}))?")
 _ORIGIN: Final = re.compile(r"https?://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
@@ -104,7 +101,7 @@ class ServerOptions:
 
     @property
     def url(self) -> str:
-        return f"{self.scheme}://{_in_url(self.host)}:{self.port}"
+        return f"{self.scheme}://{self._own_name}:{self.port}"
 
     def knows_host(self, header: str) -> bool:
         """Whether a request that names this host means us. A name that was allowed without a port
@@ -132,12 +129,16 @@ class ServerOptions:
         """Every name it goes by; those without a port hold for any."""
         return (*self._own_names(), *(host.lower() for host in self.allow_hosts))
 
+    @property
+    def _own_name(self) -> str:
+        return f"[{self.host.lower()}]" if ":" in self.host else self.host.lower()
+
     def _own_names(self) -> tuple[str, ...]:
         if is_loopback(self.host):
-            return (_in_url(self.host), *_LOOPBACK_NAMES)
+            return (self._own_name, *_LOOPBACK_NAMES)
         if self.host in ("0.0.0.0", "::"):  # noqa: S104  # nosec B104  # every address: only those of this machine are known to be ours
             return _LOOPBACK_NAMES
-        return (_in_url(self.host),)
+        return (self._own_name,)
 
 
 def is_loopback(host: str) -> bool:
@@ -155,17 +156,12 @@ def is_loopback(host: str) -> bool:
     )
 
 
-def _in_url(host: str) -> str:
-    return f"[{host.lower()}]" if ":" in host else host.lower()
-
-
-# --- rest problems ---
+# --- what went wrong ---
 
 MEDIA_TYPE: Final = "application/problem+json"
 _log: Final = logging.getLogger("hardwon.surfaces")
+# Looked through for secrets before a value is cut: one that is cut in half is not known any more.
 _REDACTED_CHARS: Final = 10 * VALUE_CHARS_SHOWN
-"""Looked through for secrets before a value is cut: one that is cut in half is not known any more.
-"""
 
 
 class ProblemType(NamedTuple):
@@ -240,7 +236,6 @@ _SORT_OF: Final[tuple[tuple[type[HardwonError], ProblemType], ...]] = (
     (LlmError, OUTSIDE),
     (EmbeddingError, OUTSIDE),
 )
-_UNTOLD: Final = "what happened is in the server's log"
 
 
 class RefusedError(Exception):
@@ -257,66 +252,55 @@ def answer_to(error: Exception) -> Response:
     """What is answered where something was raised. What only the server's owner should know goes to
     the log.
     """
-    if isinstance(error, RefusedError):
-        return _answer(error.sort, error.detail, headers=error.headers)
     sort = next((sort for known, sort in _SORT_OF if isinstance(error, known)), INTERNAL)
-    if isinstance(error, InvalidInputError):
-        shown = [_shown(problem) for problem in error.problems[: limits.PROBLEMS_SHOWN_MAX]]
-        said = "; ".join(
+    problem: dict[str, Any] = {}
+    headers: dict[str, str] = {}
+    if isinstance(error, RefusedError):
+        sort, detail, headers = error.sort, error.detail, error.headers
+    elif isinstance(error, InvalidInputError):
+        shown = [_show(each) for each in error.problems[: limits.PROBLEMS_SHOWN_MAX]]
+        problem = {"errors": shown} if shown else {}
+        detail = "; ".join(
             f"{each['field']}: {each['value']!r} is not allowed; allowed: {each['allowed']}"
             for each in shown
         )
-        return _answer(sort, f"{error.where}: {said}" if error.where else said, shown)
-    if sort in (INTERNAL, FULL) or isinstance(error, UnreachableError | UnknownOutcomeError):
-        known = isinstance(error, HardwonError)
-        said = (
-            f"{type(error).__name__}: {error}"
-            if known
-            else "".join(traceback.format_exception(error))
-        )
-        _log.error("%s", redact(said)[0])
-        return _answer(sort, _UNTOLD, headers=_headers_of(error, sort))
-    return _answer(sort, redact(str(error))[0], headers=_headers_of(error, sort))
-
-
-def _headers_of(error: Exception, sort: ProblemType) -> dict[str, str]:
-    if sort is NOT_ADMITTED:
-        return {"WWW-Authenticate": "Bearer"}
+        detail = f"{error.where}: {detail}" if error.where else detail
+    elif sort in (INTERNAL, FULL) or isinstance(error, UnreachableError | UnknownOutcomeError):
+        is_ours = isinstance(error, HardwonError)
+        trace = "".join(traceback.format_exception(error))
+        _log.error("%s", redact(f"{type(error).__name__}: {error}" if is_ours else trace)[0])
+        detail = "what happened is in the server's log"
+    else:
+        detail = redact(str(error))[0]
     if isinstance(error, TooManyRequestsError):
-        return {"Retry-After": str(max(1, math.ceil(error.wait_s)))}
-    return {"Retry-After": str(limits.RETRY_AFTER_S)} if sort is BUSY else {}
+        headers = {"Retry-After": str(max(1, math.ceil(error.wait_s)))}
+    elif sort is NOT_ADMITTED:
+        headers = {"WWW-Authenticate": "Bearer"}
+    elif sort is BUSY:
+        headers = {"Retry-After": str(limits.RETRY_AFTER_S)}
+    problem = {
+        "type": sort.type,
+        "title": sort.title,
+        "status": sort.status,
+        "detail": detail,
+        **problem,
+    }
+    return Response(json.dumps(problem), sort.status, headers, MEDIA_TYPE)
 
 
-def _answer(
-    sort: ProblemType,
-    detail: str,
-    errors: Sequence[Mapping[str, Any]] = (),
-    headers: Mapping[str, str] | None = None,
-) -> Response:
-    told = {"type": sort.type, "title": sort.title, "status": sort.status, "detail": detail}
-    if errors:
-        told["errors"] = list(errors)
-    return Response(json.dumps(told, ensure_ascii=True), sort.status, headers, MEDIA_TYPE)
-
-
-def _shown(problem: Problem) -> dict[str, Any]:
-    name = problem.field.rpartition(".")[2]
+def _show(problem: Problem) -> dict[str, Any]:
+    """Short, and without a secret, also one that only its name gives away."""
+    value = problem.value
+    is_small = isinstance(value, int | float) and abs(value) <= limits.JSON_INT_ABS_MAX
+    if value is not None and not is_small:
+        text = value if isinstance(value, str) else _bounded.repr(value)
+        name = problem.field.rpartition(".")[2]
+        value = _cut(str(redact_json(text[:_REDACTED_CHARS], name)[0]))
     return {
         "field": redact(_cut(problem.field))[0],
-        "value": _shown_value(problem.value, name),
+        "value": value,
         "allowed": redact(problem.allowed)[0],
     }
-
-
-def _shown_value(value: object, name: str) -> Any:
-    """Short, and without a secret, also one that only its name gives away."""
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int | float) and abs(value) <= limits.JSON_INT_ABS_MAX:
-        return value
-    text = value if isinstance(value, str) else _bounded.repr(value)
-    cleaned = str(redact_json(text[:_REDACTED_CHARS], name)[0])
-    return _cut(cleaned)
 
 
 def _cut(text: str) -> str:
@@ -327,13 +311,28 @@ _bounded: Final = reprlib.Repr()
 _bounded.maxstring = _bounded.maxother = _bounded.maxlong = _REDACTED_CHARS
 _bounded.maxlevel = 3
 
-# --- rest metrics ---
+
+def pairs_of(encoded: bytes, fields_max: int, where: str) -> list[tuple[str, str]]:
+    """What a query or a form says, in order."""
+    try:
+        return parse_qsl(
+            encoded.decode("ascii"),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=fields_max,
+        )
+    except ValueError:
+        raise InvalidInputError.one(
+            where, f"{len(encoded)} bytes", f"at most {fields_max} fields, in UTF-8"
+        ) from None
+
+
+# --- what a server did ---
 
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+# The operation of a request that was refused before anybody looked what it asks for, or that asks
+# for nothing we have.
 UNKNOWN: Final = "unknown"
-"""The operation of a request that was refused before anybody looked what it asks for, or that asks
-for nothing we have.
-"""
 
 _LATENCIES_S: Final = (
     0.001,
@@ -373,77 +372,63 @@ class Metrics:
         self._in_flight = Gauge(
             "hardwon_requests_in_flight", "Requests under way.", registry=self._registry
         )
-        self._sizes = _Sizes(gate)
+        self._gate = gate
+        self._lock = threading.Lock()
+        # Of each open project: when it was counted, its records, and the bytes of the file.
+        self._sizes: dict[str, tuple[float, int, int]] = {}
 
-    def begun(self) -> None:
+    def begin(self) -> None:
         self._in_flight.inc()
 
-    def ended(self, operation: str, status: int, seconds: float) -> None:
+    def end(self, operation: str, status: int, seconds: float) -> None:
         self._in_flight.dec()
         self._requests.labels(operation, str(status)).inc()
         self._seconds.labels(operation).observe(seconds)
 
     def text_for(self, caller: Caller) -> bytes:
         """All of it; of projects, those that the caller reaches."""
-        projects = CollectorRegistry()
-        projects.register(_Projects(self._sizes.of(caller)))
-        return generate_latest(self._registry) + generate_latest(projects)
+        registry = CollectorRegistry()
+        records = Gauge(
+            "hardwon_records", "Records of an open project.", ["project"], registry=registry
+        )
+        size = Gauge(
+            "hardwon_memory_bytes", "The memory's file, whatever its projects.", registry=registry
+        )
+        sizes_bytes = [0]
+        for project, count, size_bytes in self._count(caller):
+            records.labels(project).set(count)
+            sizes_bytes.append(size_bytes)
+        size.set(max(sizes_bytes))
+        return generate_latest(self._registry) + generate_latest(registry)
 
-
-class _Sizes:
-    """How many records the open projects have, counted now and then."""
-
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
-        self._lock = threading.Lock()
-        self._known: dict[str, tuple[float, int, int]] = {}
-
-    def of(self, caller: Caller) -> dict[str, tuple[int, int]]:
-        """Records, and the bytes of the file, by project."""
-        found = {}
+    def _count(self, caller: Caller) -> Iterator[tuple[str, int, int]]:
+        """Records, and the bytes of the file, of open projects; counted now and then."""
         with self._lock:
             open_now = self._gate.open_projects()
-            self._known = {name: known for name, known in self._known.items() if name in open_now}
+            self._sizes = {name: known for name, known in self._sizes.items() if name in open_now}
             for project in open_now:
                 if caller.projects is not None and project not in caller.projects:
                     continue
-                at, records, size_bytes = self._known.get(project, (0.0, 0, 0))
-                if not at or time.monotonic() - at > limits.METRICS_COUNTED_S:
+                at, *sizes = self._sizes.get(project, (-math.inf, 0, 0))
+                if time.monotonic() - at > limits.METRICS_COUNTED_S:
                     stats = self._gate.perform(caller, "stats", project, Nothing())
-                    records, size_bytes = stats.records, stats.size_bytes
-                    self._known[project] = (time.monotonic(), records, size_bytes)
-                found[project] = (records, size_bytes)
-        return found
+                    sizes = [stats.records, stats.size_bytes]
+                    self._sizes[project] = (time.monotonic(), stats.records, stats.size_bytes)
+                yield project, sizes[0], sizes[1]
 
 
-class _Projects(Collector):
-    def __init__(self, sizes: dict[str, tuple[int, int]]) -> None:
-        self._sizes = sizes
-
-    def collect(self) -> Iterable[Metric]:
-        records = GaugeMetricFamily(
-            "hardwon_records", "Records of an open project.", labels=["project"]
-        )
-        for project, (count, _) in self._sizes.items():
-            records.add_metric([project], count)
-        yield records
-        size = max((size_bytes for _, size_bytes in self._sizes.values()), default=0)
-        yield GaugeMetricFamily(
-            "hardwon_memory_bytes", "The memory's file, whatever its projects.", value=size
-        )
-
-
-# --- rest guards ---
+# --- what every request passes ---
 
 LIVENESS: Final = "/healthz"
+MCP: Final = "/mcp"  # what answers below it gets a body only once it is whole
+WEB: Final = "/ui"  # below it, and at the root, sessions say who asks, not tokens
+# Under these names a request's scope has the operation that it asks for, for metrics, and its body.
 OPERATION: Final = "hardwon.operation"
-"""Under this name a request's scope has the operation that it asks for, for metrics."""
 BODY: Final = "hardwon.body"
+# What the names of the threads begin with in which the memory is asked.
 THREADS: Final = "hardwon-serve"
-"""What the names of the threads begin with in which the memory is asked."""
-
+# Counted for a request whose caller left, or that was cut off, before it was answered.
 _LEFT_STATUS: Final = 499
-"""Counted for a request whose caller left, or that was cut off, before it was answered."""
 _LINGER_S: Final = 2.0
 _BEARER: Final = re.compile(r"bearer +([!-~]+) *", re.IGNORECASE)
 _HEADERS: Final = (
@@ -473,10 +458,7 @@ class Workers:
 
 
 class Guard:
-    """Stands before an application, which finds who asks in `scope["state"]["caller"]`. `mounted`:
-    paths below which others answer, who get a body only once it is whole. `signed_in`: paths below
-    which sessions say who asks, not tokens.
-    """
+    """Stands before an application, which finds who asks in `scope["state"]["caller"]`."""
 
     def __init__(
         self,
@@ -485,16 +467,12 @@ class Guard:
         settings: ServerOptions,
         workers: Workers,
         metrics: Metrics,
-        mounted: tuple[str, ...] = (),
-        signed_in: tuple[str, ...] = (),
     ) -> None:
         self._app = app
         self._gate = gate
         self._settings = settings
         self._workers = workers
         self._metrics = metrics
-        self._mounted = mounted
-        self._signed_in = signed_in
         self._under_way = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -509,7 +487,7 @@ class Guard:
         began = time.perf_counter()
         body = Body(scope, receive)
         sending = _Sending(send, body)
-        self._metrics.begun()
+        self._metrics.begin()
         self._under_way += 1
         try:
             await self._pass(scope, body, sending)
@@ -517,10 +495,10 @@ class Guard:
             pass  # there is nobody to answer
         except Exception as error:  # noqa: BLE001  # the edge: whatever goes wrong has an answer, and ends no server
             with suppress(_StalledError):
-                await sending.instead(answer_to(error), scope)
+                await sending.send_instead(answer_to(error), scope)
         finally:
             self._under_way -= 1
-            self._metrics.ended(
+            self._metrics.end(
                 scope.get(OPERATION, UNKNOWN), sending.status, time.perf_counter() - began
             )
 
@@ -540,25 +518,6 @@ class Guard:
             raise RefusedError(
                 HEADERS_TOO_LARGE, f"headers have at most {limits.HEADERS_BYTES_MAX} bytes together"
             )
-        self._check_host_and_origin(scope)
-        if scope["path"] != LIVENESS:
-            if self._under_way > limits.REQUESTS_AT_ONCE_MAX:
-                raise RefusedError(
-                    BUSY,
-                    "too much is under way: try again",
-                    {"Retry-After": str(limits.RETRY_AFTER_S)},
-                )
-            if not _is_below(scope, self._signed_in):
-                caller = await self._workers.run(self._gate.admit, _secret(scope))
-                scope.setdefault("state", {})["caller"] = caller
-        scope[BODY] = body
-        if _is_below(scope, self._mounted):
-            await self._app(scope, await body.whole(), sending)
-        else:
-            scope["path"] = _routed(scope)
-            await self._app(scope, body, sending)
-
-    def _check_host_and_origin(self, scope: Scope) -> None:
         hosts, origins = _values(scope, b"host"), _values(scope, b"origin")
         if len(hosts) != 1 or not self._settings.knows_host(hosts[0]):
             raise RefusedError(
@@ -570,6 +529,20 @@ class Guard:
             raise RefusedError(
                 FOREIGN_ORIGIN, "pages of this origin may not ask; --allow-origin lets one in"
             )
+        if scope["path"] != LIVENESS:
+            if self._under_way > limits.REQUESTS_AT_ONCE_MAX:
+                raise RefusedError(BUSY, "too much is under way: try again")
+            if scope["path"] != "/" and not f"{scope['path']}/".startswith(f"{WEB}/"):
+                caller = await self._workers.run(self._gate.admit, _secret(scope))
+                scope.setdefault("state", {})["caller"] = caller
+        scope[BODY] = body
+        if f"{scope['path']}/".startswith(f"{MCP}/"):
+            scope[OPERATION] = "mcp"
+            scope["path"] = f"{MCP}/" if scope["path"] == MCP else scope["path"]
+            await self._app(scope, await body.whole(), sending)
+        else:
+            scope["path"] = _route_path(scope)
+            await self._app(scope, body, sending)
 
 
 class Body:
@@ -577,9 +550,8 @@ class Body:
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         declared = _values(scope, b"content-length")
-        self._declared = (
-            int(declared[0]) if declared and declared[0].isascii() and declared[0].isdigit() else 0
-        )
+        is_number = bool(declared) and declared[0].isascii() and declared[0].isdigit()
+        self._declared = int(declared[0]) if is_number else 0
         self._receive = receive
         self._bytes = 0
         self._bytes_max = limits.BODY_BYTES_MAX
@@ -593,32 +565,35 @@ class Body:
     async def __call__(self) -> Message:
         if self.is_over and self._began is not None:
             return await self._receive()  # nothing comes but that the caller leaves
-        if max(self._declared, self._bytes) > self._bytes_max:
-            raise self._too_large()
+        self._check_size(max(self._declared, self._bytes))
         self._began = self._began or time.monotonic()
         allowed_s = limits.BODY_S + self._bytes / limits.BODY_BYTES_PER_S_MIN
         left_s = self._began + allowed_s - time.monotonic()
         try:
             async with asyncio.timeout(min(limits.BODY_WAIT_S, max(left_s, 0.0))):
-                message = await self._receive()
+                message = await self._next()
         except TimeoutError:
             raise RefusedError(
                 TOO_SLOW, f"{self._bytes} bytes of the body came, and then too little"
             ) from None
+        self._check_size(self._bytes)
+        return message
+
+    async def _next(self) -> Message:
+        message = await self._receive()
         self._bytes += len(message.get("body", b""))
         self.is_over = not message.get("more_body", False)
-        if self._bytes > self._bytes_max:
-            raise self._too_large()
         return message
+
+    def _check_size(self, size_bytes: int) -> None:
+        if size_bytes > self._bytes_max:
+            raise RefusedError(TOO_LARGE, f"a body has at most {self._bytes_max} bytes here")
 
     async def whole(self) -> Receive:
         """Once all of it is here: gives it to whoever asks, as one piece."""
-        pieces = [b""]
-        while True:
-            message = await self()
-            pieces.append(message.get("body", b""))
-            if self.is_over:
-                break
+        pieces = [(await self()).get("body", b"")]
+        while not self.is_over:
+            pieces.append((await self()).get("body", b""))
         first: list[Message] = [
             {"type": "http.request", "body": b"".join(pieces), "more_body": False}
         ]
@@ -632,17 +607,10 @@ class Body:
         """Takes in, for a moment, what a caller still sends: one that is cut off in the middle
         never reads its answer.
         """
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(_LINGER_S):
                 while not self.is_over and self._bytes < 2 * limits.IMPORT_BYTES_MAX:
-                    message = await self._receive()
-                    self._bytes += len(message.get("body", b""))
-                    self.is_over = not message.get("more_body", False)
-        except TimeoutError:
-            pass
-
-    def _too_large(self) -> RefusedError:
-        return RefusedError(TOO_LARGE, f"a body has at most {self._bytes_max} bytes here")
+                    await self._next()
 
 
 class _StalledError(Exception):
@@ -671,27 +639,23 @@ class _Sending:
         except TimeoutError:
             raise _StalledError from None
 
-    async def instead(self, answer: Any, scope: Scope) -> None:
+    async def send_instead(self, answer: Response, scope: Scope) -> None:
         """An answer in place of the one that failed. One that has begun can only be cut off: its
         reader notices that.
         """
         if self._begun:
             return
-        headers = [*answer.raw_headers]
         await self(
-            {"type": "http.response.start", "status": answer.status_code, "headers": headers}
+            {
+                "type": "http.response.start",
+                "status": answer.status_code,
+                "headers": answer.raw_headers,
+            }
         )
         content = b"" if scope["method"] == "HEAD" else answer.body
         await self({"type": "http.response.body", "body": content, "more_body": True})
         await self._body.linger()
         await self({"type": "http.response.body", "body": b""})
-
-
-def _is_below(scope: Scope, paths: tuple[str, ...]) -> bool:
-    return any(
-        scope["path"] == path or (path != "/" and scope["path"].startswith(path + "/"))
-        for path in paths
-    )
 
 
 def _secret(scope: Scope) -> str | None:
@@ -707,7 +671,7 @@ def _values(scope: Scope, name: bytes) -> list[str]:
     return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
 
 
-def _routed(scope: Scope) -> str:
+def _route_path(scope: Scope) -> str:
     """The path by which a route is found: a slash inside a name, and the sign that escapes it, stay
     escaped until then.
     """
@@ -719,3 +683,29 @@ def _routed(scope: Scope) -> str:
         return unquote(kept, errors="strict")
     except UnicodeDecodeError:
         raise RefusedError(NOT_FOUND, "an address is in UTF-8") from None
+
+
+class WatchedConnection(H11Protocol):
+    """Closes connections on which no request is completed, and cuts off those that read nothing of
+    their answer.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._look(None)
+
+    def _look(self, before: object) -> None:
+        """Twice the same sight means that nothing went on for so long."""
+        if self not in self.connections:
+            return
+        sight: object = None
+        if self.transport.is_closing():
+            sight = "closing"
+        elif self.conn.their_state is h11.IDLE and (
+            self.cycle is None or self.cycle.response_complete
+        ):
+            sight = self.cycle or "new"
+        if sight is not None and sight is before:
+            self.transport.abort()
+            return
+        self.loop.call_later(limits.HEADERS_S_MAX, self._look, sight)

@@ -34,7 +34,6 @@ from hardwon.surfaces.rest.guard import (
     WRONG_MEDIA_TYPE,
     ProblemType,
 )
-from hardwon.surfaces.rest.streams import CHECKSUM, DATABASE, NDJSON
 
 API: Final = "/api/v1"
 PROJECTS: Final = f"{API}/projects"
@@ -42,8 +41,10 @@ READINESS: Final = "/readyz"
 METRICS: Final = "/metrics"
 IDEMPOTENCY_KEY: Final = "Idempotency-Key"
 KEY_FORM: Final = re.compile(f"[!-~]{{1,{limits.IDEMPOTENCY_KEY_CHARS_MAX}}}")
-
-_JSON: Final = "application/json"
+JSON: Final = "application/json"
+NDJSON: Final = "application/x-ndjson"
+DATABASE: Final = "application/vnd.sqlite3"
+CHECKSUM: Final = "Hardwon-SHA256"
 _EVERYWHERE: Final = (
     NOT_ADMITTED,
     FORBIDDEN,
@@ -104,13 +105,34 @@ _KEY: Final[dict[str, Any]] = {
 }
 
 
+_RECORDS: Final[dict[str, Any]] = {
+    "required": True,
+    "content": {
+        NDJSON: {
+            "schema": {
+                "type": "string",
+                "description": "One record a line, with its id, as an export has them.",
+            },
+            "example": json.dumps(
+                {
+                    "kind": "fact",
+                    "id": EXAMPLE_ID,
+                    "content": "Uploads over 2 GB fail with HTTP 413.",
+                    "fact_type": "error",
+                }
+            )
+            + "\n",
+        }
+    },
+}
+
+
 def path_of(operation: Operation) -> str:
     return f"{PROJECTS}/{{project}}{operation.path}"
 
 
 @cache
-def written() -> bytes:
-    """The document, as it is sent."""
+def document_bytes() -> bytes:
     return json.dumps(document()).encode()
 
 
@@ -125,8 +147,11 @@ def document() -> dict[str, Any]:
     described_there = {each.takes.__name__ for each in OPERATIONS.values()}
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS.values():
-        takes = _resolved(made[f"{operation.name} takes"], shared)
-        described = _described(operation, takes, made[f"{operation.name} gives"])
+        takes = made[f"{operation.name} takes"]
+        # What an operation takes is described where it is taken, not among the definitions.
+        if "$ref" in takes:
+            takes = shared[takes["$ref"].rpartition("/")[2]]
+        described = _describe(operation, takes, made[f"{operation.name} gives"])
         paths.setdefault(path_of(operation), {})[operation.method.lower()] = described
     return {
         "openapi": "3.1.0",
@@ -137,7 +162,7 @@ def document() -> dict[str, Any]:
             "and what to do next time.",
         },
         "security": [{"token": []}],
-        "paths": {**_around(), **paths},
+        "paths": {**_server_paths(), **paths},
         "components": {
             "securitySchemes": {
                 "token": {
@@ -155,103 +180,91 @@ def document() -> dict[str, Any]:
     }
 
 
-def _around() -> dict[str, Any]:
+def _server_paths() -> dict[str, Any]:
     """What is of no project."""
-    named = {"type": "array", "items": {"type": "string"}}
+    names = {"type": "array", "items": {"type": "string"}}
     status = {
         "type": "object",
         "required": ["status"],
         "properties": {"status": {"type": "string"}},
     }
-    sorts = (*_EVERYWHERE, INVALID_INPUT)
-    alive = _plain(
-        "health",
-        "Whether the server runs. Needs no token.",
-        {_JSON: {"schema": status}},
-        (FOREIGN_HOST, FORBIDDEN),
-    )
-    anything = {_JSON: {"schema": {"type": "object"}}}
-    return {
-        PROJECTS: {
-            "get": _plain(
-                "projects",
-                "The projects that have records and that the token reaches.",
-                {_JSON: {"schema": named}},
-                sorts,
-            )
-        },
-        f"{API}/openapi.json": {"get": _plain("openapi", "This document.", anything, _EVERYWHERE)},
-        READINESS: {
-            "get": _plain(
-                "ready", "Whether the memory answers.", {_JSON: {"schema": status}}, _EVERYWHERE
-            )
-        },
-        METRICS: {
-            "get": _plain(
-                "metrics",
-                "Figures for Prometheus.",
-                {"text/plain": {"schema": {"type": "string"}}},
-                _EVERYWHERE,
-            )
-        },
-        LIVENESS: {"get": {**alive, "security": []}},
-    }
+    found: dict[str, Any] = {}
+    for path, name, summary, media_type, schema, sorts in (
+        (
+            PROJECTS,
+            "projects",
+            "The projects that have records and that the token reaches.",
+            JSON,
+            names,
+            (*_EVERYWHERE, INVALID_INPUT),
+        ),
+        (
+            f"{API}/openapi.json",
+            "openapi",
+            "This document.",
+            JSON,
+            {"type": "object"},
+            _EVERYWHERE,
+        ),
+        (READINESS, "ready", "Whether the memory answers.", JSON, status, _EVERYWHERE),
+        (
+            METRICS,
+            "metrics",
+            "Figures for Prometheus.",
+            "text/plain",
+            {"type": "string"},
+            _EVERYWHERE,
+        ),
+        (
+            LIVENESS,
+            "health",
+            "Whether the server runs. Needs no token.",
+            JSON,
+            status,
+            (FOREIGN_HOST, FORBIDDEN),
+        ),
+    ):
+        answer = {"description": "What was asked for.", "content": {media_type: {"schema": schema}}}
+        found[path] = {
+            "get": {
+                "operationId": name,
+                "summary": summary,
+                "tags": ["server"],
+                "responses": {"200": answer, **_problems(sorts)},
+            }
+        }
+    found[LIVENESS]["get"]["security"] = []
+    return found
 
 
-def _plain(
-    name: str, summary: str, content: Mapping[str, Any], sorts: Iterable[ProblemType]
-) -> dict[str, Any]:
-    return {
-        "operationId": name,
-        "summary": summary,
-        "tags": ["server"],
-        "responses": {
-            "200": {"description": "What was asked for.", "content": dict(content)},
-            **_problems(sorts),
-        },
-    }
-
-
-def _described(
-    operation: Operation, takes: dict[str, Any], gives: dict[str, Any]
-) -> dict[str, Any]:
-    in_query = operation.method == "GET" or operation.streams == "in"
-    elsewhere = {
-        name: schema
-        for name, schema in takes.get("properties", {}).items()
-        if name not in operation.in_path
-    }
-    required = set(takes.get("required", ()))
-    parameters = [
-        _PROJECT,
-        *(_parameter(name, takes["properties"][name], "path", True) for name in operation.in_path),
-    ]
-    if in_query:
+def _describe(operation: Operation, takes: dict[str, Any], gives: dict[str, Any]) -> dict[str, Any]:
+    in_path, required = operation.in_path, set(takes.get("required", ()))
+    properties = takes.get("properties", {})
+    elsewhere = {name: schema for name, schema in properties.items() if name not in in_path}
+    parameters = [_PROJECT, *(_parameter(name, properties[name], "path", True) for name in in_path)]
+    if operation.method == "GET" or operation.streams == "in":
         parameters += [
             _parameter(name, schema, "query", name in required)
             for name, schema in elsewhere.items()
         ]
     if operation.again is not None:
         parameters.append(_KEY)
-    told = {
+    reach = " that reaches all projects" if operation.whole else ""
+    described = {
         "operationId": operation.name,
         "summary": operation.description.partition(". ")[0].rstrip(".") + ".",
         "description": f"{operation.description}\n\nTakes a token with the scope "
-        f"`{operation.scope}`{_reach(operation)}.",
+        f"`{operation.scope}`{reach}.",
         "tags": [operation.scope],
         "x-scope": operation.scope,
         "parameters": parameters,
         "responses": {"200": _answer(operation, gives), **_problems(_sorts(operation))},
     }
-    if operation.method == "POST":
-        told["requestBody"] = (
-            _records() if operation.streams else _body(operation.takes, takes, elsewhere, required)
-        )
-    return told
-
-
-def _reach(operation: Operation) -> str:
-    return " that reaches all projects" if operation.whole else ""
+    if operation.streams == "in":
+        described["requestBody"] = _RECORDS
+    elif operation.method == "POST":
+        described["requestBody"] = _body(operation.takes, takes, elsewhere, required)
+    return described
 
 
 def _sorts(operation: Operation) -> Iterable[ProblemType]:
@@ -275,7 +288,7 @@ def _problems(sorts: Iterable[ProblemType]) -> dict[str, Any]:
 
 def _problem(sort: ProblemType) -> dict[str, Any]:
     example = {"type": sort.type, "title": sort.title, "status": sort.status, "detail": "…"}
-    told: dict[str, Any] = {
+    found: dict[str, Any] = {
         "description": sort.title + ".",
         "content": {
             MEDIA_TYPE: {"schema": {"$ref": REF.format(model="Problem")}, "example": example}
@@ -283,8 +296,8 @@ def _problem(sort: ProblemType) -> dict[str, Any]:
     }
     if sort.status in _WAITING:
         seconds = {"description": "When to try again.", "schema": {"type": "integer", "minimum": 1}}
-        told["headers"] = {"Retry-After": seconds}
-    return told
+        found["headers"] = {"Retry-After": seconds}
+    return found
 
 
 def _answer(operation: Operation, gives: dict[str, Any]) -> dict[str, Any]:
@@ -302,24 +315,7 @@ def _answer(operation: Operation, gives: dict[str, Any]) -> dict[str, Any]:
             "headers": {CHECKSUM: checksum},
             "content": content,
         }
-    return {"description": "What was asked for, or made.", "content": {_JSON: {"schema": gives}}}
-
-
-def _records() -> dict[str, Any]:
-    line = {
-        "kind": "fact",
-        "id": EXAMPLE_ID,
-        "content": "Uploads over 2 GB fail with HTTP 413.",
-        "fact_type": "error",
-    }
-    schema = {
-        "type": "string",
-        "description": "One record a line, with its id, as an export has them.",
-    }
-    return {
-        "required": True,
-        "content": {NDJSON: {"schema": schema, "example": json.dumps(line) + "\n"}},
-    }
+    return {"description": "What was asked for, or made.", "content": {JSON: {"schema": gives}}}
 
 
 def _body(
@@ -341,26 +337,21 @@ def _body(
     example = {
         name: prop["examples"][0] for name, prop in elsewhere.items() if prop.get("examples")
     }
-    return {
-        "required": bool(needed),
-        "content": {_JSON: {"schema": inner, "example": example}},
-    } | _about(schema)
-
-
-def _about(schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {"description": schema["description"]} if "description" in schema else {}
+    about = {"description": schema["description"]} if "description" in schema else {}
+    content = {JSON: {"schema": inner, "example": example}}
+    return {"required": bool(needed), "content": content, **about}
 
 
 def _parameter(name: str, schema: dict[str, Any], place: str, required: bool) -> dict[str, Any]:
     inner = _without_null(schema)
-    told: dict[str, Any] = {"name": name, "in": place, "required": required, "schema": inner}
+    found: dict[str, Any] = {"name": name, "in": place, "required": required, "schema": inner}
     if place == "query" and inner.get("maxLength", 0) > limits.QUERY_TEXT_CHARS_MAX:
         inner["maxLength"] = limits.QUERY_TEXT_CHARS_MAX
     if "description" in inner:
-        told["description"] = inner.pop("description")
+        found["description"] = inner.pop("description")
     if inner.get("examples"):
-        told["example"] = inner.pop("examples")[0]
-    return told
+        found["example"] = inner.pop("examples")[0]
+    return found
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
@@ -388,10 +379,3 @@ def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
         **kept,
         "anyOf": [*(each for each in choices if each.get("type") != "null"), {"type": "null"}],
     }
-
-
-def _resolved(schema: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
-    """What an operation takes is described where it is taken, not among the definitions."""
-    ref = schema.get("$ref")
-    found: dict[str, Any] = shared[ref.rpartition("/")[2]] if ref else schema
-    return found

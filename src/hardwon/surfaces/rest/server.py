@@ -4,7 +4,6 @@ rest.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import socket
@@ -16,18 +15,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-import h11
 import uvicorn
 from starlette.applications import Starlette
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hardwon import limits
 from hardwon.errors import PlaceError
-from hardwon.surfaces.rest.guard import THREADS
+from hardwon.surfaces.rest.guard import THREADS, WatchedConnection
 
 _KEEP_ALIVE_S: Final = 5
+# How long to wait for a thread whose request was given up: its memory is closed by then.
 _LEFT_OVER_S: Final = 2.0
-"""How long to wait for a thread whose request was given up: its memory is closed by then."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +61,9 @@ def bound(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         if made is not None:
             made.close()
-        said = error.strerror if isinstance(error, OSError) else "no such name"
+        reason = error.strerror if isinstance(error, OSError) else "no such name"
         raise PlaceError(
-            f"cannot listen at {host}, port {port}: {said}; choose another --host or --port"
+            f"cannot listen at {host}, port {port}: {reason}; choose another --host or --port"
         ) from None
     return made
 
@@ -85,7 +82,7 @@ def server_of(app: Starlette, certificate: Certificate | None, ready: Callable[[
         }
     config = uvicorn.Config(
         app,
-        http=_Watched,
+        http=WatchedConnection,
         ws="none",
         loop="asyncio",
         lifespan="on",
@@ -132,29 +129,3 @@ def run(server: Server, listening: socket.socket) -> None:
             # cut
             if thread.is_alive():
                 os._exit(0)
-
-
-class _Watched(H11Protocol):
-    """Closes connections on which no request is completed, and cuts off those that read nothing of
-    their answer.
-    """
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._look(None)
-
-    def _look(self, before: object) -> None:
-        """Twice the same sight means that nothing went on for so long."""
-        if self not in self.connections:
-            return
-        sight: object = None
-        if self.transport.is_closing():
-            sight = "closing"
-        elif self.conn.their_state is h11.IDLE and (
-            self.cycle is None or self.cycle.response_complete
-        ):
-            sight = self.cycle or "new"
-        if sight is not None and sight is before:
-            self.transport.abort()
-            return
-        self.loop.call_later(limits.HEADERS_S_MAX, self._look, sight)

@@ -1,15 +1,16 @@
-"""Figures as plotly's script takes them: plain dictionaries. The script in the browser gives them
-the theme's colours: a colour is one of the names below, as `$good`. Plotly's own Python objects
-would take a second to import.
-
-How pages look: the templates, what they may call, and the files that browsers keep. Whatever came
+"""How pages look: the templates, what they may call, and the files that browsers keep. Whatever came
 out of a memory is escaped by the templates, without exception, and is made visible first: control
 characters and direction marks are written out.
+
+Figures are plain dictionaries, as plotly's script takes them. The script in the browser gives them
+the theme's colours: a colour is one of the names below, as `$good`. Plotly's own Python objects
+would take a second to import.
 """
 
 from __future__ import annotations
 
 import gzip
+import html
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -24,34 +25,27 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from hardwon import limits
-from hardwon.search.rank import headline
+from hardwon.search.rank import headline, outcome_of
 from hardwon.surfaces.operations import jsonable
 
 # --- charts ---
 
 Figure = dict[str, Any]
 GOOD, BAD, INFO, ACCENT, QUIET = "$good", "$bad", "$info", "$accent", "$quiet"
-SECOND: Final = "$series2"
-"""Beside the accent, for a series that is neither good nor bad."""
+SECOND: Final = "$series2"  # beside the accent, for a series that is neither good nor bad
 _TICK_CHARS: Final = 22
 _FEW_DAYS: Final = 6
-DAY_MS: Final = 86_400_000
-"""Plotly counts times in milliseconds."""
+DAY_MS: Final = 86_400_000  # plotly counts times in milliseconds
+# Layout of a chart whose axis has a title where the legend would be.
 LEGEND_ABOVE: Final[Figure] = {
     "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
     "margin": {"l": 48, "r": 12, "t": 32, "b": 40},
 }
-"""Layout of a chart whose axis has a title where the legend would be."""
 
 
 def label(name: object) -> str:
     """A name as a chart shows it. Plotly reads some markup in texts; a name has none."""
-    text = (
-        shortened(name, limits.WEB_CHART_LABEL_CHARS)
-        .replace("&", "&amp;")
-        .replace("<", "&lt;")
-        .replace(">", "&gt;")
-    )
+    text = html.escape(shortened(name, limits.WEB_CHART_LABEL_CHARS), quote=False)
     return f"&#36;{text[1:]}" if text.startswith("$") else text  # it names no colour
 
 
@@ -69,14 +63,13 @@ def names_axis(names: Sequence[object]) -> dict[str, Any]:
 
 
 def days_axis(days: Sequence[date]) -> dict[str, Any]:
-    """An axis of days. Of few days it is told where to begin and end: plotly would cut a single one
-    into milliseconds.
+    """An axis of days. Of few days it has a beginning and an end: plotly would cut a single one into
+    milliseconds.
     """
     if not days or (max(days) - min(days)).days >= _FEW_DAYS:
         return {"type": "date"}
-    around = [
-        (day + timedelta(days=away)).isoformat() for day, away in ((min(days), -1), (max(days), 1))
-    ]
+    one = timedelta(days=1)
+    around = [(min(days) - one).isoformat(), (max(days) + one).isoformat()]
     return {"type": "date", "range": around, "dtick": DAY_MS, "tickformat": "%b %-d\n%Y"}
 
 
@@ -154,7 +147,6 @@ _TYPES: Final = {
     ".svg": "image/svg+xml",
 }
 _IN_SCRIPT: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
-_UNITS: Final = ((60, "s", 1), (3_600, "min", 60), (86_400, "h", 3_600), (30 * 86_400, "d", 86_400))
 _MONTH_S: Final = 30 * 86_400
 _PLAIN_BREAKS: Final = "\n\t"
 
@@ -169,20 +161,19 @@ class Asset(NamedTuple):
 @cache
 def asset(name: str) -> Asset | None:
     """A file that browsers keep; its version is part of its address."""
-    path = _plotly() if name == PLOTLY else HERE / "static" / name
-    if path is None or Path(name).name != name or path.suffix not in _TYPES or not path.is_file():
+    path = HERE / "static" / name
+    if (
+        name == PLOTLY
+    ):  # of the package that is installed, which is not imported: that takes a second
+        found = find_spec("plotly")
+        path = (
+            Path(found.origin).parent / "package_data" / PLOTLY if found and found.origin else path
+        )
+    if Path(name).name != name or path.suffix not in _TYPES or not path.is_file():
         return None
     content = path.read_bytes()
     tag = version("plotly") if name == PLOTLY else blake2b(content, digest_size=8).hexdigest()
     return Asset(content, gzip.compress(content, 6, mtime=0), _TYPES[path.suffix], tag)
-
-
-def _plotly() -> Path | None:
-    """Plotly's script, of the package that is installed, which is not imported: that takes a
-    second.
-    """
-    found = find_spec("plotly")
-    return Path(found.origin).parent / "package_data" / PLOTLY if found and found.origin else None
 
 
 def asset_url(name: str) -> str:
@@ -225,12 +216,8 @@ def percent(p: float | None, interval: tuple[float, float] | None = None) -> str
     """62 %, or 62 % (48 to 75 %) with the interval in which it lies."""
     if p is None:
         return "\u2013"
-    said = f"{100 * p:.0f} %"
-    return (
-        said
-        if interval is None
-        else f"{said} ({100 * interval[0]:.0f}\u2013{100 * interval[1]:.0f} %)"
-    )
+    around = f" ({100 * interval[0]:.0f}\u2013{100 * interval[1]:.0f} %)" if interval else ""
+    return f"{100 * p:.0f} %{around}"
 
 
 def ago(at: datetime, now: datetime | None = None) -> str:
@@ -238,17 +225,10 @@ def ago(at: datetime, now: datetime | None = None) -> str:
     seconds = ((now or datetime.now(UTC)) - at).total_seconds()
     if abs(seconds) >= _MONTH_S:
         return at.astimezone(UTC).strftime("%Y-%m-%d")
-    for below, unit, size in _UNITS:
-        if abs(seconds) < below:
-            count = int(abs(seconds) // size)
-            return (
-                "now"
-                if unit == "s"
-                else f"{count} {unit} ago"
-                if seconds >= 0
-                else f"in {count} {unit}"
-            )
-    raise AssertionError(seconds)
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if count := int(abs(seconds) // size):
+            return f"{count} {unit} ago" if seconds >= 0 else f"in {count} {unit}"
+    return "now"
 
 
 def time(at: datetime | date | None) -> Markup | str:
@@ -261,9 +241,7 @@ def time(at: datetime | date | None) -> Markup | str:
     return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(exact, ago(at))
 
 
-_BADGE_CHARS: Final = 30
-"""Words of our own are shorter, and stay on one line."""
-
+_BADGE_CHARS: Final = 30  # words of our own are shorter, and stay on one line
 _BADGES: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("success", "verified", "published", "active", "fresh", "helped", "good"), "good"
@@ -278,10 +256,10 @@ def badge(word: Any, title: str = "") -> Markup:
     """A status, an outcome or a staleness as a small label; its colour says nothing that its word
     does not.
     """
-    said = visible(word)
-    look = _BADGES.get(said, "plain" if len(said) <= _BADGE_CHARS else "plain long")
+    text = visible(word)
+    look = _BADGES.get(text, "plain" if len(text) <= _BADGE_CHARS else "plain long")
     return Markup('<span class="badge {}" title="{}">{}</span>').format(
-        look, visible(title), said.replace("_", " ")
+        look, visible(title), text.replace("_", " ")
     )
 
 
@@ -300,7 +278,8 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
-        finalize=_shown,
+        # Every text that a template writes is made visible, also where its author did not think of it.
+        finalize=lambda value: visible(value) if type(value) is str else value,
     )
     made.filters.update(
         shortened=shortened,
@@ -309,13 +288,7 @@ def environment() -> Environment:
         time=time,
         json_script=json_script,
         headline=headline,
+        outcome=outcome_of,
     )
-    made.globals.update(asset_url=asset_url, badge=badge, chart_prefix="")
+    made.globals.update(asset_url=asset_url, badge=badge, chart_prefix="", frame="base.html")
     return made
-
-
-def _shown(value: Any) -> Any:
-    """Every text that a template writes is made visible, also where its author did not think
-    of it.
-    """
-    return visible(value) if type(value) is str else value

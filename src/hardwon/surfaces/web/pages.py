@@ -1,30 +1,38 @@
-"""What a page is made of. A page is a module `<name>_page` with `view(ask, request) -> Page`; one
-that changes something also has `act(ask, request, form) -> address to go to`. `site.PLACES` lists
+"""What a page is made of, and who looks at it. A page is a function `(ask, request) -> WebPage`; one
+that changes something has a second, `(ask, request, form) -> address to go to`. `site.PLACES` lists
 them. They run in worker threads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hmac
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import quote, urlencode
+
+from starlette.datastructures import ImmutableMultiDict
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, UnknownRecordError
+from hardwon.errors import UnknownRecordError
 from hardwon.records.kinds import AnyRecord
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.operations import OPERATIONS
-from hardwon.surfaces.web.sessions import SignIn
 from hardwon.trust.access import Caller, Scope, includes
 
 ROOT: Final = "/ui"
 RANGES: Final[Mapping[str, int | None]] = {"7d": 7, "30d": 30, "90d": 90, "all": None}
 RANGE: Final = "30d"
+# Of the records that agents and people write, in the order in which pages name them.
 KINDS: Final = ("experience", "fix", "episode", "trajectory", "fact")
-"""Of the records that agents and people write, in the order in which pages name them."""
+_NAME_BYTES: Final = 32
+Form = ImmutableMultiDict[str, str]
 
 
 @dataclass(frozen=True)
@@ -45,14 +53,70 @@ class Download(NamedTuple):
     media_type: str
 
 
-class NavItem(NamedTuple):
-    """A page's name in its address, its title, and whether the navigation lists it. To see one
-    takes the scope read.
+@dataclass
+class SignIn:
+    """`name` is all that the browser holds. `secret`: the token that it was opened with; None where
+    no token is asked for. What the token allows is asked for anew with every request, so a session
+    ends when its token does.
     """
 
     name: str
-    title: str
-    listed: bool = True
+    secret: str | None
+    csrf: str
+    began: float
+    seen: float
+    flashes: list[str] = field(default_factory=list)
+
+    def flash(self, message: str) -> None:
+        """A message for the next page that this browser sees."""
+        self.flashes = [*self.flashes, message][-limits.WEB_FLASHES_MAX :]
+
+    def take_flashes(self) -> list[str]:
+        """Each message is shown once."""
+        waiting, self.flashes = self.flashes, []
+        return waiting
+
+    def vouches_for(self, csrf: str) -> bool:
+        """Whether a form came from one of this session's own pages."""
+        return hmac.compare_digest(self.csrf.encode(), csrf.encode("utf-8", "replace"))
+
+
+class Sessions:
+    """Those that are open; they end with the server. Safe to use from many threads."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._open: OrderedDict[str, SignIn] = OrderedDict()
+
+    def begin(self, secret: str | None) -> SignIn:
+        now = self._clock()
+        name, csrf = secrets.token_urlsafe(_NAME_BYTES), secrets.token_urlsafe(_NAME_BYTES)
+        made = SignIn(name, secret, csrf, now, now)
+        with self._lock:
+            self._open[name] = made
+            while len(self._open) > limits.WEB_SESSIONS_MAX:
+                self._open.popitem(last=False)
+        return made
+
+    def find(self, name: str) -> SignIn | None:
+        """None where there is none of that name, or not any more."""
+        now = self._clock()
+        with self._lock:
+            found = self._open.pop(name, None)
+            if (
+                found is None
+                or now - found.seen > limits.WEB_SESSION_IDLE_S
+                or now - found.began > limits.WEB_SESSION_S_MAX
+            ):
+                return None
+            found.seen = now
+            self._open[name] = found
+            return found
+
+    def end(self, name: str) -> None:
+        with self._lock:
+            self._open.pop(name, None)
 
 
 class Ask:
@@ -65,8 +129,8 @@ class Ask:
         self.caller = caller
         self.project = project
 
-    def __call__(self, operation: str, /, **said: Any) -> Any:
-        arguments = OPERATIONS[operation].takes.model_validate(said)
+    def __call__(self, operation: str, /, **given: Any) -> Any:
+        arguments = OPERATIONS[operation].takes.model_validate(given)
         return self._gate.perform(self.caller, operation, self.project, arguments)
 
     def record(self, record_id: str) -> AnyRecord | None:
@@ -82,22 +146,9 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Form:
-    """What a form said: the last value of each field, and all of them where there are several."""
-
-    pairs: tuple[tuple[str, str], ...]
-
-    def get(self, name: str, default: str = "") -> str:
-        return next((value for key, value in reversed(self.pairs) if key == name), default)
-
-    def all(self, name: str) -> list[str]:
-        return [value for key, value in self.pairs if key == name]
-
-
-@dataclass(frozen=True)
 class PageRequest:
     """What a page is asked for. `item` is what its address has after the page's name; `query` has
-    the last value of each parameter. `since` is None for all time; `until` is now.
+    the last value of each parameter. `since` is None for all time.
     """
 
     project: str
@@ -109,17 +160,19 @@ class PageRequest:
 
     @property
     def range(self) -> str:
-        asked = self.query.get("range", RANGE)
-        return asked if asked in RANGES else RANGE
+        return self.choose("range", RANGES, RANGE)
 
     @property
     def since(self) -> datetime | None:
         days = RANGES[self.range]
         return None if days is None else self.now - timedelta(days=days)
 
-    @property
-    def until(self) -> datetime:
-        return self.now
+    def choose(self, name: str, allowed: Collection[str], usual: str = "") -> str:
+        """A parameter that is one of these names, and the usual one, or the first, where it is
+        not.
+        """
+        given = self.query.get(name, "")
+        return given if given in allowed else usual or next(iter(allowed))
 
     def url(
         self, page: str | None = None, item: str = "", /, project: str | None = None, **query: Any
@@ -128,12 +181,10 @@ class PageRequest:
         or empty is left out.
         """
         kept = {"range": self.range if self.range != RANGE else None, **query}
-        said = {
-            name: str(value) for name, value in kept.items() if value is not None and value != ""
-        }
+        given = {name: value for name, value in kept.items() if value not in (None, "")}
         parts = [project or self.project, page or self.page, *([item] if item else [])]
         path = "/".join([ROOT, *(quote(part, safe="") for part in parts)])
-        return f"{path}?{urlencode(said)}" if said else path
+        return f"{path}?{urlencode(given)}" if given else path
 
     def here(self, **changed: Any) -> str:
         """This very page, with these parameters changed; in another time range, from its
@@ -141,28 +192,3 @@ class PageRequest:
         """
         again = {"cursor": None} if "range" in changed else {}
         return self.url(self.page, self.item, **{**self.query, **again, **changed})
-
-    def tell(self, message: str) -> None:
-        """A message for the next page that this browser sees."""
-        self.session.tell(message)
-
-
-def pairs_of(encoded: bytes, fields_max: int, where: str) -> tuple[tuple[str, str], ...]:
-    """What a query or a form says, in order."""
-    try:
-        return tuple(
-            parse_qsl(
-                encoded.decode("ascii"),
-                keep_blank_values=True,
-                errors="strict",
-                max_num_fields=fields_max,
-            )
-        )
-    except ValueError:
-        raise InvalidInputError.one(
-            where, f"{len(encoded)} bytes", f"at most {fields_max} fields, in UTF-8"
-        ) from None
-
-
-def query_of(encoded: bytes) -> dict[str, str]:
-    return dict(pairs_of(encoded, limits.QUERY_FIELDS_MAX, "query"))

@@ -7,38 +7,34 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from hashlib import sha256
-from importlib import import_module
 from typing import Any, Final, NamedTuple
 
-from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.surfaces.web.look import HERE, PLOTLY, asset, environment, time
-from hardwon.surfaces.web.pages import Ask, PageRequest, WebPage
-from hardwon.surfaces.web.review_page import TABS
-from hardwon.surfaces.web.sessions import SignIn
-from hardwon.surfaces.web.site import PLACES
+from hardwon.surfaces.web.look import PLOTLY, asset, environment, time
+from hardwon.surfaces.web.pages import Ask, PageRequest, SignIn, WebPage
+from hardwon.surfaces.web.review import TABS
+from hardwon.surfaces.web.site import PLACES, NavItem
 
 SCRIPTS: Final = ("theme.js", PLOTLY, "app.js")
+# Where links lead to what is not in the file; they are taken out.
 NOWHERE: Final = "#-"
-"""Where links lead to what is not in the file; they are taken out."""
-
 _TO_NOWHERE: Final = re.compile(f' href="{NOWHERE}[^"]*"')
 _SHOWN: Final = ("overview", "map", "fixes", "episodes", "review")
-_NOBODY: Final = SignIn("", None, "", 0.0, 0.0)
+_NO_SESSION: Final = SignIn("", None, "", 0.0, 0.0)
 
 
 class ReportPart(NamedTuple):
     """A view in the file. `name` is its anchor."""
 
     name: str
-    page: str
+    page: NavItem
     title: str
     query: Mapping[str, str]
 
@@ -59,17 +55,21 @@ class InFile(PageRequest):
     def url(
         self, page: str | None = None, item: str = "", /, project: str | None = None, **query: Any
     ) -> str:
-        said = {
+        given = {
             name: value
             for name, value in query.items()
             if value not in (None, "") and name != "range"
         }
-        wanted = f"{page or self.page}?{json.dumps(said, sort_keys=True, default=str)}"
         elsewhere = item or project not in (None, self.project)
-        return NOWHERE if elsewhere or wanted not in self.anchors else f"#{self.anchors[wanted]}"
+        anchor = self.anchors.get(_key(page or self.page, given))
+        return NOWHERE if elsewhere or anchor is None else f"#{anchor}"
 
     def here(self, **changed: Any) -> str:  # noqa: ARG002  # another state of the page is not in the file
         return NOWHERE
+
+
+def _key(page: str, query: Mapping[str, Any]) -> str:
+    return f"{page}?{json.dumps(query, sort_keys=True, default=str)}"
 
 
 def parts() -> list[ReportPart]:
@@ -77,43 +77,36 @@ def parts() -> list[ReportPart]:
     one.
     """
     found = []
-    for place in PLACES:
-        if place.name not in _SHOWN:
-            continue
-        if place.name == "review":
+    for page in PLACES:
+        if page.name == "review":
             found += [
-                ReportPart(f"part-review-{tab}", "review", f"Review: {title}", {"tab": tab})
+                ReportPart(f"part-review-{tab}", page, f"Review: {title}", {"tab": tab})
                 for tab, title in TABS.items()
             ]
-        else:
-            found.append(ReportPart(f"part-{place.name}", place.name, place.title, {}))
+        elif page.name in _SHOWN:
+            found.append(ReportPart(f"part-{page.name}", page, page.title, {}))
     return found
 
 
 def report(ask: Ask, time_range: str) -> HtmlReport:
     """The whole file. Nothing in it can be changed, so whoever asks needs no more than to read."""
     listed = parts()
-    anchors = {
-        f"{part.page}?{json.dumps(dict(part.query), sort_keys=True)}": part.name for part in listed
-    }
-    anchors["review?{}"] = next(part.name for part in listed if part.page == "review")
-    asked = InFile(ask.project, "", "", {}, _NOBODY, anchors=anchors)
-    shown = [
-        _rendered(
-            part, ask, replace(asked, page=part.page, query={**part.query, "range": time_range})
-        )
-        for part in listed
-    ]
+    anchors = {_key(part.page.name, part.query): part.name for part in listed}
+    anchors[_key("review", {})] = f"part-review-{next(iter(TABS))}"
+    request = InFile(ask.project, "", "", {"range": time_range}, _NO_SESSION, anchors=anchors)
     scripts = {name: _inline(name, "script") for name in SCRIPTS}
     frame = {
         "project": ask.project,
         "time_range": time_range,
-        "made": asked.now,
+        "made": request.now,
         "parts": listed,
-        "shown": shown,
+        "shown": [_render(part, ask, request) for part in listed],
         "style": _inline("app.css", "style"),
         "scripts": scripts,
-        "hashes": [_hash(script) for script in scripts.values()],
+        "hashes": [
+            "sha256-" + b64encode(sha256(script.encode()).digest()).decode()
+            for script in scripts.values()
+        ],
     }
     content = environment().get_template("report.html").render(frame).encode()
     if len(content) > limits.REPORT_BYTES_MAX:
@@ -122,33 +115,30 @@ def report(ask: Ask, time_range: str) -> HtmlReport:
     return HtmlReport(content, [part.title for part in listed])
 
 
-def _rendered(part: ReportPart, ask: Ask, request: InFile) -> Markup:
-    view: Callable[[Ask, PageRequest], WebPage] = import_module(
-        f"hardwon.surfaces.web.{part.page}_page"
-    ).view
-    page = view(ask, request)
-    frame: dict[str, Any] = {
-        "title": part.title,
-        "part": part.name,
-        "caller": None,
-        "csrf": "",
-        "request": request,
-    }
-    text = _environment(part).get_template(page.template).render({**frame, **page.context})
+def _render(part: ReportPart, ask: Ask, request: InFile) -> Markup:
+    """The page's own template upon another frame, with names of charts that no other part has."""
+    request = replace(request, page=part.page.name, query={**part.query, **request.query})
+    page = part.page.view(ask, request)
+    assert isinstance(page, WebPage)  # noqa: S101  # for type checkers: none of these is a download
+    made = environment().overlay()
+    made.globals = {**made.globals, "chart_prefix": f"{part.name}-", "frame": "report_part.html"}
+    made.filters = {**made.filters, "time": _date}
+    text = made.get_template(page.template).render(
+        {
+            "title": part.title,
+            "part": part.name,
+            "caller": None,
+            "csrf": "",
+            "request": request,
+            **page.context,
+        }
+    )
     # A quotation mark that came out of a memory is escaped, so that only our own templates write
     # this.
     return Markup(_TO_NOWHERE.sub("", text))  # noqa: S704  # nosec B704  # it was rendered with everything escaped
 
 
-def _environment(part: ReportPart) -> Environment:
-    """The pages' own templates upon another base, with names of charts that no other part has."""
-    made = environment().overlay(loader=_OnPart(HERE / "templates"))
-    made.globals = {**made.globals, "chart_prefix": f"{part.name}-"}
-    made.filters = {**made.filters, "time": _dated}
-    return made
-
-
-def _dated(at: datetime | date | None) -> Markup | str:
+def _date(at: datetime | date | None) -> Markup | str:
     """A time as it stays true: a file is read later."""
     if not isinstance(at, datetime):
         return time(at)
@@ -156,17 +146,6 @@ def _dated(at: datetime | date | None) -> Markup | str:
     return Markup('<time datetime="{}">{}</time>').format(
         exact.isoformat(timespec="seconds"), exact.strftime("%Y-%m-%d %H:%M")
     )
-
-
-class _OnPart(FileSystemLoader):
-    """What extends the frame of a page on a server gets that of a part of a file."""
-
-    def get_source(
-        self, environment: Environment, template: str
-    ) -> tuple[str, str, Callable[[], bool]]:
-        return super().get_source(
-            environment, "report_part.html" if template == "base.html" else template
-        )
 
 
 def _inline(name: str, element: str) -> Markup:
@@ -178,7 +157,3 @@ def _inline(name: str, element: str) -> Markup:
     if f"</{element}" in text.lower() or "<!--" in text:
         raise ValueError(f"{name} would end the element that it stands in")
     return Markup(text)  # noqa: S704  # nosec B704  # a file that was installed, and nothing in it ends the element
-
-
-def _hash(script: str) -> str:
-    return "sha256-" + b64encode(sha256(script.encode()).digest()).decode()

@@ -7,8 +7,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable
-from functools import partial
-from importlib import import_module
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
@@ -18,7 +17,7 @@ from starlette.routing import Route
 
 from hardwon import limits
 from hardwon.errors import HardwonError, NotAdmittedError
-from hardwon.surfaces.gate import Gate
+from hardwon.surfaces.gate import Gate, check_access
 from hardwon.surfaces.rest.guard import (
     BODY,
     FOREIGN_ORIGIN,
@@ -30,7 +29,9 @@ from hardwon.surfaces.rest.guard import (
     ServerOptions,
     Workers,
     answer_to,
+    pairs_of,
 )
+from hardwon.surfaces.web import learning, overview, records, review
 from hardwon.surfaces.web.look import STATIC, asset, environment
 from hardwon.surfaces.web.pages import (
     RANGES,
@@ -38,44 +39,48 @@ from hardwon.surfaces.web.pages import (
     Ask,
     Download,
     Form,
-    NavItem,
     PageRequest,
+    Sessions,
+    SignIn,
     WebPage,
-    pairs_of,
-    query_of,
 )
-from hardwon.surfaces.web.sessions import Sessions, SignIn
-from hardwon.trust.access import Caller, check_access
+from hardwon.trust.access import Caller
 
+
+class NavItem(NamedTuple):
+    """A page's name in its address, its title, the function that makes it, and whether the
+    navigation lists it. To see one takes the scope read. `act`: what a form of it does.
+    """
+
+    name: str
+    title: str
+    view: Callable[[Ask, PageRequest], WebPage | Download]
+    act: Callable[[Ask, PageRequest, Form], str] | None = None
+    listed: bool = True
+
+
+# Every page, in the order of the navigation.
 PLACES: Final = (
-    NavItem("overview", "Overview"),
-    NavItem("map", "Map"),
-    NavItem("search", "Search"),
-    NavItem("fixes", "Fixes"),
-    NavItem("episodes", "Episodes"),
-    NavItem("trajectories", "Trajectories"),
-    NavItem("review", "Review"),
-    NavItem("lab", "Context lab"),
-    NavItem("record", "Record", listed=False),
+    NavItem("overview", "Overview", overview.view_overview),
+    NavItem("map", "Map", overview.view_map),
+    NavItem("search", "Search", records.view_search),
+    NavItem("fixes", "Fixes", learning.view_fixes),
+    NavItem("episodes", "Episodes", learning.view_episodes),
+    NavItem("trajectories", "Trajectories", learning.view_trajectories),
+    NavItem("review", "Review", review.view_review, review.decide),
+    NavItem("lab", "Context lab", overview.view_lab),
+    NavItem("record", "Record", records.view_record, listed=False),
 )
-"""Every page, in the order of the navigation. Each is the function `view` of the module
-`<name>_page`.
-"""
-
 SIGN_IN: Final = f"{ROOT}/sign-in"
 COOKIE: Final = "hardwon_session"
+# A request with this header only brings a page up to date: messages wait for the next whole page.
 LIVE: Final = "x-hardwon-live"
-"""A request with this header only brings a page up to date: what waits to be told is not told yet.
-"""
-
 _FORM: Final = "application/x-www-form-urlencoded"
 _LOCAL: Final = re.compile(r"/ui/[A-Za-z0-9._~!$&'()*+,;=:@%/?-]*")
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' "
-    "'unsafe-inline'; "
-    "img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; form-action 'self'; base-uri "
-    "'none'; "
-    "frame-ancestors 'none'",
+    "'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     # With no-referrer a browser would send its forms from the origin `null`, and the guard could
     # not tell them from others'.
     "Referrer-Policy": "same-origin",
@@ -87,18 +92,14 @@ _FOREVER: Final = {
     "Cache-Control": "public, max-age=31536000, immutable",
     "Vary": "Accept-Encoding",
 }
-
-
 Answer = Callable[[HttpRequest, bytes], Response]
 
 
 class _Visit(NamedTuple):
-    """Somebody who is signed in asks for something. `fresh`: the session was made just now."""
+    """Somebody who is signed in asks for something."""
 
-    http: HttpRequest
     session: SignIn
     caller: Caller
-    fresh: bool = False
 
 
 class Site:
@@ -109,94 +110,82 @@ class Site:
         self._settings = settings
         self._workers = workers
         self._sessions = Sessions()
-        self._cookie = cookie_name(settings)
+        # Browsers send cookies to every port of a machine: without the port in its name, two
+        # servers there would end each other's sessions.
+        self._cookie = f"{'__Secure-' if settings.tls else ''}{COOKIE}_{settings.port}"
         self._places = {place.name: place for place in PLACES}
 
     def routes(self) -> list[Route]:
         found: list[tuple[str, str, list[str], Answer]] = [
             ("/", "web.root", ["GET"], self._root),
             (ROOT, "web.root", ["GET"], self._root),
-            (f"{ROOT}/", "web.home", ["GET"], partial(self._signed_in, self._home)),
+            (f"{ROOT}/", "web.home", ["GET"], self._home),
             (SIGN_IN, "web.sign_in", ["GET", "POST"], self._sign_in),
             (f"{ROOT}/sign-out", "web.sign_out", ["POST"], self._sign_out),
             (f"{STATIC}/{{version}}/{{name}}", "web.static", ["GET"], self._static),
-            (
-                f"{ROOT}/{{project}}/changes",
-                "web.changes",
-                ["GET"],
-                partial(self._signed_in, self._changes),
-            ),
-            (f"{ROOT}/{{project}}", "web.home", ["GET"], partial(self._signed_in, self._home)),
+            (f"{ROOT}/{{project}}/changes", "web.changes", ["GET"], self._changes),
+            (f"{ROOT}/{{project}}", "web.home", ["GET"], self._home),
             (f"{ROOT}/{{project}}/{{page}}", "web.page", ["GET", "POST"], self._page),
             (f"{ROOT}/{{project}}/{{page}}/{{item}}", "web.page", ["GET", "POST"], self._page),
             (f"{ROOT}/{{rest:path}}", "web.unknown", ["GET", "POST"], self._unknown),
         ]
         return [
-            Route(path, self._edge(name, answer), methods=methods, name=name)
+            Route(path, self._endpoint(name, answer), methods=methods, name=name)
             for path, name, methods, answer in found
         ]
 
-    def _edge(self, name: str, answer: Answer) -> Callable[[HttpRequest], Awaitable[Response]]:
-        """Every answer of the site passes here: whatever goes wrong becomes a page that people can
-        read.
-        """
-
-        async def answered(http: HttpRequest) -> Response:
+    def _endpoint(self, name: str, answer: Answer) -> Callable[[HttpRequest], Awaitable[Response]]:
+        async def endpoint(http: HttpRequest) -> Response:
             http.scope[OPERATION] = name
             body = b""
             if http.method == "POST":
                 http.scope[BODY].allow(limits.WEB_FORM_BYTES_MAX)
                 body = await http.body()
-            return await self._workers.run(self._answered, answer, http, body)
+            return await self._workers.run(self._respond, answer, http, body)
 
-        return answered
+        return endpoint
 
-    def _answered(self, answer: Answer, http: HttpRequest, body: bytes) -> Response:
+    def _respond(self, answer: Answer, http: HttpRequest, body: bytes) -> Response:
+        """Every answer of the site passes here: whatever goes wrong becomes a page that people can
+        read.
+        """
         try:
-            return answer(http, body)
+            response = answer(http, body)
         except NotAdmittedError:
-            return self._to_sign_in(http)
+            response = _ask_to_sign_in(http)
         except Exception as error:  # noqa: BLE001  # the edge: the log has what happened, the reader a page
-            return self._failed(http, error)
-
-    def _failed(self, http: HttpRequest, error: Exception) -> Response:
-        plain = answer_to(error)
-        told = json.loads(bytes(plain.body))
-        page = WebPage("problem.html", {"problem": told}, told["title"], plain.status_code)
-        visit = self._visit(http, counted=False)
-        headers = {
-            name: value for name, value in plain.headers.items() if name in ("retry-after", "allow")
-        }
-        return self._rendered(page, visit, None, headers)
+            plain = answer_to(error)
+            problem = json.loads(bytes(plain.body))
+            page = WebPage(
+                "problem.html", {"problem": problem}, problem["title"], plain.status_code
+            )
+            visit = None
+            # Who asks too often gets a page without a frame, which would ask again.
+            with suppress(HardwonError):
+                visit = self._visit(http)
+            response = self._render(page, visit, None)
+            for name in ("retry-after", "allow"):
+                if name in plain.headers:
+                    response.headers[name] = plain.headers[name]
+        begun: SignIn | None = getattr(http.state, "begun", None)
+        return self._set_cookie(response, begun) if begun else response
 
     # --- who asks ---
 
-    def _visit(self, http: HttpRequest, *, counted: bool = True) -> _Visit | None:
-        """None where nobody is signed in. `counted`: as a request, of which a caller may make so
-        many.
+    def _visit(self, http: HttpRequest) -> _Visit | None:
+        """None where nobody is signed in. Where no token is asked for, a session begins by itself;
+        `http.state.begun` is then the one that the browser does not know yet.
         """
-        session = self._sessions.find(http.cookies.get(self._cookie))
-        fresh = session is None and not self._gate.asks_for_tokens
-        if fresh:
-            session = self._sessions.begin(None)
+        session = self._sessions.find(http.cookies.get(self._cookie, ""))
+        if session is None and not self._gate.asks_for_tokens:
+            session = http.state.begun = self._sessions.begin(None)
         if session is None:
             return None
         try:
-            caller = self._gate.admit(session.secret)
+            return _Visit(session, self._gate.admit(session.secret))
         except NotAdmittedError:
             self._sessions.end(session.name)
             return None
-        except HardwonError:
-            if counted:
-                raise
-            return None
-        return _Visit(http, session, caller, fresh)
-
-    def _signed_in(
-        self, answer: Callable[[_Visit], Response], http: HttpRequest, _: bytes
-    ) -> Response:
-        visit = self._admitted(http)
-        return self._with_cookie(answer(visit), visit)
 
     def _admitted(self, http: HttpRequest) -> _Visit:
         visit = self._visit(http)
@@ -204,21 +193,7 @@ class Site:
             raise NotAdmittedError("nobody is signed in")
         return visit
 
-    def _to_sign_in(self, http: HttpRequest) -> Response:
-        if http.scope[OPERATION] == "web.changes":
-            return Response(b'{"signed_in":false}', 401, media_type="application/json")
-        asked = _address_of(http)
-        wanted = (
-            f"?next={quote(asked, safe='')}" if http.method == "GET" and asked != f"{ROOT}/" else ""
-        )
-        return _redirect(SIGN_IN + wanted)
-
-    def _with_cookie(self, response: Response, visit: _Visit) -> Response:
-        if visit.fresh:
-            self._set_cookie(response, visit.session)
-        return response
-
-    def _set_cookie(self, response: Response, session: SignIn | None) -> None:
+    def _set_cookie(self, response: Response, session: SignIn | None) -> Response:
         value, age = (session.name, None) if session else ("", 0)
         # Not "strict": a link from a chat or a mail would lead everybody to the sign-in. Whatever
         # changes something is a form, which needs more than the cookie.
@@ -231,56 +206,36 @@ class Site:
             httponly=True,
             samesite="lax",
         )
+        return response
 
     def _sign_in(self, http: HttpRequest, body: bytes) -> Response:
         if not self._gate.asks_for_tokens:
             return _redirect(f"{ROOT}/")
-        if http.method != "POST":
-            return self._sign_in_page(query_of(http.scope["query_string"]).get("next", ""), 200)
-        form = self._form_of(http, body)
-        secret = form.get("token").strip()
-        try:
-            self._gate.admit(secret)
-        except NotAdmittedError:
-            return self._sign_in_page(form.get("next"), 403)
-        self._sessions.end(http.cookies.get(self._cookie, ""))
-        response = _redirect(_local(form.get("next")))
-        self._set_cookie(response, self._sessions.begin(secret))
-        return response
-
-    def _sign_in_page(self, wanted: str, status: int) -> Response:
-        page = WebPage(
-            "sign_in.html", {"next": _local(wanted), "refused": status != 200}, "Sign in", status
-        )
-        return self._rendered(page, None, None)
+        status = 200
+        if http.method == "POST":
+            form = _read_form(http, body)
+            wanted, secret = form.get("next", ""), form.get("token", "").strip()
+            try:
+                self._gate.admit(secret)
+            except NotAdmittedError:
+                status = 403
+            else:
+                self._sessions.end(http.cookies.get(self._cookie, ""))
+                return self._set_cookie(_redirect(_local(wanted)), self._sessions.begin(secret))
+        else:
+            wanted = _read_query(http).get("next", "")
+        context = {"next": _local(wanted), "refused": status != 200}
+        return self._render(WebPage("sign_in.html", context, "Sign in", status), None, None)
 
     def _sign_out(self, http: HttpRequest, body: bytes) -> Response:
         visit, _ = self._posted(http, body)
         self._sessions.end(visit.session.name)
-        response = _redirect(SIGN_IN)
-        self._set_cookie(response, None)
-        return response
-
-    # --- forms ---
-
-    def _form_of(self, http: HttpRequest, body: bytes) -> Form:
-        """A form that a page of ours sent; the guard has seen that its origin, if it has one, is
-        known.
-        """
-        if http.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
-            raise RefusedError(WRONG_MEDIA_TYPE, f"send Content-Type: {_FORM}")
-        origin = urlsplit(http.headers.get("origin", "")).netloc.lower()
-        if (
-            origin != http.headers["host"].lower()
-            or http.headers.get("sec-fetch-site", "same-origin") != "same-origin"
-        ):
-            raise RefusedError(FOREIGN_ORIGIN, "only this server's own pages send its forms")
-        return Form(pairs_of(body, limits.WEB_FORM_FIELDS_MAX, "form"))
+        return self._set_cookie(_redirect(SIGN_IN), None)
 
     def _posted(self, http: HttpRequest, body: bytes) -> tuple[_Visit, Form]:
         visit = self._admitted(http)
-        form = self._form_of(http, body)
-        if not visit.session.vouches_for(form.get("csrf")):
+        form = _read_form(http, body)
+        if not visit.session.vouches_for(form.get("csrf", "")):
             raise RefusedError(
                 FOREIGN_ORIGIN,
                 "the form is not from this session: go back, load the page again, and try again",
@@ -292,53 +247,49 @@ class Site:
     def _root(self, _: HttpRequest, __: bytes) -> Response:
         return _redirect(f"{ROOT}/")
 
-    def _home(self, visit: _Visit) -> Response:
-        named = visit.http.path_params.get("project")
-        project = self._first_project(visit.caller) if named is None else unquote(named)
+    def _home(self, http: HttpRequest, _: bytes) -> Response:
+        visit = self._admitted(http)
+        named = http.path_params.get("project")
+        project = self._first(self._projects(visit.caller)) if named is None else unquote(named)
         return _redirect(f"{ROOT}/{quote(project, safe='')}/{PLACES[0].name}")
-
-    def _first_project(self, caller: Caller) -> str:
-        found = self._projects(caller)
-        usual = self._settings.default_project
-        return usual if usual in found or not found else found[0]
 
     def _projects(self, caller: Caller) -> list[str]:
         found = self._gate.projects(caller, self._settings.default_project)
         return found or list(caller.projects or ())
 
-    def _changes(self, visit: _Visit) -> Response:
-        ask = Ask(self._gate, visit.caller, unquote(visit.http.path_params["project"]))
+    def _first(self, projects: list[str]) -> str:
+        usual = self._settings.default_project
+        return usual if usual in projects or not projects else projects[0]
+
+    def _changes(self, http: HttpRequest, _: bytes) -> Response:
+        visit = self._admitted(http)
+        ask = Ask(self._gate, visit.caller, unquote(http.path_params["project"]))
         return Response(
             json.dumps({"mark": ask("care.change_mark")}), media_type="application/json"
         )
 
     def _page(self, http: HttpRequest, body: bytes) -> Response:
-        visit, form = (
-            self._posted(http, body) if http.method == "POST" else (self._admitted(http), None)
-        )
-        said = {name: unquote(value) for name, value in http.path_params.items()}
-        place = self._places.get(said["page"])
+        posts = http.method == "POST"
+        visit, form = self._posted(http, body) if posts else (self._admitted(http), None)
+        address = {name: unquote(value) for name, value in http.path_params.items()}
+        project, place = address["project"], self._places.get(address["page"])
         if place is None:
-            raise RefusedError(NOT_FOUND, f"there is no page {said['page']!r}")
+            raise RefusedError(NOT_FOUND, f"there is no page {address['page']!r}")
         http.scope[OPERATION] = f"web.{place.name}"
-        check_access(visit.caller, "read", said["project"])
-        ask = Ask(self._gate, visit.caller, said["project"])
-        query = query_of(http.scope["query_string"])
-        request = PageRequest(
-            said["project"], place.name, said.get("item", ""), query, visit.session
-        )
-        module = import_module(_module_of(place.name))
+        check_access(visit.caller, "read", project)
+        ask = Ask(self._gate, visit.caller, project)
+        item, query = address.get("item", ""), _read_query(http)
+        request = PageRequest(project, place.name, item, query, visit.session)
         if form is not None:
-            if not hasattr(module, "act"):
+            if place.act is None:
                 raise RefusedError(WRONG_METHOD, "nothing is changed there", {"Allow": "GET"})
-            return self._with_cookie(_redirect(_local(module.act(ask, request, form))), visit)
-        shown = module.view(ask, request)
+            return _redirect(_local(place.act(ask, request, form)))
+        shown = place.view(ask, request)
         if isinstance(shown, Download):
             headers = {**_HEADERS, "Content-Disposition": f'attachment; filename="{shown.name}"'}
-            return self._with_cookie(
-                Response(shown.content, headers=headers, media_type=shown.media_type), visit
-            )
-        return self._rendered(shown, visit, request, mark=ask("care.change_mark"))
+            return Response(shown.content, headers=headers, media_type=shown.media_type)
+        fresh = LIVE not in http.headers
+        return self._render(shown, visit, request, mark=ask("care.change_mark"), flashes=fresh)
 
     def _unknown(self, http: HttpRequest, _: bytes) -> Response:
         self._admitted(http)
@@ -354,65 +305,39 @@ class Site:
             found.packed if packs else found.content, headers=headers, media_type=found.media_type
         )
 
-    # --- pages ---
-
-    def _rendered(
+    def _render(
         self,
         page: WebPage,
         visit: _Visit | None,
         request: PageRequest | None,
-        headers: dict[str, str] | None = None,
+        *,
         mark: str = "",
+        flashes: bool = False,
     ) -> Response:
-        project = request.project if request else self._own_project(visit)
+        """A page that is of no project (`request` is None) gets one that the reader reaches."""
+        projects: list[str] = []
+        if visit:
+            # Where even this fails, the page that says so has no choice of projects.
+            with suppress(HardwonError):
+                projects = self._projects(visit.caller)
+            request = request or PageRequest(self._first(projects), "", "", {}, visit.session)
         frame: dict[str, Any] = {
             "title": page.title,
             "signed_in": visit is not None,
             "asks_for_tokens": self._gate.asks_for_tokens,
             "caller": visit.caller if visit else None,
             "csrf": visit.session.csrf if visit else "",
-            "flashes": visit.session.told()
-            if visit and request and LIVE not in visit.http.headers
-            else [],
-            "places": [place for place in self._places.values() if place.listed],
-            "projects": self._reachable(visit, project),
+            "flashes": visit.session.take_flashes() if visit and flashes else [],
+            "places": [place for place in PLACES if place.listed],
+            "projects": sorted({*projects, request.project}) if request else [],
             "ranges": list(RANGES),
-            "request": request or (visit and PageRequest(project, "", "", {}, visit.session)),
+            "request": request,
             "mark": mark,
             "poll_s": limits.WEB_POLL_S,
             "root": ROOT,
         }
         text = environment().get_template(page.template).render({**frame, **page.context})
-        response = Response(text, page.status, {**_HEADERS, **(headers or {})}, "text/html")
-        return self._with_cookie(response, visit) if visit else response
-
-    def _own_project(self, visit: _Visit | None) -> str:
-        """For a page that is of no project; nobody learns from it of one that is not theirs."""
-        try:
-            return self._first_project(visit.caller) if visit else self._settings.default_project
-        except HardwonError:  # as below
-            return self._settings.default_project
-
-    def _reachable(self, visit: _Visit | None, project: str) -> list[str]:
-        if visit is None:
-            return []
-        try:
-            return sorted({*self._projects(visit.caller), project})
-        except (
-            HardwonError
-        ):  # where even this fails, the page that tells so has no choice of projects
-            return [project]
-
-
-def cookie_name(settings: ServerOptions) -> str:
-    """Browsers send cookies to every port of a machine: two servers there would end each other's
-    sessions.
-    """
-    return f"{'__Secure-' if settings.tls else ''}{COOKIE}_{settings.port}"
-
-
-def _module_of(name: str) -> str:
-    return f"hardwon.surfaces.web.{name}_page"
+        return Response(text, page.status, _HEADERS, "text/html")
 
 
 def _redirect(address: str) -> Response:
@@ -424,7 +349,30 @@ def _local(address: str) -> str:
     return address if _LOCAL.fullmatch(address) and not address.startswith(SIGN_IN) else f"{ROOT}/"
 
 
-def _address_of(http: HttpRequest) -> str:
+def _ask_to_sign_in(http: HttpRequest) -> Response:
+    if http.scope[OPERATION] == "web.changes":
+        return Response(b'{"signed_in":false}', 401, media_type="application/json")
     path = (http.scope.get("raw_path") or b"").decode("latin-1").partition("?")[0]
     query = http.scope["query_string"].decode("latin-1")
-    return f"{path}?{query}" if query else path
+    asked = f"{path}?{query}" if query else path
+    comes_back = http.method == "GET" and asked != f"{ROOT}/"
+    return _redirect(f"{SIGN_IN}?next={quote(asked, safe='')}" if comes_back else SIGN_IN)
+
+
+def _read_query(http: HttpRequest) -> dict[str, str]:
+    return dict(pairs_of(http.scope["query_string"], limits.QUERY_FIELDS_MAX, "query"))
+
+
+def _read_form(http: HttpRequest, body: bytes) -> Form:
+    """A form that a page of ours sent; the guard has seen that its origin, if it has one, is
+    known.
+    """
+    if http.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
+        raise RefusedError(WRONG_MEDIA_TYPE, f"send Content-Type: {_FORM}")
+    origin = urlsplit(http.headers.get("origin", "")).netloc.lower()
+    if (
+        origin != http.headers["host"].lower()
+        or http.headers.get("sec-fetch-site", "same-origin") != "same-origin"
+    ):
+        raise RefusedError(FOREIGN_ORIGIN, "only this server's own pages send its forms")
+    return Form(pairs_of(body, limits.WEB_FORM_FIELDS_MAX, "form"))

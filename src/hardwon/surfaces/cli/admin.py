@@ -1,49 +1,157 @@
-"""`hardwon postgres`: a database for memories, and who reaches what in it.
-
-Annotations are not postponed here: typer would have to evaluate each of them twice before any
-command could start.
+"""Who reaches a memory: `tokens` through a server, `postgres` a database for memories and what its
+users may do.
 """
 
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from hardwon.errors import InvalidInputError
+from hardwon import limits
+from hardwon.errors import InvalidInputError, UnknownTokenError
+from hardwon.memory.tokens import Token
 from hardwon.outside.locations import DEFAULT_PROJECT, is_url, without_password
+from hardwon.records.fields import now
 from hardwon.surfaces.cli.base import (
-    SERVING,
-    Json,
+    Answer,
+    Yes,
     add_app,
     chosen,
+    complain,
     counted,
     inner_command,
-    new_app,
-    write_json,
-    write_text,
+    require_consent,
 )
+from hardwon.surfaces.cli.output import visible
+from hardwon.trust.access import Scope
 
 if TYPE_CHECKING:
     from hardwon.store.postgres.projects import Setup
 
-
-class AccessName(StrEnum):
-    """How far a database user reaches a project; each includes those before it."""
-
-    READER = "reader"
-    WRITER = "writer"
-    GOVERNOR = "governor"
-
-
-postgres: Final = new_app(
-    name="postgres",
-    help="A PostgreSQL database for memories: set it up, and say who reaches what.",
-    add_completion=False,
+tokens: Final = add_app(
+    "tokens",
+    "Tokens: who may reach the memory through a server.",
+    more="""A token says who may reach the memory through a server, as whom, how far and until when; [serve.md](serve.md) tells
+    what each scope may do. The name is the author of whatever is written with it. `hardwon tokens create` prints the token
+    alone on standard output, once: only its hash is kept.""",
 )
-add_app(
+_ONE: Final = (
+    "`id`, `name`, `scope`, `projects` (null: all), `created`, `expires` (null: never), `revoked` "
+    "(null: not) and `state` "
+    "(active, expired or revoked)"
+)
+
+
+@inner_command(
+    tokens,
+    "hardwon tokens create ci --scope write --project app",
+    "hardwon tokens create me --json",
+    answers=f"""{_ONE}, and the `token` itself.""",
+)
+def create(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(help="The author of whatever is written with it.")],
+    scope: Annotated[Scope, typer.Option(help="What it may do.")] = "read",
+    project: Annotated[
+        list[str] | None,
+        typer.Option(help="A project that it reaches. As often as you like.", show_default="all"),
+    ] = None,
+    days: Annotated[
+        float | None,
+        typer.Option(help="How long it is valid.", show_default=str(limits.TOKEN_DAYS)),
+    ] = None,
+    never_expires: Annotated[
+        bool, typer.Option("--never-expires", help="Until it is revoked.")
+    ] = False,
+) -> Answer:
+    """Make a token. It is printed once, and kept nowhere."""
+    if never_expires and days is not None:
+        raise InvalidInputError.one("days", days, "--days or --never-expires, not both")
+    valid = None if never_expires else limits.TOKEN_DAYS if days is None else days
+    with chosen(ctx).open() as memory:
+        made = memory.tokens.create(name, scope, project or None, valid)
+
+    def tell() -> str:
+        complain(f"keep it safe: it is not shown again. {_described(made.token)}")
+        if never_expires:
+            complain("it never expires: hardwon tokens revoke ends it")
+        return made.secret
+
+    return Answer({**_json_of(made.token), "token": made.secret}, tell)
+
+
+@inner_command(
+    tokens,
+    "hardwon tokens list",
+    "hardwon tokens list --json",
+    name="list",
+    answers=f"a list of {_ONE}.",
+)
+def list_(ctx: typer.Context) -> Answer:
+    """List the tokens, and those that ended not long ago. Never the tokens themselves."""
+    with chosen(ctx).open(to_read=True) as memory:
+        found = memory.tokens.all()
+    listed = "\n".join(map(_described, found))
+    return Answer(
+        list(map(_json_of, found)), listed or "no tokens: hardwon tokens create NAME makes one"
+    )
+
+
+@inner_command(
+    tokens,
+    "hardwon tokens revoke ci --yes",
+    answers=f"a list of those that were revoked, each {_ONE}.",
+)
+def revoke(
+    ctx: typer.Context,
+    id_or_name: Annotated[
+        str, typer.Argument(help="The id of a token, or the name of one or more.")
+    ],
+    yes: Yes = False,
+    as_json: bool = False,
+) -> Answer:
+    """End a token at once, or all of one name. Asks first."""
+    with chosen(ctx).open(to_read=True) as memory:
+        meant = [
+            each
+            for each in memory.tokens.all()
+            if id_or_name in (each.id, each.name) and each.revoked is None
+        ]
+        if not meant:
+            raise UnknownTokenError(
+                f"there is no token {id_or_name!r} to revoke: hardwon tokens list shows those "
+                f"there are"
+            )
+        listed = ", ".join(visible(_described(each)) for each in meant)
+        require_consent(f"Revoke {counted(len(meant), 'token')}: {listed}?", yes, as_json=as_json)
+        ended = memory.tokens.revoke(id_or_name)
+    names = "\n".join(f"revoked: {each.name} ({each.id})" for each in ended)
+    return Answer(list(map(_json_of, ended)), names)
+
+
+def _json_of(token: Token) -> dict[str, Any]:
+    from hardwon.surfaces.operations import jsonable
+
+    return {**jsonable(token), "state": token.state(now())}
+
+
+def _described(token: Token) -> str:
+    reach = "all projects"
+    if token.projects is not None:
+        reach = f"{counted(len(token.projects), 'project')} {', '.join(token.projects)}"
+    state = token.state(now())
+    life: str = state
+    if state != "revoked" and token.expires is None:
+        life = "never expires"
+    elif state != "revoked":
+        life = f"{'expired' if state == 'expired' else 'valid until'} {token.expires:%Y-%m-%d}"
+    return f"{token.name} ({token.id}): {token.scope}, {reach}, {life}"
+
+
+# --- PostgreSQL ---
+
+postgres: Final = add_app(
     "postgres",
-    SERVING,
-    postgres,
+    "A PostgreSQL database for memories: set it up, and say who reaches what.",
     more="""[storage.md](storage.md) tells all of it. `URL` is `postgresql://user@host/database`; it may be left out where
     `--memory`, or a setting, names a database. No password is shown. These commands need `pip install 'hardwon[postgres]'`.
 
@@ -70,7 +178,7 @@ User = Annotated[
 Project = Annotated[
     str | None, typer.Option(help="The project.", show_default="the chosen one, else default")
 ]
-Server = Annotated[
+ForServer = Annotated[
     bool,
     typer.Option("--server", help="Instead of a project: the tokens, for who runs hardwon serve."),
 ]
@@ -113,8 +221,7 @@ def init(
             help="Refused: projects cannot be spread over several machines by Citus yet.",
         ),
     ] = False,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Set a database up for memories: the schema `hardwon`, roles and policies. What is there
     stays.
 
@@ -124,12 +231,8 @@ def init(
 
     names = project or [chosen(ctx).project or DEFAULT_PROJECT]
     made = databases.initialise(_url(ctx, url), names, distribute=distribute)
-    if as_json:
-        write_json(made)
-    else:
-        write_text(
-            f"{counted(len(names), 'project')} ready: {', '.join(names)}\n{_described(made)}"
-        )
+    ready = f"{counted(len(names), 'project')} ready: {', '.join(names)}"
+    return Answer(made, f"{ready}\n{_setup(made)}")
 
 
 @inner_command(
@@ -148,50 +251,45 @@ def grant(
     user: User = None,
     project: Project = None,
     access: Annotated[
-        AccessName, typer.Option("--as", help="How far it reaches.")
-    ] = AccessName.WRITER,
-    server: Server = False,
-    as_json: Json = False,
-) -> None:
+        Literal["reader", "writer", "governor"], typer.Option("--as", help="How far it reaches.")
+    ] = "writer",
+    server: ForServer = False,
+) -> Answer:
     """Let a database user reach a project: read it, write to it, or govern it."""
     from hardwon.memory import databases
 
     place, who = _url_and_user(ctx, url, user)
     where = _project(ctx, project, server)
-    databases.grant(place, who, where, access.value)
-    if as_json:
-        write_json(
-            {"user": who, "project": where, "access": "server" if where is None else access.value}
-        )
-    else:
-        write_text(_reach(who, where, access.value))
+    databases.grant(place, who, where, access)
+    granted = "server" if where is None else access
+    return Answer({"user": who, "project": where, "access": granted}, _reach(who, where, access))
 
 
 @inner_command(
     postgres,
     "hardwon postgres revoke postgresql://admin@localhost/brain anna --project shop",
     "hardwon postgres revoke postgresql://admin@localhost/brain anna --server --json",
+    name="revoke",
     answers=f"{_GRANT}, `revoked` (false where it had no access).",
 )
-def revoke(
+def revoke_access(
     ctx: typer.Context,
     url: UrlBeforeUser,
     user: User = None,
     project: Project = None,
-    server: Server = False,
-    as_json: Json = False,
-) -> None:
+    server: ForServer = False,
+) -> Answer:
     """Take back whatever a database user may do with a project. Nothing that it wrote goes."""
     from hardwon.memory import databases
 
     place, who = _url_and_user(ctx, url, user)
     where = _project(ctx, project, server)
     revoked = databases.revoke(place, who, where)
-    if as_json:
-        write_json({"user": who, "project": where, "revoked": revoked})
-        return
     what = "the tokens of a server" if where is None else f"project {where}"
-    write_text(f"{who} {'no longer reaches' if revoked else 'did not reach'} {what}")
+    return Answer(
+        {"user": who, "project": where, "revoked": revoked},
+        f"{who} {'no longer reaches' if revoked else 'did not reach'} {what}",
+    )
 
 
 @inner_command(
@@ -200,15 +298,12 @@ def revoke(
     "hardwon --memory postgresql://admin@localhost/brain postgres status --json",
     answers=_SETUP,
 )
-def status(ctx: typer.Context, url: Url = None, as_json: Json = False) -> None:
+def status(ctx: typer.Context, url: Url = None) -> Answer:
     """Tell what a database is set up for, and who reaches what, as far as its user sees it."""
     from hardwon.memory import databases
 
     found = databases.describe(_url(ctx, url))
-    if as_json:
-        write_json(found)
-    else:
-        write_text(_described(found))
+    return Answer(found, _setup(found))
 
 
 def _url(ctx: typer.Context, given: str | None) -> str:
@@ -235,7 +330,7 @@ def _project(ctx: typer.Context, given: str | None, server: bool) -> str | None:
     return None if server else given or chosen(ctx).project or DEFAULT_PROJECT
 
 
-def _described(found: "Setup") -> str:
+def _setup(found: "Setup") -> str:
     lines = [
         f"{found.location}: PostgreSQL {found.server}, schema hardwon of version {found.version}",
         "vectors are indexed by pgvector"

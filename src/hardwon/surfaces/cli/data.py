@@ -1,0 +1,546 @@
+"""Records in files: data sets (`generate`, `validate`, `load`), what other memories and older
+stores know (`load`, `merge`, `adopt`), copies (`export`, `backup`, `restore`), and the files of the
+tree (`sync`).
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import typer
+
+from hardwon import limits
+from hardwon.memory import Memory
+from hardwon.memory.project import memory_exists, place_of
+from hardwon.memory.results import Merged
+from hardwon.outside.locations import is_url
+from hardwon.surfaces.adopt import StoreKind
+from hardwon.surfaces.cli.base import (
+    Answer,
+    Chosen,
+    DryRun,
+    Yes,
+    chosen,
+    command,
+    complain,
+    counted,
+    fail,
+    progress,
+    require_consent,
+    write,
+)
+from hardwon.surfaces.cli.output import size_text, visible
+
+if TYPE_CHECKING:
+    from hardwon.tree.datasets import DatasetLoaded
+
+DatasetFormat = Literal["jsonl", "json", "python"]
+ExportFormat = Literal["jsonl", "json", "csv", "insights", "analytics"]
+_SIZE_DIGITS_MAX: Final = 18  # of a number that may be meant
+
+
+Author = Annotated[
+    str,
+    typer.Option(
+        help="Who is said to have recorded what names nobody; rollback can undo a source."
+    ),
+]
+
+
+@command(
+    "hardwon generate 200 --seed 7 --sessions --output memories.jsonl",
+    "hardwon --memory agent_brain generate small --load",
+    answers="""the data set itself where it goes to standard output; otherwise `total`, `output` (the file or null),
+    `loaded` (as load prints it, or null).""",
+    more="""`--sessions` spreads it over working days, from `--start` on. It goes to standard output, to a new file
+    (`--output`), into the memory (`--load`), or to several of them; without `--format` the file's name says how it is
+    written.""",
+)
+def generate(
+    ctx: typer.Context,
+    size: Annotated[
+        str,
+        typer.Argument(
+            help="small (100), medium (1,000), large (10,000), vast (50,000), or a number."
+        ),
+    ],
+    seed: Annotated[int, typer.Option(min=0, help="The same seed makes the same data set.")] = 0,
+    sessions: Annotated[
+        bool, typer.Option("--sessions", help="In the order of working days, with times.")
+    ] = False,
+    start: Annotated[
+        str | None, typer.Option(metavar="DATE", help="The first of those days.")
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to; - is standard output, as without --load.",
+        ),
+    ] = None,
+    form: Annotated[
+        DatasetFormat | None,
+        typer.Option(
+            "--format", help="How to write it.", show_default="by the file's name, else jsonl"
+        ),
+    ] = None,
+    load: Annotated[bool, typer.Option("--load", help="Fill the memory with it.")] = False,
+    author: Author = "agent",
+    as_json: bool = False,
+) -> Answer:
+    """Make up a data set of memories that looks like an agent's real history."""
+    from hardwon.tree import datasets
+
+    # Python refuses to read endless numbers; what is no size is refused below
+    is_number = size.isascii() and size.isdigit() and len(size) <= _SIZE_DIGITS_MAX
+    memories = datasets.generate(
+        int(size) if is_number else size, seed, sessions=sessions, start=start
+    )
+    printed = output == "-" or (output is None and not load)
+    if printed:
+        write("".join(_written(memories, form or ("json" if as_json else "jsonl"))))
+    elif output is not None:
+        of_name: dict[str, DatasetFormat] = {".json": "json", ".py": "python"}
+        texts = _written(memories, form or of_name.get(Path(output).suffix.lower(), "jsonl"))
+        _write_new(Path(output), texts)
+    loaded = _load_dataset(ctx, memories, author) if load else None
+    if printed:
+        raise typer.Exit
+    lines = [f"{len(memories)} memories written to {output}"] if output is not None else []
+    return Answer(
+        {"total": len(memories), "output": output, "loaded": loaded and loaded.to_dict()},
+        "\n".join([*lines, *([str(loaded)] if loaded else [])]),
+    )
+
+
+def _write_new(path: Path, texts: Iterator[str]) -> None:
+    try:
+        file = path.open("x", encoding="utf-8")
+    except FileExistsError:
+        fail(f"{path} exists already: choose another name, or remove it first")
+    try:
+        with file:
+            file.writelines(texts)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def _written(memories: Sequence[Mapping[str, Any]], form: DatasetFormat) -> Iterator[str]:
+    if form == "jsonl":
+        yield from (json.dumps(memory) + "\n" for memory in memories)
+    elif form == "json":
+        yield json.dumps(memories, indent=2) + "\n"
+    else:
+        yield "memories = [\n"
+        yield from (f"    {memory!r},\n" for memory in memories)
+        yield "]\n"
+
+
+@command(
+    "hardwon validate memories.jsonl",
+    "hardwon validate memories.jsonl --json",
+    answers="""`ok`, `total`, `errors` and `warnings` (lists of `index`, `field`, `value`, `wrong`, `remedy`, `severity`,
+    `line`), `distributions` (a list of `field`, `name`, `count`, `share`, `least`, `most`, `within`).""",
+    more="""Errors keep a memory from being stored, and give exit code 1; warnings (too generic, near-copies, unlikely
+    shares) do not.""",
+)
+def validate(
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="A data set: JSON, JSON Lines, or Python source, which is parsed and not run."
+        ),
+    ],
+) -> Answer:
+    """Check a data set; exit code 1 when it has errors."""
+    from hardwon.tree import datasets
+
+    report = datasets.validate(file)
+    return Answer(report.to_dict(), str(report), failed=not report.ok)
+
+
+@command(
+    "hardwon --memory agent_brain load memories.jsonl",
+    "hardwon --memory agent_brain load memories.jsonl --dry-run --json",
+    answers="""JSON of a data set: `source` ("dataset"), `total`, `stored`, `ids`, `rejected` and `warnings` (as the errors
+    of validate), `dry_run`. JSON of records: `source` ("records"), `read`, `added`, `present`, `conflicting` (ids kept here
+    with other content), `forgotten`, `dry_run`.""",
+    more="""Memories with errors are refused, told, and give exit code 1; the others are kept. `--author` is who is said to
+    have recorded those memories of a data set that name nobody; a name of its own lets you roll the data set back.
+
+    Records are one a line, each with its `kind` and `id`, as `export` writes them; one that is invalid, or has no id, is an
+    error that names its line, and nothing is kept then. They keep their authors.""",
+)
+def load(
+    ctx: typer.Context,
+    file: Annotated[
+        str, typer.Argument(help="A data set as for validate, or records that a memory exported.")
+    ],
+    dry_run: DryRun = False,
+    author: Author = "agent",
+) -> Answer:
+    """Take in a data set, or what another memory exported. Exit code 1 when something was
+    refused.
+    """
+    if not _holds_records(Path(file)):
+        found = _load_dataset(ctx, file, author, dry_run)
+        return Answer({"source": "dataset", **found.to_dict()}, str(found), bool(found.rejected))
+    with progress("loading") as told:
+        records = chosen(ctx).fill(
+            lambda memory, trying: memory.load(file, trying, progress=told),
+            lambda tried: tried.added,
+            dry_run=dry_run,
+        )
+    done = "would be added" if records.dry_run else "added"
+    lines = [
+        f"{records.added} of {records.read} records {done}, {records.present} were here already, "
+        f"{records.forgotten} stay forgotten",
+        *map(_conflict, records.conflicting),
+    ]
+    return Answer(
+        {"source": "records", **asdict(records)}, "\n".join(lines), bool(records.conflicting)
+    )
+
+
+def _conflict(record_id: str) -> str:
+    return f"{record_id} is kept here with other content, which stays"
+
+
+def _load_dataset(
+    ctx: typer.Context, source: Any, author: str, dry_run: bool = False
+) -> "DatasetLoaded":
+    from hardwon.tree import datasets
+
+    with progress("loading") as told:
+
+        def loaded(memory: Memory, trying: bool) -> "DatasetLoaded":
+            return datasets.load_dataset(  # nosec B615  # our own function, which reads a file of this machine
+                memory, source, author=author, dry_run=trying, progress=told
+            )
+
+        return chosen(ctx).fill(loaded, lambda tried: tried.stored, dry_run=dry_run)
+
+
+def _holds_records(path: Path) -> bool:
+    """Whether the file has records, as `export` writes them, and is no data set."""
+    from hardwon.records.kinds import is_record
+
+    if not path.is_file():  # told before a memory is made for it
+        fail(f"cannot read {path}: there is no such file")
+    with path.open("rb") as file:
+        first = next(
+            (
+                line
+                for line in iter(lambda: file.readline(limits.RECORD_BYTES_MAX), b"")
+                if line.strip()
+            ),
+            b"",
+        )
+    try:
+        return is_record(json.loads(first))
+    except (ValueError, RecursionError):
+        return False
+
+
+# --- other memories, and older stores ---
+
+
+@command(
+    "hardwon --memory agent_brain merge copy.db",
+    "hardwon --project website merge copy.db --json",
+    "hardwon --memory agent_brain merge copy.db --check",
+    answers="""`other` (the file that was merged, or the database), `added`, `present`, `conflicting` (ids that both keep with
+    different content), `forgotten` (records that were forgotten here, and stay so), `events`, `erased` (records that were
+    forgotten there, and are gone here now), `pending` (a reader still needs the old log: their bytes go with the next write
+    after it), `not_well` (with `--check`: what doctor found wrong with this memory or the other, in words; null without).""",
+    more="""Of one project: the one that `--project` names, else `default`. Records come with their statuses and everything
+    that happened to them; merging twice, or the other way round, gives the same memory. Where both keep an id with
+    different content, each keeps its own: that is told, and gives exit code 1. Nothing is added to the other memory; one of
+    an older version is brought up to date. A backup stays what its checksum says.
+
+    Either of the two may be a database: `hardwon --memory URL merge brain.db` brings a file into it, and
+    `hardwon --memory brain.db merge URL` copies a project of it into a file. A merge goes batch by batch; one that was
+    interrupted goes on when it is done again. `--check` then runs doctor on both, and gives exit code 1 where one of
+    them is not well.""",
+)
+def merge(
+    ctx: typer.Context,
+    other: Annotated[
+        str,
+        typer.Argument(
+            help="Another memory: a folder, a .db file, a backup for instance, or a database."
+        ),
+    ],
+    check: Annotated[
+        bool, typer.Option("--check", help="Then run doctor on both memories.")
+    ] = False,
+) -> Answer:
+    """Bring in what another memory knows: records, statuses, and what was forgotten there."""
+    if not memory_exists(other):  # told before a memory is made for it
+        fail(
+            f"there is no memory at {other}: name the folder, the .db file or the database of "
+            f"another one"
+        )
+    with progress("merging") as told:
+        project, done = chosen(ctx).fill(
+            lambda memory, _: (memory.project, memory.merge(other, progress=told)), _brings
+        )
+    wrong = _not_well(chosen(ctx), Chosen(other, project)) if check else None
+
+    def tell() -> str:
+        for each in wrong or ():
+            complain(each)
+        return _merged_text(done, project) + ("\nboth memories are well" if wrong == [] else "")
+
+    value = {"other": place_of(other), **asdict(done), "not_well": wrong}
+    return Answer(value, tell, bool(done.conflicting or wrong))
+
+
+def _not_well(this: Chosen, other: Chosen) -> list[str]:
+    """What doctor finds wrong, on each side. Where nothing was brought, no memory was made, and
+    there is none to check.
+    """
+    wrong: list[str] = []
+    for side, place in (("this memory", this), ("the other memory", other)):
+        if not memory_exists(place.memory):
+            continue
+        with place.open(to_read=True) as memory:
+            found = [each for each in memory.doctor().findings if not each.ok]
+        if place is other:  # it was only read, and a backup is not set up to be written to
+            found = [each for each in found if each.check != "durability"]
+        wrong += [f"{side} is not well: {each.check}: {each.detail}" for each in found]
+    return wrong
+
+
+def _brings(named: tuple[str, Merged]) -> bool:
+    done = named[1]
+    return any((done.added, done.present, done.forgotten, done.conflicting, done.events))
+
+
+def _merged_text(done: Merged, project: str) -> str:
+    if not _brings((project, done)):
+        return f"there is nothing in project {project} of the other memory: --project names another"
+    lines = [
+        f"{counted(done.added, 'record')} added, {done.present} were here already, "
+        f"{done.forgotten} stay forgotten",
+        f"{counted(done.events, 'event')} added, {counted(done.erased, 'record')} forgotten there "
+        f"and gone here now",
+    ]
+    return "\n".join([*lines, *map(_conflict, done.conflicting)])
+
+
+@command(
+    "hardwon adopt old/ai_memory.db --dry-run",
+    "hardwon --memory agent_brain adopt memories.jsonl --kind data-set --author made-up --json",
+    answers="""`source` (its path), `kind`, `read`, `added`, `present`, `forgotten` (here, and they stay so), `rejected` and
+    `mended` (lists of `where` and `what`), `notes` (in words), `dry_run`.""",
+    more="""| kind | what it is |
+    |---|---|
+    | `tree` | a folder of BTB memories: `outcome=failure/tool=…/….json` ([tree.md](tree.md)) |
+    | `training-memory` | the JSON that a training loop saves: `agent_memory.json` ([episodes.md](episodes.md)) |
+    | `fix-history` | an `ai_memory.db` of any shape, or its folder with the knowledge base in it ([fixes.md](fixes.md)) |
+    | `knowledge-base` | a `knowledge_base.json` |
+    | `data-set` | whatever `hardwon validate` takes ([tree.md](tree.md#data-sets)) |
+
+    Which of them it is, is found out by looking; `--kind` says it where that does not do. The store is only read, and
+    nothing in it is believed because it says so: everything lands as a hypothesis of one source, the `--author`, whom
+    `hardwon rollback` can undo. Adopting it again adds what is new since, except for a data set, whose memories are then
+    kept twice. Exit code 1 when something was rejected. A Hardwon memory is merged, and what one exported is loaded: the
+    error says so.""",
+)
+def adopt(
+    ctx: typer.Context,
+    path: Annotated[str, typer.Argument(help="An older store: a file or a folder.")],
+    kind: Annotated[
+        StoreKind | None, typer.Option(help="What it is.", show_default="found out by looking")
+    ] = None,
+    author: Annotated[
+        str | None,
+        typer.Option(
+            help="The source that it counts as.", show_default="one for each kind of store"
+        ),
+    ] = None,
+    dry_run: DryRun = False,
+) -> Answer:
+    """Take in an older store of any kind. It is only read."""
+    from hardwon.surfaces import adopt as adoption
+
+    what = kind or adoption.kind_of(path)  # told before a memory is made for it
+    with progress("adopting") as told:
+
+        def taken_in(memory: Memory, trying: bool) -> adoption.Adoption:
+            return adoption.adopt(
+                path, memory, kind=what, author=author, dry_run=trying, progress=told
+            )
+
+        done = chosen(ctx).fill(taken_in, lambda tried: tried.added, dry_run=dry_run)
+    return Answer({"source": path, **done.to_dict()}, str(done), bool(done.rejected))
+
+
+# --- copies ---
+
+
+@command(
+    "hardwon export records.jsonl",
+    "hardwon export fixes.csv --json",
+    "hardwon export report.json --format insights",
+    answers="`file`, `format`, `records` (how many records or fixes it was made from).",
+    more="""The file is there whole or not at all. `--format` says what, else the file's name does:
+
+    | format | |
+    |---|---|
+    | `jsonl` | every record, one JSON object a line; `hardwon load` reads it. Also where the name says nothing |
+    | `json` | the same records as one JSON list; for names that end in `.json` |
+    | `csv` | the fixes, one row each with the columns of `fix_history`; for names that end in `.csv` |
+    | `insights` | a report of the fixes: statistics, models, knowledge base, trends |
+    | `analytics` | numbers of the fixes by day, model, issue type and fixer |
+
+    A file that exists is kept unless `--force` is given; with it, a link stays and the file that it leads to is replaced.
+    What is no regular file, and the memory's own files, are never replaced. `csv`, `insights` and `analytics` tell of the
+    project `default`, where fix history is kept: where another one is chosen, or found from the git checkout, say `hardwon
+    --project default export …`.""",
+)
+def export(
+    ctx: typer.Context,
+    file: Annotated[str, typer.Argument(help="Where to.")],
+    form: Annotated[
+        ExportFormat | None,
+        typer.Option(
+            "--format",
+            help="Of the records: jsonl, json. Of the fixes: csv, insights, analytics.",
+            show_default="by the file's name, else jsonl",
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the file where there is one.")
+    ] = False,
+) -> Answer:
+    """Write the records, or a report of the fixes, to a file."""
+    if file == "-":
+        fail(
+            "an export goes to a file, which is there whole or not at all: name one (./- is a "
+            "name, too)"
+        )
+    path = Path(file)
+    of_name: dict[str, ExportFormat] = {".json": "json", ".csv": "csv"}
+    wanted = form or of_name.get(path.suffix.lower(), "jsonl")
+    if not force and path.exists():
+        fail(f"{path} exists already: choose another name, or add --force")
+    with chosen(ctx).open(to_read=True) as memory, progress("exporting") as told:
+        if wanted in ("jsonl", "json"):
+            count = memory.export(path, wanted, progress=told)
+            what = counted(count, "record")
+        else:
+            count = _export_fixes(memory, path, wanted)
+            what = counted(count, "fix", "fixes")
+    return Answer(
+        {"file": str(path), "format": wanted, "records": count},
+        f"{what} written to {path} as {wanted}",
+    )
+
+
+def _export_fixes(memory: Memory, path: Path, form: ExportFormat) -> int:
+    from hardwon.fixes.ai_memory import AIMemory
+
+    history = AIMemory.on(memory)
+    if form == "csv":
+        return history.export_csv(path)
+    if form == "insights":
+        history.export_insights(path)
+    else:
+        history.export_analytics_data(path)
+    return memory.fixes.totals().attempts
+
+
+@command(
+    "hardwon backup copy.db",
+    "hardwon backup other.db --json",
+    answers="`file`, `sha256`, `size_bytes`.",
+    more="""With all its projects, as of one instant. `FILE.sha256` beside it is for `sha256sum --check`. An existing file
+    is kept, and told. `examples/backup.sh` makes such copies from cron and keeps the newest.""",
+)
+def backup(
+    ctx: typer.Context,
+    file: Annotated[str, typer.Argument(help="Where to: a file that does not exist yet.")],
+) -> Answer:
+    """Copy the whole memory. Others may use it meanwhile; the copy is verified and gets a checksum
+    beside it.
+    """
+    with chosen(ctx).open(to_read=True) as memory, progress("copying") as told:
+        made = memory.backup(file, progress=told)
+    return Answer(
+        {"file": str(made.path), "sha256": made.sha256, "size_bytes": made.size_bytes},
+        f"{size_text(made.size_bytes)} copied to {made.path}\nsha256 {made.sha256}",
+    )
+
+
+@command(
+    "hardwon restore copy.db --yes",
+    "hardwon --memory other restore copy.db --yes --json",
+    answers="`file`, `kept` (where the memory that was there is now, or null).",
+    more="""Also while others have the memory open. It asks, or takes `--yes`, where there is one already; you are told
+    where that is kept.""",
+)
+def restore(
+    ctx: typer.Context,
+    file: Annotated[str, typer.Argument(help="What backup made.")],
+    yes: Yes = False,
+    as_json: bool = False,
+) -> Answer:
+    """Put a backup where the memory is. Asks first; the memory that was there is kept beside it."""
+    location = chosen(ctx).memory
+    if not Path(file).is_file():
+        fail(f"there is no backup at {file}")
+    # a database is refused, whatever the answer
+    if not is_url(location) and chosen(ctx).may_exist():
+        require_consent(
+            f"Replace the memory {visible(location or 'that is found from here')} by "
+            f"{visible(file)}?",
+            yes,
+            as_json=as_json,
+        )
+    with progress("restoring") as told:
+        kept = Memory.restore(file, location, progress=told)
+    text = f"{file} is the memory now" + (f"; what was there is kept at {kept}" if kept else "")
+    return Answer({"file": file, "kept": kept}, text)
+
+
+# --- the tree ---
+
+
+@command(
+    "hardwon --memory agent_brain sync --make-tree",
+    "hardwon --memory agent_brain sync --json",
+    operation="tree.sync",
+    more="""Looks at every file and takes in what people added, changed, moved or removed. Every command does so for what it
+    needs; this one looks at everything, and tells which files it could not read and left alone. `--make-tree` first gives
+    the memory a tree where it has none, with a file for every experience; memory files that lie in the folder already are
+    taken in.""",
+)
+def sync(
+    ctx: typer.Context,
+    make_tree: Annotated[
+        bool, typer.Option("--make-tree", help="First give the memory a tree, if it has none.")
+    ] = False,
+) -> Answer:
+    """Bring the files of the tree and the memory in step."""
+    with chosen(ctx).open(to_read=not make_tree) as memory:
+        if make_tree:
+            memory.tree.make()
+        elif memory.tree.mirror is None:
+            fail(f"{memory.location} has no tree of files: hardwon sync --make-tree gives it one")
+        found = memory.tree.sync()
+
+    def tell() -> str:
+        for path, why in found.left.items():
+            complain(f"left alone: {path}: {why}")
+        for path in found.secrets:
+            complain(f"holds a secret, which the memory does not: {path}")
+        return f"{found.added} new, {found.edited} edited, {found.moved} moved, {found.absent} gone"
+
+    return Answer(found, tell)

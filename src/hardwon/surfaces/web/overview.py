@@ -1,0 +1,404 @@
+"""Pages of the whole memory: the overview (what agents are good at, where they keep failing, what
+was learned, what waits for a decision), the map (where experiences lie, of all time), and the
+context lab (what an agent would read before an attempt, word for word).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from hardwon import limits
+from hardwon.brief.advice import Advice
+from hardwon.errors import InvalidInputError
+from hardwon.learn.fixes import Strategy
+from hardwon.learn.topology import Branch, FolderCount, hotspots_of, topology_of
+from hardwon.memory.context import Context
+from hardwon.memory.results import Activity
+from hardwon.records.kinds import INTAKE, OUTCOMES, AnyRecord, Decision
+from hardwon.search.rank import headline
+from hardwon.surfaces.web import look as charts
+from hardwon.surfaces.web.pages import KINDS, RANGES, Ask, PageRequest, WebPage
+
+# --- overview ---
+
+_BUCKETS_MAX: Final = 60
+_SHOWN: Final = 8
+_WEEK: Final = timedelta(days=7)
+_AREA_ATTEMPTS_MIN: Final = 2
+_NORMAL_90: Final = 1.6448536269514722
+
+
+class Rate(NamedTuple):
+    """How much went well of what went well or badly."""
+
+    good: int
+    bad: int
+
+    @property
+    def tried(self) -> int:
+        return self.good + self.bad
+
+    @property
+    def p(self) -> float | None:
+        return self.good / self.tried if self.tried else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Wilson's 90 % interval: as good as any for a share, and a chart has sixty of them."""
+        if self.p is None:
+            return None
+        spread = _NORMAL_90 * _NORMAL_90 / self.tried
+        middle = (self.p + spread / 2) / (1 + spread)
+        half = math.sqrt(spread * (self.p * (1 - self.p) + spread / 4)) / (1 + spread)
+        return max(0.0, middle - half), min(1.0, middle + half)
+
+
+class Bucket(NamedTuple):
+    """Some days, of which the first is named."""
+
+    day: date
+    records: int
+    rate: Rate
+
+
+def view_overview(ask: Ask, request: PageRequest) -> WebPage:
+    stats = ask("stats")
+    if not stats.records:
+        return WebPage("overview_empty.html", {"project": request.project}, "Overview")
+    days: list[Activity] = ask("care.activity", since=request.since, until=request.now)
+    buckets = list(_in_buckets(days))
+    by_kind = _by_kind(days)
+    context = {
+        "stats": stats,
+        "rate": _rate(days),
+        "recorded": sum(day.records for day in days),
+        "recorded_by_kind": by_kind,
+        "buckets": buckets,
+        "kinds_figure": _kinds_figure(by_kind),
+        "success_figure": _success_figure(buckets),
+        "week": _by_kind([day for day in days if day.day > (request.now - _WEEK).date()]),
+        "decisions": [(each, _subject(ask, each)) for each in ask("care.decisions", limit=_SHOWN)],
+        "newest": ask("care.page", limit=_SHOWN).records,
+        "rules": ask("rules", limit=_SHOWN),
+        "failing": _failing_types(ask, request),
+        "strategies": _best_strategies(ask),
+        "failing_tests": ask("tests.failing"),
+    }
+    return WebPage("overview.html", context, "Overview")
+
+
+def _subject(ask: Ask, decision: Decision) -> AnyRecord | None:
+    """Of a contradiction, the first of those that contradict each other: the others are about the
+    same. Other decisions say themselves what they are about.
+    """
+    is_one = decision.action == "contradiction" and decision.evidence
+    return ask.record(decision.evidence[0]) if is_one else None
+
+
+def _rate(days: Sequence[Activity]) -> Rate:
+    return Rate(sum(day.good for day in days), sum(day.bad for day in days))
+
+
+def _by_kind(days: Sequence[Activity]) -> dict[str, list[int]]:
+    """Records, good and bad of each kind that has any."""
+    return {
+        kind: [sum(getattr(day, name) for day in some) for name in ("records", "good", "bad")]
+        for kind in KINDS
+        if (some := [day for day in days if day.kind == kind])
+    }
+
+
+def _in_buckets(days: Sequence[Activity]) -> Iterator[Bucket]:
+    """As many days together as makes a chart that can be read."""
+    if not days:
+        return
+    first, last = days[0].day, days[-1].day
+    width = (last - first).days // _BUCKETS_MAX + 1
+    inside: dict[int, list[Activity]] = defaultdict(list)
+    for day in days:
+        inside[(day.day - first).days // width].append(day)
+    for place, some in sorted(inside.items()):
+        start = first + timedelta(days=place * width)
+        yield Bucket(start, sum(day.records for day in some), _rate(some))
+
+
+def _kinds_figure(counts: dict[str, list[int]]) -> charts.Figure:
+    names = [kind.capitalize() for kind in counts]
+    data = [
+        charts.bars(names, [each[1] for each in counts.values()], "good", charts.GOOD),
+        charts.bars(names, [each[2] for each in counts.values()], "bad", charts.BAD),
+        charts.bars(
+            names,
+            [all_ - good - bad for all_, good, bad in counts.values()],
+            "neither",
+            charts.QUIET,
+        ),
+    ]
+    return charts.figure(data, barmode="stack", yaxis={"title": {"text": "records"}})
+
+
+def _success_figure(buckets: list[Bucket]) -> charts.Figure:
+    judged = [bucket for bucket in buckets if bucket.rate.tried]
+    x = [bucket.day.isoformat() for bucket in judged]
+    intervals = [bucket.rate.interval or (0.0, 1.0) for bucket in judged]
+    low, high = [low for low, _ in intervals], [high for _, high in intervals]
+    data = [
+        *charts.band(x, low, high, "90 % interval", charts.ACCENT),
+        charts.line(x, [bucket.rate.p for bucket in judged], "success", charts.ACCENT),
+    ]
+    axis = charts.days_axis([bucket.day for bucket in judged])
+    return charts.figure(
+        data, yaxis={"range": [0, 1.02], "tickformat": ".0%"}, xaxis=axis, showlegend=False
+    )
+
+
+def _failing_types(ask: Ask, request: PageRequest) -> list[tuple[str, Rate]]:
+    """Issue types whose fixes failed most often, of those that were tried more than once."""
+    found = [
+        (each.issue_type, Rate(each.verified, each.attempts - each.verified))
+        for each in ask("fixes.types", days=RANGES[request.range])
+    ]
+    often = [(name, rate) for name, rate in found if rate.tried >= _AREA_ATTEMPTS_MIN and rate.bad]
+    return often[:_SHOWN]
+
+
+def _best_strategies(ask: Ask) -> list[tuple[str, Strategy]]:
+    """The surest first: those whose interval begins highest."""
+    found = [
+        (name, each[0]) for name, each in ask("fixes.best_strategies", limit=1).items() if each
+    ]
+    return sorted(found, key=lambda best: -best[1].interval[0])[:_SHOWN]
+
+
+# --- map ---
+
+SHAPES: Final = ("treemap", "sunburst")
+ORDERS: Final = ("outcome", "tool")
+# Colours of the style sheet, from what always fails to what always succeeds; with `on-`, of the
+# text on each.
+_HEAT: Final = ("heat1", "heat2", "heat3", "heat4", "heat5")
+_NO_HEAT: Final = "heat0"
+_SPOTS: Final = 9
+_TOP: Final = "all experiences"
+_STANDARD: Final = "abcdefghijklmnopqrstuvwxyz0123456789_.-"
+
+
+class MapNode(NamedTuple):
+    """A branch with the names above it; `good` and `bad` are what succeeded and failed in it."""
+
+    parts: tuple[str, ...]
+    branch: Branch
+    share: float
+    good: int
+    bad: int
+
+    @property
+    def success(self) -> float | None:
+        return Rate(self.good, self.bad).p
+
+    @property
+    def name(self) -> str:
+        return self.parts[-1].partition("=")[2] or self.parts[-1] if self.parts else _TOP
+
+    @property
+    def path(self) -> str:
+        return " \u203a ".join(part.partition("=")[2] or part for part in self.parts) or _TOP
+
+    @property
+    def colour(self) -> str:
+        if self.success is None:
+            return _NO_HEAT
+        return _HEAT[min(int(self.success * len(_HEAT)), len(_HEAT) - 1)]
+
+
+def view_map(ask: Ask, request: PageRequest) -> WebPage:
+    shape, first = request.choose("shape", SHAPES), request.choose("first", ORDERS)
+    tree: Branch = ask("topology")
+    if first == "tool":
+        folders = [
+            FolderCount(
+                "/".join(sorted(parts, key=lambda part: not part.startswith("tool="))), *size
+            )
+            for parts, *size in _folders(tree, ())
+        ]
+        tree = topology_of(folders, tree.name)
+    nodes = list(nodes_of(tree))
+    spots = hotspots_of(tree, limit=_SPOTS)
+    context = {
+        "shape": shape,
+        "first": first,
+        "branches": [(node, search_url(request, node.parts)) for node in nodes],
+        "spots": [(spot, search_url(request, tuple(spot.path.split("/")))) for spot in spots],
+        "figure": map_figure(nodes, shape, request),
+        "total": tree.count,
+    }
+    return WebPage("map.html", context, "Map")
+
+
+def search_url(request: PageRequest, parts: tuple[str, ...]) -> str:
+    """The address of the memories of a branch; empty where no filter tells them from others."""
+    filters: dict[str, str] = {}
+    for part in parts:
+        key, _, value = part.partition("=")
+        known = key == "tool" or (key == "outcome" and value in OUTCOMES)
+        name, wanted = (key, value) if known else ("key", part)
+        # Made by hand, or a name with a hash; or more than can be asked.
+        if name in filters or not value or value.strip(_STANDARD):
+            return ""
+        filters[name] = wanted
+    return request.url("search", kind="experience", range="all", **filters)
+
+
+def _folders(branch: Branch, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int, int]]:
+    """What lies directly in each folder: its names, count and bytes."""
+    count = branch.count - sum(each.count for each in branch.branches)
+    if count:
+        yield above, count, branch.bytes - sum(each.bytes for each in branch.branches)
+    for each in branch.branches:
+        yield from _folders(each, (*above, each.name))
+
+
+def nodes_of(tree: Branch) -> Iterator[MapNode]:
+    """The branches that are drawn: level by level, the largest of each first."""
+    waiting = deque([(MapNode((), tree, 1.0, *_judge(tree, "")), "")])
+    for _ in range(limits.WEB_MAP_BRANCHES_MAX):
+        if not waiting:
+            return
+        node, outcome = waiting.popleft()
+        yield node
+        for each in node.branch.branches:
+            inner = _outcome_in(each.name) or outcome
+            share = each.count / node.branch.count if node.branch.count else 0.0
+            below = MapNode((*node.parts, each.name), each, share, *_judge(each, inner))
+            waiting.append((below, inner))
+
+
+def _judge(branch: Branch, outcome: str) -> tuple[int, int]:
+    """Successes and failures in a branch that lies in the folder of this outcome."""
+    if outcome:
+        return branch.count * (outcome == "success"), branch.count * (outcome == "failure")
+    below = [
+        _judge(each, _outcome_in(each.name)) for each in branch.branches if each.name != INTAKE
+    ]
+    return sum(good for good, _ in below), sum(bad for _, bad in below)
+
+
+def _outcome_in(name: str) -> str:
+    key, _, value = name.partition("=")
+    return value if key == "outcome" else ""
+
+
+def map_figure(nodes: list[MapNode], shape: str, request: PageRequest) -> charts.Figure:
+    texts = [
+        "nothing judged" if node.success is None else f"{node.success:.0%} success"
+        for node in nodes
+    ]
+    links = [
+        None if node.branch.branches else search_url(request, node.parts) or None for node in nodes
+    ]
+    trace: dict[str, Any] = {
+        "type": shape,
+        "ids": ["/" + "/".join(node.parts) for node in nodes],
+        "parents": ["/" + "/".join(node.parts[:-1]) if node.parts else "" for node in nodes],
+        "labels": [charts.label(node.name) for node in nodes],
+        "values": [node.branch.count for node in nodes],
+        "text": texts,
+        "customdata": links,
+        "marker": {
+            "colors": [f"${node.colour}" for node in nodes],
+            "line": {"color": "$card", "width": 2},
+        },
+        "textfont": {"color": [f"$on-{node.colour}" for node in nodes]},
+        "branchvalues": "total",
+        "texttemplate": "%{label}<br>%{value}",
+        "hovertemplate": "<b>%{label}</b><br>%{value} records<br>%{text}<extra></extra>",
+    }
+    if shape == "treemap":
+        trace |= {"tiling": {"pad": 3}, "pathbar": {"visible": True, "thickness": 26}}
+    else:
+        trace |= {"insidetextorientation": "auto", "leaf": {"opacity": 1}}
+    return charts.figure(
+        [trace], margin={"l": 0, "r": 0, "t": 30 if shape == "treemap" else 6, "b": 6}
+    )
+
+
+# --- context lab ---
+
+ISSUE_FIELDS: Final = ("model", "issue_type", "description", "error_output")
+FIELDS: Final = ("q", "task_id", *ISSUE_FIELDS, "budget", "action")
+_SOURCES_SHOWN: Final = 5
+_VERDICTS: Final = {"ok": "good", "caution": "warn", "blocked": "bad"}
+
+
+def view_lab(ask: Ask, request: PageRequest) -> WebPage:
+    given = {name: _field(request, name) for name in FIELDS}
+    budget = _budget(given["budget"])
+    issue = {name: given[name] for name in ISSUE_FIELDS if given[name]}
+    asked = {"task_id": given["task_id"] or None, "issue": issue or None}
+    context: Context | None = None
+    if given["q"] or given["task_id"] or issue:
+        context = ask("context", query=given["q"] or None, **asked, budget_tokens=budget)
+    advice: Advice | None = None
+    if given["action"]:
+        advice = ask(
+            "advise",
+            action=given["action"],
+            task=given["q"] or None,
+            error=issue.get("error_output"),
+            issue=issue or None,
+        )
+
+    @cache
+    def title(record_id: str) -> str:
+        record = ask.record(record_id)
+        return headline(record) if record else record_id
+
+    def sources(ids: Sequence[str]) -> list[tuple[str, str]]:
+        return [(each, title(each)) for each in ids[:_SOURCES_SHOWN]]
+
+    shown = {
+        "given": given,
+        "budget": budget,
+        "budget_usual": limits.CONTEXT_TOKENS,
+        "budget_max": limits.CONTEXT_TOKENS_MAX,
+        "chars_max": limits.WEB_LAB_CHARS_MAX,
+        "issue_open": bool(issue),
+        "context": context,
+        # Each line with what is behind it, and how many records more; an empty context has none.
+        "lines": [
+            (text.removeprefix("- ").strip(), sources(ids), max(0, len(ids) - _SOURCES_SHOWN))
+            for text, ids in zip(context.text.split("\n"), context.sources, strict=False)
+            if ids
+        ]
+        if context
+        else [],
+        "advice": advice,
+        "verdict_look": _VERDICTS.get(advice.verdict, "plain") if advice else "",
+        "evidence": sources(advice.evidence) if advice else [],
+        "is_empty": not ask("stats").records,
+    }
+    return WebPage("lab.html", shown, "Context lab")
+
+
+def _field(request: PageRequest, name: str) -> str:
+    text = request.query.get(name, "").replace("\r\n", "\n").strip()
+    if len(text) > limits.WEB_LAB_CHARS_MAX:
+        raise InvalidInputError.one(
+            name, f"{len(text)} characters", f"at most {limits.WEB_LAB_CHARS_MAX} characters"
+        )
+    return text
+
+
+def _budget(text: str) -> int:
+    if not text:
+        return limits.CONTEXT_TOKENS
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= limits.CONTEXT_TOKENS_MAX):
+        raise InvalidInputError.one(
+            "budget", text, f"a whole number of tokens, 1 to {limits.CONTEXT_TOKENS_MAX}"
+        )
+    return int(text)

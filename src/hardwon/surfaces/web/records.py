@@ -1,0 +1,401 @@
+"""Pages of records: the search, which is the very recall that agents use, with what its scores are
+made of (without a question, what there is, newest first); and one record: what it says, where it
+came from, how far it is believed and why, and everything that happened to it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime, timedelta
+from itertools import takewhile
+from typing import Any, Final, Literal, NamedTuple
+
+from hardwon import limits
+from hardwon.errors import InvalidInputError, Problem, UnknownRecordError
+from hardwon.memory.results import LifeEvent, Links
+from hardwon.memory.stats import Stats
+from hardwon.records.fields import Model
+from hardwon.records.kinds import (
+    OUTCOMES,
+    STATUSES,
+    Adopted,
+    AnyRecord,
+    Cleaned,
+    Decision,
+    Episode,
+    Experience,
+    Fact,
+    Fix,
+    Trajectory,
+)
+from hardwon.search.rank import Hit, headline
+from hardwon.search.terms import own_texts
+from hardwon.surfaces.operations import jsonable
+from hardwon.surfaces.web.look import shortened
+from hardwon.surfaces.web.pages import KINDS, Ask, Download, PageRequest, WebPage
+from hardwon.text.terms import matches, query_terms
+
+# --- search ---
+
+CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "kind": (*KINDS, "decision"),
+    "outcome": OUTCOMES,
+    "status": STATUSES,
+}
+WORDS: Final = ("tool", "key", "task_id", "model", "issue_type", "tag", "author", "path")
+TIMES: Final = ("since", "until", "as_of")
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_WITHOUT_ZONE: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?", re.ASCII)
+_NO_WORD: Final = re.compile(r"[\W_]+")
+_HEADLINE_CHARS: Final = 140
+_NAMES_OFFERED: Final = 50
+_INVALID: Final = 422
+_BEFORE_CHARS: Final = 60  # what comes before the first match says what it is about
+
+
+class Piece(NamedTuple):
+    """Some text; `marked` where it is a word that was asked for."""
+
+    text: str
+    marked: bool = False
+
+
+class HitView(NamedTuple):
+    """A record as the search shows it. `hit` is None where nothing was asked. `parts` of its score:
+    name, value, and share of the bar in percent.
+    """
+
+    record: AnyRecord
+    title: list[Piece]
+    snippet: list[Piece]
+    hit: Hit | None = None
+    parts: tuple[tuple[str, float, float], ...] = ()
+
+
+def view_search(ask: Ask, request: PageRequest) -> WebPage:
+    asked = {name: value.strip() for name, value in request.query.items() if value.strip()}
+    count = limits.WEB_RESULTS
+    if re.fullmatch(r"[0-9]{1,4}", asked.get("k", "")):
+        count = min(max(int(asked["k"]), 1), limits.WEB_RESULTS_MAX)
+    found: list[HitView] = []
+    following, problems = None, list[Problem]()
+    try:
+        filters = _filters(request, asked)
+        if "q" in asked:
+            found = _recall(ask, asked, count, filters)
+        else:
+            page = ask("care.page", limit=count, cursor=asked.get("cursor"), **filters)
+            found = [_view(record, frozenset()) for record in page.records]
+            following = page.next
+    except InvalidInputError as error:
+        problems = error.problems
+    stats: Stats = ask("stats")
+    given = {name: asked[name] for name in (*CHOICES, *WORDS, *TIMES, "k") if name in asked}
+    context = {
+        "q": asked.get("q", ""),
+        "given": given,
+        # The field of a day shows nothing else.
+        "days": {
+            name: day if _DAY.fullmatch(day := asked.get(name, "")[:10]) else ""
+            for name in ("since", "until")
+        },
+        "choices": CHOICES,
+        "words": WORDS,
+        "offered": {"tool": _most(stats.by_tool), "author": _most(stats.by_author)},
+        "found": found,
+        "next": following and request.here(cursor=following),
+        "first": request.here(cursor=None) if "cursor" in asked else None,
+        "without": [
+            (name, value, request.here(**{name: None, "cursor": None}))
+            for name, value in given.items()
+        ],
+        "problems": problems,
+        "records": stats.records,
+        "ranged": request.range != "all" and not ({"since", "until"} & given.keys()),
+        "limits": limits,
+        "k": count,
+    }
+    return WebPage("search.html", context, "Search", _INVALID if problems else 200)
+
+
+def _most(counts: Mapping[str, int]) -> list[str]:
+    return sorted(counts, key=lambda name: (-counts[name], name))[:_NAMES_OFFERED]
+
+
+def _filters(request: PageRequest, asked: Mapping[str, str]) -> dict[str, Any]:
+    """What the form narrows the question by. Times of its own go before the range that all pages
+    share.
+    """
+    given: dict[str, Any] = {name: asked[name] for name in (*CHOICES, *WORDS) if name in asked}
+    times = {
+        name: moment(asked[name], last=name == "until")
+        for name in ("since", "until")
+        if name in asked
+    }
+    return (
+        {**given, **times} if times or request.since is None else {**given, "since": request.since}
+    )
+
+
+def moment(text: str, *, last: bool = False) -> str:
+    """A time as a form says it: a day is meant from its beginning (`last`: to its end), and
+    whatever has no zone in UTC.
+    """
+    if _DAY.fullmatch(text):
+        try:
+            day = datetime.fromisoformat(f"{text}T00:00:00+00:00")
+            return (day + timedelta(days=1) if last else day).isoformat()
+        except (ValueError, OverflowError):
+            return text
+    return f"{text}Z" if _WITHOUT_ZONE.fullmatch(text) else text
+
+
+def _recall(
+    ask: Ask, asked: Mapping[str, str], count: int, filters: dict[str, Any]
+) -> list[HitView]:
+    then = {"as_of": moment(asked["as_of"])} if "as_of" in asked else {}
+    hits: list[Hit] = ask("recall", query=asked["q"], k=count, **then, **filters)
+    terms = frozenset(query_terms(asked["q"]))
+    sums = [sum(value for value in hit.why.values() if value > 0) for hit in hits]
+    whole = max(sums, default=0.0) or 1.0
+    shown = []
+    for hit in hits:
+        # The largest first; what lowers a score has no width.
+        ordered = sorted(hit.why.items(), key=lambda part: (-part[1], part[0]))
+        parts = tuple(
+            (name, value, round(100 * max(value, 0) / whole, 2)) for name, value in ordered
+        )
+        shown.append(_view(hit.record, terms)._replace(hit=hit, parts=parts))
+    return shown
+
+
+def _view(record: AnyRecord, terms: Collection[str]) -> HitView:
+    title = " ".join(headline(record)[: 4 * _HEADLINE_CHARS].split())
+    if len(title) > _HEADLINE_CHARS:
+        title = title[: _HEADLINE_CHARS - 1] + "…"
+    below = snippet(_texts_besides(record, title), terms)
+    return HitView(record, marked(title, terms) or [Piece("(nothing said)")], below)
+
+
+def _texts_besides(record: AnyRecord, title: str) -> str:
+    """The record's texts, without those that its title has already, and none twice."""
+    seen, kept = [_bare(title)], []
+    for text in own_texts(record):
+        bare = _bare(text[: limits.WEB_SNIPPET_READ_CHARS])
+        if not any(bare in before for before in seen):
+            kept.append(text)
+            seen.append(bare)
+            if sum(map(len, kept)) > limits.WEB_SNIPPET_READ_CHARS:
+                break
+    return " · ".join(kept)
+
+
+def _bare(text: str) -> str:
+    return " ".join(_NO_WORD.sub(" ", text.lower()).split())
+
+
+def marked(text: str, terms: Collection[str]) -> list[Piece]:
+    """A whole text in pieces: where it has these terms, found by the search's own rules."""
+    pieces, last = [], 0
+    for match in matches(text, terms) if terms else ():
+        pieces += [Piece(text[last : match.start]), Piece(text[match.start : match.end], True)]
+        last = match.end
+    return [piece for piece in (*pieces, Piece(text[last:])) if piece.text]
+
+
+def snippet(text: str, terms: Collection[str]) -> list[Piece]:
+    """The part of a text that has most of these terms; its beginning where it has none."""
+    line = " ".join(text[: limits.WEB_SNIPPET_READ_CHARS].split())
+    start = _best_start(line, terms) if terms else 0
+    if start:
+        start = line.rfind(" ", 0, max(start - _BEFORE_CHARS, 0) + 1) + 1
+    end = start + limits.WEB_SNIPPET_CHARS
+    if end < len(line):
+        blank = line.rfind(" ", start + limits.WEB_SNIPPET_CHARS // 2, end)
+        end = blank if blank > start else end
+    is_cut = end < len(line) or len(text) > limits.WEB_SNIPPET_READ_CHARS
+    before, after = [Piece("… ")] if start else [], [Piece(" …")] if is_cut else []
+    return [*before, *marked(line[start:end], terms), *after]
+
+
+def _best_start(line: str, terms: Collection[str]) -> int:
+    """Where the stretch begins that has the most different terms; the first of several."""
+    found = list(matches(line, terms))
+    best, start = 0, 0
+    for number, first in enumerate(found):
+        end = first.start + limits.WEB_SNIPPET_CHARS - _BEFORE_CHARS
+        inside = takewhile(lambda match: match.end <= end, found[number:])  # noqa: B023  # used at once
+        distinct = len({match.term for match in inside})
+        if distinct > best:
+            best, start = distinct, first.start
+    return start
+
+
+# --- one record ---
+
+Form = Literal["text", "pre", "list", "commands", "pair"]
+_NOT_FOUND: Final = 404
+_TITLE_CHARS: Final = 120
+_ENVELOPE: Final = ("id", "kind", "metadata", "redacted", "recalled", "packed", "decision")
+
+
+class Field(NamedTuple):
+    """Something that a record says, and how it is to be shown."""
+
+    name: str
+    value: Any
+    form: Form = "pair"
+
+
+def view_record(ask: Ask, request: PageRequest) -> WebPage | Download:
+    as_of = request.query.get("as_of", "").strip()
+    then = {"as_of": moment(as_of)} if as_of else {}
+    try:
+        record: AnyRecord = ask("get", record_id=request.item, **then)
+    except (InvalidInputError, UnknownRecordError) as error:
+        if as_of and isinstance(error, InvalidInputError) and error.field != "record_id":
+            raise
+        return _view_unknown(ask, request)
+    written = json.dumps(jsonable(record), ensure_ascii=False, indent=2)
+    if request.query.get("format") == "json":
+        name = f"{record.kind}-{record.id}.json"
+        return Download(name, f"{written}\n".encode(), "application/json")
+    life: list[LifeEvent] = ask("audit", record_id=record.id)
+    credits_ = [each.event.helped for each in life if each.event and each.kind == "credited"]
+    kinds = [each.kind for each in life]
+    context = {
+        "record": record,
+        "fields": [
+            field for field in fields_of(record) if field.value not in (None, "", [], {}, ())
+        ],
+        "steps": record.steps if isinstance(record, Trajectory) else [],
+        "cards": record.mistake_cards if isinstance(record, Episode) else [],
+        "life": life,
+        "helped": credits_.count(True),
+        "hindered": credits_.count(False),
+        "repeated": kinds.count("repeated"),
+        # The newest of what was noticed of its files.
+        "stale": next((kind for kind in reversed(kinds) if kind in ("stale", "fresh")), ""),
+        "others": _linked(ask, record),
+        "json": written,
+        "as_of": as_of,
+        "glob_of": lambda path: re.sub(r"([*?[])", r"[\1]", path),
+    }
+    return WebPage("record.html", context, shortened(headline(record), _TITLE_CHARS) or record.kind)
+
+
+def _view_unknown(ask: Ask, request: PageRequest) -> WebPage:
+    """No such record; of one that was forgotten, what is left to tell."""
+    try:
+        life = ask("audit", record_id=request.item)
+    except (InvalidInputError, UnknownRecordError):
+        life = []
+    context = {"item": request.item, "life": life}
+    return WebPage("record_unknown.html", context, "No such record", _NOT_FOUND)
+
+
+def _linked(ask: Ask, record: AnyRecord) -> list[tuple[str, str, AnyRecord | None]]:
+    """Other records that this one has to do with: how, the id, and the record, unless it is not
+    here, or one of too many to look up.
+    """
+    links: Links = ask("care.links", record_id=record.id)
+    named = [
+        *(("replaced by", each) for each in [links.replaced_by] if each),
+        *(("replaces", each) for each in links.replaces),
+        *(("contradicts", each) for each in links.contradicts),
+        *(("was recalled before it", each) for each in record.recalled or ()),
+    ]
+    if isinstance(record, Decision):
+        named += [("evidence", each) for each in record.evidence]
+    if isinstance(record, Cleaned):
+        named.append(("left the history by", record.decision))
+    return [
+        (how, each, ask.record(each) if number < limits.WEB_LINKED_SHOWN else None)
+        for number, (how, each) in enumerate(named)
+    ]
+
+
+def fields_of(record: AnyRecord) -> Iterator[Field]:
+    """Everything that a record says itself, in the order in which people want to know it. Steps and
+    mistake cards have their own places on the page.
+    """
+    match record:
+        case Experience():
+            yield Field("Content", record.content, "text")
+            yield from _pairs(record, "outcome", "tool", "summary", "unrouted", "own_schema")
+            yield from (Field(name, plain(value)) for name, value in record.extra.items())
+        case Fact():
+            yield Field("Content", record.content, "text")
+            yield from _pairs(record, "fact_type", "confidence", "original")
+            yield from _pairs(record.entities, "files", "functions", "libraries", "error_codes")
+            yield Field("What keeps it from standing alone", record.findings, "list")
+        case Trajectory():
+            yield Field("Task", record.task, "text")
+            yield from _pairs(record, "final_reward")
+        case Episode():
+            yield Field("Summary", record.trajectory_summary, "text")
+            yield from _pairs(record, "task_id", "score", "steps")
+            yield Field("Mistakes", record.mistakes, "list")
+            yield Field("Successes", record.successes, "list")
+        case Fix():
+            yield from _fix_fields(record)
+        case Decision():
+            yield Field("Text", record.text, "text")
+            yield from _pairs(record, "action", "task_id", "target", "replacement", "reason")
+            yield Field("Tasks", record.tasks, "list")
+        case Adopted():
+            yield from _pairs(record, "origin")
+            yield Field("Data", plain(record.data), "pre")
+        case _:
+            held = jsonable(record)
+            yield from (
+                Field(_label(name), plain(held[name])) for name in held if name not in _ENVELOPE
+            )
+
+
+def _fix_fields(fix: Fix) -> Iterator[Field]:
+    issue = fix.issue
+    yield Field("Issue", issue.description, "text")
+    yield from _pairs(issue, "model", "issue_type", "timestamp")
+    yield from _pairs(
+        issue, "error_output", "test_prompt", "expected_pattern", "actual_response", form="pre"
+    )
+    yield from (Field(name, plain(value)) for name, value in issue.__pydantic_extra__.items())
+    yield Field("Analysis", fix.analysis, "text")
+    yield Field("What was run", fix.fix_commands, "commands")
+    yield Field("How to verify", fix.verification_steps, "commands")
+    yield Field("Applied", plain(fix.fix_success))
+    yield Field("Verified", plain(fix.verification_success))
+    yield from _pairs(
+        fix, "fixer_type", "fix_type", "confidence", "execution_time_seconds", "expected_outcome"
+    )
+    yield Field("Notes", fix.notes, "text")
+    for name, held in (
+        ("Test environment", issue.test_environment),
+        ("System", fix.system_info),
+        ("Other", fix.other),
+    ):
+        yield Field(name, plain(held) if held else "", "pre")
+
+
+def _pairs(model: Model, *names: str, form: Form = "pair") -> Iterator[Field]:
+    for name in names:
+        if (value := getattr(model, name)) is not None:
+            yield Field(_label(name), plain(value), form)
+
+
+def _label(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def plain(value: Any) -> str:
+    """A value as text: a text as it is, names with commas, whatever has more to it as JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return ", ".join(value)
+    return json.dumps(jsonable(value), ensure_ascii=False, indent=2)
