@@ -21,9 +21,9 @@ from hardwon.brief.fence import fenced
 from hardwon.learn.fixes import ModelInsights
 from hardwon.learn.rules import Rule
 from hardwon.learn.topology import Branch, Hotspot, Reflection
+from hardwon.memory.ask import Stats
 from hardwon.memory.context import Context
 from hardwon.memory.results import SimilarIssues
-from hardwon.memory.stats import Stats
 from hardwon.records.kinds import AnyRecord, Fix
 from hardwon.search.rank import Hit, headline
 from hardwon.surfaces.cli.output import (
