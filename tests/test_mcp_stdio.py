@@ -140,7 +140,7 @@ def test_every_tool_resource_and_prompt_answers(brain: Path, mode: str, tmp_path
 
 
 def test_the_page_about_it_names_everything_there_is() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "mcp.md").read_text()
+    page = (Path(__file__).parent.parent / "docs" / "coding-agents.md").read_text()
     rows = dict(re.findall(r"^\| `(\w+)` \| (read|write|govern|admin) \|", page, re.MULTILINE))
     assert rows == {name: tool.scope for name, tool in TOOLS.items()}
     for name in (

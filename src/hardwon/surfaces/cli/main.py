@@ -1,7 +1,7 @@
 """The `hardwon` command, and what its commands share: the table of them, the memory they work on,
 and how they write, ask and fail. Each command is one call of `Memory` (of `datasets`, of a design)
 and gives an `Answer`, which is printed here: lines for people, or, with `--json`, one JSON value
-for programs. docs/cli.md has the keys and the exit codes.
+for programs. docs/reference/cli.md has the keys and the exit codes.
 
 Everything that goes to standard output passes `write`: a reader that left, or a full disk, ends the
 command there.
