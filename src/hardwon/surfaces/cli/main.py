@@ -228,7 +228,7 @@ class _ByName(Mapping[str, Any]):
 
 
 class _Documented:
-    """A command, and what docs/cli.md says of it beyond its help, in Markdown: `operation`, whose
+    """A command, and what docs/reference/cli.md says of it beyond its help, in Markdown: `operation`, whose
     answer `--json` prints as HTTP does; `answers`, what it prints else, with every key; and `more`.
     """
 
