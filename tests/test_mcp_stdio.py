@@ -35,9 +35,10 @@ from hardwon.surfaces.mcp.server import (
     address_of,
     make_server,
 )
+from hardwon.surfaces.mcp.stdio import NO_NAME, client_name
 from hardwon.surfaces.mcp.tools import LEFT_OUT, TOOLS, Visitor, output_schema
-from hardwon.surfaces.mcp.transports import NO_NAME, PROJECT_HEADER, client_name
 from hardwon.surfaces.operations import OPERATIONS
+from hardwon.surfaces.rest.app import PROJECT_HEADER
 from hardwon.trust import access
 from hardwon.trust.access import SCOPES, Caller, includes
 from mcp_calls import (
@@ -139,7 +140,7 @@ def test_every_tool_resource_and_prompt_answers(brain: Path, mode: str, tmp_path
 
 
 def test_the_page_about_it_names_everything_there_is() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "mcp.md").read_text()
+    page = (Path(__file__).parent.parent / "docs" / "coding-agents.md").read_text()
     rows = dict(re.findall(r"^\| `(\w+)` \| (read|write|govern|admin) \|", page, re.MULTILINE))
     assert rows == {name: tool.scope for name, tool in TOOLS.items()}
     for name in (
@@ -148,7 +149,7 @@ def test_the_page_about_it_names_everything_there_is() -> None:
         *PROMPTS,
         *CLIENTS,
         IDEMPOTENCY_KEY,
-        PROJECT_HEADER.title(),
+        PROJECT_HEADER,
     ):
         assert f"`{name}`" in page, name
 

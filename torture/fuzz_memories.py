@@ -684,7 +684,7 @@ _EVENTS: Final = ("hardwon.store.query", "hardwon.store.sqlite.engine", "hardwon
 MEMORY_TARGETS: Final = (
     Target(
         "load",
-        ("hardwon.memory.jsonl", "hardwon.memory.transfer"),
+        ("hardwon.memory.transfer",),
         "bytes",
         lambda: [b"\n".join(records()[:9]), *records()[:5]],
         _taken_in("in.jsonl", lambda file, memory: memory.load(file)),

@@ -51,7 +51,7 @@ from hardwon.surfaces.mcp import clients as mcp_clients
 from hardwon.surfaces.operations import OPERATIONS
 from hardwon.surfaces.rest import guard as rest_settings
 from hardwon.surfaces.rest.app import from_body, from_query
-from hardwon.text import entities, failure_reports, failures, sentences, terms
+from hardwon.text import entities, failures, sentences, terms
 from hardwon.text import entities as provenance
 from hardwon.text import shell as shell_lines
 from hardwon.text import words as wording
@@ -208,8 +208,7 @@ def _training_episode(given: Any) -> None:
 def _failure(text: str) -> None:
     failures.failure_hash(text)
     failures.shows_error(text)
-    failure_reports.error_core(text)
-    failure_reports.shows_error(text)
+    failures.error_core(text)
     attempts.plain(text.encode("utf-8", "surrogatepass"))
 
 
@@ -531,7 +530,7 @@ TARGETS: Final = (
     ),
     Target(
         "failure report",
-        ("hardwon.text.failures", "hardwon.text.failure_reports", "hardwon.capture.run"),
+        ("hardwon.text.failures", "hardwon.capture.run"),
         "text",
         reports,
         by(_failure),

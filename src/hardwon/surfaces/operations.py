@@ -571,7 +571,7 @@ _TYPES_OF_ANSWERS: Final = (
     "hardwon.learn.topology",
     "hardwon.memory.context",
     "hardwon.memory.results",
-    "hardwon.memory.stats",
+    "hardwon.memory.ask",
     "hardwon.records.kinds",
     "hardwon.search.rank",
 )

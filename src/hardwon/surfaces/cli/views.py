@@ -29,7 +29,7 @@ from hardwon.surfaces.cli.output import (
 if TYPE_CHECKING:
     from hardwon.learn.fixes import ModelInsights, Pattern, Strategy
     from hardwon.learn.topology import Branch, Hotspot, Reflection
-    from hardwon.memory.stats import Stats
+    from hardwon.memory.ask import Stats
     from hardwon.records.kinds import Fix
     from hardwon.search.rank import Hit
 

@@ -21,9 +21,9 @@ from hardwon.brief.fence import fenced
 from hardwon.learn.fixes import ModelInsights
 from hardwon.learn.rules import Rule
 from hardwon.learn.topology import Branch, Hotspot, Reflection
+from hardwon.memory.ask import Stats
 from hardwon.memory.context import Context
 from hardwon.memory.results import SimilarIssues
-from hardwon.memory.stats import Stats
 from hardwon.records.kinds import AnyRecord, Fix
 from hardwon.search.rank import Hit, headline
 from hardwon.surfaces.cli.output import Line, Look, one_line, render
@@ -126,7 +126,7 @@ class _Cut:
         items, texts = self._items_left_out, self._texts_cut
         entries = f"{items} {'entry' if items == 1 else 'entries'}"
         ends = f"the end of {texts} long {'text' if texts == 1 else 'texts'}"
-        return " and ".join([entries] * bool(items) + [ends] * bool(texts))
+        return " and ".join(part for part, count in ((entries, items), (ends, texts)) if count)
 
 
 def cut_lines(text: str, chars_max: int = limits.TOOL_TEXT_CHARS_MAX) -> str:
@@ -161,17 +161,17 @@ def _plain(lines: Sequence[Line]) -> list[str]:
     return [line for line in render(lines).split("\n") if line.strip()]
 
 
-def kept(record: AnyRecord) -> str:
+def confirm_kept(record: AnyRecord) -> str:
     names = ", ".join(record.redacted or ())
     redacted = f" Taken out before it was kept: {names}." if names else ""
     return f"Kept {record.kind} {record.id} ({record.metadata.validation.status}).{redacted}"
 
 
-def decided(record: AnyRecord) -> str:
+def confirm_decided(record: AnyRecord) -> str:
     return f"{record.kind} {record.id} is now {record.metadata.validation.status}."
 
 
-def credited(ids: list[str]) -> str:
+def confirm_credited(ids: list[str]) -> str:
     return (
         cut_lines(f"Credited {len(ids)}:\n" + "\n".join(ids))
         if ids
