@@ -11,8 +11,8 @@ import pytest
 import typer
 
 from command_line import BUILT, COMMANDS, EXAMPLES, PAGE, section_of
-from hardwon.surfaces.cli.base import COMMANDS as GROUPS
-from hardwon.surfaces.cli.base import app
+from hardwon.surfaces.cli.main import ALIASES, app
+from hardwon.surfaces.cli.main import COMMANDS as GROUPS
 
 ROOT_COMMAND: Any = typer.main.get_command(app)
 PRINTS_JSON = [
@@ -24,12 +24,8 @@ PRINTS_JSON = [
 
 def test_groups_and_commands_stand_in_the_order_of_the_help() -> None:
     assert re.findall(r"^## (.+)$", PAGE, re.MULTILINE) == list(GROUPS)
-    shown = [
-        name
-        for group in GROUPS
-        for name, command in ROOT_COMMAND.commands.items()
-        if command.rich_help_panel == group
-    ]
+    shown = [name for names in GROUPS.values() for name in names]
+    assert shown == list(ROOT_COMMAND.commands)
     assert re.findall(r"^### (.+)$", PAGE, re.MULTILINE) == shown
 
 
@@ -76,3 +72,10 @@ def test_options_before_the_command_are_told() -> None:
         assert all(f"`{spelling}" in before for spelling in param.opts)
     for code in ("0", "1", "2", "130", "141"):
         assert f"\n| {code} | " in before
+
+
+def test_commands_go_on_working_under_the_names_that_they_had() -> None:
+    listed = ROOT_COMMAND.list_commands(None)
+    for old, words in ALIASES.items():
+        assert old not in listed
+        assert ROOT_COMMAND.commands[old].help == BUILT[words].help

@@ -35,9 +35,10 @@ from hardwon.surfaces.mcp.server import (
     address_of,
     make_server,
 )
+from hardwon.surfaces.mcp.stdio import NO_NAME, client_name
 from hardwon.surfaces.mcp.tools import LEFT_OUT, TOOLS, Visitor, output_schema
-from hardwon.surfaces.mcp.transports import NO_NAME, PROJECT_HEADER, client_name
 from hardwon.surfaces.operations import OPERATIONS
+from hardwon.surfaces.rest.app import PROJECT_HEADER
 from hardwon.trust import access
 from hardwon.trust.access import SCOPES, Caller, includes
 from mcp_calls import (
@@ -148,7 +149,7 @@ def test_the_page_about_it_names_everything_there_is() -> None:
         *PROMPTS,
         *CLIENTS,
         IDEMPOTENCY_KEY,
-        PROJECT_HEADER.title(),
+        PROJECT_HEADER,
     ):
         assert f"`{name}`" in page, name
 

@@ -51,7 +51,7 @@ from hardwon.surfaces.mcp import clients as mcp_clients
 from hardwon.surfaces.operations import OPERATIONS
 from hardwon.surfaces.rest import guard as rest_settings
 from hardwon.surfaces.rest.app import from_body, from_query
-from hardwon.text import entities, failure_reports, failures, sentences, terms
+from hardwon.text import entities, failures, sentences, terms
 from hardwon.text import entities as provenance
 from hardwon.text import shell as shell_lines
 from hardwon.text import words as wording
@@ -59,7 +59,7 @@ from hardwon.text.clean import clean_line
 from hardwon.text.globs import Glob
 from hardwon.text.tokens import count_tokens, cut_to_tokens
 from hardwon.text.words import canonical
-from hardwon.training import file as episode_file
+from hardwon.training import shape as episode_file
 from hardwon.training.functions import new_agent_memory, record_episode
 from hardwon.tree import format as tree_format
 from hardwon.tree.datasets import generate, validate
@@ -208,8 +208,7 @@ def _training_episode(given: Any) -> None:
 def _failure(text: str) -> None:
     failures.failure_hash(text)
     failures.shows_error(text)
-    failure_reports.error_core(text)
-    failure_reports.shows_error(text)
+    failures.error_core(text)
     attempts.plain(text.encode("utf-8", "surrogatepass"))
 
 
@@ -429,7 +428,7 @@ def _git_folder(folder: Path) -> Iterator[Run]:
 
 def _git_answer(data: bytes) -> None:
     checkout._read_since(data)
-    checkout._listed(data)
+    checkout._read_listing(data)
 
 
 def _test_name(text: str) -> None:
@@ -517,7 +516,7 @@ TARGETS: Final = (
     ),
     Target(
         "training memory",
-        ("hardwon.training.file", "hardwon.training.shape"),
+        ("hardwon.training.shape",),
         "json",
         lambda: training_memories(),
         by(_training_memory),
@@ -531,7 +530,7 @@ TARGETS: Final = (
     ),
     Target(
         "failure report",
-        ("hardwon.text.failures", "hardwon.text.failure_reports", "hardwon.capture.run"),
+        ("hardwon.text.failures", "hardwon.capture.run"),
         "text",
         reports,
         by(_failure),
@@ -620,7 +619,7 @@ TARGETS: Final = (
     ),
     Target(
         "REST query",
-        ("hardwon.surfaces.rest.app", "hardwon.surfaces.arguments"),
+        ("hardwon.surfaces.rest.app", "hardwon.surfaces.operations"),
         "text",
         lambda: queries(),
         by(_query),

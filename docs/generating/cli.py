@@ -13,7 +13,7 @@ from markdown.extensions.toc import slugify  # type: ignore[import-untyped]
 
 from generating.markdown import MADE, code, table
 from hardwon.surfaces.cli import main as cli  # noqa: F401  # it declares its commands
-from hardwon.surfaces.cli.base import COMMANDS, EXAMPLES, app
+from hardwon.surfaces.cli.main import COMMANDS, EXAMPLES, app
 from hardwon.surfaces.operations import OPERATIONS
 
 BEGINS: Final = f"""\
@@ -64,12 +64,10 @@ def page() -> str:
     root = typer.main.get_command(app)
     context: Any = typer.Context(root, info_name="hardwon")
     parts = [BEGINS.format(options=_options(root, context))]
-    commands = list(root.commands.values())  # type: ignore[attr-defined]  # it is a group
-    for group in COMMANDS:
+    for group, names in COMMANDS.items():
         parts += [f"## {group}\n", *([ABOUT[group]] if group in ABOUT else [])]
-        for command in commands:
-            if command.rich_help_panel == group:
-                parts += _about(command, context, "###")
+        for name in names:
+            parts += _about(root.commands[name], context, "###")  # type: ignore[attr-defined]  # it is a group
     return "\n".join(parts)
 
 

@@ -18,7 +18,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
@@ -102,12 +102,11 @@ class AIMemory:
             ) from error
         if adopted:
             _log.warning("an older fix history in %s was adopted: %s", place, adopted)
-        try:
+        with ExitStack() as on_failure:
+            on_failure.callback(memory.close)
             self._use(memory, place, adopted)
             self._knowledge.take_in_edits()
-        except BaseException:
-            memory.close()
-            raise
+            on_failure.pop_all()
 
     @classmethod
     def on(cls, memory: Memory) -> Self:
@@ -128,6 +127,7 @@ class AIMemory:
             )
         history = memory.fixes.history  # raises where the memory has none
         self.memory, self.memory_dir, self.adopted = memory, folder, adopted
+        self._now = memory._project.now
         self.db_path = Path(memory.location)
         self._recorded = 0
         self._knowledge = KnowledgeFile(memory, folder, history.learned, self._version)
@@ -162,7 +162,7 @@ class AIMemory:
         where it is not the mapping that was asked for.
         """
         attempt = AttemptInput(issue_data, ai_response, notes)
-        at = self.memory.care.now()
+        at = self._now()
         author = fixer("fixer_type", fixer_type)
         fix = fix_from(
             attempt,
@@ -280,9 +280,7 @@ class AIMemory:
             "success_rate": _rate(totals.verified, totals.attempts),
             "models_encountered": totals.models,
             "issue_types_seen": totals.issue_types,
-            "recent_activity_7days": self.memory.fixes.count(
-                self.memory.care.now() - timedelta(days=7)
-            ),
+            "recent_activity_7days": self.memory.fixes.count(self._now() - timedelta(days=7)),
             "knowledge_base_size": len(self.knowledge_base.to_json()),
             "memory_directory": str(self.memory_dir),
         }
@@ -356,7 +354,7 @@ class AIMemory:
         _write_json(
             _target_beside(self.memory_dir, self.db_path, output_file),
             {
-                "generated_at": self.memory.care.now().isoformat(),
+                "generated_at": self._now().isoformat(),
                 "statistics": self.get_memory_stats(),
                 "knowledge_base": self._knowledge.exported(),
                 "model_insights": {name: self.get_model_insights(name) for name in frequent},

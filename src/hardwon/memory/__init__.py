@@ -106,6 +106,8 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
         staleness: bool = True,
         checkout: bool = True,
         busy_timeout_ms: int | None = None,
+        upgrade: bool = True,
+        progress: Progress | None = None,
     ) -> None:
         """`location`: a folder, a `.db` file, `postgresql://…`, or None for the nearest `.hardwon`
         folder upward, else the user's own. `project`: None for the checkout's name where the memory
@@ -117,7 +119,9 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
         a git checkout, recall looks whether the files that hits are about are still what they were.
         `checkout`: whether the git checkout that we are in counts at all; not where others record
         from elsewhere, as through a server. `busy_timeout_ms`: how long to wait for other writers,
-        where that is to be shorter than usual.
+        where that is to be shorter than usual. `upgrade`: whether a file of an older version is
+        brought to this one's format, after a backup beside it that `progress` follows; else it is
+        refused (OlderFileError), as in a hook, which must not take long.
         """
         if llm is not None and not callable(getattr(llm, "complete", None)):
             raise InvalidInputError.one(
@@ -139,6 +143,7 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
             )
         check_flag("staleness", staleness)
         check_flag("checkout", checkout)
+        check_flag("upgrade", upgrade)
         folder = current_folder()
         where = places.find(location, folder)
         self._project = Project(
@@ -153,6 +158,8 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
             staleness=staleness,
             checkout=checkout,
             busy_timeout_ms=busy_timeout_ms,
+            upgrade=upgrade,
+            progress=progress,
         )
         self.project = self._project.name
         self._tokens: Tokens | None = None

@@ -25,7 +25,7 @@ from hardwon.errors import PlaceError
 from hardwon.memory import Memory
 from hardwon.memory.project import memory_exists, place_of
 from hardwon.outside.git import Repository, last_commit, repository_root
-from hardwon.surfaces.cli.base import (
+from hardwon.surfaces.cli.main import (
     FAILED,
     Answer,
     add_app,
@@ -344,7 +344,9 @@ def _publish(ctx: typer.Context) -> None:
     commit = last_commit(root)
     if commit is None:
         return
-    with Memory(memory, chosen(ctx).project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS) as opened:
+    with Memory(
+        memory, chosen(ctx).project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS, upgrade=False
+    ) as opened:
         published = opened.tests.publish(commit)
     if published:
         write(
