@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
 
 VALUE_CHARS_SHOWN = 80
 _short = reprlib.Repr()  # looks at a few items of a few levels: a whole value may be endless
@@ -18,6 +21,14 @@ class HardwonError(Exception):
     """
 
 
+def ask_foreign(ask: Callable[[], T], otherwise: T) -> T:
+    """What an object of a caller's own class answers; it may fail in any way it likes."""
+    try:
+        return ask()
+    except Exception:  # noqa: BLE001  # whatever it raises must not hide what is being done
+        return otherwise
+
+
 @dataclass(frozen=True)
 class Problem:
     """One thing that is wrong with an input: where it is, what was given, what is allowed."""
@@ -27,10 +38,7 @@ class Problem:
     allowed: str
 
     def __str__(self) -> str:
-        try:
-            shown = _short.repr(self.value)
-        except Exception:  # noqa: BLE001  # a foreign __repr__ may fail in any way, and must not hide the problem
-            shown = f"<{type(self.value).__name__}>"
+        shown = ask_foreign(lambda: _short.repr(self.value), f"<{type(self.value).__name__}>")
         if len(shown) > VALUE_CHARS_SHOWN:
             shown = shown[:VALUE_CHARS_SHOWN] + "…"
         return f"{self.field}: {shown} is not allowed; allowed: {self.allowed}"
@@ -84,6 +92,12 @@ class ForeignFileError(StorageError):
 
 class NewerFileError(StorageError):
     """The file was written by a newer version of this program."""
+
+
+class OlderFileError(StorageError):
+    """The file was written by an older version, and whoever opened it (a hook) is not the one to
+    change its format. The message says which command does.
+    """
 
 
 class PlaceError(StorageError):

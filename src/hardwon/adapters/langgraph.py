@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from hardwon import limits
 from hardwon.adapters.items import check_filter, json_object, name_of, passes
 from hardwon.errors import InvalidInputError, MissingExtraError
-from hardwon.memory import Memory, intake
+from hardwon.memory import Memory
 from hardwon.memory.recorders import cut
-from hardwon.records.fields import check_name, new_id
+from hardwon.records.fields import check_items, check_name, check_text, check_whole_number, new_id
 from hardwon.records.kinds import AnyRecord, Experience, Metadata, Moment, Source
 from hardwon.trust.redact import redact
 
@@ -81,7 +81,7 @@ class HardwonStore(BaseStore):
         self._fields = (
             None
             if fields is None
-            else [intake.text("fields", each) for each in intake.items("fields", fields)]
+            else [check_text("fields", each) for each in check_items("fields", fields)]
         )
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
@@ -95,7 +95,7 @@ class HardwonStore(BaseStore):
                 raise InvalidInputError.one(
                     "ttl", op.ttl, "none: what is kept here stays until it is deleted"
                 )
-            if not _checked_namespace(op.namespace):
+            if not _check_namespace(op.namespace):
                 raise InvalidNamespaceError("a namespace has at least one label")
             _check_shown("namespace", _namespace_tag(op.namespace))
             _check_shown("key", op.key)
@@ -112,7 +112,7 @@ class HardwonStore(BaseStore):
         if isinstance(op, PutOp):
             return None
         if isinstance(op, GetOp):
-            return self._get(_checked_namespace(op.namespace), op.key)
+            return self._get(_check_namespace(op.namespace), op.key)
         if isinstance(op, SearchOp):
             return self._search(op)
         if isinstance(op, ListNamespacesOp):
@@ -128,7 +128,7 @@ class HardwonStore(BaseStore):
         value = json_object("value", op.value)
         at = self.memory.care.now()
         stood = self._get(op.namespace, op.key)
-        text = _searched_text(value, self._fields if op.index is None else op.index)
+        text = _text_of(value, self._fields if op.index is None else op.index)
         metadata = Metadata(
             source=Source(author=self._author),
             context=Moment(timestamp=at),
@@ -172,7 +172,7 @@ class HardwonStore(BaseStore):
         """The item, and the id of the record that it is. Anybody may have used its name as a tag
         for something else.
         """
-        name = _item_name(namespace, intake.text("key", key))
+        name = _item_name(namespace, check_text("key", key))
         for most in (1, None):
             for record in self.memory.entries.list(name, most):
                 if item := _item_of(record):
@@ -180,14 +180,12 @@ class HardwonStore(BaseStore):
         return None
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
-        prefix = _checked_namespace(op.namespace_prefix)
-        offset = intake.whole_number("offset", op.offset, 0, limits.JSON_INT_ABS_MAX)
-        wanted = offset + intake.whole_number(
-            "limit", op.limit, 0, limits.JSON_INT_ABS_MAX - offset
-        )
+        prefix = _check_namespace(op.namespace_prefix)
+        offset = check_whole_number("offset", op.offset, 0, limits.JSON_INT_ABS_MAX)
+        wanted = offset + check_whole_number("limit", op.limit, 0, limits.JSON_INT_ABS_MAX - offset)
         conditions = check_filter(op.filter)
         found = (
-            self._ranked(_prefix_name(prefix), intake.text("query", op.query), conditions, wanted)
+            self._rank(_prefix_name(prefix), check_text("query", op.query), conditions, wanted)
             if op.query
             else []
         )
@@ -217,7 +215,7 @@ class HardwonStore(BaseStore):
                     break
         return found
 
-    def _ranked(
+    def _rank(
         self, name: str, query: str, conditions: Mapping[str, Any], wanted: int
     ) -> list[SearchItem]:
         """The items that answer, the best first. Only as many hits are looked at as one recall may
@@ -247,10 +245,10 @@ class HardwonStore(BaseStore):
             k = limits.RECALL_K_MAX
 
     def _list_namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
-        offset = intake.whole_number("offset", op.offset, 0, limits.JSON_INT_ABS_MAX)
-        limit = intake.whole_number("limit", op.limit, 0, limits.JSON_INT_ABS_MAX)
+        offset = check_whole_number("offset", op.offset, 0, limits.JSON_INT_ABS_MAX)
+        limit = check_whole_number("limit", op.limit, 0, limits.JSON_INT_ABS_MAX)
         if op.max_depth is not None:
-            intake.whole_number("max_depth", op.max_depth, 1, limits.JSON_INT_ABS_MAX)
+            check_whole_number("max_depth", op.max_depth, 1, limits.JSON_INT_ABS_MAX)
         matching = [
             namespace[: op.max_depth]
             for namespace in map(_namespace_in, self.memory.entries.names(_SAYS_NAMESPACE))
@@ -322,20 +320,20 @@ def _namespace_in(tag: str) -> Namespace | None:
     )
 
 
-def _checked_namespace(namespace: Namespace) -> Namespace:
+def _check_namespace(namespace: Namespace) -> Namespace:
     """As LangGraph has it, also where a batch goes past the methods that check it."""
     for label in namespace:
         if not isinstance(label, str) or not label or "." in label or "\0" in label:
             raise InvalidNamespaceError(
                 f"a label of a namespace is text that is not empty and has no period, not {label!r}"
             )
-        intake.text("namespace", label)
+        check_text("namespace", label)
     return tuple(namespace)
 
 
 def _check_shown(field: str, name: str) -> None:
     """Names are shown, and found by: a secret would have to be taken out of one."""
-    shown, secrets = redact(intake.text(field, name))
+    shown, secrets = redact(check_text(field, name))
     allowed = f"one line of 1 to {limits.NAME_CHARS_MAX} characters that is no secret"
     try:
         check_name(name)
@@ -362,16 +360,16 @@ def _matches(namespace: Namespace, condition: MatchCondition) -> bool:
 # --- values ---
 
 
-def _searched_text(value: dict[str, Any], fields: Sequence[str] | Literal[False] | None) -> str:
+def _text_of(value: dict[str, Any], fields: Sequence[str] | Literal[False] | None) -> str:
     """What a query finds the item by; empty where it is not to be found by one."""
     if fields is False:
         return ""
     parts: list[str] = []
-    for path in intake.items("index", ["$"] if fields is None else fields):
+    for path in check_items("index", ["$"] if fields is None else fields):
         if path == "$":
             parts += [f"{name}: {leaf}" for name, leaf in _leaves(value)]
         else:
-            parts += get_text_at_path(value, tokenize_path(intake.text("index", path)))
+            parts += get_text_at_path(value, tokenize_path(check_text("index", path)))
     return cut("; ".join(part for part in parts if part.strip()), limits.INDEXED_CHARS_MAX)
 
 

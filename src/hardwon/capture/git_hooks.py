@@ -15,7 +15,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -177,13 +177,15 @@ def _put(hook: Hook, text: str) -> None:
     """
     temporary = hook.path.with_name(f".{hook.path.name}.{os.getpid()}.part")
     saved = _saved(hook.path) if hook.state == "other" else None
-    try:
+    with ExitStack() as on_failure:
+        on_failure.callback(temporary.unlink, missing_ok=True)
         with temporary.open("wb") as file:
             file.write(text.encode(errors="surrogateescape"))
             file.flush()
             os.fchmod(file.fileno(), _EXECUTABLE)
             os.fsync(file.fileno())
         if saved:
+            on_failure.callback(saved.unlink, missing_ok=True)
             if hook.path.is_symlink():
                 saved.symlink_to(hook.path.readlink())
             else:
@@ -193,10 +195,5 @@ def _put(hook: Hook, text: str) -> None:
                     shutil.copy2(hook.path, saved)
             files.sync(hook.path.parent)  # or a power cut might leave ours without theirs
         temporary.replace(hook.path)
-    except BaseException:
-        if saved:
-            saved.unlink(missing_ok=True)
-        raise
-    finally:
-        temporary.unlink(missing_ok=True)
+        on_failure.pop_all()
     files.sync(hook.path.parent)

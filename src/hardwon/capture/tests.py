@@ -25,17 +25,24 @@ from datetime import datetime
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.tallies import keys_of
-from hardwon.memory import intake
 from hardwon.memory.designs import Group
 from hardwon.memory.project import Change, Project, happen
 from hardwon.memory.record import metadata_of
-from hardwon.outside.git import Commit, Head
-from hardwon.records.fields import TIME_US_MAX, from_us, new_id, to_us
+from hardwon.outside.git import Commit
+from hardwon.records.fields import (
+    TIME_US_MAX,
+    check_items,
+    check_text,
+    check_texts,
+    from_us,
+    new_id,
+    to_us,
+)
 from hardwon.records.kinds import (
     SOLVED_FROM,
     AnyRecord,
@@ -51,7 +58,7 @@ from hardwon.records.kinds import (
 )
 from hardwon.search.terms import Filters, searchable_text
 from hardwon.store.query import readable, record_of
-from hardwon.store.types import Store
+from hardwon.store.types import Store, Writer
 from hardwon.text.failures import error_core, failure_hash
 from hardwon.trust.lifecycle import not_undone
 from hardwon.trust.redact import redact
@@ -223,11 +230,6 @@ def is_attempt_between(record: Record, failed_us: int, ran_us: int, branch: str)
     return first_us <= record.at_us <= ran_us and (not there or not branch or there == branch)
 
 
-def came_from_elsewhere(events: Iterable[Event]) -> bool:
-    """What a file brought was not tried here, whenever it says it was."""
-    return any(event.kind == "imported" for event in events)
-
-
 def tests_behind(events: Iterable[Event], since_us: int) -> set[str]:
     """The tests that vouched for a record after a time, in runs that were recorded: whoever calls
     `verify` names itself.
@@ -289,8 +291,7 @@ class TestFeedback:
 # --- a test run ---
 
 
-@dataclass(frozen=True)
-class _Plan:
+class _Plan(NamedTuple):
     """What there is to do: tests that fail and tests that pass again, each with how it stood
     before.
     """
@@ -301,51 +302,225 @@ class _Plan:
     gone: list[Result]
 
 
-class _Run(NamedTuple):
-    id: str
-    task: str | None
-    started: datetime
-    at: datetime
-    head: Head
+class _TestRun:
+    """A run of tests, and the project that it is told to."""
 
+    def __init__(
+        self, project: Project, run_id: str | None, task: str | None, started: datetime | None
+    ) -> None:
+        self._project, self._task, self._at = project, task, project.now()
+        self._id = check_text("run_id", new_id(self._at) if run_id is None else run_id)
+        self._started, self._head = started or self._at, project.head
+        self._hashes: dict[str, str] = {}
 
-def record_tests(project: Project, ran: Sequence[RanTest], run: _Run) -> TestFeedback:
-    """Nothing is written, and nobody waits, where nothing changed."""
-    hashes: dict[str, str] = {}
-    plan = _plan(project, ran, hashes, run.at)
-    if not plan.failing and not plan.passing and not plan.gone:
-        return TestFeedback([], [], [], len(plan.still))
-    # planned again: others may have written in between
-    return project.carry_out(
-        lambda change: _written(change, _plan(project, ran, hashes, run.at), run)
-    )
+    def record(self, ran: Sequence[RanTest]) -> TestFeedback:
+        """Nothing is written, and nobody waits, where nothing changed."""
+        plan = self._plan(ran)
+        if not plan.failing and not plan.passing and not plan.gone:
+            return TestFeedback([], [], [], len(plan.still))
+        # planned again: others may have written in between
+        return self._project.carry_out(lambda change: self._write(change, self._plan(ran)))
 
+    def _plan(self, ran: Sequence[RanTest]) -> _Plan:
+        known = results(self._project.store, self._project.name, self._at)
+        # what claims to be of the future was not
+        newest_us = self._project.store.newest_of_others(
+            self._project.name, PYTEST, to_us(self._at)
+        )
+        failing, passing, still = [], [], []
+        # Two whose names differ by a secret alone are one.
+        failed = {name_of_test(test.node_id): test for test in reversed(ran) if test.failed}
+        names = list(reversed(failed))
+        if len(names) > limits.TEST_FAILURES_MAX:  # those that are known, then the first ones
+            names.sort(key=lambda name: name not in known)
+        for name in names[: limits.TEST_FAILURES_MAX]:
+            test, before = failed[name], known.get(name)
+            if name not in self._hashes:
+                self._hashes[name] = failure_hash(_sound(test.report))
+            failure = self._hashes[name]
+            # The same failure again is worth a word only if something was tried since: what was
+            # tried by then did not help.
+            if before is None or before.failure != failure or newest_us > before.at_us:
+                failing.append((test, failure, before))
+            else:
+                still.append(before)
+        open_ = {
+            name: result for name, result in known.items() if result.failure and name not in failed
+        }
+        for test in ran if open_ else ():  # names are made only where one of them may be told of
+            stood = None if test.failed else open_.pop(name_of_test(test.node_id), None)
+            if stood:
+                passing.append((test, stood))
+        return _Plan(failing, passing, still, _gone(ran, open_.values()))
 
-def _plan(project: Project, ran: Sequence[RanTest], hashes: dict[str, str], at: datetime) -> _Plan:
-    known = results(project.store, project.name, at)
-    # what claims to be of the future was not
-    newest_us = project.store.newest_of_others(project.name, PYTEST, to_us(at))
-    failing, passing, still = [], [], []
-    for test in _most_telling(ran, known):
-        if test.node_id not in hashes:
-            hashes[test.node_id] = failure_hash(_sound(test.report))
-        failure = hashes[test.node_id]
-        before = known.get(name_of_test(test.node_id))
-        # The same failure again is worth a word only if something was tried since: what was tried
-        # by then did not help.
-        if before is None or before.failure != failure or newest_us > before.at_us:
-            failing.append((test, failure, before))
-        else:
-            still.append(before)
-    failed = {name_of_test(test.node_id) for test in ran if test.failed}
-    open_ = {
-        name: result for name, result in known.items() if result.failure and name not in failed
-    }
-    for test in ran if open_ else ():  # names are made only where one of them may be told of
-        stood = None if test.failed else open_.pop(name_of_test(test.node_id), None)
-        if stood:
-            passing.append((test, stood))
-    return _Plan(failing, passing, still, _gone(ran, open_.values()))
+    def _write(self, change: Change, plan: _Plan) -> TestFeedback:
+        written: list[tuple[Fact, Result | None]] = [
+            (self._failure_fact(test, failure, before), before)
+            for test, failure, before in plan.failing
+        ]
+        failed = [fact.id for fact, _ in written]
+        failing = [*plan.still, *(result for fact, _ in written if (result := result_of(fact)))]
+        attempts = self._attempts(plan.passing) if plan.passing else []
+        verified: dict[str, None] = {}
+        for test, before in plan.passing:
+            fact = self._pass_fact(test, before)
+            written.append((fact, before))
+            verification_id = f"{before.test}@{self._head.commit or self._id}"
+            for record_id in self._vouched(change.writer, attempts, before, fact, failing):
+                if record_id not in verified and len(verified) < limits.VERIFIED_PER_RUN_MAX:
+                    verified[record_id] = None
+                    event = self._event(
+                        record_id,
+                        kind="status",
+                        status="verified",
+                        verified_by="test_runner",
+                        verification_id=verification_id[: limits.NAME_CHARS_MAX],
+                    )
+                    happen(change.writer, self._project.name, event)
+        passed = [fact.id for fact, _ in written[len(failed) :]]
+        gone = [(self._gone_fact(result), result) for result in plan.gone]
+        self._keep(change, [*written, *gone])
+        change.follow()
+        gone_ids = [fact.id for fact, _ in gone]
+        return TestFeedback(failed, passed, list(verified), len(plan.still), gone_ids)
+
+    def _keep(self, change: Change, facts: Sequence[tuple[Fact, Result | None]]) -> None:
+        """The facts, marked as results, each in place of the one before it."""
+        change.append([fact for fact, _ in facts])
+        marks = [
+            self._event(fact.id, kind="status", status=MARK_STATUS, reason=_MARKED)
+            for fact, _ in facts
+        ]
+        change.writer.add_events(self._project.name, marks)
+        for fact, stood in facts:
+            if stood:
+                now = result_of(fact)
+                became = "is gone" if now and now.gone else "passes again"
+                became = "failed again" if fact.fact_type == "error" else became
+                event = self._event(
+                    stood.record_id,
+                    kind="superseded",
+                    replaced_by=fact.id,
+                    reason=f"the test {became}",
+                )
+                happen(change.writer, self._project.name, event)
+
+    def _event(self, record_id: str, **fields: Any) -> Event:
+        return Event(id=new_id(self._at), record_id=record_id, at=self._at, by=PYTEST, **fields)
+
+    def _attempts(self, passing: Sequence[tuple[RanTest, Result]]) -> list[RecordText]:
+        """What may have led to any of the passes; never what came from a source that was rolled
+        back. Where the tests are such a source, their passes say nothing.
+        """
+        if PYTEST in self._project.store.rolled_back(self._project.name):
+            return []
+        started_us = to_us(self._started)
+        since = max(
+            0,
+            min(before.at_us for _, before in passing),
+            started_us - limits.ATTEMPT_DAYS_MAX * limits.DAY_US,
+        )
+        asked = Filters(status="hypothesis", since=from_us(since), until=from_us(started_us + 1))
+        most = limits.ATTEMPTS_CONSIDERED_MAX
+        found = self._project.store.page(self._project.name, asked, None, most, trusted=True)
+        return [_text_of(record) for record in readable(found) if claims_to_work(record)]
+
+    def _vouched(
+        self,
+        writer: Writer,
+        attempts: Sequence[RecordText],
+        before: Result,
+        fact: Fact,
+        failing: Sequence[Result],
+    ) -> list[str]:
+        """What this pass vouches for: never what has to do with a test that fails in the same
+        run.
+        """
+        now = result_of(fact)
+        same = now is not None and before.same_test_as(now)
+        linked = [
+            (strength, claim)
+            for claim in attempts
+            if is_attempt_between(
+                claim.record, before.at_us, to_us(self._started), self._head.branch
+            )
+            and (strength := link(claim, before, by_file=same))
+            and not any(link(claim, other) for other in failing)
+            and _is_open(writer, self._project.name, claim.record.id, "hypothesis")
+        ]
+        return [claim.record.id for claim in islice(foremost(linked), limits.VERIFIED_PER_TEST_MAX)]
+
+    # --- facts ---
+
+    def _failure_fact(self, test: RanTest, failure: str, before: Result | None) -> Fact:
+        # before anything is cut off: half a secret would not be recognised
+        report = redact(_sound(test.report))[0]
+        during = "" if test.where == "call" else f" in {test.where}"
+        lines = [line.strip() for line in report.splitlines() if line.strip()]
+        # what went wrong, in pytest's own words
+        marked = [line[2:].strip() for line in lines if line.startswith("E ")]
+        headline = ((marked or lines[-1:] or ["no report"])[0] or error_core(report))[
+            : limits.TEST_ERROR_SHOWN_CHARS
+        ]
+        content = f"The test {name_of_test(test.node_id)} failed{during}: {headline}"
+        half = limits.TEST_REPORT_CHARS_MAX // 2
+        if len(report) > limits.TEST_REPORT_CHARS_MAX:
+            report = f"{report[:half]}\n…\n{report[-half:]}"
+        if report.strip():
+            content += f"\n\n{report}"
+        return self._fact(test.node_id, content, "error", failure, before, test.files)
+
+    def _pass_fact(self, test: RanTest, before: Result) -> Fact:
+        failed_at = f"{from_us(before.at_us):%Y-%m-%d %H:%M} UTC"
+        where = f" at commit {self._head.commit[:12]}" if self._head.commit else ""
+        content = f"The test {name_of_test(test.node_id)} passes again{where}; the test had failed at {failed_at}."
+        files = [*test.files, *self._places(before)]
+        return self._fact(test.node_id, content, "observation", before.failure, before, files)
+
+    def _gone_fact(self, result: Result) -> Fact:
+        content = f"The test {result.test} is gone: its file no longer has it. The test had failed when it last ran."
+        return self._fact(result.test, content, "observation", None, result, self._places(result))
+
+    def _places(self, result: Result) -> list[Path]:
+        return [(self._project.root or Path.cwd()) / path for path in result.files]
+
+    def _fact(
+        self,
+        node_id: str,
+        content: str,
+        fact_type: FactType,
+        failure: str | None,
+        before: Result | None,
+        files: Sequence[str | Path],
+    ) -> Fact:
+        # A clock that was set back must not make what a test did now count as done before.
+        at = max(self._at, from_us(before.at_us + 1)) if before else self._at
+        existing = [path for path in map(Path, files) if path.is_file()]
+        hashable = [
+            str(path) for path in existing if path.stat().st_size <= limits.FILE_HASH_BYTES_MAX
+        ]
+        envelope = {
+            "source": {"type": "test_result", "id": self._id, "author": PYTEST},
+            "timestamp": at,
+            "tags": [PYTEST, *([f"task:{self._task}"] if self._task else [])],
+            "related_files": [file for file in dict.fromkeys(hashable) if file.isprintable()][
+                : limits.TEST_FILES_MAX
+            ],
+        } | ({"failure_hash": failure} if failure else {})
+        metadata = metadata_of(envelope, at, self._project.root, self._project.place.path)
+        entities = Entities(
+            files=[file.path for file in metadata.context.related_files],
+            functions=[name_of_test(node_id)],
+        )
+        fact = Fact(
+            id=new_id(at),
+            metadata=metadata,
+            content=content,
+            fact_type=fact_type,
+            confidence=1.0,
+            entities=entities,
+        )
+        return self._project.prepare(fact, self._head)
 
 
 def _gone(ran: Sequence[RanTest], failing: Iterable[Result]) -> list[Result]:
@@ -365,215 +540,14 @@ def _gone(ran: Sequence[RanTest], failing: Iterable[Result]) -> list[Result]:
     return found[: limits.TEST_FAILURES_MAX]
 
 
-def _most_telling(ran: Sequence[RanTest], known: Mapping[str, Result]) -> list[RanTest]:
-    """The tests that failed; where they are very many, those that are known already, then the first
-    ones.
-    """
-    # Two whose names differ by a secret alone are one.
-    failed = list(
-        {name_of_test(test.node_id): test for test in reversed(ran) if test.failed}.values()
-    )[::-1]
-    if len(failed) > limits.TEST_FAILURES_MAX:
-        failed.sort(key=lambda test: name_of_test(test.node_id) not in known)
-    return failed[: limits.TEST_FAILURES_MAX]
-
-
-def _written(change: Change, plan: _Plan, run: _Run) -> TestFeedback:
-    project = change.project
-    written = [
-        (_failure_fact(project, test, failure, before, run), before)
-        for test, failure, before in plan.failing
-    ]
-    failed = [fact.id for fact, _ in written]
-    failing = [*plan.still, *(result for fact, _ in written if (result := result_of(fact)))]
-    attempts = _attempts(project, plan.passing, run) if plan.passing else []
-    verified: dict[str, None] = {}
-    for test, before in plan.passing:
-        fact = _pass_fact(project, test, before, run)
-        written.append((fact, before))
-        for record_id in _vouched(change, attempts, before, fact, failing, run):
-            if record_id not in verified and len(verified) < limits.VERIFIED_PER_RUN_MAX:
-                verified[record_id] = None
-                event = Event(
-                    id=new_id(run.at),
-                    record_id=record_id,
-                    kind="status",
-                    at=run.at,
-                    by=PYTEST,
-                    status="verified",
-                    verified_by="test_runner",
-                    verification_id=f"{before.test}@{run.head.commit or run.id}"[
-                        : limits.NAME_CHARS_MAX
-                    ],
-                )
-                happen(change.writer, project.name, event)
-    passed = [fact.id for fact, _ in written[len(failed) :]]
-    root = project.root or Path.cwd()
-    gone = []
-    for result in plan.gone:
-        content = f"The test {result.test} is gone: its file no longer has it. The test had failed when it last ran."
-        test = RanTest(result.test, False, files=[str(root / path) for path in result.files])
-        gone.append((_fact(project, test, content, "observation", None, result, run), result))
-    _keep(change, [*written, *gone], run.at)
-    change.follow()
-    return TestFeedback(
-        failed, passed, list(verified), len(plan.still), [fact.id for fact, _ in gone]
+def _is_open(writer: Writer, project: str, record_id: str, status: Status) -> bool:
+    """Whether it was recorded here, and still has this status."""
+    stored = writer.get(project, record_id)
+    return (
+        stored is not None
+        and record_of(stored).metadata.validation.status == status
+        and not any(event.kind == "imported" for event in writer.events_of(project, record_id))
     )
-
-
-def _keep(change: Change, facts: Sequence[tuple[Fact, Result | None]], at: datetime) -> None:
-    """The facts, marked as results, each in place of the one before it."""
-    writer, name = change.writer, change.project.name
-    change.append([fact for fact, _ in facts])
-    marks = [
-        Event(
-            id=new_id(at),
-            record_id=fact.id,
-            kind="status",
-            at=at,
-            by=PYTEST,
-            status=MARK_STATUS,
-            reason=_MARKED,
-        )
-        for fact, _ in facts
-    ]
-    writer.add_events(name, marks)
-    for fact, stood in facts:
-        if stood:
-            now = result_of(fact)
-            passes = "is gone" if now and now.gone else "passes again"
-            event = Event(
-                id=new_id(at),
-                record_id=stood.record_id,
-                kind="superseded",
-                at=at,
-                by=PYTEST,
-                replaced_by=fact.id,
-                reason="the test failed again"
-                if fact.fact_type == "error"
-                else f"the test {passes}",
-            )
-            happen(writer, name, event)
-
-
-def _attempts(
-    project: Project, passing: Sequence[tuple[RanTest, Result]], run: _Run
-) -> list[RecordText]:
-    """What may have led to any of the passes; never what came from a source that was rolled back.
-    Where the tests are such a source, their passes say nothing.
-    """
-    if PYTEST in project.store.rolled_back(project.name):
-        return []
-    started_us = to_us(run.started)
-    since = max(
-        0,
-        min(before.at_us for _, before in passing),
-        started_us - limits.ATTEMPT_DAYS_MAX * limits.DAY_US,
-    )
-    asked = Filters(status="hypothesis", since=from_us(since), until=from_us(started_us + 1))
-    found = project.store.page(
-        project.name, asked, None, limits.ATTEMPTS_CONSIDERED_MAX, trusted=True
-    )
-    return [_text_of(record) for record in readable(found) if claims_to_work(record)]
-
-
-def _vouched(
-    change: Change,
-    attempts: Sequence[RecordText],
-    before: Result,
-    fact: Fact,
-    failing: Sequence[Result],
-    run: _Run,
-) -> list[str]:
-    """What this pass vouches for: never what has to do with a test that fails in the same run."""
-    now = result_of(fact)
-    same = now is not None and before.same_test_as(now)
-    linked = [
-        (strength, claim)
-        for claim in attempts
-        if is_attempt_between(claim.record, before.at_us, to_us(run.started), run.head.branch)
-        and (strength := link(claim, before, by_file=same))
-        and not any(link(claim, other) for other in failing)
-        and _is_open(change, claim.record.id)
-    ]
-    return [claim.record.id for claim in islice(foremost(linked), limits.VERIFIED_PER_TEST_MAX)]
-
-
-def _is_open(change: Change, record_id: str) -> bool:
-    """Whether it was recorded here, and nobody has judged it yet."""
-    writer, name = change.writer, change.project.name
-    stored = writer.get(name, record_id)
-    if stored is None or record_of(stored).metadata.validation.status != "hypothesis":
-        return False
-    return not came_from_elsewhere(writer.events_of(name, record_id))
-
-
-def _failure_fact(
-    project: Project, test: RanTest, failure: str, before: Result | None, run: _Run
-) -> Fact:
-    # before anything is cut off: half a secret would not be recognised
-    report = redact(_sound(test.report))[0]
-    during = "" if test.where == "call" else f" in {test.where}"
-    lines = [line.strip() for line in report.splitlines() if line.strip()]
-    # what went wrong, in pytest's own words
-    marked = [line[2:].strip() for line in lines if line.startswith("E ")]
-    headline = ((marked or lines[-1:] or ["no report"])[0] or error_core(report))[
-        : limits.TEST_ERROR_SHOWN_CHARS
-    ]
-    content = f"The test {name_of_test(test.node_id)} failed{during}: {headline}"
-    half = limits.TEST_REPORT_CHARS_MAX // 2
-    if len(report) > limits.TEST_REPORT_CHARS_MAX:
-        report = f"{report[:half]}\n…\n{report[-half:]}"
-    if report.strip():
-        content += f"\n\n{report}"
-    return _fact(project, test, content, "error", failure, before, run)
-
-
-def _pass_fact(project: Project, test: RanTest, before: Result, run: _Run) -> Fact:
-    failed_at = f"{from_us(before.at_us):%Y-%m-%d %H:%M} UTC"
-    where = f" at commit {run.head.commit[:12]}" if run.head.commit else ""
-    content = f"The test {name_of_test(test.node_id)} passes again{where}; the test had failed at {failed_at}."
-    root = project.root or Path.cwd()
-    files = [*test.files, *(str(root / path) for path in before.files)]
-    again = RanTest(test.node_id, False, files=list(dict.fromkeys(map(str, files))))
-    return _fact(project, again, content, "observation", before.failure, before, run)
-
-
-def _fact(
-    project: Project,
-    test: RanTest,
-    content: str,
-    fact_type: FactType,
-    failure: str | None,
-    before: Result | None,
-    run: _Run,
-) -> Fact:
-    # A clock that was set back must not make what a test did now count as done before.
-    at = max(run.at, from_us(before.at_us + 1)) if before else run.at
-    existing = [Path(file) for file in test.files if Path(file).is_file()]
-    hashable = [str(file) for file in existing if file.stat().st_size <= limits.FILE_HASH_BYTES_MAX]
-    envelope = {
-        "source": {"type": "test_result", "id": run.id, "author": PYTEST},
-        "timestamp": at,
-        "tags": [PYTEST, *([f"task:{run.task}"] if run.task else [])],
-        "related_files": [file for file in dict.fromkeys(hashable) if file.isprintable()][
-            : limits.TEST_FILES_MAX
-        ],
-    } | ({"failure_hash": failure} if failure else {})
-    metadata = metadata_of(envelope, at, project.root, project.place.path)
-    name = name_of_test(test.node_id)
-    entities = Entities(
-        files=[file.path for file in metadata.context.related_files], functions=[name]
-    )
-    fact = Fact(
-        id=new_id(at),
-        metadata=metadata,
-        content=content,
-        fact_type=fact_type,
-        confidence=1.0,
-        entities=entities,
-    )
-    return project.prepare(fact, run.head)
 
 
 def _sound(report: str) -> str:
@@ -582,26 +556,6 @@ def _sound(report: str) -> str:
 
 
 # --- a commit ---
-
-
-def publish_tested(project: Project, commit: Commit, by: str) -> list[str]:
-    """Publishes what was verified by tests since the commit before, recorded on that commit or
-    this, where its tests still pass and the commit holds what it is about. Doing it again publishes
-    nothing more.
-    """
-    store, at = project.store, project.now()
-    oldest = from_us(max(0, to_us(at) - 2 * limits.ATTEMPT_DAYS_MAX * limits.DAY_US))
-    asked = Filters(status="verified", since=oldest)
-    page = store.page(project.name, asked, None, limits.ATTEMPTS_CONSIDERED_MAX, trusted=True)
-    vouched = [
-        _text_of(record)
-        for record in readable(page)
-        if record.metadata.validation.verified_by == "test_runner"
-        and record.metadata.context.git_commit in (commit.id, *commit.before)
-    ]
-    if not vouched or PYTEST in store.rolled_back(project.name):
-        return []
-    return project.carry_out(lambda change: _publish(change, vouched, commit, at, by))
 
 
 def _publish(
@@ -617,23 +571,17 @@ def _publish(
     }
     published: list[str] = []
     for claim in vouched[: limits.PUBLISHED_PER_COMMIT_MAX]:
-        record = claim.record
-        events = writer.events_of(project, record.id)
-        tests = tests_behind(events, since_us)
-        stored = writer.get(project, record.id)
+        record_id = claim.record.id
+        tests = tests_behind(writer.events_of(project, record_id), since_us)
         if (
-            stored is None
-            or record_of(stored).metadata.validation.status != "verified"
-            or came_from_elsewhere(events)
-        ):
-            continue
-        if may_publish(claim, tests, known) and _holds(
-            commit, record, [known[test] for test in tests]
+            _is_open(writer, project, record_id, "verified")
+            and may_publish(claim, tests, known)
+            and _holds(commit, claim.record, [known[test] for test in tests])
         ):
             reason = f"commit {commit.id}: {', '.join(sorted(tests))}"[: limits.TEXT_CHARS_MAX]
             event = Event(
                 id=new_id(at),
-                record_id=record.id,
+                record_id=record_id,
                 kind="status",
                 at=at,
                 by=by,
@@ -641,7 +589,7 @@ def _publish(
                 reason=reason,
             )
             happen(writer, project, event)
-            published.append(record.id)
+            published.append(record_id)
     return published
 
 
@@ -707,21 +655,35 @@ class Tests(Group):
         `task` tags its records, `started` is when it began (now where nobody says). One
         transaction, and none where nothing changed.
         """
-        project = self._project
-        given = intake.items("ran", ran)
+        given = check_items("ran", ran)
         for test in given:
             if not isinstance(test, RanTest):
                 raise InvalidInputError.one("ran", test, "instances of RanTest")
-        intake.optional_text("task", task)
-        at = project.now()
-        run_id = intake.text("run_id", new_id(at) if run_id is None else run_id)
-        return record_tests(project, given, _Run(run_id, task, started or at, at, project.head))
+        check_texts(task=task)
+        return _TestRun(self._project, run_id, task, started).record(given)
 
     def publish(self, commit: Commit, by: str | None = None) -> list[str]:
-        """Publishes what tests verified on the way to a commit that was just made, and that still
-        holds; returns the ids. `hardwon.outside.git.last_commit` tells the commit.
+        """Publishes what tests verified on the way to a commit that was just made, recorded on it
+        or on the one before, where its tests still pass and the commit holds what it is about;
+        returns the ids. Doing it again publishes nothing more. `hardwon.outside.git.last_commit`
+        tells the commit.
         """
-        return publish_tested(self._project, commit, by or BY_HOOK)
+        project, at = self._project, self._project.now()
+        oldest = from_us(max(0, to_us(at) - 2 * limits.ATTEMPT_DAYS_MAX * limits.DAY_US))
+        asked, most = Filters(status="verified", since=oldest), limits.ATTEMPTS_CONSIDERED_MAX
+        vouched = [
+            _text_of(record)
+            for record in readable(
+                project.store.page(project.name, asked, None, most, trusted=True)
+            )
+            if record.metadata.validation.verified_by == "test_runner"
+            and record.metadata.context.git_commit in (commit.id, *commit.before)
+        ]
+        if not vouched or PYTEST in project.store.rolled_back(project.name):
+            return []
+        return project.carry_out(
+            lambda change: _publish(change, vouched, commit, at, by or BY_HOOK)
+        )
 
     def failing(self) -> list[str]:
         """The tests that failed when they last ran, as far as runs were recorded."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -23,8 +23,8 @@ from hardwon.fixes.adopt_rows import HistoryReader, RowId, added_up, fits_in_a_r
 from hardwon.fixes.legacy import ClaimedDatabase, LegacyDatabase
 from hardwon.learn.support import FIX_HISTORY
 from hardwon.memory import Clock, Memory
-from hardwon.memory.intake import path as checked_path
 from hardwon.outside import files
+from hardwon.outside.locations import check_path
 from hardwon.outside.locks import lock_file
 from hardwon.records.fields import check_json, from_us
 from hardwon.records.kinds import Adopted, AnyRecord, Source
@@ -33,6 +33,15 @@ from hardwon.store.types import Progress
 
 FILE_NAME: Final = "ai_memory.db"
 KNOWLEDGE_BASE_NAME: Final = "knowledge_base.json"
+_OF_LISTS: Final = "an object of lists"
+_SHAPE: Final = (
+    ("general_patterns", dict | list, "an object or a list"),
+    ("failure_patterns", dict | list, "an object or a list"),
+    ("model_specific_tips", dict, _OF_LISTS),
+    ("successful_strategies", dict, _OF_LISTS),
+    ("version", str | int | float | None, "text or a number"),
+    ("last_updated", str | int | float | None, "text or a number"),
+)
 
 
 # --- the report ---
@@ -83,7 +92,7 @@ def adopt_fix_history(
     `author` is the source that it counts as. The file is only read. Other writers of the memory
     wait meanwhile.
     """
-    source = checked_path("path", path)
+    source = check_path("path", path)
     _check_memory(memory)
     with legacy.opened(source) as history:
         return _adopt(history, memory, author, dry_run, progress)
@@ -143,7 +152,7 @@ def adopt_knowledge_base(
     """Brings a knowledge base's file into a memory, as one record that keeps all of it. The file is
     only read. What is wrong with it is named by its place.
     """
-    source = checked_path("path", path)
+    source = check_path("path", path)
     _check_memory(memory)
     record = _knowledge_record(source, Source(type="agent_execution", author=author))
     if record is None:
@@ -205,19 +214,13 @@ def _knowledge(text: bytes) -> dict[str, Any]:
 
 
 def _check_shape(knowledge: dict[str, Any]) -> None:
-    for name in ("general_patterns", "failure_patterns"):
-        if not isinstance(knowledge.get(name, {}), dict | list):
-            raise InvalidInputError.one(name, knowledge[name], "an object or a list")
-    for name in ("model_specific_tips", "successful_strategies"):
-        lists = knowledge.get(name, {})
-        if not isinstance(lists, dict):
-            raise InvalidInputError.one(name, lists, "an object of lists")
-        for key, listed in lists.items():
-            if not isinstance(listed, list):
-                raise InvalidInputError.one(f"{name}.{key}", listed, "a list")
-    for name in ("version", "last_updated"):
-        if isinstance(knowledge.get(name), dict | list):
-            raise InvalidInputError.one(name, knowledge[name], "text or a number")
+    for name, kinds, allowed in _SHAPE:
+        if not isinstance(knowledge.get(name), kinds) and name in knowledge:
+            raise InvalidInputError.one(name, knowledge[name], allowed)
+        if allowed == _OF_LISTS:
+            for key, listed in knowledge.get(name, {}).items():
+                if not isinstance(listed, list):
+                    raise InvalidInputError.one(f"{name}.{key}", listed, "a list")
 
 
 def _check_values(value: Any, place: str, depth: int = 1) -> None:
@@ -264,7 +267,7 @@ def adopt_in_place(folder: str | Path, *, clock: Clock | None = None) -> FixAdop
     cannot write to it in between; those that have it open see what it became. Of several processes
     that come at once, one does it.
     """
-    home = checked_path("folder", folder)
+    home = check_path("folder", folder)
     target = (home / FILE_NAME).resolve()
     knowledge = home / KNOWLEDGE_BASE_NAME
     if not _has_something(target, knowledge):
@@ -332,12 +335,11 @@ def _take_place(history: ClaimedDatabase, knowledge: Path, clock: Clock | None) 
     legacy.refuse_unfinished(staged)
     history.copy_to(copied)
     aside, is_new = _set_aside(copied, target)
-    try:
-        history.become(staged)
-    except BaseException:
+    with ExitStack() as on_failure:
         if is_new:
-            files.remove(aside)
-        raise
+            on_failure.callback(files.remove, aside)
+        history.become(staged)
+        on_failure.pop_all()
     return replace(
         adopted, notes=[*adopted.notes, *notes, f"the old database is kept as {aside.name}"]
     )

@@ -18,7 +18,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
@@ -48,11 +48,11 @@ from hardwon.fixes.knowledge_base import KnowledgeBase
 from hardwon.fixes.knowledge_file import KnowledgeFile
 from hardwon.learn.fix_rows import FixRow
 from hardwon.learn.tallies import fix_history_signature
-from hardwon.memory import Clock, Memory, intake
+from hardwon.memory import Clock, Memory
 from hardwon.memory.results import CleanedUp, Compressed
 from hardwon.outside import files, own_files
-from hardwon.outside.locations import DEFAULT_PROJECT
-from hardwon.records.fields import new_id
+from hardwon.outside.locations import DEFAULT_PROJECT, check_path
+from hardwon.records.fields import check_whole_number, new_id
 from hardwon.records.kinds import Metadata, Moment, Source
 from hardwon.store.types import Progress
 from hardwon.text.clean import clean_line
@@ -92,7 +92,7 @@ class AIMemory:
         folder = os.fspath(memory_dir) if isinstance(memory_dir, os.PathLike) else memory_dir
         if not isinstance(folder, str) or not folder.strip() or folder.endswith(".db"):
             raise InvalidInputError.one("memory_dir", memory_dir, "a folder")
-        place = intake.path("memory_dir", folder)
+        place = check_path("memory_dir", folder)
         try:
             adopted = adopt_in_place(place, clock=clock)
             memory = Memory(place / FILE_NAME, clock=clock)
@@ -102,12 +102,11 @@ class AIMemory:
             ) from error
         if adopted:
             _log.warning("an older fix history in %s was adopted: %s", place, adopted)
-        try:
+        with ExitStack() as on_failure:
+            on_failure.callback(memory.close)
             self._use(memory, place, adopted)
             self._knowledge.take_in_edits()
-        except BaseException:
-            memory.close()
-            raise
+            on_failure.pop_all()
 
     @classmethod
     def on(cls, memory: Memory) -> Self:
@@ -128,6 +127,7 @@ class AIMemory:
             )
         history = memory.fixes.history  # raises where the memory has none
         self.memory, self.memory_dir, self.adopted = memory, folder, adopted
+        self._now = memory._project.now
         self.db_path = Path(memory.location)
         self._recorded = 0
         self._knowledge = KnowledgeFile(memory, folder, history.learned, self._version)
@@ -162,7 +162,7 @@ class AIMemory:
         where it is not the mapping that was asked for.
         """
         attempt = AttemptInput(issue_data, ai_response, notes)
-        at = self.memory.care.now()
+        at = self._now()
         author = fixer("fixer_type", fixer_type)
         fix = fix_from(
             attempt,
@@ -202,7 +202,7 @@ class AIMemory:
         model (`model_matches`) and on any model (`type_matches`); successes first, then what was
         applied, then the newest.
         """
-        wanted = intake.whole_number("limit", limit, 1, limits.SHOWN_MAX)
+        wanted = check_whole_number("limit", limit, 1, limits.SHOWN_MAX)
         found = self.memory.fixes.history.similar(issue_from(issue_data), wanted)
         names = ("exact_matches", "model_matches", "type_matches")
         return {
@@ -244,7 +244,7 @@ class AIMemory:
         """What is known that bears on an issue, as text for a fixer's prompt: never more than
         `budget_tokens`. What was recorded is fenced in it as data.
         """
-        budget = intake.whole_number(
+        budget = check_whole_number(
             "budget_tokens", budget_tokens, _FRAME_TOKENS_MAX, limits.CONTEXT_TOKENS_MAX
         )
         issue = issue_from(issue_data)
@@ -280,9 +280,7 @@ class AIMemory:
             "success_rate": _rate(totals.verified, totals.attempts),
             "models_encountered": totals.models,
             "issue_types_seen": totals.issue_types,
-            "recent_activity_7days": self.memory.fixes.count(
-                self.memory.care.now() - timedelta(days=7)
-            ),
+            "recent_activity_7days": self.memory.fixes.count(self._now() - timedelta(days=7)),
             "knowledge_base_size": len(self.knowledge_base.to_json()),
             "memory_directory": str(self.memory_dir),
         }
@@ -356,7 +354,7 @@ class AIMemory:
         _write_json(
             _target_beside(self.memory_dir, self.db_path, output_file),
             {
-                "generated_at": self.memory.care.now().isoformat(),
+                "generated_at": self._now().isoformat(),
                 "statistics": self.get_memory_stats(),
                 "knowledge_base": self._knowledge.exported(),
                 "model_insights": {name: self.get_model_insights(name) for name in frequent},
@@ -536,7 +534,7 @@ def _in_turns(run: Callable[[], CleanedUp | Compressed], added_up: Sequence[str]
 
 
 def _path(field: str, given: str | os.PathLike[str]) -> Path:
-    return intake.path(field, os.fspath(given) if isinstance(given, os.PathLike) else given)
+    return check_path(field, os.fspath(given) if isinstance(given, os.PathLike) else given)
 
 
 def _write_json(target: Path, report: Any) -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
+from hardwon.errors import InvalidInputError, ask_foreign
 from hardwon.learn.tallies import RECORDED_SIGNATURE
 from hardwon.records.kinds import Fix, Issue
 from hardwon.trust.redact import redact
@@ -322,12 +322,13 @@ def readable(field: str, value: Any) -> dict[str, Any]:
 
 
 def _pairs(value: Any) -> dict[str, Any] | None:
+    if type(value) is dict:
+        return {as_text(key): inner for key, inner in value.items() if inner is not None}
     if not isinstance(value, Mapping):
         return None
-    try:
-        return {as_text(key): value[key] for key in value if value[key] is not None}
-    except Exception:  # noqa: BLE001  # a foreign mapping fails in any way it likes
-        return None
+    return ask_foreign(
+        lambda: {as_text(key): value[key] for key in value if value[key] is not None}, None
+    )
 
 
 def as_text(value: Any) -> str:
@@ -339,10 +340,11 @@ def as_text(value: Any) -> str:
     elif isinstance(value, bytes | bytearray):
         text = bytes(value[: limits.TEXT_CHARS_MAX]).decode(errors="replace")
     else:
-        try:
-            text = json.dumps(value, ensure_ascii=False, default=str)[: limits.TEXT_CHARS_MAX]
-        except Exception:  # noqa: BLE001  # circular, too deep, or with a __str__ that fails
-            text = f"<{type(value).__name__}>"
+        # what is circular, too deep, or has a __str__ that fails, says only what it is
+        text = ask_foreign(
+            lambda: json.dumps(value, ensure_ascii=False, default=str),
+            f"<{type(value).__name__}>",
+        )[: limits.TEXT_CHARS_MAX]
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "\ufffd").encode(errors="surrogatepass").decode(errors="replace")
@@ -368,9 +370,8 @@ def _some(value: Any) -> list[Any] | None:
     """The items of a list, as far as anybody wants them; None of what is none, or cannot be
     read.
     """
+    if type(value) is list:
+        return value[: limits.ITEMS_MAX + 1]
     if isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Iterable):
         return None
-    try:
-        return list(islice(value, limits.ITEMS_MAX + 1))
-    except Exception:  # noqa: BLE001  # a foreign iterator fails in any way it likes
-        return None
+    return ask_foreign(lambda: list(islice(value, limits.ITEMS_MAX + 1)), None)

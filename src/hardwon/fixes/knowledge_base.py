@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 from pydantic_core import PydanticCustomError
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
+from hardwon.errors import InvalidInputError, ask_foreign
 from hardwon.fixes.tables import CountedStrategy, FixKnowledge, PatternRow
 from hardwon.records.fields import check_json
 from hardwon.text.clean import clean_line
@@ -40,18 +40,18 @@ T = TypeVar("T")
 
 def learned_knowledge(learned: FixKnowledge) -> dict[str, Any]:
     """What the attempts teach, in the shape of a knowledge base."""
-    tips: dict[str, list[str]] = {}
-    for model, found in learned.tips.items():
-        tips[model] = [
+    tips = {
+        model: [
             f"{_line(each.text)} (worked {each.verified} of {_times(each.attempts)})"
             for each in found
         ]
+        for model, found in learned.tips.items()
+    }
     for model, issues in learned.issues.items():
-        seen = [
+        tips.setdefault(model, []).extend(
             f"{_line(issue)} came up {_times(attempts)}, {verified} of them fixed"
             for issue, attempts, verified in issues
-        ]
-        tips[model] = tips.get(model, []) + seen
+        )
     return {
         PATTERNS: _named((row.pattern_name, _figures(row)) for row in learned.patterns),
         "model_specific_tips": _named(tips.items()),
@@ -228,10 +228,7 @@ def _mark(item: Any) -> str:
 
 
 def _same(one: Any, other: Any) -> bool:
-    try:
-        return type(one) is type(other) and bool(one == other)
-    except Exception:  # noqa: BLE001  # a foreign __eq__ fails in any way it likes
-        return one is other
+    return ask_foreign(lambda: type(one) is type(other) and bool(one == other), one is other)
 
 
 # --- in place ---

@@ -116,10 +116,8 @@ class LegacyDatabase:
 
     def count(self) -> int:
         """How many attempts it has."""
-        (number,) = self._connection.execute(
-            f"SELECT count(*) FROM {FIX_TABLE} NOT INDEXED"
-        ).fetchall()[0]
-        assert isinstance(number, int)  # noqa: S101  # for type checkers: a count is a number
+        sql = f"SELECT count(*) FROM {FIX_TABLE} NOT INDEXED"
+        number: int = self._connection.execute(sql).get
         self._refuse_if_written_to()
         return number
 
@@ -373,7 +371,14 @@ def claim(path: Path) -> Iterator[ClaimedDatabase]:
     ):
         _be_careful(connection)
         connection.execute("PRAGMA synchronous = FULL").fetchall()
-        _fold_log(path, connection)
+        # Folding its log in, SQLite allows only where nobody else has the file open. In a file
+        # without a log nobody needs that: whoever has it open sees what it became.
+        try:
+            log = connection.pragma("journal_mode") == "wal"
+            if log and connection.pragma("journal_mode", "delete") == "wal":
+                raise BusyError(_in_use(path))
+        except apsw.BusyError as error:
+            raise BusyError(_in_use(path)) from error
         connection.execute("BEGIN IMMEDIATE")
         if connection.pragma("journal_mode") == "wal":
             raise BusyError(_in_use(path))
@@ -419,20 +424,6 @@ def play_back(path: Path) -> None:
         ):
             _be_careful(connection)
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
-
-
-def _fold_log(path: Path, connection: apsw.Connection) -> None:
-    """SQLite allows this only where nobody else has the file open. In a file without a log nobody
-    needs that: whoever has it open sees what it became.
-    """
-    try:
-        mode = connection.pragma("journal_mode")
-        if mode == "wal":
-            mode = connection.pragma("journal_mode", "delete")
-    except apsw.BusyError as error:
-        raise BusyError(_in_use(path)) from error
-    if mode == "wal":
-        raise BusyError(_in_use(path))
 
 
 def _in_use(path: Path) -> str:

@@ -33,10 +33,9 @@ from hardwon.learn.tallies import (
     same_strategy_key,
     signature_keys,
 )
-from hardwon.memory.intake import moment, whole_number
 from hardwon.outside.locations import DEFAULT_PROJECT
-from hardwon.records.fields import from_us
-from hardwon.records.kinds import VOUCHED_STATUSES, Decision, Issue
+from hardwon.records.fields import check_time, check_whole_number, from_us
+from hardwon.records.kinds import VOUCHED_STATUSES, Decision, Issue, Record
 from hardwon.search.terms import Filters
 from hardwon.store.base import Kept, Listener
 from hardwon.store.knowledge import SqlStore
@@ -114,23 +113,29 @@ class FixTables(Listener):
         fixes = [
             (seq, row.author, row.status, entry)
             for seq, row in added
-            if (entry := _entry_of_row(row))
+            if (entry := _entry_of(row.project_id, row.record, row.body))
         ]
         if fixes:
             self._count_in(self._counting(fixes))
-            self._give_out_no_more(fixes[-1][0])
+            # No fix gets this number, or one below it, from now on: also where this one is not
+            # shown.
+            number = fixes[-1][:1]
+            given = "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'fix_history'"
+            self._run(given, number)
+            if not self._connection.changes():
+                self._run("INSERT INTO sqlite_sequence VALUES ('fix_history', ?)", number)
         if any(row.kind == "decision" for _, row in added):
             self._follow_rollbacks()
 
     def on_replace(self, seq: int, row: Row) -> None:
-        entry = _entry_of_row(row)
+        entry = _entry_of(row.project_id, row.record, row.body)
         if entry and self._counting([(seq, row.author, row.status, entry)]):
             with self._unlocked():
                 self._hide([seq])
                 self._show([(seq, entry)])
 
     def on_status(self, kept: Kept, status: str) -> None:
-        author, entry = kept.taught.author, _entry_of(kept)
+        author, entry = kept.taught.author, _entry_of_kept(kept)
         if entry:
             before, after = (
                 self._counting([(kept.seq, author, each, entry)])
@@ -147,7 +152,7 @@ class FixTables(Listener):
         fixes = [
             (kept.seq, kept.taught.author, kept.taught.status, entry)
             for kept in gone
-            if (entry := _entry_of(kept))
+            if (entry := _entry_of_kept(kept))
         ]
         self._count_out(self._counting(fixes))
         if any(map(_is_rollback, gone)):
@@ -188,14 +193,6 @@ class FixTables(Listener):
         self._run("UPDATE fix_guard SET open = 1")
         yield
         self._run("UPDATE fix_guard SET open = 0")
-
-    def _give_out_no_more(self, seq: int) -> None:
-        """No fix gets this number, or one below it, from now on: also where this one is not
-        shown.
-        """
-        self._run("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'fix_history'", (seq,))
-        if not self._connection.changes():
-            self._run("INSERT INTO sqlite_sequence (name, seq) VALUES ('fix_history', ?)", (seq,))
 
     def _counting(self, entries: Iterable[tuple[int, str, str, FixEntry]]) -> list[Numbered]:
         """Those (row number, author, status, entry) that count."""
@@ -273,8 +270,7 @@ class FixTables(Listener):
             last = max(last, entry.timestamp)
             patterns[named] = good + verified, bad + sign - verified, last
             models[entry.model] = max(models.get(entry.model, ""), entry.timestamp)
-        self._add_sums(sums)
-        self._add_patterns(patterns)
+        self._add_up(sums, patterns)
         if sign < 0:
             for name, signature in sorted(patterns):
                 self._set_last_seen(name, signature)
@@ -288,7 +284,11 @@ class FixTables(Listener):
         for model, at in sorted(models.items()):
             self._characterise(model, at, newest=sign < 0, reworded=model in helped)
 
-    def _add_sums(self, sums: dict[tuple[str, str, str], tuple[int, int, int]]) -> None:
+    def _add_up(
+        self,
+        sums: dict[tuple[str, str, str], tuple[int, int, int]],
+        patterns: dict[tuple[str, str], tuple[int, int, str]],
+    ) -> None:
         table = f"{self._prefix}fix_count"
         self._connection.executemany(
             f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (scope, key, item) DO "
@@ -301,8 +301,6 @@ class FixTables(Listener):
             f"DELETE FROM {table} WHERE scope = ? AND key = ? AND item = ? AND attempts <= 0",
             [place for place, (attempts, _, _) in sums.items() if attempts < 0],
         )
-
-    def _add_patterns(self, patterns: dict[tuple[str, str], tuple[int, int, str]]) -> None:
         self._connection.executemany(
             f"INSERT INTO {self._prefix}issue_patterns (pattern_name, issue_signature, "
             f"success_count, failure_count, last_seen, confidence_score) "
@@ -332,14 +330,6 @@ class FixTables(Listener):
         last = next((entry.timestamp for _, entry in found if entry.pattern == name), "")
         self._run(f"UPDATE {table} SET last_seen = ? WHERE pattern_name = ?", (last, name))
 
-    def _last_of_model(self, model: str) -> str:
-        sql = (
-            f"SELECT max(at_us) FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' "
-            f"AND model = ? AND {_COUNTS} AND NOT {_IS_LEFT_OUT}"
-        )
-        last_us: int | None = self._run(sql, (model,)).get
-        return "" if last_us is None else text_of(from_us(last_us))
-
     # --- what is said about them ---
 
     def _best_fix(self, pattern: str) -> str | None:
@@ -368,7 +358,13 @@ class FixTables(Listener):
         if reworded:
             helped = self._in_words(self._top("model", model, limits.STRATEGIES_WORDED_MAX))
             fixes = json.dumps([each.text for each in helped], ensure_ascii=False)
-        last = self._last_of_model(model) if newest else at
+        if newest:
+            newest_us: int | None = self._run(
+                f"SELECT max(at_us) FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' "
+                f"AND model = ? AND {_COUNTS} AND NOT {_IS_LEFT_OUT}",
+                (model,),
+            ).get
+            at = "" if newest_us is None else text_of(from_us(newest_us))
         notes = f"{applied} of {attempts} fixes were applied, {verified} of them verified"
         self._run(
             f"INSERT INTO {table} VALUES (?1, ?2, ?3, ?4, coalesce(?5, '[]'), ?6, ?7) ON CONFLICT "
@@ -376,7 +372,7 @@ class FixTables(Listener):
             "total_tests = ?2, success_rate = ?3, common_issues = ?4, effective_fixes = "
             "coalesce(?5, effective_fixes), "
             f"last_updated = {'?6' if newest else 'max(last_updated, ?6)'}, performance_notes = ?7",
-            (model, attempts, verified / attempts, issues, fixes, last, notes),
+            (model, attempts, verified / attempts, issues, fixes, at, notes),
         )
 
     def _top(self, scope: str, key: str, limit: int, *, failed: bool = False) -> list[CountedItem]:
@@ -547,16 +543,14 @@ def _without_wording(row: tuple[Any, ...], texts: tuple[int, ...]) -> tuple[Any,
     )
 
 
-def _entry_of_row(row: Row) -> FixEntry | None:
-    """What the tables show of a new row; None of what they are not about."""
-    entry = entry_of(row.record) if row.record and row.project_id == DEFAULT_PROJECT else None
-    return shortened(entry) if entry and is_packed(row.body) else entry
+def _entry_of(project: str, record: Record | None, body: str) -> FixEntry | None:
+    """What the tables show of a record; None of what they are not about."""
+    entry = entry_of(record) if record and project == DEFAULT_PROJECT else None
+    return shortened(entry) if entry and is_packed(body) else entry
 
 
-def _entry_of(kept: Kept) -> FixEntry | None:
-    """The same of a record as it is kept."""
-    entry = entry_of(kept.record) if kept.taught.project_id == DEFAULT_PROJECT else None
-    return shortened(entry) if entry and is_packed(kept.body) else entry
+def _entry_of_kept(kept: Kept) -> FixEntry | None:
+    return _entry_of(kept.taught.project_id, kept.record, kept.body)
 
 
 def _is_rollback(kept: Kept) -> bool:
@@ -592,7 +586,7 @@ class FixHistory:
         type, and of the same type on any model: verified ones first, then applied ones, then the
         newest.
         """
-        limit = whole_number("limit", limit, 1, limits.SHOWN_MAX)
+        limit = check_whole_number("limit", limit, 1, limits.SHOWN_MAX)
         found = self._store.by_key(
             DEFAULT_PROJECT, signature_keys(issue), Filters(), limits.SIMILAR_CONSIDERED_MAX
         )
@@ -617,12 +611,22 @@ class FixHistory:
         self, since: datetime | str | None = None, limit: int = 100, model: str | None = None
     ) -> list[FixRow]:
         """The newest attempts, all of them or those of one model."""
-        limit = whole_number("limit", limit, 1, limits.SHOWN_MAX)
-        where, values = "timestamp >= ?", ["" if since is None else text_of(moment("since", since))]
+        limit = check_whole_number("limit", limit, 1, limits.SHOWN_MAX)
+        where, values = (
+            "timestamp >= ?",
+            ["" if since is None else text_of(check_time("since", since))],
+        )
         if model is not None:
             where, values = f"{where} AND model_name = ?", [*values, model]
         with self._store.snapshot(DEFAULT_PROJECT) as session:
             return list(_rows(session, where, values, "timestamp DESC", limit))
+
+    def count(self, since: datetime, until: datetime | None) -> int:
+        """How many attempts there were from a time to the moment before another."""
+        sql = "SELECT count(*) FROM main.fix_history WHERE timestamp >= ? AND timestamp < ?"
+        with self._store.snapshot(DEFAULT_PROJECT) as session:
+            found = session.first(sql, (text_of(since), text_of(until) if until else "~"))
+        return int(found[0]) if found else 0
 
     def all(self) -> Iterator[FixRow]:
         """Every row, oldest first."""

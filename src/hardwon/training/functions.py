@@ -3,8 +3,8 @@ to, and the text that the next prompt begins with.
 
 Scripts that say `from training.memory import …` keep working (see `drop_in/training/memory.py`).
 Keys, arithmetic and text are those of the training memory they know; what differs is that nothing
-gets lost. The dict is `shape`, saving next to others is `history`, the file is `file`; into the
-shared memory and back is `adopt`.
+gets lost. The dict and its bytes are `shape`, saving next to others is `history`; into the shared
+memory and back is `adopt`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -22,30 +22,37 @@ from typing import Any, Final, cast
 from hardwon import limits
 from hardwon.errors import FullError, HardwonError, InvalidInputError, LlmError, PlaceError
 from hardwon.learn import prompts as distil
-from hardwon.memory import intake
 from hardwon.memory.consolidate import ask_for_rules
 from hardwon.outside import own_files
 from hardwon.outside.llm import ChatModel, Llm
+from hardwon.outside.locations import check_path
 from hardwon.outside.locks import LockedFile, lock_file, read
-from hardwon.records.fields import from_us, now
+from hardwon.records.fields import check_texts, check_whole_number, from_us, now
 from hardwon.records.kinds import Episode, Metadata, Moment
 from hardwon.text.clean import clean_line
 from hardwon.training import shape
 from hardwon.training.adopt import adopt as adopt
 from hardwon.training.adopt import export_agent_memory as export_agent_memory
-from hardwon.training.file import NoTrainingMemoryError, decoded, encoded
 from hardwon.training.history import (
     EMPTY,
     EpisodeLog,
     History,
     guard,
     history_of,
-    last_seen,
     plan,
     settle,
     with_history,
 )
-from hardwon.training.shape import AgentMemory, EpisodeInput, card_rank, score_total, whole
+from hardwon.training.shape import (
+    AgentMemory,
+    EpisodeInput,
+    NoTrainingMemoryError,
+    card_rank,
+    decoded,
+    encoded,
+    score_total,
+    whole,
+)
 from hardwon.trust.redact import redact
 
 logger = logging.getLogger(__name__)
@@ -126,10 +133,11 @@ def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
     saved are added to it, and the memory is brought up to date in place.
     """
     place = _place(path)
-    with guard, _Using(memory):
+    with guard, _using(memory):
         _check_memory(memory, fully=True)
         with lock_file(place) as held:
-            planned = plan(memory, str(place), _current(held, known=last_seen(memory, str(place))))
+            base = history_of(memory).bases.get(str(place))
+            planned = plan(memory, str(place), _current(held, base.content if base else None))
             content = encoded(planned.memory)
             if len(content) > limits.TRAINING_FILE_BYTES_MAX:
                 raise FullError(
@@ -138,22 +146,25 @@ def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
                     f"{place} may have; the file is as it was: take out what was put in by hand, "
                     f"or begin another file"
                 )
-            try:
-                held.write(content)
-                settle(memory, planned, content, str(place))
-            except BaseException:
-                # Interrupted or refused in between: whether the file has it decides whether the
-                # next save adds it.
+
+            def settle_if_written() -> None:
                 if held.read() == content:
                     settle(memory, planned, content, str(place))
-                raise
+
+            with ExitStack() as on_failure:
+                # Interrupted or refused in between: whether the file has it decides whether the
+                # next save adds it.
+                on_failure.callback(settle_if_written)
+                held.write(content)
+                settle(memory, planned, content, str(place))
+                on_failure.pop_all()
     logger.debug("Saved training memory to %s", place)
 
 
 def _place(path: Where) -> Path:
     place = Path(
         os.path.realpath(
-            intake.path("path", os.fspath(path) if isinstance(path, os.PathLike) else path)
+            check_path("path", os.fspath(path) if isinstance(path, os.PathLike) else path)
         )
     )
     # it would be kept aside as no training memory
@@ -223,18 +234,15 @@ def _optional(memory: AgentMemory) -> list[Any]:
     return [memory.get(name, ()) for name in shape.OPTIONAL]
 
 
-class _Using:
+@contextmanager
+def _using(memory: Any) -> Iterator[None]:
     """What callers put into a memory by hand fails where it is used: they are told of that."""
-
-    def __init__(self, memory: Any) -> None:
-        self._memory = memory
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, _OF_CONTENT) and not isinstance(error, HardwonError):
-            raise _no_memory(self._memory, shape.problem_of(self._memory) or repr(error)) from error
+    try:
+        yield
+    except HardwonError:
+        raise
+    except _OF_CONTENT as error:
+        raise _no_memory(memory, shape.problem_of(memory) or repr(error)) from error
 
 
 def _no_memory(memory: Any, problem: str) -> InvalidInputError:
@@ -274,21 +282,20 @@ def record_episode(
     it) and counted under `memory["skipped"]`.
     """
     checked = EpisodeInput(episode_data, (clock or now)().isoformat())
-    if not lenient:
-        checked.raise_if_wrong()
-    with guard, _Using(memory):
+    if checked.problems and not lenient:
+        raise InvalidInputError(checked.problems)
+    with guard, _using(memory):
         _check_memory(memory)
         history = history_of(memory)
         history.fill_in(memory)
-        before = shape.MemorySnapshot(memory)
+        before = shape.snapshot(memory)
         try:
             shape.add(memory, checked.entry)
             history.look_at(memory)
             history.append(checked.entry)
-        except BaseException:
-            if not history.has_last(checked.entry):
-                before.restore(memory)
-            raise
+        finally:
+            if not history.has_last(checked.entry):  # it is added whole or not at all
+                shape.restore(memory, before)
     if checked.problems:
         _warn(SkippedWarning, "left out of an episode: " + "; ".join(map(str, checked.problems)))
     return memory
@@ -306,10 +313,10 @@ def build_memory_context(
     Each item is one line, whatever an episode said: line breaks, control, bidirectional and
     invisible characters are folded, so that no text makes a heading or an item of its own.
     """
-    intake.optional_text("task_id", task_id)
-    intake.whole_number("max_rules", max_rules, 0, limits.SHOWN_MAX)
-    intake.whole_number("max_recent", max_recent, 0, limits.SHOWN_MAX)
-    with guard, _Using(memory):
+    check_texts(task_id=task_id)
+    check_whole_number("max_rules", max_rules, 0, limits.SHOWN_MAX)
+    check_whole_number("max_recent", max_recent, 0, limits.SHOWN_MAX)
+    with guard, _using(memory):
         memory = _readable(memory)
         lines = ["## MEMORY FROM PAST EPISODES"]
         if task_id:
@@ -381,15 +388,15 @@ def maybe_consolidate_memory(
     read from the last episodes. Without one, or when it is of no use, they are the summaries of
     episodes with high scores.
     """
-    intake.optional_text("api_key", api_key)
-    with guard, _Using(memory):
+    check_texts(api_key=api_key)
+    with guard, _using(memory):
         _check_memory(memory)
         total = memory["total_episodes"]
         if total - (memory["last_consolidated_at"] or 0) < CONSOLIDATION_EVERY:
             return memory
         episodes = [dict(episode) for episode in memory["episode_log"]]
     rules = _rules_of_model(episodes, api_key, llm)  # takes its time: others may record meanwhile
-    with guard, _Using(memory):
+    with guard, _using(memory):
         if rules is None:
             rules = shape.high_score_rules(memory)
         shape.add_global_rules(memory, rules)
@@ -435,7 +442,7 @@ def _rules_of_model(
 
 def memory_summary(memory: AgentMemory) -> dict[str, Any]:
     """What the memory holds, in numbers."""
-    with guard, _Using(memory):
+    with guard, _using(memory):
         memory = _readable(memory)
         best = sorted(memory["mistake_cards"], key=card_rank, reverse=True)[:5]
         totals = {task: score_total(memory, task) for task in memory["score_history"]}

@@ -32,7 +32,6 @@ from typing import Any, Final, NamedTuple
 from hardwon import limits
 from hardwon.outside import locks
 from hardwon.records.fields import new_id
-from hardwon.training.file import decoded, encoded
 from hardwon.training.shape import (
     OPTIONAL,
     AgentMemory,
@@ -41,7 +40,9 @@ from hardwon.training.shape import (
     add_older,
     add_scores,
     add_sum,
+    decoded,
     empty,
+    encoded,
     find_card,
     keep_best_cards,
     score_total,
@@ -303,12 +304,6 @@ def history_of(memory: AgentMemory) -> History:
     return log.history
 
 
-def last_seen(memory: AgentMemory, place: str) -> bytes | None:
-    """What a file held when the memory was last loaded from it, or saved to it."""
-    base = history_of(memory).bases.get(place)
-    return base.content if base else None
-
-
 # --- what is saved ---
 
 
@@ -458,20 +453,22 @@ def adopt(kept: AgentMemory, other: AgentMemory) -> AgentMemory:
     that are not kept are added, and of its mistakes, rules and cards what is not there; a card that
     both have was seen as often as the larger of its counts says.
     """
-    ours, theirs = _LoggedEpisodes(other), _LoggedEpisodes(kept)
+    ours, theirs = (
+        _Numbered(memory["episode_log"], memory["total_episodes"]) for memory in (other, kept)
+    )
     at = ours.parted_from(theirs)
     tasks = [
         _Scores(kept, other, task) for task in {**kept["score_history"], **other["score_history"]}
     ]
     known = (
         bool(ours.common(theirs))
-        or any(task.common for task in tasks)
+        or any(task.ours.common(task.theirs) for task in tasks)
         or not min(ours.total, theirs.total)
     )
     agree = known and at is None and all(task.parted is None for task in tasks)
-    if agree and all(task.kept_count <= task.other_count for task in tasks):
+    if agree and all(task.theirs.total <= task.ours.total for task in tasks):
         return other
-    earlier = agree and all(task.other_count <= task.kept_count for task in tasks)
+    earlier = agree and all(task.ours.total <= task.theirs.total for task in tasks)
     if not earlier:
         _add_episodes(kept, ours, theirs, at, tasks, known)
         _add_cards(kept["mistake_cards"], other["mistake_cards"])
@@ -487,69 +484,61 @@ def adopt(kept: AgentMemory, other: AgentMemory) -> AgentMemory:
     return kept
 
 
-class _LoggedEpisodes:
-    """The episodes of a log with their numbers: the last has the number `total` - 1."""
+class _Numbered:
+    """The last ones of all episodes, or of all scores of a task, with their numbers in the order of
+    recording: the very last has the number `total` - 1.
+    """
 
-    def __init__(self, memory: AgentMemory) -> None:
-        self.log: list[dict[str, Any]] = memory["episode_log"]
-        self.total: int = memory["total_episodes"]
-        self.start = self.total - len(self.log)
+    def __init__(self, items: list[Any], total: int) -> None:
+        self.items, self.total, self.start = items, total, total - len(items)
 
-    def common(self, other: _LoggedEpisodes) -> range:
+    def common(self, other: _Numbered) -> range:
         return range(max(self.start, other.start), min(self.total, other.total))
 
-    def parted_from(self, other: _LoggedEpisodes) -> int | None:
-        """The first number under which both have an episode, and not the same one."""
+    def parted_from(self, other: _Numbered) -> int | None:
+        """The first number under which both have one, and not the same."""
         common = self.common(other)
         return next(
-            (n for n in common if self.log[n - self.start] != other.log[n - other.start]), None
+            (n for n in common if self.items[n - self.start] != other.items[n - other.start]), None
         )
 
 
 class _Scores:
-    """The scores of one task on both sides, with their numbers in the order of recording."""
+    """The scores of one task on both sides: ours are to be added to theirs, which are kept."""
 
     def __init__(self, kept: AgentMemory, other: AgentMemory, task: str) -> None:
         self.task = task
-        self.kept_count, self.other_count = score_total(kept, task)[1], score_total(other, task)[1]
-        self.scores: list[float] = other["score_history"].get(task, [])
-        known = kept["score_history"].get(task, [])
-        start, known_start = self.other_count - len(self.scores), self.kept_count - len(known)
-        self.common = range(max(start, known_start), min(self.kept_count, self.other_count))
-        self.parted = next(
-            (n for n in self.common if self.scores[n - start] != known[n - known_start]), None
+        self.ours, self.theirs = (
+            _Numbered(memory["score_history"].get(task, []), score_total(memory, task)[1])
+            for memory in (other, kept)
         )
-        self.older_sum = score_total(other, task)[0] - sum(self.scores)
+        self.parted = self.ours.parted_from(self.theirs)
+        self.older_sum = score_total(other, task)[0] - sum(self.ours.items)
 
     def new(self, known: bool) -> int:
         if self.parted is not None:
-            return self.other_count - self.parted
-        return max(self.other_count - self.kept_count, 0) if known else self.other_count
+            return self.ours.total - self.parted
+        return max(self.ours.total - self.theirs.total, 0) if known else self.ours.total
 
     def add_to(self, kept: AgentMemory, count: int) -> None:
-        older = count - len(self.scores)
+        older = count - len(self.ours.items)
         if older > 0:  # of these only the sum is known, and of a part of them its share
-            add_older(
-                kept,
-                self.task,
-                older,
-                [self.older_sum * older / (self.other_count - len(self.scores))],
-            )
+            add_older(kept, self.task, older, [self.older_sum * older / self.ours.start])
         if count:
-            add_scores(kept, self.task, self.scores[-count:])
+            add_scores(kept, self.task, self.ours.items[-count:])
             kept["total_episodes"] += count
 
 
 def _add_episodes(
     kept: AgentMemory,
-    ours: _LoggedEpisodes,
-    theirs: _LoggedEpisodes,
+    ours: _Numbered,
+    theirs: _Numbered,
     at: int | None,
     tasks: Iterable[_Scores],
     known: bool,
 ) -> None:
     first = min(ours.total, theirs.total) if at is None else at
-    new = _without(ours.log[max(first - ours.start, 0) :], theirs.log)
+    new = _without(ours.items[max(first - ours.start, 0) :], theirs.items)
     by_task = Counter(str(episode.get("task_id")) for episode in new)
     # The logs tell exactly what is new, unless they part before they begin: then the scores have
     # to.

@@ -18,6 +18,7 @@ is recorded.
 
 from __future__ import annotations
 
+import json
 import math
 import operator
 import re
@@ -27,10 +28,10 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from pydantic_core import PydanticCustomError, to_json
+from pydantic_core import PydanticCustomError, PydanticSerializationError, from_json, to_json
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, Problem
+from hardwon.errors import HardwonError, InvalidInputError, Problem, ask_foreign
 from hardwon.records.fields import check_json, check_name
 
 AgentMemory = dict[str, Any]
@@ -47,6 +48,7 @@ _NAME: Final = f"text of 1 to {limits.NAME_CHARS_MAX} characters on one line, no
 _TEXT: Final = (
     f"text of at most {limits.TRAINING_TEXT_CHARS_MAX} characters, without NUL and lone surrogates"
 )
+_WRONG: Final = object()
 _FIELDS: Final = (
     "task_id",
     "score",
@@ -123,28 +125,27 @@ def add(memory: AgentMemory, entry: EpisodeEntry) -> None:
     _bound_tasks(memory, task)
 
 
-class MemorySnapshot:
-    """What an episode changes, as it was before: so that it is added whole or not at all."""
+def snapshot(memory: AgentMemory) -> AgentMemory:
+    """What an episode changes, as it is before."""
+    return {
+        "total_episodes": memory["total_episodes"],
+        **{name: list(memory[name]) for name in _LISTS},
+        **{name: dict(memory[name]) for name in _OBJECTS if name in memory},
+    }
 
-    def __init__(self, memory: AgentMemory) -> None:
-        self._lists = {name: list(memory[name]) for name in _LISTS}
-        self._objects: dict[str, AgentMemory] = {
-            name: dict(memory[name]) for name in _OBJECTS if name in memory
-        }
-        self._total = memory["total_episodes"]
 
-    def restore(self, memory: AgentMemory) -> None:
-        """In place: copies that a caller made one level deep share the lists and objects."""
-        for name, items in self._lists.items():
-            memory[name][:] = items
-        for name in _OBJECTS:
-            now, was = memory.get(name, {}), self._objects.get(name, {})
-            for gone in now.keys() - was.keys():
-                del now[gone]
-            now.update(was)
-            if name not in self._objects:
-                memory.pop(name, None)
-        memory["total_episodes"] = self._total
+def restore(memory: AgentMemory, before: AgentMemory) -> None:
+    """In place: copies that a caller made one level deep share the lists and objects."""
+    for name in _LISTS:
+        memory[name][:] = before[name]
+    for name in _OBJECTS:
+        now, was = memory.get(name, {}), before.get(name, {})
+        for gone in now.keys() - was.keys():
+            del now[gone]
+        now.update(was)
+        if name not in before:
+            memory.pop(name, None)
+    memory["total_episodes"] = before["total_episodes"]
 
 
 def add_sum(memory: AgentMemory, part: AgentMemory) -> None:
@@ -405,6 +406,55 @@ def whole(value: object, otherwise: int) -> int:
         return otherwise
 
 
+# --- as bytes ---
+
+
+class NoTrainingMemoryError(HardwonError):
+    """The content of a file is no training memory. The message says why; the file is as it was."""
+
+
+def encoded(memory: AgentMemory) -> bytes:
+    """As JSON with two blanks of indentation. All of it is ASCII: programs that read it may not
+    expect UTF-8.
+    """
+    try:
+        return to_json(memory, indent=2, ensure_ascii=True, inf_nan_mode="constants")
+    except (PydanticSerializationError, UnicodeEncodeError):
+        pass
+    try:
+        # lone surrogates, which a caller may have put in by hand
+        return json.dumps(memory, indent=2).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        allowed = f"what JSON can hold ({error}); take out what was put in by hand"
+        raise InvalidInputError.one("memory", memory, allowed) from None
+
+
+def decoded(content: bytes) -> tuple[AgentMemory, int]:
+    """The memory, brought up to date, and how many scores were dropped for that. Raises
+    `NoTrainingMemoryError`.
+    """
+    if len(content) > limits.TRAINING_FILE_BYTES_MAX:
+        raise NoTrainingMemoryError(f"it is larger than {limits.TRAINING_FILE_BYTES_MAX} bytes")
+    try:
+        data = from_json(content)
+    except ValueError:
+        try:
+            data = json.loads(content)  # other encodings, byte-order marks, lone surrogates
+        except (ValueError, RecursionError) as error:
+            why = (
+                "its values are nested too deeply"
+                if isinstance(error, RecursionError)
+                else str(error)
+            )
+            raise NoTrainingMemoryError(f"it is not JSON: {why}") from None
+    if problem := problem_of(data):
+        raise NoTrainingMemoryError(problem)
+    return data, upgrade(data)
+
+
+# --- what may enter it ---
+
+
 class EpisodeInput:
     """An episode as the caller gave it, taken apart. `problems` are all that was found; `entry` is
     what can be recorded in spite of them.
@@ -416,40 +466,31 @@ class EpisodeInput:
         found = self._fields(
             "episode_data", data, _FIELDS, "an object (a mapping)", "task_id, score, …"
         )
-        log: dict[str, Any] | None = None
-        mistakes: tuple[str, ...] = ()
-        successes: tuple[str, ...] = ()
-        cards: tuple[dict[str, Any], ...] = ()
-        if found is not None:
-            task_id = _plain(found.get("task_id", "unknown"))
-            task = self._read("task_id", task_id, _task_of, _NAME, "unknown")
-            log = {
-                "timestamp": timestamp,
-                "task_id": task,
-                "score": self._read(
-                    "score", found.get("score", 0.0), _score_of, "a finite number from 0 to 1", None
-                ),
-                "steps": self._read(
-                    "steps", found.get("steps", 0), _count_of, "a whole number, 0 or more", 0
-                ),
-                "summary": self._text(
-                    "trajectory_summary", found.get("trajectory_summary", ""), ""
-                ),
-            }
-            mistakes, successes = (
-                self._texts(name, found.get(name, ())) for name in ("mistakes", "successes")
-            )
-            cards = tuple(self._cards(found.get("mistake_cards", ()), task))
-        if log and log["score"] is None:
+        if found is None:
+            self.entry = EpisodeEntry(None, skipped=tuple(self._left_out.items()))
+            return
+        task_id = _plain(found.get("task_id", "unknown"))
+        task = self._read("task_id", task_id, _task_of, _NAME, "unknown")
+        log = {
+            "timestamp": timestamp,
+            "task_id": task,
+            "score": self._read(
+                "score", found.get("score", 0.0), _score_of, "a finite number from 0 to 1", None
+            ),
+            "steps": self._read(
+                "steps", found.get("steps", 0), _count_of, "a whole number, 0 or more", 0
+            ),
+            "summary": self._text("trajectory_summary", found.get("trajectory_summary", ""), ""),
+        }
+        mistakes, successes = (
+            self._texts(name, found.get(name, ())) for name in ("mistakes", "successes")
+        )
+        cards = tuple(self._cards(found.get("mistake_cards", ()), task))
+        if log["score"] is None:
             self.entry = EpisodeEntry(None, skipped=(("score", 1),))
         else:
-            self.entry = EpisodeEntry(
-                log, mistakes, successes, cards, tuple(self._left_out.items())
-            )
-
-    def raise_if_wrong(self) -> None:
-        if self.problems:
-            raise InvalidInputError(self.problems)
+            skipped = tuple(self._left_out.items())
+            self.entry = EpisodeEntry(log, mistakes, successes, cards, skipped)
 
     def _wrong(self, field: str, value: object, allowed: str) -> None:
         self.problems.append(Problem(field, value, allowed))
@@ -458,11 +499,11 @@ class EpisodeInput:
     def _read(
         self, field: str, value: Any, read: Callable[[Any], Any], allowed: str, otherwise: Any
     ) -> Any:
-        try:
-            return read(value)
-        except Exception:  # noqa: BLE001  # a value of a foreign class fails in any way it likes
-            self._wrong(field, value, allowed)
-            return otherwise
+        found = ask_foreign(lambda: read(value), _WRONG)
+        if found is not _WRONG:
+            return found
+        self._wrong(field, value, allowed)
+        return otherwise
 
     def _fields(
         self, field: str, value: Any, names: tuple[str, ...], what: str, such_as: str

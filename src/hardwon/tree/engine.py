@@ -11,22 +11,23 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from datetime import date, datetime
 from datetime import time as time_of_day
 from pathlib import Path
 from typing import Any, Final, Self
 
 from hardwon.errors import InvalidInputError
-from hardwon.memory import Memory, intake
-from hardwon.memory.intake import items
+from hardwon.memory import Memory
 from hardwon.memory.record import metadata_of
 from hardwon.memory.results import Synced
-from hardwon.records.fields import ABSENT, TIME_US_MAX, new_id, to_us
+from hardwon.outside.locations import check_local
+from hardwon.records.fields import ABSENT, TIME_US_MAX, check_items, new_id, to_us
 from hardwon.records.kinds import Experience, Metadata
 from hardwon.text.globs import Glob
 from hardwon.tree.format import fragment, says
 from hardwon.tree.mirror import Mirror
-from hardwon.tree.tables import Match
+from hardwon.tree.tables import File
 
 _ENVELOPE: Final = frozenset(
     {"author", "source", "tags", "timestamp", "related_files", "git_commit", "git_branch"}
@@ -62,15 +63,15 @@ class MemoryEngine:
             or str(root).endswith(".db")
         ):
             raise InvalidInputError.one("root", root, "a folder")
-        intake.local("root", root)
+        check_local("root", root)
         self.root = str(root)
         self.strict = strict
         self.memory = Memory(Path(root), clock=clock)
-        try:
+        self._now = self.memory._project.now
+        with ExitStack() as on_failure:
+            on_failure.callback(self.memory.close)
             self._tree: Mirror = self.memory.tree.make(schema)
-        except BaseException:
-            self.memory.close()
-            raise
+            on_failure.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -110,7 +111,7 @@ class MemoryEngine:
         """Keeps all of the memories or, where one is refused, none; much faster than one by one.
         Returns their paths.
         """
-        given = items("memories", memories)
+        given = check_items("memories", memories)
         records = []
         for number, keys in enumerate(given):
             if not isinstance(keys, Mapping):
@@ -165,8 +166,18 @@ class MemoryEngine:
             raise InvalidInputError.one(
                 "pattern", ABSENT, "a glob, a time (before) or keys: what is to be forgotten"
             )
+        # A day stands for its first moment. Without a zone it is one of this machine's, as in the
+        # scripts that say so.
+        try:
+            time = datetime.fromisoformat(before) if isinstance(before, str) else before
+            if time is not None and not isinstance(time, datetime):
+                time = datetime.combine(time, time_of_day())
+            before_us = TIME_US_MAX if time is None else to_us(time.astimezone())
+        except (ValueError, TypeError, OverflowError, OSError):
+            raise InvalidInputError.one(
+                "before", before, "a datetime, a date, or either in ISO 8601"
+            ) from None
         found, _ = self._find(pattern, intent)
-        before_us = TIME_US_MAX if before is None else to_us(_moment(before))
         ids = self._tree.ids_of([match for match in found if match.at_us < before_us])
         if ids:
             self.memory.forget([*ids, *self._tree.earlier_versions(ids)])
@@ -189,7 +200,7 @@ class MemoryEngine:
 
     def _experience(self, keys: Mapping[str, Any]) -> Experience:
         given = {name: value for name, value in keys.items() if value is not None}
-        at = self.memory.care.now()
+        at = self._now()
         if _ENVELOPE.isdisjoint(given):  # by far the most, and in bulk it shows
             plain = _PLAIN.altered(context=_PLAIN.context.altered(timestamp=at))
             return self._tree.experience(given, plain, new_id(at), strict=self.strict)
@@ -211,7 +222,7 @@ class MemoryEngine:
 
     def _find(
         self, pattern: str | None, intent: Mapping[str, Any]
-    ) -> tuple[list[Match], dict[int, str]]:
+    ) -> tuple[list[File], dict[int, str]]:
         asked = {name: value for name, value in intent.items() if value is not None}
         looked_at: dict[str, Any] = {name: asked.pop(name) for name in _LOOKED_AT if name in asked}
         saying = next(
@@ -246,18 +257,3 @@ class MemoryEngine:
             if text.startswith(f"{prefix}/"):
                 return Glob(text[len(prefix) + 1 :])
         return Glob(text.removeprefix("./"))
-
-
-def _moment(before: datetime | date | str) -> datetime:
-    """A time, or the first moment of a day. Without a zone it is one of this machine's, as in the
-    scripts that say so.
-    """
-    try:
-        given = datetime.fromisoformat(before) if isinstance(before, str) else before
-        if not isinstance(given, datetime):
-            given = datetime.combine(given, time_of_day())
-        return given.astimezone()
-    except (ValueError, TypeError, OverflowError, OSError):
-        raise InvalidInputError.one(
-            "before", before, "a datetime, a date, or either in ISO 8601"
-        ) from None

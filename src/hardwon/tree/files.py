@@ -12,18 +12,19 @@ import os
 import secrets
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.outside import files
 from hardwon.outside.own_files import MARK as MARK
 from hardwon.outside.own_files import SUFFIX as SUFFIX
 from hardwon.records.kinds import INTAKE
+from hardwon.tree.tables import File
 
 _NOT_FOR_GIT: Final = f"# Databases of this memory, their logs and copies, and files on their way in.\n/*.db*\n*.part\n{MARK}\n"
 
@@ -63,20 +64,6 @@ class Listing:
     def paths(self, folder: str) -> list[str]:
         """The paths of the folders in it, where its own is this one."""
         return [f"{folder}/{name}" if folder else name for name in self.folders]
-
-
-class Known(Protocol):
-    """A file as somebody knows it."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def mtime_ns(self) -> int: ...
-    @property
-    def size(self) -> int: ...
-
-
-K = TypeVar("K", bound=Known)
 
 
 class TreeFiles:
@@ -128,15 +115,10 @@ class TreeFiles:
                         raise
                     done.append(seen)
                     continue
-                try:
-                    _write_all(file, data)
-                    done.append(_look_of(os.fstat(file)))
-                except BaseException:
-                    with suppress(OSError):  # half of it is no memory
-                        os.unlink(name, dir_fd=handle)
-                    raise
-                finally:
-                    os.close(file)
+                with ExitStack() as on_failure:  # half of it is no memory
+                    on_failure.callback(_unlink, handle, name)
+                    done.append(_write_and_close(file, data))
+                    on_failure.pop_all()
         return done
 
     def replace(self, folder: str, name: str, data: bytes) -> Seen:
@@ -144,17 +126,11 @@ class TreeFiles:
         temporary = f".{name}.{secrets.token_hex(6)}.part"
         with self._opened(folder, make=True) as handle:
             file = os.open(temporary, _NEW, files.FILE_MODE, dir_fd=handle)
-            try:
-                try:
-                    _write_all(file, data)
-                    seen = _look_of(os.fstat(file))
-                finally:
-                    os.close(file)
+            with ExitStack() as on_failure:
+                on_failure.callback(_unlink, handle, temporary)
+                seen = _write_and_close(file, data)
                 os.rename(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(temporary, dir_fd=handle)
-                raise
+                on_failure.pop_all()
         return seen
 
     def read(self, folder: str, name: str) -> tuple[bytes, Seen]:
@@ -183,7 +159,7 @@ class TreeFiles:
     def unlink(self, folder: str, name: str) -> None:
         """Takes away a file that was just written."""
         with suppress(OSError), self._opened(folder) as handle:
-            os.unlink(name, dir_fd=handle)
+            _unlink(handle, name)
 
     def folder_mtime_ns(self, folder: str) -> int:
         """0 where there is no such folder."""
@@ -192,12 +168,12 @@ class TreeFiles:
         except OSError:
             return 0
 
-    def touched(self, folder: str, known: Sequence[K]) -> list[tuple[K, Seen | None]]:
+    def touched(self, folder: str, known: Sequence[File]) -> list[tuple[File, Seen | None]]:
         """Those of the known files that do not look as they did, with how they look now; None where
         one is gone, or no file any more. Many files are looked at for one question, so nothing is
         made for those that are as they were.
         """
-        found: list[tuple[K, Seen | None]] = []
+        found: list[tuple[File, Seen | None]] = []
         try:
             with self._opened(folder) as handle:
                 look = os.stat
@@ -319,9 +295,18 @@ def _read(handle: int, name: str) -> tuple[bytes, Seen]:
         os.close(file)
 
 
-def _write_all(file: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(file, data) :]
+def _write_and_close(file: int, data: bytes) -> Seen:
+    try:
+        while data:
+            data = data[os.write(file, data) :]
+        return _look_of(os.fstat(file))
+    finally:
+        os.close(file)
+
+
+def _unlink(handle: int, name: str) -> None:
+    with suppress(OSError):
+        os.unlink(name, dir_fd=handle)
 
 
 @cache

@@ -206,15 +206,14 @@ def given_keys(keys: Mapping[str, Any]) -> dict[str, Any]:
     own = {
         name: value
         for name, value in keys.items()
-        if name in _TAKEN or name in _FIELDS or not fits_as_key(name)
+        if name in _TAKEN
+        or name in _FIELDS
+        or not 0 < len(name) <= limits.KEY_CHARS_MAX
+        or not name.isprintable()
     }
     if not own:
         return dict(keys)
     return {name: value for name, value in keys.items() if name not in own} | {OWN_KEYS: own}
-
-
-def fits_as_key(name: str) -> bool:
-    return bool(name) and len(name) <= limits.KEY_CHARS_MAX and name.isprintable()
 
 
 def says(payload: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
@@ -238,12 +237,9 @@ def fragment(name: str, value: object) -> str | None:
     """What a record's JSON has in it if this key of every record has this value; None where that
     cannot be told.
     """
-    if not isinstance(value, str) or name not in ("content", "summary", "author"):
+    if name not in ("content", "summary", "author") or not isinstance(value, str):
         return None
-    try:
-        return f'"{name}":{_quoted(value)}' if value.isprintable() else None
-    except (TypeError, ValueError):
-        return None
+    return f'"{name}":{_quoted(value)}' if value.isprintable() else None
 
 
 def same_memory(one: Experience, other: Experience, *, same_time: bool) -> bool:

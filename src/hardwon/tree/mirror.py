@@ -62,12 +62,9 @@ from hardwon.tree.tables import (
     NOTHING_THERE,
     PAST,
     File,
-    Folder,
-    Match,
     Planted,
     Tree,
     TreeIndex,
-    Written,
 )
 from hardwon.trust.lifecycle import BY_TREE, effective_validation
 
@@ -77,6 +74,8 @@ _FIELDS: Final = ("content", "outcome", "tool", "summary")
 _LOOKS_AGAIN: Final = 3  # times that a question is asked anew because files had changed under it
 _FORGOTTEN: Final = "was forgotten: remember it anew to have it back"
 _ARCHIVED: Final = "was archived: its memory stays so"
+# The state of a file that somebody is about to write, or to remove: by whether nothing is there.
+_ON_ITS_WAY: Final = {True: DUE, False: GOING}
 
 
 class Planting(NamedTuple):
@@ -160,19 +159,14 @@ class Mirror(ProjectListener):
             change.afterwards.append(partial(self.put, plantings))
 
     def on_erase(self, change: Change, record_ids: Sequence[str]) -> None:
-        self.keep_away(change.writer, record_ids)
-
-    def on_commit(self, *, erased: bool = False, restored: bool = False) -> None:
-        self.follow(settle=erased, restored=restored)
-
-    def before_read(self) -> None:
-        self.catch_up()
-
-    def look_again(self, record_ids: Sequence[str]) -> bool:
-        return self.refresh(record_ids)
-
-    def folder_counts(self) -> list[FolderCount]:
-        return self.counts()
+        """Files of records that are about to be erased are not taken in again, should a checkout
+        bring them back.
+        """
+        index = self._index(change.writer)
+        index.keep_forgotten(
+            self._id_of(f"{folder}/{file.name}", file.digest)
+            for folder, file in index.files_of(record_ids)
+        )
 
     def close(self) -> None:
         self.settle()
@@ -328,9 +322,10 @@ class Mirror(ProjectListener):
             return False
         return True
 
-    def follow(self, *, settle: bool = False, restored: bool = False) -> None:
+    def on_commit(self, *, erased: bool = False, restored: bool = False) -> None:
         """Does in the tree what was decided about records: files of archived and forgotten ones go.
-        `restored`: some may be back from the archive, and get files again.
+        `erased`: for good, when this returns; `restored`: some may be back from the archive, and
+        get files again.
         """
         with self._reading() as index:
             due = index.due(limits.TREE_UNSYNCED_MAX) if index.anything_due() else []
@@ -339,7 +334,7 @@ class Mirror(ProjectListener):
             # a file that went a moment ago counts as there until it is known to be gone
             self.settle()
             self._plant_the_unplanted()
-        if settle:
+        if erased:
             self.settle()
 
     def _work_off(
@@ -348,11 +343,8 @@ class Mirror(ProjectListener):
         """Removes and writes what is due; how much of it was done. `restarted`: the machine was,
         since some of it was done.
         """
-        gone, written, moved = (
-            list[File](),
-            list[Written](),
-            list[tuple[File, str, str, Seen, bytes]](),
-        )
+        gone: list[File] = []
+        written: list[tuple[File, str, str, Seen, bytes]] = []
         refused: dict[str, str] = {}
         for folder, file, stored in due:
             try:
@@ -368,24 +360,19 @@ class Mirror(ProjectListener):
                     gone.append(file)
                 elif stored:
                     name, data, seen = self._write_again(folder, file, original_of(stored))
-                    digest = digest_of_file(data)
-                    if name == file.name:
-                        written.append(Written(file, *seen, digest))
-                    else:
-                        moved.append((file, folder, name, seen, digest))
+                    written.append((file, folder, name, seen, digest_of_file(data)))
             except (OSError, DamagedError) as error:
                 refused[folder] = str(error)
         for folder, why in refused.items():
             _log.warning("files in %s/%s could not be brought in step: %s", self.root, folder, why)
-        if gone or written or moved:
+        if gone or written:
             with self._store.write(self._project) as writer:
                 index = self._index(writer)
-                index.note_written(written)
-                index.note_removed(gone)
-                for each in moved:
+                for each in written:
                     index.move(*each)
+                index.note_removed(gone)
         self._unsynced += len(due)
-        return len(gone) + len(written) + len(moved)
+        return len(gone) + len(written)
 
     def _write_again(self, folder: str, file: File, record: Record) -> tuple[str, bytes, Seen]:
         """Writes a file that is due. One that is there is left where it says the same, replaced
@@ -437,9 +424,18 @@ class Mirror(ProjectListener):
                     if index.anything_due()
                     else []
                 )
-            done = self._work_off(self._torn(due), restarted=True) if again else self._work_off(due)
             if again:
+                # Of files that may not have reached the disk, those that did not: missing, or not
+                # readable. The others are settled, or edits, which the sweep finds.
+                torn = [
+                    (folder, file, stored)
+                    for folder, file, stored in due
+                    if file.state == GOING or not self._readable(folder, file.name)
+                ]
+                done = self._work_off(torn, restarted=True)
                 self.settle()
+            else:
+                done = self._work_off(due)
             if len(due) < limits.TREE_UNSYNCED_MAX or not done:
                 break
         # A restored or copied database: that its files are not here does not mean that anybody
@@ -451,18 +447,6 @@ class Mirror(ProjectListener):
         if again and boot:
             with self._store.write(self._project) as writer:
                 self._index(writer).set_boot(boot)
-
-    def _torn(
-        self, due: Sequence[tuple[str, File, Stored | None]]
-    ) -> list[tuple[str, File, Stored | None]]:
-        """Of files that may not have reached the disk, those that did not: missing, or not
-        readable. The others are settled, or edits, which the sweep finds.
-        """
-        return [
-            each
-            for each in due
-            if each[1].state == GOING or not self._readable(each[0], each[1].name)
-        ]
 
     def _remove_torn(self, folder: str, file: File) -> bool:
         """Takes away what a power cut brought back of a file that was removed before it had ever
@@ -487,7 +471,7 @@ class Mirror(ProjectListener):
         """Looks at every file and takes in whatever changed. Tells what was taken in since this was
         last asked, or since the memory was opened.
         """
-        self.follow(settle=True)
+        self.on_commit(erased=True)
         self._sweep()
         self._plant_the_unplanted()
         told, self._told = self._told, Synced()
@@ -522,7 +506,7 @@ class Mirror(ProjectListener):
         self._listed.clear()
         self._left = {}
         with self._reading() as index:
-            folders = {folder.id: folder.path for folder in index.folders()}
+            folders = index.folders()
             known: dict[str, dict[str, File]] = {path: {} for path in folders.values()}
             for file in index.files():
                 known[folders[file.folder]][file.name] = file
@@ -541,14 +525,17 @@ class Mirror(ProjectListener):
             ]
         self._take_in(changes, restoring=restoring)
 
-    def catch_up(self) -> None:
+    def before_read(self) -> None:
         """Looks at the folders whose content changed since they were last listed."""
         now_ns = time.time_ns()
         with self._reading() as index:
-            ids = {folder.path: folder.id for folder in index.folders()}
-        waiting = [
-            path for path in {"", *ids, *self._listed} if self._may_have_changed(path, now_ns)
-        ]
+            ids = {path: number for number, path in index.folders().items()}
+        waiting = []
+        for path in {"", *ids, *self._listed}:
+            mtime_ns = self._files.folder_mtime_ns(path)
+            racy = 0 <= now_ns - mtime_ns < limits.TREE_RACY_NS
+            if racy or mtime_ns != self._listed.get(path):
+                waiting.append(path)
         changes, met = _Changes(), set[str]()
         while waiting:
             path = waiting.pop()
@@ -557,7 +544,8 @@ class Mirror(ProjectListener):
             met.add(path)
             listing = self._listing(path, changes, look=False)
             if listing:
-                there, moving = self._names(ids.get(path))
+                with self._reading() as index:
+                    there, moving = index.names(ids.get(path))
                 # Those that were left alone are looked at by themselves.
                 strange = [
                     name
@@ -567,27 +555,11 @@ class Mirror(ProjectListener):
                 changes.arrived += [(path, name) for name in strange]
                 changes.vanished += [(path, name) for name in there - listing.files.keys()]
                 waiting += [inner for inner in listing.paths(path) if inner not in self._listed]
-        changes.arrived += self._mended()
+        for path, (seen, _) in self._left.items():  # they were left alone: do they look otherwise?
+            folder, _, name = path.rpartition("/")
+            if seen and self._files.look(folder, name) not in (seen, None):
+                changes.arrived.append((folder, name))
         self._take_in(changes)
-
-    def _mended(self) -> list[tuple[str, str]]:
-        """Files that were left alone and look otherwise by now."""
-        places = [(path.rpartition("/"), seen) for path, (seen, _) in self._left.items() if seen]
-        return [
-            (folder, name)
-            for (folder, _, name), seen in places
-            if self._files.look(folder, name) not in (seen, None)
-        ]
-
-    def _may_have_changed(self, path: str, now_ns: int) -> bool:
-        mtime_ns = self._files.folder_mtime_ns(path)
-        return mtime_ns != self._listed.get(path) or 0 <= now_ns - mtime_ns < limits.TREE_RACY_NS
-
-    def _names(self, folder: int | None) -> tuple[set[str], set[str]]:
-        if folder is None:
-            return set(), set()
-        with self._reading() as index:
-            return index.names(folder)
 
     def _listing(self, path: str, changes: _Changes, *, look: bool) -> Listing | None:
         """What a folder holds; None where it cannot be looked into, which does not mean that
@@ -623,8 +595,12 @@ class Mirror(ProjectListener):
 
     def _take_in(self, changes: _Changes, *, restoring: bool = False) -> None:
         gone: dict[bytes, list[tuple[str, File]]] = {}
-        for folder, lost in self._known(changes.vanished):
-            gone.setdefault(lost.digest, []).append((folder, lost))
+        with self._reading() as index:
+            ids = {path: number for number, path in index.folders().items()}
+            for folder, name in changes.vanished:
+                for lost in index.at(ids[folder], name) if folder in ids else ():
+                    if _was_there(lost):
+                        gone.setdefault(lost.digest, []).append((folder, lost))
         for batch in batches(changes.arrived, limits.TREE_BATCH_FILES):
             arrived = [file for folder, name in batch if (file := self._read(folder, name))]
             if arrived:
@@ -637,20 +613,11 @@ class Mirror(ProjectListener):
                 for folder, lost in absent:
                     self._note_absence(writer, folder, lost, restoring=restoring)
         if restoring and rest:
-            self.follow()
+            self.on_commit()
         self._listed |= changes.listed  # only now: what could not be taken in is looked at again
         self._told.left = {
             path: self._left[path][1] for path in islice(self._left, limits.TREE_REPORTED_MAX)
         }
-
-    def _known(self, paths: Iterable[tuple[str, str]]) -> Iterator[tuple[str, File]]:
-        with self._reading() as index:
-            ids = {folder.path: folder.id for folder in index.folders()}
-            for folder, name in paths:
-                if folder in ids:
-                    yield from (
-                        (folder, file) for file in index.at(ids[folder], name) if _was_there(file)
-                    )
 
     def _read(self, folder: str, name: str) -> _Arrived | None:
         try:
@@ -679,7 +646,7 @@ class Mirror(ProjectListener):
         if current and current.digest == file.digest:
             index.touch(current, file.seen, file.digest)
             return
-        if any(_on_its_way(each) for each in known):
+        if any(each.state == _ON_ITS_WAY.get(each.mtime_ns == NOTHING_THERE) for each in known):
             return
         try:
             read, timed = self._experience_in(file)
@@ -789,14 +756,13 @@ class Mirror(ProjectListener):
         return True
 
     def _replace(self, writer: Writer, old: File, new_id: str) -> None:
-        reason = "its file was edited"
         event = Event(
             record_id=old.record_id,
             kind="superseded",
             at=self._clock(),
             by=BY_TREE,
             replaced_by=new_id,
-            reason=reason,
+            reason="its file was edited",
         )
         happen(writer, self._project, event)
         self._index(writer).make_past(old)
@@ -841,20 +807,15 @@ class Mirror(ProjectListener):
         metadata = Metadata(
             source=Source.model_validate(source), context=Moment(timestamp=at), tags=tags
         )
-        keys = self._placed(keys, file.folder)
+        # Where a file lies says more than what it says of that itself: it was put there. A folder
+        # that no memory is routed to still tells what the file does not.
+        if self.router.route(keys).folder != file.folder:
+            told = values_in(file.folder)
+            placed = {**keys, **told}
+            keys = placed if self.router.route(placed).folder == file.folder else {**told, **keys}
         return self._prepare(
             self.experience(keys, metadata, self._id_of(file.path, file.digest), strict=False)
         ), timed
-
-    def _placed(self, keys: dict[str, Any], folder: str) -> dict[str, Any]:
-        """Where a file lies says more than what it says of that itself: it was put there. A folder
-        that no memory is routed to still tells what the file does not.
-        """
-        if self.router.route(keys).folder == folder:
-            return keys
-        told = values_in(folder)
-        placed = {**keys, **told}
-        return placed if self.router.route(placed).folder == folder else {**told, **keys}
 
     @staticmethod
     def _id_of(path: str, digest: bytes, number: int = 0) -> str:
@@ -866,19 +827,9 @@ class Mirror(ProjectListener):
         assert isinstance(record, Experience)  # noqa: S101  # for type checkers: the tree mirrors nothing else
         return record
 
-    # --- forgetting ---
+    # --- finding ---
 
-    def keep_away(self, writer: Writer, record_ids: Sequence[str]) -> None:
-        """Files of records that are about to be erased are not taken in again, should a checkout
-        bring them back.
-        """
-        index = self._index(writer)
-        places = index.files_of(record_ids)
-        index.keep_forgotten(
-            self._id_of(f"{folder}/{file.name}", file.digest) for folder, file in places
-        )
-
-    def ids_of(self, found: Sequence[Match]) -> list[str]:
+    def ids_of(self, found: Sequence[File]) -> list[str]:
         with self._reading() as index:
             return [stored.id for _, stored in index.records([match.seq for match in found])]
 
@@ -887,16 +838,14 @@ class Mirror(ProjectListener):
         with self._reading() as index:
             return index.earlier_versions(record_ids)
 
-    # --- finding ---
-
     def find(
         self, intent: Mapping[str, Any], glob: Glob | None = None, saying: str | None = None
-    ) -> tuple[list[Match], dict[int, str]]:
+    ) -> tuple[list[File], dict[int, str]]:
         """The memories that have all keys of the intent, whose path matches, and whose JSON has
         `saying` in it, newest first, as the files are now; and the paths of all folders by their
         numbers.
         """
-        self.catch_up()
+        self.before_read()
         for _ in range(_LOOKS_AGAIN):
             found, folders = self._found(intent, glob, saying)
             changes = self._changed_among(found, folders)
@@ -907,7 +856,7 @@ class Mirror(ProjectListener):
 
     def _found(
         self, intent: Mapping[str, Any], glob: Glob | None, saying: str | None
-    ) -> tuple[list[Match], dict[int, str]]:
+    ) -> tuple[list[File], dict[int, str]]:
         matches = glob.split()[1] if glob else None
         names = glob.pattern.rpartition("/")[2].replace("[!", "[^") if glob and matches else None
         with self._reading() as index:
@@ -926,9 +875,9 @@ class Mirror(ProjectListener):
                 if says(payload, unsure[match.folder])
             ]
             found = sorted(sure, key=lambda match: (match.at_us, match.seq), reverse=True)
-        return found, {folder.id: folder.path for folder in folders}
+        return found, folders
 
-    def payloads(self, found: Sequence[Match]) -> list[dict[str, Any]]:
+    def payloads(self, found: Sequence[File]) -> list[dict[str, Any]]:
         """What the tree's own users are told of these, but for the paths; nothing of one that was
         forgotten this very moment. What was told before is remembered: a record never changes.
         """
@@ -964,7 +913,7 @@ class Mirror(ProjectListener):
         return told
 
     def _wanted(
-        self, folders: Iterable[Folder], intent: Mapping[str, Any], glob: Glob | None
+        self, folders: Mapping[int, str], intent: Mapping[str, Any], glob: Glob | None
     ) -> tuple[list[int], list[tuple[int, list[str]]], dict[int, dict[str, Any]]]:
         """Folders all of whose memories have the keys; folders with the exact keys that are left to
         ask for; and what is to be looked at in the memories themselves, where no exact key tells.
@@ -972,30 +921,24 @@ class Mirror(ProjectListener):
         whole: list[int] = []
         partly: list[tuple[int, list[str]]] = []
         unsure: dict[int, dict[str, Any]] = {}
-        for folder in folders:
-            if glob and not glob.matches_folder(folder.path):
+        for number, path in folders.items():
+            if glob and not glob.matches_folder(path):
                 continue
-            decided = self.router.decide(folder.path, intent)
+            decided = self.router.decide(path, intent)
             if decided.contradicted:
                 continue
             if not decided.undecided:
-                whole.append(folder.id)
-            elif (
-                not self.routes and self.router.route(values_in(folder.path)).folder == folder.path
-            ):
-                partly.append(
-                    (
-                        folder.id,
-                        [given_key(name, intent[name]) for name in sorted(decided.undecided)],
-                    )
-                )
+                whole.append(number)
+            elif not self.routes and self.router.route(values_in(path)).folder == path:
+                keys = [given_key(name, intent[name]) for name in sorted(decided.undecided)]
+                partly.append((number, keys))
             else:  # a folder made by hand, or a schema of one's own: what the path does not tell may be any key
-                whole.append(folder.id)
-                unsure[folder.id] = {name: intent[name] for name in decided.undecided}
+                whole.append(number)
+                unsure[number] = {name: intent[name] for name in decided.undecided}
         return whole, partly, unsure
 
-    def _changed_among(self, found: Iterable[File | Match], folders: Mapping[int, str]) -> _Changes:
-        by_folder: dict[int, list[File | Match]] = {}
+    def _changed_among(self, found: Iterable[File], folders: Mapping[int, str]) -> _Changes:
+        by_folder: dict[int, list[File]] = {}
         for file in found:
             by_folder.setdefault(file.folder, []).append(file)
         changes = _Changes()
@@ -1010,7 +953,7 @@ class Mirror(ProjectListener):
                     changes.arrived.append((path, file.name))
         return changes
 
-    def refresh(self, record_ids: Iterable[str]) -> bool:
+    def look_again(self, record_ids: Iterable[str]) -> bool:
         """Takes in what was done to the files of these records; whether anything was."""
         with self._reading() as index:
             places = index.files_of(record_ids)
@@ -1036,25 +979,23 @@ class Mirror(ProjectListener):
             ]
         return f"{live[0][0]}/{live[0][1].name}" if live else None
 
-    def counts(self) -> list[FolderCount]:
+    def folder_counts(self) -> list[FolderCount]:
         """How many files each folder holds, and how large they are."""
-        self.catch_up()
+        self.before_read()
         with self._reading() as index:
             return [FolderCount(*counted) for counted in index.counts()]
 
     def check(self) -> list[Finding]:
         """Whether every file is as the index knows it. What differs is for `sync` to take in."""
         with self._reading() as index:
-            known, folders = (
-                list(index.files()),
-                {folder.id: folder.path for folder in index.folders()},
-            )
-        live = [file for file in known if file.state in (DUE, IN_STEP)]
+            folders = index.folders()
+            live = [file for file in index.files() if file.state in (DUE, IN_STEP)]
         changes = self._changed_among(live, folders)
         differing = len(changes.arrived) + len(changes.vanished)
-        said = f"{differing} of {len(live)} files were changed: sync takes that in"
-        fine = f"{len(live)} files say what the memory says"
-        return [Finding("tree", not differing, said if differing else fine)]
+        text = f"{len(live)} files say what the memory says"
+        if differing:
+            text = f"{differing} of {len(live)} files were changed: sync takes that in"
+        return [Finding("tree", not differing, text)]
 
     # --- the index ---
 
@@ -1089,24 +1030,13 @@ def _is_part_of(found: bytes, data: bytes) -> bool:
     )
 
 
-def _was_there(file: File | Match) -> bool:
+def _was_there(file: File) -> bool:
     """Not so one that is still to be written: another process is at it, or died over it."""
     return file.state in (DUE, IN_STEP) and file.mtime_ns != NOTHING_THERE
 
 
-def _on_its_way(file: File) -> bool:
-    """Somebody is about to write it, or to remove it."""
-    return file.state in (DUE, GOING) and (file.state == DUE) == (file.mtime_ns == NOTHING_THERE)
-
-
 def _is_name(value: object) -> bool:
-    if not isinstance(value, str) or len(value) > limits.NAME_CHARS_MAX or not value.isprintable():
-        return False
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return isinstance(value, str) and len(value) <= limits.NAME_CHARS_MAX and value.isprintable()
 
 
 class MemoryTree(Group):

@@ -31,6 +31,7 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from hashlib import blake2b
@@ -174,22 +175,7 @@ def _choice(text: str, where: str) -> _Choice | None:
     return None
 
 
-def _alternatives(branch: str, where: str) -> list[_Choice]:
-    choices = []
-    for text in branch.split("|"):
-        text = text.strip()
-        if not text or text.startswith("r/"):
-            raise InvalidInputError.one(
-                where, branch, "texts and numbers between the bars: a|b|>100"
-            )
-        choices.append(
-            _choice(text, where) or _Choice(lambda value, _, wanted=text: value == wanted)  # type: ignore[misc]
-        )
-    return choices
-
-
 def _regex(branch: str, where: str) -> _Choice:
-    source = branch[2:-1]
     if len(branch) < 3 or not branch.endswith("/"):
         raise InvalidInputError.one(
             where, branch, "a regular expression between slashes: r/v[0-9]+/"
@@ -197,12 +183,12 @@ def _regex(branch: str, where: str) -> _Choice:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # of what the next Python may read in another way
-            match = re.compile(source).fullmatch
+            match = re.compile(branch[2:-1]).fullmatch
     except (re.error, OverflowError, RecursionError, Warning) as error:
         raise InvalidInputError.one(
             where, branch, f"a regular expression that Python knows ({error})"
         ) from None
-    if _ways(source) > limits.REGEX_WAYS_MAX:
+    if _ways(branch[2:-1]) > limits.REGEX_WAYS_MAX:
         allowed = "a simpler regular expression: few open repeats, and none of a group that itself repeats or has alternatives"
         raise InvalidInputError.one(
             where, branch, f"{allowed}; a hostile value could keep this one busy for ever"
@@ -290,38 +276,21 @@ _Parts = tuple[str | _Hole, ...]  # one segment of a template
 _Asked = Mapping[str, str | None]  # the intent, each value spelled
 
 
+@dataclass(slots=True, eq=False)
 class _Leaf:
-    __slots__ = ("route", "segments", "stem")
-
-    def __init__(self, segments: list[_Parts], stem: _Parts | None) -> None:
-        self.segments = segments
-        self.stem = stem  # the file's name without .json, where the template gives one
-        self.route: Route | None = None  # where all the way down values give fixed folders
+    segments: list[_Parts]
+    stem: _Parts | None = None  # the file's name without .json, where the template gives one
 
 
 class _Node:
     """One level: a key and its branches."""
 
-    __slots__ = (
-        "absent",
-        "allowed",
-        "by_name",
-        "exact",
-        "fixed",
-        "key",
-        "others",
-        "predicates",
-        "prefix",
-        "segments",
-    )
-
     def __init__(self, key: str) -> None:
         self.key = key
         self.prefix = f"{_key_name(key)}="
-        self.exact: dict[str, _Node | _Leaf] = {}
+        self.exact: dict[str, tuple[str, _Node | _Leaf]] = {}  # with their folders
         # branches written as a name that ends in a hash
         self.by_name: dict[str, _Node | _Leaf] = {}
-        self.segments: dict[str, str] = {}  # the folders of the exact ones
         self.others: list[tuple[_Choice, _Node | _Leaf]] = []
         self.absent: _Node | _Leaf | None = None
         # folder names that do not depend on a value
@@ -331,8 +300,8 @@ class _Node:
 
     def take(self, text: str) -> tuple[str, _Node | _Leaf] | None:
         """The folder that a value goes to, and what follows there."""
-        if (below := self.exact.get(text)) is not None:
-            return self.segments[text], below
+        if exact := self.exact.get(text):
+            return exact
         if self.by_name and (below := self.by_name.get(name := safe_segment(text))) is not None:
             return self.prefix + name, below
         if self.others:
@@ -360,6 +329,8 @@ class _Node:
         return found
 
 
+# of a value: each character may need a backslash, and the branch `r/` and `/` around it
+_DERIVED_CHARS_MAX: Final = limits.BRANCH_CHARS_MAX // 2 - 2
 _LITERAL: Final = re.compile(r"[a-z0-9._=-]*")
 _TEMPLATE: Final = re.compile(r"\{([^{}=]+)(?:=([^{}]*))?\}|(/)|([^{}/]+)|([{}])")
 
@@ -367,11 +338,10 @@ _TEMPLATE: Final = re.compile(r"\{([^{}=]+)(?:=([^{}]*))?\}|(/)|([^{}/]+)|([{}])
 class _Compiler:
     def __init__(self) -> None:
         self.branches = 0
-        self.keys: set[str] = set()
 
     def tree(self, schema: object, where: str, above: tuple[str, ...], depth: int) -> _Node | _Leaf:
         if schema is None or schema == "" or (isinstance(schema, Mapping) and not schema):
-            return _Leaf([], None)
+            return _Leaf([])
         if isinstance(schema, str):
             return self.template(schema, where, depth)
         if not isinstance(schema, Mapping) or len(schema) != 1:
@@ -394,7 +364,6 @@ class _Compiler:
             raise InvalidInputError.one(
                 where, len(branches), f"at most {limits.SCHEMA_BRANCHES_MAX} branches in all"
             )
-        self.keys.add(key)
         node = _Node(key)
         for branch, rest in branches.items():
             text = spelled(branch)
@@ -421,14 +390,15 @@ class _Compiler:
         if text.startswith("r/"):
             node.others.append((_regex(text, where), below))
             return
-        if "|" in text:
-            choices = _alternatives(text, where)
-        elif choice := _choice(text, where):
-            choices = [choice]
-        else:
+        parts = [part.strip() for part in text.split("|")] if "|" in text else [text]
+        if any(not part or part.startswith("r/") for part in parts):
+            raise InvalidInputError.one(where, text, "texts and numbers between the bars: a|b|>100")
+        choices = [_choice(part, where) for part in parts]
+        if choices == [None]:
             self.add_exact(node, text, below, where)
             return
-        for choice in choices:
+        for part, found in zip(parts, choices, strict=True):
+            choice = found or _Choice(lambda value, _, wanted=part: value == wanted)  # type: ignore[misc]
             node.others.append((choice, below))
             if choice.name:
                 node.predicates.add(node.prefix + choice.name)
@@ -440,8 +410,10 @@ class _Compiler:
         segment = node.prefix + name
         if text in node.exact or ("~" in name and segment in node.fixed):
             raise InvalidInputError.one(where, text, "each branch once")
-        (node.by_name if hashed else node.exact)[text] = below
-        node.segments[text] = segment
+        if hashed:
+            node.by_name[text] = below
+        else:
+            node.exact[text] = segment, below
         node.fixed.setdefault(segment, []).append(below)
 
     def template(self, text: str, where: str, depth: int) -> _Leaf:
@@ -459,7 +431,6 @@ class _Compiler:
                 segments.append([])
             elif key:
                 segments[-1].append(_Hole(key, default or None))
-                self.keys.add(key)
             elif not _LITERAL.fullmatch(literal):
                 raise InvalidInputError.one(
                     where, text, "lowercase letters, digits and . _ = - around the placeholders"
@@ -494,20 +465,6 @@ def _allowed(branches: list[object]) -> str:
     return f"one of {', '.join(shown)}, or nothing" if shown else "nothing here"
 
 
-def _fix_routes(tree: _Node | _Leaf, folder: tuple[str, ...]) -> None:
-    """Writes into the leaves that fixed values alone lead to where that is: most packets then cost
-    a few look-ups.
-    """
-    if isinstance(tree, _Leaf):
-        if not tree.segments:
-            tree.route = Route("/".join(folder))
-        return
-    for text, below in tree.exact.items():
-        _fix_routes(below, (*folder, tree.segments[text]))
-    if tree.absent is not None:
-        _fix_routes(tree.absent, folder)
-
-
 def _standard() -> dict[str, Any]:
     outcomes: dict[str, Any] = {}
     for (outcome, tool), required in ROUTES.items():
@@ -540,34 +497,16 @@ class Coherence:
         self.schema: Mapping[str, Any] = _standard() if schema is None else schema
         if not isinstance(self.schema, Mapping):
             raise InvalidInputError.one("schema", schema, "a mapping with one key")
-        compiler = _Compiler()
         self._clock = clock
         self._base = self.root.rstrip("/")
-        self._tree = compiler.tree(self.schema, "schema", (), 0)
-        self._hashed_keys = any(_HASHED.fullmatch(key) for key in compiler.keys)
-        if not self._hashed_keys:
-            _fix_routes(self._tree, ())
+        self._tree = _Compiler().tree(self.schema, "schema", (), 0)
 
     # Going in.
 
     def route(self, packet: Mapping[str, Any]) -> Route:
         """The folder for a packet. Whatever the packet holds, it is one below the root."""
-        if not isinstance(packet, dict):
-            _check_packet(packet)
-        tree = self._tree
-        while type(tree) is _Node:
-            value = packet.get(tree.key)
-            below = (
-                tree.absent
-                if value is None
-                else tree.exact.get(value)
-                if type(value) is str
-                else None
-            )
-            if below is None:
-                return self._place(packet)[0]
-            tree = below
-        return tree.route or self._place(packet)[0]  # type: ignore[union-attr]  # a leaf
+        _check_packet(packet)
+        return self._place(packet)[0]
 
     def transmit(self, packet: Mapping[str, Any], dry_run: bool = True) -> str:  # noqa: ARG002  # for callers of old
         """The path of a packet's file: below the intake where a key is missing or has a value that
@@ -664,8 +603,13 @@ class Coherence:
             text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
             if not isinstance(text, str):
                 raise InvalidInputError.one("paths", path, "paths as text")
+            *folders, last = text.split("/")
             here = top
-            for key, value in _pairs(text):
+            for key, value in values_in(
+                text if not last.endswith(".json") else "/".join(folders)
+            ).items():
+                if len(key) > limits.BRANCH_CHARS_MAX or len(value) > _DERIVED_CHARS_MAX:
+                    continue
                 here = here.keys.setdefault(key, {}).setdefault(value, _Branching())
                 here.paths += 1
             # a file that no key says anything of, such as one in the intake, teaches nothing
@@ -682,7 +626,7 @@ def _given(packet: Mapping[str, Any], key: str) -> object:
     """The packet's value of a key. A key that ends in a hash came from a folder's name, and means
     the key spelled so there.
     """
-    if not _HASHED.fullmatch(key):
+    if "~" not in key or not _HASHED.fullmatch(key):
         return packet.get(key)
     return next(
         (
@@ -859,29 +803,13 @@ def _settled_by_template(leaf: _Leaf, segments: list[str], asked: _Asked) -> set
 # --- deriving a schema ---
 
 
+@dataclass(slots=True)
 class _Branching:
     """A folder of the tree that a schema is derived from."""
 
-    __slots__ = ("ends", "keys", "paths")
-
-    def __init__(self) -> None:
-        self.keys: dict[str, dict[str, _Branching]] = {}
-        self.paths = 0
-        self.ends = False
-
-
-def _pairs(path: str) -> list[tuple[str, str]]:
-    *folders, last = path.split("/")
-    if not last.endswith(".json"):
-        folders.append(last)
-    # each character may need a backslash, and the branch `r/` and `/` around it
-    fit = limits.BRANCH_CHARS_MAX // 2 - 2
-    found = values_in("/".join(folders)).items()
-    return [
-        (key, value)
-        for key, value in found
-        if len(key) <= limits.BRANCH_CHARS_MAX and len(value) <= fit
-    ]
+    keys: dict[str, dict[str, _Branching]] = field(default_factory=dict)
+    paths: int = 0
+    ends: bool = False
 
 
 def _derived(here: _Branching, used: frozenset[str], depth: int) -> dict[str, Any] | None:

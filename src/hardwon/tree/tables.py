@@ -32,19 +32,12 @@ _LIVE: Final = f"f.state IN ({DUE}, {IN_STEP})"
 _OPEN: Final = f"f.state IN ({DUE}, {GOING})"
 _SAME: Final = "folder = ? AND name = ? AND seq = ? AND digest = ?"
 _THAT_FILE_AGAIN: Final = "ON CONFLICT DO UPDATE SET state = excluded.state, mtime_ns = excluded.mtime_ns, size = excluded.size"
-_BY_TIME: Final = itemgetter(7, 2)  # of a match: its time, then when it came in
-
-
-class Folder(NamedTuple):
-    """A folder of the tree. The root's path is empty."""
-
-    id: int
-    path: str
+_BY_TIME: Final = itemgetter(8, 2)  # its record's time, then when it came in
 
 
 class File(NamedTuple):
-    """One file as it is known. `record_id` is empty where it was not asked for, or the record was
-    forgotten.
+    """One file as it is known, with the id and the time of the record it mirrors, where they were
+    asked for: a forgotten record has no id.
     """
 
     folder: int
@@ -55,19 +48,7 @@ class File(NamedTuple):
     size: int
     digest: bytes
     record_id: str = ""
-
-
-class Match(NamedTuple):
-    """A file that answers a question, with the time of the record it mirrors."""
-
-    folder: int
-    name: str
-    seq: int
-    state: int
-    mtime_ns: int
-    size: int
-    digest: bytes
-    at_us: int
+    at_us: int = 0
 
 
 class Planted(NamedTuple):
@@ -77,15 +58,6 @@ class Planted(NamedTuple):
     name: str
     record_id: str
     state: int
-    mtime_ns: int
-    size: int
-    digest: bytes
-
-
-class Written(NamedTuple):
-    """A file that was due and is written now."""
-
-    file: File
     mtime_ns: int
     size: int
     digest: bytes
@@ -137,13 +109,11 @@ class TreeIndex:
         ).get
         return found
 
-    def folders(self) -> list[Folder]:
-        return [
-            Folder(*row)
-            for row in self._run(
-                "SELECT id, path FROM tree_folder WHERE project_id = ?", (self._project,)
-            )
-        ]
+    def folders(self) -> dict[int, str]:
+        """The paths of all folders by their numbers. The root's path is empty."""
+        sql = "SELECT id, path FROM tree_folder WHERE project_id = ?"
+        rows: list[Any] = self._run(sql, (self._project,)).fetchall()
+        return dict(rows)
 
     def counts(self) -> list[tuple[str, int, int]]:
         """Path, number of files and their bytes, of every folder that holds any."""
@@ -166,19 +136,17 @@ class TreeIndex:
 
     # --- files ---
 
-    def files(self, folder: int | None = None) -> Iterator[File]:
-        """What is known of a folder's files (None: of all folders) but for past ones."""
-        where, values = (
-            ("f.folder = ?", (folder,))
-            if folder is not None
-            else ("d.project_id = ?", (self._project,))
+    def files(self) -> Iterator[File]:
+        """What is known of all files but for past ones."""
+        sql = (
+            f"SELECT {_FILE} FROM tree_folder d CROSS JOIN tree_file f ON f.folder = d.id "
+            f"WHERE d.project_id = ? AND f.state <> {PAST}"
         )
-        sql = f"SELECT {_FILE} FROM tree_folder d CROSS JOIN tree_file f ON f.folder = d.id WHERE {where} AND f.state <> {PAST}"
-        return (File(*row) for row in self._run(sql, values))
+        return (File(*row) for row in self._run(sql, (self._project,)))
 
-    def names(self, folder: int) -> tuple[set[str], set[str]]:
+    def names(self, folder: int | None) -> tuple[set[str], set[str]]:
         """The names of a folder's files that are there as far as is known, and of those on their
-        way in or out.
+        way in or out; none of a folder that is not known (None).
         """
         there, moving = set[str](), set[str]()
         sql = f"SELECT f.name, f.state, f.mtime_ns FROM tree_file f WHERE f.folder = ? AND f.state <> {PAST}"
@@ -261,8 +229,8 @@ class TreeIndex:
         )
 
     def touch(self, file: File, seen: tuple[int, int], digest: bytes) -> None:
-        """The file looks otherwise, or says the same in other words: then what it said before is
-        past.
+        """The file is there, looks otherwise, or says the same in other words: then what it said
+        before is past. One that is due stays so until it is synced.
         """
         if digest == file.digest:
             self._run(
@@ -276,7 +244,7 @@ class TreeIndex:
     def move(
         self, file: File, folder: str, name: str, seen: tuple[int, int], digest: bytes
     ) -> None:
-        """The record's file has another name, looks and says as told; the old one is past."""
+        """The record's file is this one, looks and says as told; another one is past."""
         self.make_past(file)
         self._insert(self.folder_id(folder), name, file.seq, file.state, *seen, digest)
 
@@ -319,21 +287,11 @@ class TreeIndex:
         )
         found: list[tuple[str, File, Stored | None]] = []
         rows: list[Any] = self._run(sql, (self._project, limit)).fetchall()
-        for row in rows:
-            path, file, stored = row[0], File(*row[1:8])._replace(record_id=row[8] or ""), row[8:]
-            found.append(
-                (
-                    path,
-                    file,
-                    Stored(*stored) if stored[0] is not None and file.state == DUE else None,
-                )
-            )
+        for path, *row in rows:
+            file, stored = File(*row[:7])._replace(record_id=row[7] or ""), row[7:]
+            written = file.record_id and file.state == DUE
+            found.append((path, file, Stored(*stored) if written else None))
         return found
-
-    def note_written(self, files: Iterable[Written]) -> None:
-        """These files are there now. They stay due until they are synced."""
-        for file, mtime_ns, size, digest in files:
-            self.touch(file, (mtime_ns, size), digest)
 
     def note_planted(
         self, files: Sequence[tuple[str, str, tuple[int, int]]], *, synced: bool
@@ -379,12 +337,12 @@ class TreeIndex:
         partly: Sequence[tuple[int, Sequence[str]]],
         names: str | None = None,
         saying: str | None = None,
-    ) -> list[Match]:
+    ) -> list[File]:
         """Files and the records they mirror: everything in the folders of `whole`, and of each
         folder in `partly` what has all of the exact keys that stand beside it, as far as the name
         matches the glob `names` and the record's JSON has `saying` in it. Newest first.
         """
-        columns = f"{_FILE}, f.at_us"
+        columns = f"{_FILE}, '', f.at_us"
         record = "CROSS JOIN record r ON r.seq = f.seq " if saying is not None else ""
         narrowed, values = "", list[str | None]()
         if names is not None:
@@ -416,7 +374,7 @@ class TreeIndex:
             given = (self._project, json.dumps(keys), len(set(keys)), json.dumps(folders), *values)
             rows += self._run(sql, given).fetchall()
         rows.sort(key=_BY_TIME, reverse=True)
-        return list(map(Match._make, rows))
+        return list(map(File._make, rows))
 
     def records(self, seqs: Sequence[int]) -> list[tuple[int, Stored]]:
         """The records of these row numbers, with the numbers."""

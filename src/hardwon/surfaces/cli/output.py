@@ -19,7 +19,7 @@ from hardwon.search.rank import headline, outcome_of
 
 if TYPE_CHECKING:
     from hardwon.learn.topology import Branch, Hotspot, Reflection
-    from hardwon.memory.stats import Stats
+    from hardwon.memory.ask import Stats
     from hardwon.search.rank import Hit
 
 STYLES: Final[Mapping[str, str]] = {

@@ -11,7 +11,6 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, Final
 
 import anyio
@@ -26,12 +25,11 @@ from hardwon.memory import Memory
 from hardwon.memory.tokens import author_name
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.mcp.server import make_server
-from hardwon.surfaces.mcp.views import Visitor
+from hardwon.surfaces.mcp.tools import Visitor
 from hardwon.trust.access import Caller, Scope
 
-NOBODY: Final = "agent"
-"""The author of what a client records that does not say who it is."""
-
+# The author of what a client records that does not say who it is.
+NO_NAME: Final = "agent"
 INTERRUPTED: Final = 130
 _FLUSH_S: Final = 0.2  # for the last answers to get out; nothing tells when a pipe was written to
 
@@ -41,7 +39,13 @@ def serve_stdio(memory: Memory, author: str | None, scope: Scope, *, btb: bool =
     is recorded; where nobody is given, the client by the name it introduces itself with.
     """
     gate = Gate(lambda _: memory, None)
-    server = make_server(partial(_visitor, gate, memory.project, author, scope), btb=btb)
+
+    def visitor(ctx: ServerRequestContext[Any, Any]) -> Visitor:
+        client = ctx.session.client_params
+        name = author or client_name(client.client_info.name if client else "")
+        return Visitor(gate, Caller(name, scope), memory.project)
+
+    server = make_server(visitor, btb=btb)
     under_way = _UnderWay()
     server.middleware.append(under_way)
     try:
@@ -61,21 +65,13 @@ def _each(error: BaseException) -> Iterator[BaseException]:
         yield error
 
 
-def _visitor(
-    gate: Gate, project: str, author: str | None, scope: Scope, ctx: ServerRequestContext[Any, Any]
-) -> Visitor:
-    client = ctx.session.client_params
-    name = author or client_name(client.client_info.name if client else "")
-    return Visitor(gate, Caller(name, scope), project)
-
-
-def client_name(said: str) -> str:
+def client_name(given: str) -> str:
     """A client's own name as an author's; `agent` where it has none that could be one."""
-    plain = " ".join("".join(char if char.isprintable() else " " for char in said).split())
+    plain = " ".join("".join(char if char.isprintable() else " " for char in given).split())
     try:
         return author_name("client", plain[: limits.NAME_CHARS_MAX])
     except HardwonError:
-        return NOBODY
+        return NO_NAME
 
 
 class _UnderWay:

@@ -125,11 +125,6 @@ class ServerOptions:
         }
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Every name it goes by; those without a port hold for any."""
-        return (*self._own_names(), *(host.lower() for host in self.allow_hosts))
-
-    @property
     def _own_name(self) -> str:
         return f"[{self.host.lower()}]" if ":" in self.host else self.host.lower()
 

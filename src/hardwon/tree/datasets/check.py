@@ -11,7 +11,7 @@ import re
 import reprlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -20,11 +20,11 @@ from typing import Any, Final, Literal, NamedTuple
 from pydantic_core import PydanticCustomError
 
 from hardwon import limits
-from hardwon.errors import VALUE_CHARS_SHOWN, InvalidInputError
-from hardwon.memory import Memory, intake
+from hardwon.errors import VALUE_CHARS_SHOWN, InvalidInputError, ask_foreign
+from hardwon.memory import Memory
 from hardwon.memory.project import batches
 from hardwon.memory.record import ENVELOPE_KEYWORDS, metadata_of
-from hardwon.records.fields import ABSENT, check_keys, new_id, now, parse_time
+from hardwon.records.fields import ABSENT, check_items, check_keys, new_id, now, parse_time
 from hardwon.records.kinds import (
     OUTCOMES,
     ROUTES,
@@ -140,10 +140,7 @@ _short.maxlevel = 3
 
 def shown(value: object) -> str:
     """A value as a report shows it: short, on one line, whatever it is."""
-    try:
-        text = _short.repr(value)
-    except Exception:  # noqa: BLE001  # a foreign __repr__ may fail in any way, and must not hide the problem
-        text = f"<{type(value).__name__}>"
+    text = ask_foreign(lambda: _short.repr(value), f"<{type(value).__name__}>")
     text = "".join(char if char.isprintable() else " " for char in text)
     return text if len(text) <= VALUE_CHARS_SHOWN else text[: VALUE_CHARS_SHOWN - 1] + "…"
 
@@ -342,74 +339,53 @@ def _judge(
     named: dict[str, int] = {}
     contents: dict[str, int] = {}
     for index, entry in enumerate(entries.values):
-        line = entries.lines[index] if entries.lines else None
         if index in entries.unreadable:
             wrong = f"is not valid JSON ({entries.unreadable[index]})"
-            yield (
-                None,
-                [
-                    Fault(
-                        index,
-                        "entry",
-                        shown(entry),
-                        wrong,
-                        "write one JSON object per line",
-                        line=line,
-                    )
-                ],
-            )
-            continue
-        record, found = check(entry, begin + timedelta(microseconds=index), author)
-        problems = []
-        for field, value, wrong, remedy in found:
-            problems.append(
-                Fault(
-                    index,
-                    field,
-                    ABSENT if value is ABSENT else shown(value),
-                    wrong,
-                    remedy,
-                    line=line,
-                )
-            )
-        at_fault = {problem.field for problem in problems}
-        summary, content = (
-            (entry.get("summary"), entry.get("content"))
-            if isinstance(entry, Mapping)
-            else (None, None)
-        )
-        if "summary" not in at_fault and isinstance(summary, str):
-            first = named.setdefault(summary.strip("_-"), index)  # as it is kept
+            record, errors = None, [Wrong("entry", entry, wrong, "write one JSON object per line")]
+        else:
+            record, errors = check(entry, begin + timedelta(microseconds=index), author)
+        at_fault = {error.field for error in errors}
+        texts = {
+            name: text
+            for name, text in (entry.items() if isinstance(entry, Mapping) else ())
+            if isinstance(text, str) and name not in at_fault
+        }
+        if "summary" in texts:
+            first = named.setdefault(texts["summary"].strip("_-"), index)  # as it is kept
             if first != index:
                 wrong = f"is the summary of memory {first} as well"
-                problems.append(
-                    Fault(index, "summary", shown(summary), wrong, "give each its own", line=line)
-                )
+                errors.append(Wrong("summary", texts["summary"], wrong, "give each its own"))
                 record = None
-        if "content" not in at_fault and isinstance(content, str):
-            problems += [
-                replace(warning, line=line) for warning in _unlikely(content, index, contents)
-            ]
-        yield record, problems
+        unlikely = _unlikely(texts["content"], index, contents) if "content" in texts else ()
+        found: list[tuple[Severity, Wrong]] = [("error", error) for error in errors]
+        found += [("warning", warning) for warning in unlikely]
+        line = entries.lines[index] if entries.lines else None
+        yield (
+            record,
+            [
+                Fault(
+                    index,
+                    each.field,
+                    ABSENT if each.value is ABSENT else shown(each.value),
+                    each.wrong,
+                    each.remedy,
+                    severity,
+                    line,
+                )
+                for severity, each in found
+            ],
+        )
 
 
-def _unlikely(content: str, index: int, contents: dict[str, int]) -> Iterator[Fault]:
-    """Warnings about a content that could be kept."""
-    poor = too_little(content)
-    if poor:
+def _unlikely(content: str, index: int, contents: dict[str, int]) -> Iterator[Wrong]:
+    """What a content that could be kept should say better."""
+    if poor := too_little(content):
         remedy = "name what it was about: the component, the error, the cause, the cure"
-        yield Fault(index, "content", shown(content), f"is {poor}", remedy, "warning")
+        yield Wrong("content", content, f"is {poor}", remedy)
     first = contents.setdefault(fingerprint(content), index)
     if first != index:
         wrong = f"says the same as memory {first}, but for numbers and small words"
-        yield Fault(
-            index,
-            "content",
-            shown(content),
-            wrong,
-            "say what sets it apart, or leave it out",
-            "warning",
-        )
+        yield Wrong("content", content, wrong, "say what sets it apart, or leave it out")
 
 
 def _distributions(values: list[Any]) -> list[Distribution]:
@@ -478,7 +454,7 @@ def check(
             return None, found
         if envelope.get("recalled") is not None:
             given["recalled"] = [
-                str(each) for each in intake.items("recalled", envelope["recalled"])
+                str(each) for each in check_items("recalled", envelope["recalled"])
             ]
         record = Experience(id=new_id(metadata.context.timestamp), metadata=metadata, **given)
         size = len(record.to_json_bytes())
@@ -535,25 +511,20 @@ def _route(given: Mapping[str, Any]) -> Iterator[Wrong]:
     tools = [name for known, name in ROUTES if known == outcome]
     if tools == [None] and tool is not None:
         yield Wrong("tool", tool, f"does not go with outcome {outcome}", "leave it out")
-    elif tools != [None] and (not isinstance(tool, str) or tool not in tools):
-        shown_tool = ABSENT if tool is None else tool
-        wrong = (
-            f"is required with outcome {outcome}"
-            if tool is None
-            else f"does not go with outcome {outcome}"
-        )
+        tool = None
+    elif not isinstance(tool, str | None) or tool not in tools:
+        remedy = f"use one of {', '.join(map(str, tools))}"
+        if tool is None:
+            yield Wrong("tool", ABSENT, f"is required with outcome {outcome}", remedy)
+        else:
+            yield Wrong("tool", tool, f"does not go with outcome {outcome}", remedy)
+        return
+    route = ROUTES.get((outcome, tool))
+    value = given.get(route[0], ABSENT) if route else None
+    if route and value not in route[1]:
         yield Wrong(
-            "tool", shown_tool, wrong, f"use one of {', '.join(str(name) for name in tools)}"
+            route[0], value, _missing_or_unknown(value), f"use one of {', '.join(route[1])}"
         )
-    route = ROUTES.get(
-        (outcome, None if tools == [None] else tool if isinstance(tool, str) else "")
-    )
-    if route:
-        value = given.get(route[0], ABSENT)
-        if value not in route[1]:
-            yield Wrong(
-                route[0], value, _missing_or_unknown(value), f"use one of {', '.join(route[1])}"
-            )
 
 
 def _missing_or_unknown(value: object) -> str:
@@ -562,15 +533,14 @@ def _missing_or_unknown(value: object) -> str:
 
 def _summary(given: Mapping[str, Any]) -> Iterator[Wrong]:
     summary = given.get("summary", ABSENT)
-    if isinstance(summary, str) and summary is not ABSENT:
-        if not _SUMMARY.fullmatch(summary):
-            yield Wrong(
-                "summary", summary, "is not fit for a file name", f"use {safe_summary(summary)}"
-            )
-    else:
+    if summary is ABSENT or not isinstance(summary, str):
         wrong = "is required" if summary is ABSENT else "is not text"
         yield Wrong(
             "summary", summary, wrong, "name it in a few lowercase words joined by underscores"
+        )
+    elif not _SUMMARY.fullmatch(summary):
+        yield Wrong(
+            "summary", summary, "is not fit for a file name", f"use {safe_summary(summary)}"
         )
 
 
@@ -611,7 +581,7 @@ def _metadata(envelope: Mapping[str, Any], at: datetime) -> Metadata:
     }
     plain = stable.keys() <= {"author"} and isinstance(stable.get("author", ""), str)
     whole = _plain(stable.get("author", "agent")) if plain else metadata_of(stable, at, None)
-    related = intake.items("related_files", envelope.get("related_files", ()))
+    related = check_items("related_files", envelope.get("related_files", ()))
     files = [{"path": str(path) if isinstance(path, Path) else path} for path in related]
     checked = Moment.model_validate({"related_files": files}).related_files if files else []
     try:

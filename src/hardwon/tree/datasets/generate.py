@@ -27,6 +27,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from importlib.resources import files
@@ -35,6 +36,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
+from hardwon.memory import intake
 from hardwon.records.kinds import ROUTES
 from hardwon.tree.datasets.check import (
     ERROR_RANGES,
@@ -151,14 +153,7 @@ def generate(
     ):
         allowed = f"{', '.join(SIZES)}, or a whole number from 1 to {limits.DATASET_GENERATED_MAX}"
         raise InvalidInputError.one("size", size, allowed)
-    if (
-        isinstance(seed, bool)
-        or not isinstance(seed, int)
-        or not 0 <= seed <= limits.JSON_INT_ABS_MAX
-    ):
-        raise InvalidInputError.one(
-            "seed", seed, f"a whole number from 0 to {limits.JSON_INT_ABS_MAX}"
-        )
+    intake.whole_number("seed", seed, 0, limits.JSON_INT_ABS_MAX)
     if start is not None and not sessions:
         raise InvalidInputError.one(
             "start", start, "nothing, unless sessions=True: without them no memory has a time"
@@ -190,16 +185,11 @@ def generate(
 
 
 def _day(start: date | str | None) -> date:
-    day: object = start
-    if isinstance(start, str):
-        try:
-            day = date.fromisoformat(start)
-        except ValueError:
-            day = ""
+    day: object = FIRST_DAY if start is None else start
+    with suppress(ValueError):
+        day = date.fromisoformat(start) if isinstance(start, str) else day
     if isinstance(day, date) and not isinstance(day, datetime) and day >= _FIRST_POSSIBLE:
         return day
-    if day is None:
-        return FIRST_DAY
     raise InvalidInputError.one("start", start, "a date from 1970 on, or its ISO text (2026-01-31)")
 
 
@@ -415,19 +405,11 @@ class Scene:
         self._entries: dict[int, dict[str, list[str]]] = {}
         self._values: dict[str, str] = {}
 
-    def fill(self, text: str) -> str:
-        return "".join(
-            [self._value(part) if index % 2 else part for index, part in enumerate(_parts(text))]
-        )
-
-    def fill_again(self, text: str) -> str:
-        """Like `fill`, with nothing that is not part of the content already."""
-        return "".join(
-            [
-                self._values.get(part, "") if index % 2 else part
-                for index, part in enumerate(_parts(text))
-            ]
-        )
+    def fill(self, text: str, *, again: bool = False) -> str:
+        """`again`: with nothing that is not part of the content already."""
+        value = (lambda slot: self._values.get(slot, "")) if again else self._value
+        parts = _parts(text)
+        return "".join([value(part) if index % 2 else part for index, part in enumerate(parts)])
 
     def _value(self, slot: str) -> str:
         groups, numbers, _wordings = _words()
@@ -471,11 +453,11 @@ class MemoryWriter:
         """From words of the content. Where that says too little to be the only one, more of them;
         then a counter.
         """
-        name = _slug(scene.fill_again(text))
+        name = _slug(scene.fill(text, again=True))
         for slot in (apart, *_TELLING):
             if name not in self._summaries:
                 break
-            name = _slug(f"{name} {scene.fill_again('{' + slot + '}')}")
+            name = _slug(f"{name} {scene.fill('{' + slot + '}', again=True)}")
         if name in self._summaries:
             self._counters[name] = self._counters.get(name, 1) + 1
             return f"{name}_{self._counters[name]}"  # no other name ends in a number
