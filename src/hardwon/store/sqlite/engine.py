@@ -42,12 +42,12 @@ from hardwon.store.query import (
     ORDINARY,
     STORED,
     STREAM,
+    TRUSTED_RECORD,
     embedder_of,
     event_of,
     found_columns,
     found_of,
     search_condition_of,
-    trusted_record,
 )
 from hardwon.store.sqlite import search as vectors
 from hardwon.store.sqlite.file import (
@@ -417,7 +417,7 @@ class SqliteStore(SqlStore):
     def last_arrived(self, project: str, limit: int) -> list[Stored]:
         sql = (
             f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND "
-            f"{trusted_record(SQLITE)} "
+            f"{TRUSTED_RECORD} "
             f"AND r.seq > (SELECT max(seq) FROM record) - {limits.ARRIVALS_LOOKED_THROUGH_MAX} "
             f"ORDER BY r.seq DESC LIMIT ?2"
         )

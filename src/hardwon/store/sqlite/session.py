@@ -66,9 +66,6 @@ class SqliteDialect(Dialect):
     def listed(self, values: Iterable[Any]) -> str:
         return json.dumps(list(values))
 
-    def same_row(self, one: str, other: str) -> str:
-        return f"{one}.seq = {other}.seq"
-
     def same_text(self, row: str) -> str:
         return f"record_text.rowid = {row}.seq"
 
