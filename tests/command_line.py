@@ -22,7 +22,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from hardwon.surfaces.cli import main as _cli  # noqa: F401  # it declares its commands
-from hardwon.surfaces.cli.base import ALIASES, app
+from hardwon.surfaces.cli.main import ALIASES, app
 from hardwon.surfaces.operations import OPERATIONS, jsonable, parsed, schema_of
 
 ROOT = Path(__file__).parent.parent

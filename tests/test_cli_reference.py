@@ -11,8 +11,8 @@ import pytest
 import typer
 
 from command_line import BUILT, COMMANDS, EXAMPLES, PAGE, section_of
-from hardwon.surfaces.cli.base import COMMANDS as GROUPS
-from hardwon.surfaces.cli.base import app
+from hardwon.surfaces.cli.main import ALIASES, app
+from hardwon.surfaces.cli.main import COMMANDS as GROUPS
 
 ROOT_COMMAND: Any = typer.main.get_command(app)
 PRINTS_JSON = [
@@ -73,3 +73,10 @@ def test_options_before_the_command_are_told() -> None:
         assert all(f"`{spelling}" in before for spelling in param.opts)
     for code in ("0", "1", "2", "130", "141"):
         assert f"\n| {code} | " in before
+
+
+def test_commands_go_on_working_under_the_names_that_they_had() -> None:
+    listed = ROOT_COMMAND.list_commands(None)
+    for old, words in ALIASES.items():
+        assert old not in listed
+        assert ROOT_COMMAND.commands[old].help == BUILT[words].help

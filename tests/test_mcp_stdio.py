@@ -31,9 +31,10 @@ from hardwon.surfaces.mcp.server import (
     SCHEME,
     make_server,
 )
+from hardwon.surfaces.mcp.stdio import NO_NAME, client_name
 from hardwon.surfaces.mcp.tools import LEFT_OUT, TOOLS, Visitor, output_schema
-from hardwon.surfaces.mcp.transports import NO_NAME, PROJECT_HEADER, client_name
 from hardwon.surfaces.operations import OPERATIONS
+from hardwon.surfaces.rest.app import PROJECT_HEADER
 from hardwon.trust import access
 from hardwon.trust.access import SCOPES, Caller, includes
 from mcp_calls import (
@@ -137,7 +138,7 @@ def test_every_tool_resource_and_prompt_answers(brain: Path, mode: str, tmp_path
 def test_the_page_about_it_names_everything_there_is() -> None:
     """Scopes, resources and prompts are in the reference: test_reference.py."""
     page = (Path(__file__).parent.parent / "docs" / "coding-agents.md").read_text()
-    for name in (*TOOLS, *BTB_TOOLS, *CLIENTS, IDEMPOTENCY_KEY, PROJECT_HEADER.title()):
+    for name in (*TOOLS, *BTB_TOOLS, *CLIENTS, IDEMPOTENCY_KEY, PROJECT_HEADER):
         assert f"`{name}`" in page, name
 
 

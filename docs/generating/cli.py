@@ -15,7 +15,7 @@ from markdown.extensions.toc import slugify  # type: ignore[import-untyped]
 
 from generating.markdown import MADE, code, table
 from hardwon.surfaces.cli import main as cli  # noqa: F401  # it declares its commands
-from hardwon.surfaces.cli.base import COMMANDS, EXAMPLES, app
+from hardwon.surfaces.cli.main import COMMANDS, EXAMPLES, app
 from hardwon.surfaces.operations import OPERATIONS
 
 BEGINS: Final = f"""\

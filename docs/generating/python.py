@@ -19,8 +19,7 @@ from hardwon.memory.decide import Deciding
 from hardwon.memory.learned import Learned
 from hardwon.memory.record import Envelope, Recording
 from hardwon.search.terms import Filters
-from hardwon.surfaces.arguments import Filtered
-from hardwon.surfaces.operations import HERE_ALONE
+from hardwon.surfaces.operations import HERE_ALONE, Filtered
 
 GROUPS: Final[Mapping[str, tuple[type, str]]] = {
     "Recording": (

@@ -409,7 +409,8 @@ class Asking(Uses):
         given, fixer = parse_issue(issue) if issue is not None else (None, None)
         mark = secrets.token_hex(limits.MARK_BYTES)
         self._project.before_read()
-        return self._recaller.context(query or "", task_id, given, fixer, budget, counted, mark)
+        with self._project.store.together(self._project.name):
+            return self._recaller.context(query or "", task_id, given, fixer, budget, counted, mark)
 
     def advise(
         self,
@@ -432,9 +433,10 @@ class Asking(Uses):
             Step.model_validate(step) if not isinstance(step, Step) else step
             for step in check_items("steps", steps)
         ]
-        return self._recaller.advise(
-            action, task, error, given, so_far[-limits.STEPS_LEARNED_MAX :]
-        )
+        with self._project.store.together(self._project.name):
+            return self._recaller.advise(
+                action, task, error, given, so_far[-limits.STEPS_LEARNED_MAX :]
+            )
 
     @property
     def _recaller(self) -> Recaller:

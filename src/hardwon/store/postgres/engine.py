@@ -12,9 +12,10 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from hashlib import blake2b
 from pathlib import Path
+from threading import local
 from typing import Any, Final, NamedTuple
 
 from pydantic_core import to_json
@@ -591,6 +592,7 @@ class PostgresStore(SqlStore):
         self._link = Link(url, busy_timeout_ms)
         self._reached: dict[str, Reach] = {}
         self._unasked: dict[str, int] = {}
+        self._together = local()
         try:
             setup.check_version(self._link)
         except BaseException:
@@ -624,7 +626,20 @@ class PostgresStore(SqlStore):
         return known
 
     def read(self, project: str) -> AbstractContextManager[PostgresSession]:
+        opened: tuple[str, PostgresSession] | None = getattr(self._together, "opened", None)
+        if opened and opened[0] == project:
+            return nullcontext(opened[1])
         return self._link.reading(self._reach(project).schema)
+
+    @contextmanager
+    def together(self, project: str) -> Iterator[None]:
+        before = getattr(self._together, "opened", None)
+        with self.read(project) as session:
+            self._together.opened = project, session
+            try:
+                yield
+            finally:
+                self._together.opened = before
 
     def snapshot(self, project: str) -> AbstractContextManager[PostgresSession]:
         return self._link.snapshot(self._reach(project).schema)

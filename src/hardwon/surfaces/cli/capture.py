@@ -25,7 +25,7 @@ from hardwon.errors import PlaceError
 from hardwon.memory import Memory
 from hardwon.memory.project import memory_exists, place_of
 from hardwon.outside.git import Repository, last_commit, repository_root
-from hardwon.surfaces.cli.base import (
+from hardwon.surfaces.cli.main import (
     FAILED,
     Answer,
     add_app,

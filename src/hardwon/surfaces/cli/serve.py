@@ -18,7 +18,7 @@ from hardwon.errors import InvalidInputError, MissingExtraError
 from hardwon.memory import Memory
 from hardwon.memory.tokens import author_name
 from hardwon.outside.locations import check_path, is_url
-from hardwon.surfaces.cli.base import (
+from hardwon.surfaces.cli.main import (
     Answer,
     Json,
     Yes,
@@ -107,7 +107,7 @@ def serve(
     )
     with (
         Memory(chosen(ctx).memory, chosen(ctx).project, checkout=False) as memory,
-        closing(rest_server.bound(host, port)) as listening,
+        closing(rest_server.bind(host, port)) as listening,
         _spool(memory.location) as spool,
     ):
         settings = ServerOptions(
@@ -247,7 +247,7 @@ def _serve_mcp(
         ]
         return
     try:
-        from hardwon.surfaces.mcp.transports import serve_stdio
+        from hardwon.surfaces.mcp.stdio import serve_stdio
     except ImportError as error:
         raise MissingExtraError(
             f"the MCP SDK cannot be imported ({error}); install it with: pip install 'hardwon[mcp]'"
