@@ -281,7 +281,7 @@ def test_every_command_explains_itself_and_is_documented(command: str) -> None:
     section = section_of(command)
     for option in re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", done.stdout, re.MULTILINE):
         assert option in ("--help", "--json") or f"`{option}" in section, (
-            f"docs/cli.md does not tell {command} {option}"
+            f"docs/reference/cli.md does not tell {command} {option}"
         )
 
 

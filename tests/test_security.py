@@ -78,7 +78,7 @@ MAY = {
     "user_interaction": "human_approval",
     "file_analysis": "compiler",
 }
-"""The table of docs/governance.md: by whom a record of a source may say that it was verified."""
+"""The table of docs/trust.md: by whom a record of a source may say that it was verified."""
 
 
 @pytest.mark.engines("sqlite", "postgres")

@@ -27,7 +27,8 @@ BEGINS: Final = f"""\
 {MADE}
 
 What a client of `hardwon mcp`, or of `/mcp` on a server, is told: tools, resources and prompts, from the server's own lists.
-[mcp.md](../mcp.md) tells how to set it up and how far a client may go. Tools beyond its scope are not listed to it.
+[coding-agents.md](../coding-agents.md) says how to set it up and how far a client may go.
+Tools beyond its scope are not listed to it.
 
 The server introduces itself with these words:
 

@@ -1,5 +1,5 @@
 """What Claude Code's hooks are answered: a context when work starts, a word before a command that
-failed here before, and a record of commands that were run. docs/hooks.md says what that is.
+failed here before, and a record of commands that were run. docs/coding-agents.md says what that is.
 
 Whatever comes in is somebody else's: what has another shape than expected is ignored.
 """

@@ -193,7 +193,7 @@ def _life_line(happened: LifeEvent) -> Line:
     answers="""`checked`, `stale`, `archived`, `restored`, `files_changed`, `dry_run`, `files` (each with `id`, `path`,
     `change`, `now`).""",
     more="""It looks at the files that records are about, in the git checkout that `--repo` lies in: those that changed, and
-    those that vanished ([governance.md](governance.md)).""",
+    those that vanished ([trust.md](trust.md)).""",
 )
 def stale(
     ctx: typer.Context,

@@ -345,7 +345,7 @@ def _merged_text(done: Merged, project: str) -> str:
     | `training-memory` | the JSON that a training loop saves: `agent_memory.json` ([episodes.md](episodes.md)) |
     | `fix-history` | an `ai_memory.db` of any shape, or its folder with the knowledge base in it ([fixes.md](fixes.md)) |
     | `knowledge-base` | a `knowledge_base.json` |
-    | `data-set` | whatever `hardwon validate` takes ([datasets.md](datasets.md)) |
+    | `data-set` | whatever `hardwon validate` takes ([tree.md](tree.md#data-sets)) |
 
     Which of them it is, is found out by looking; `--kind` says it where that does not do. The store is only read, and
     nothing in it is believed because it says so: everything lands as a hypothesis of one source, the `--author`, whom

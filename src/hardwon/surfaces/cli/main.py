@@ -1,7 +1,7 @@
 """The `hardwon` command, and what its commands share: the table of them, the memory they work on,
 and how they write, ask and fail. Each command is one call of `Memory` (of `datasets`, of a design)
 and gives an `Answer`, which is printed here: lines for people, or, with `--json`, one JSON value
-for programs. docs/cli.md has the keys and the exit codes.
+for programs. docs/reference/cli.md has the keys and the exit codes.
 
 Everything that goes to standard output passes `write`: a reader that left, or a full disk, ends the
 command there.
@@ -228,7 +228,7 @@ class _ByName(Mapping[str, Any]):
 
 
 class _Documented:
-    """A command, and what docs/cli.md says of it beyond its help, in Markdown: `operation`, whose
+    """A command, and what docs/reference/cli.md says of it beyond its help, in Markdown: `operation`, whose
     answer `--json` prints as HTTP does; `answers`, what it prints else, with every key; and `more`.
     """
 
@@ -437,6 +437,12 @@ class GlobalOptions:
         return Settings.read({"memory": self.memory, "project": self.project})
 
 
+def _show_upgrade(done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        end = "\n" if done >= total else ""
+        sys.stderr.write(f"\rhardwon: backup before the upgrade, {done} of {total} pages{end}")
+
+
 @dataclass(frozen=True)
 class Target:
     """The memory and the project that the settings name."""
@@ -452,7 +458,7 @@ class Target:
                 f"init makes a new one, "
                 "hardwon tree sync --make-tree takes in a folder of memory files"
             )
-        return Memory(self.memory, self.project, embedder=embedder)
+        return Memory(self.memory, self.project, embedder=embedder, progress=_show_upgrade)
 
     def fill(
         self,
