@@ -11,7 +11,7 @@ from hardwon.errors import InvalidInputError, UnknownTokenError
 from hardwon.memory.tokens import Token
 from hardwon.outside.locations import DEFAULT_PROJECT, is_url, without_password
 from hardwon.records.fields import now
-from hardwon.surfaces.cli.base import (
+from hardwon.surfaces.cli.main import (
     Answer,
     Yes,
     add_app,
