@@ -98,7 +98,7 @@ _REFUSALS: Final[tuple[tuple[frozenset[str], type[StorageError], str], ...]] = (
     (
         frozenset({"57014"}),
         StorageError,
-        f"ended a statement: it took more than {limits.POSTGRES_STATEMENT_S} seconds "
+        "ended a statement: it took more than {seconds} seconds "
         "(limits.POSTGRES_STATEMENT_S), or somebody cancelled it",
     ),
     (_NOT_THERE, PlaceError, "has no memory in it: `hardwon postgres init` makes one"),
@@ -448,7 +448,8 @@ class PostgresSession(Session):
             return self._forbidden(error)
         for codes, kind, text in _REFUSALS:
             if code in codes:
-                return kind(self._said(error, text))
+                said = text.format(seconds=limits.POSTGRES_STATEMENT_S)
+                return kind(self._said(error, said))
         return StorageError(self._said(error, "refused an operation: run doctor"))
 
     def _forbidden(self, error: psycopg.Error) -> ForbiddenError:
