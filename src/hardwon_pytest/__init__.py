@@ -4,7 +4,7 @@ was tried in between.
 Every run of pytest loads the plugins of all installed packages, so this is a package of its own
 that imports nothing: Hardwon itself is loaded at the end of a run, and only for those who asked for
 it, with `-p hardwon`, `--hardwon`, `hardwon = true` in the configuration or HARDWON_PYTEST=1.
-Whatever goes wrong here is one line in the summary and changes nothing else. docs/feedback.md says
+Whatever goes wrong here is one line in the summary and changes nothing else. docs/run.md says
 what is recorded.
 """
 
@@ -55,18 +55,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     # A worker of pytest-xdist hands its reports to the process that started it, and only that one
     # writes.
-    if not hasattr(config, "workerinput") and _is_asked_for(config):
-        config.pluginmanager.register(Watcher(config), "hardwon-watcher")
-
-
-def _is_asked_for(config: pytest.Config) -> bool:
     named = [*(config.getoption("plugins") or ()), *os.environ.get("PYTEST_PLUGINS", "").split(",")]
-    return (
+    if not hasattr(config, "workerinput") and (
         _NAME in (str(each).strip() for each in named)
-        or bool(config.getoption("--hardwon"))
+        or config.getoption("--hardwon")
         or os.environ.get("HARDWON_PYTEST", "").strip().lower() in _YES
-        or bool(config.getini(_NAME))
-    )
+        or config.getini(_NAME)
+    ):
+        config.pluginmanager.register(Watcher(config), "hardwon-watcher")
 
 
 class Watcher:
@@ -136,7 +132,12 @@ class Watcher:
             name for name, through in self._passed.items() if through and name not in self._failed
         ]
         try:
-            if self._failed or (passed and not self._is_nothing_new()):
+            cache = getattr(self._config, "cache", None)
+            cached = cache.get(_CACHED, None) if cache is not None else None
+            # Where the memory knew of no failing test and has not changed since, a pass says
+            # nothing new.
+            same = isinstance(cached, dict) and cached == self._state(str(cached.get("location")))
+            if self._failed or (passed and not same):
                 self._record(passed)
         except Exception as error:  # noqa: BLE001  # a memory that cannot be used must not change what the tests say
             said = " ".join(str(error).split()) or type(error).__name__
@@ -179,14 +180,6 @@ class Watcher:
             self._config.getoption("--hardwon-project") or os.environ.get("HARDWON_PROJECT") or None
         )
         return [memory, project, str(self._config.invocation_params.dir)]
-
-    def _is_nothing_new(self) -> bool:
-        """Whether the memory knew of no failing test and has not changed since: then a pass says
-        nothing new.
-        """
-        cache = getattr(self._config, "cache", None)
-        cached = cache.get(_CACHED, None) if cache is not None else None
-        return isinstance(cached, dict) and cached == self._state(str(cached.get("location")))
 
     def _state(self, location: str) -> dict[str, Any]:
         return {

@@ -49,23 +49,18 @@ class OutputExcerpt:
 
     def __init__(self) -> None:
         self.total = 0
-        self._head = bytearray()
+        self.head = b""
         self._tail = bytearray()
 
     def add(self, data: bytes) -> None:
         self.total += len(data)
-        room = limits.RUN_HEAD_BYTES - len(self._head)
+        room = limits.RUN_HEAD_BYTES - len(self.head)
         if room > 0:
-            self._head += data[:room]
+            self.head += data[:room]
             data = data[room:]
-        if data:
-            self._tail += data[-limits.RUN_TAIL_BYTES :]
-            if len(self._tail) > 4 * limits.RUN_TAIL_BYTES:
-                del self._tail[: -limits.RUN_TAIL_BYTES]
-
-    @property
-    def head(self) -> bytes:
-        return bytes(self._head)
+        self._tail += data[-limits.RUN_TAIL_BYTES :]
+        if len(self._tail) > 4 * limits.RUN_TAIL_BYTES:
+            del self._tail[: -limits.RUN_TAIL_BYTES]
 
     @property
     def tail(self) -> bytes:

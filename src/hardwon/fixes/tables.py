@@ -40,7 +40,6 @@ from hardwon.search.terms import Filters
 from hardwon.store.base import Kept, Listener
 from hardwon.store.knowledge import SqlStore
 from hardwon.store.query import FIXES, did, is_packed, original_of, rolled_back_authors
-from hardwon.store.sqlite.session import SQLITE
 from hardwon.store.types import Row, Session, Stored
 from hardwon.text.words import canonical
 
@@ -208,7 +207,7 @@ class FixTables(Listener):
         return {author for (author,) in self._run("SELECT author FROM main.fix_left_out")}
 
     def _rolled_back(self) -> set[str]:
-        return rolled_back_authors(self.session, SQLITE, DEFAULT_PROJECT)
+        return rolled_back_authors(self.session, DEFAULT_PROJECT)
 
     def _follow_rollbacks(self) -> None:
         """After a rollback, or after one was taken back: the sources that count are others."""
@@ -271,8 +270,7 @@ class FixTables(Listener):
             last = max(last, entry.timestamp)
             patterns[named] = good + verified, bad + sign - verified, last
             models[entry.model] = max(models.get(entry.model, ""), entry.timestamp)
-        self._add_sums(sums)
-        self._add_patterns(patterns)
+        self._add_up(sums, patterns)
         if sign < 0:
             for name, signature in sorted(patterns):
                 self._set_last_seen(name, signature)
@@ -286,7 +284,11 @@ class FixTables(Listener):
         for model, at in sorted(models.items()):
             self._characterise(model, at, newest=sign < 0, reworded=model in helped)
 
-    def _add_sums(self, sums: dict[tuple[str, str, str], tuple[int, int, int]]) -> None:
+    def _add_up(
+        self,
+        sums: dict[tuple[str, str, str], tuple[int, int, int]],
+        patterns: dict[tuple[str, str], tuple[int, int, str]],
+    ) -> None:
         table = f"{self._prefix}fix_count"
         self._connection.executemany(
             f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (scope, key, item) DO "
@@ -299,8 +301,6 @@ class FixTables(Listener):
             f"DELETE FROM {table} WHERE scope = ? AND key = ? AND item = ? AND attempts <= 0",
             [place for place, (attempts, _, _) in sums.items() if attempts < 0],
         )
-
-    def _add_patterns(self, patterns: dict[tuple[str, str], tuple[int, int, str]]) -> None:
         self._connection.executemany(
             f"INSERT INTO {self._prefix}issue_patterns (pattern_name, issue_signature, "
             f"success_count, failure_count, last_seen, confidence_score) "

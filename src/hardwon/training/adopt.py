@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
@@ -103,14 +103,16 @@ def export_agent_memory(
     states = [
         _AdoptedState(record) for record in reversed(list(_trusted(memory, _adopted_in(memory))))
     ]
-    episodes = _KnownEpisodes.of(memory)
+    trusted = _trusted(memory, memory.browse(kind="episode"))
+    episodes = [record for record in trusted if isinstance(record, Episode)][::-1]
+    own = [episode for episode in episodes if not is_derived(episode.id)]
     exported = states[0].whole(episodes) if states else shape.empty()
     for state in states[1:]:
         shape.add_sum(exported, state.whole(episodes))
-    known = {each.id for state in states for each in state.exported_from(episodes)}
-    for each in episodes.own:
-        if each.id not in known:
-            shape.add(exported, each.entry)
+    known = {episode.id for state in states for episode in state.exported_from(own)}
+    for episode in own:
+        if episode.id not in known:
+            shape.add(exported, _entry(episode))
     del exported["episode_log"][: -limits.TRAINING_EPISODES_STORED]
     if target:
         target = own_files.target("path", target, memory.location, "memory.json")
@@ -129,7 +131,17 @@ def _records(path: Path, author: str) -> tuple[Adopted, list[Episode]]:
     except OSError as error:
         raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error
     try:
-        raw = _parse(text)
+        if len(text) > limits.TRAINING_FILE_BYTES_MAX:
+            allowed = f"at most {limits.TRAINING_FILE_BYTES_MAX} bytes"
+            raise InvalidInputError.one("file", f"{len(text)} bytes or more", allowed)
+        try:
+            raw = from_json(text)
+        except ValueError as error:
+            allowed = f"a training memory as JSON ({error}); the file was left as it is"
+            raise InvalidInputError.one("file", text[:40], allowed) from None
+        if not isinstance(raw, dict):
+            raise InvalidInputError.one("file", raw, "an object with the keys of a training memory")
+        raw = {name: value for name, value in raw.items() if value is not None}
         checked = TrainingMemory.model_validate(raw)
         # no longer than a saved one ever is: what came before is in its counts
         if checked.episode_log:
@@ -152,21 +164,6 @@ def _records(path: Path, author: str) -> tuple[Adopted, list[Episode]]:
     except InvalidInputError as error:
         raise InvalidInputError(error.problems, path.name) from None
     return adopted, episodes
-
-
-def _parse(text: bytes) -> dict[str, Any]:
-    """The file's object without keys that say nothing."""
-    if len(text) > limits.TRAINING_FILE_BYTES_MAX:
-        allowed = f"at most {limits.TRAINING_FILE_BYTES_MAX} bytes"
-        raise InvalidInputError.one("file", f"{len(text)} bytes or more", allowed)
-    try:
-        raw = from_json(text)
-    except ValueError as error:
-        allowed = f"a training memory as JSON ({error}); the file was left as it is"
-        raise InvalidInputError.one("file", text[:40], allowed) from None
-    if not isinstance(raw, dict):
-        raise InvalidInputError.one("file", raw, "an object with the keys of a training memory")
-    return {name: value for name, value in raw.items() if value is not None}
 
 
 def _episodes(log: Iterable[LoggedEpisode], source: Source) -> Iterator[Episode]:
@@ -239,36 +236,6 @@ class _EpisodeKey(NamedTuple):
     steps: int
 
 
-class _KnownEpisode(NamedTuple):
-    """An episode of the memory, as training memory takes it."""
-
-    id: str
-    what: _EpisodeKey
-    entry: EpisodeEntry
-    author: str
-
-
-class _KnownEpisodes(NamedTuple):
-    """The memory's trusted episodes, oldest first: those it recorded itself; and all of them by
-    what a log tells of them.
-    """
-
-    own: list[_KnownEpisode]
-    by_what: dict[_EpisodeKey, list[_KnownEpisode]]
-
-    @classmethod
-    def of(cls, memory: Memory) -> _KnownEpisodes:
-        found = [
-            _KnownEpisode(record.id, _what(record), _entry(record), record.metadata.source.author)
-            for record in _trusted(memory, memory.browse(kind="episode"))
-            if isinstance(record, Episode)
-        ][::-1]
-        by_what: dict[_EpisodeKey, list[_KnownEpisode]] = {}
-        for known in found:
-            by_what.setdefault(known.what, []).append(known)
-        return cls([known for known in found if not is_derived(known.id)], by_what)
-
-
 class _AdoptedState:
     """A training memory as it was when it was adopted."""
 
@@ -289,53 +256,52 @@ class _AdoptedState:
         self.log: list[dict[str, Any]] = self.memory["episode_log"]
         self.total: int = self.memory["total_episodes"]
 
-    def whole(self, episodes: _KnownEpisodes) -> AgentMemory:
-        """With the summaries, and without the episodes that the memory has no more."""
-        left = {
-            what: [each for each in found if each.author == self.author or not is_derived(each.id)]
-            for what, found in episodes.by_what.items()
-        }
+    def whole(self, episodes: Iterable[Episode]) -> AgentMemory:
+        """With the summaries, and without the episodes that the memory has no more. They come
+        oldest first.
+        """
+        summaries: dict[_EpisodeKey, list[str]] = {}
+        for episode in episodes:
+            if episode.metadata.source.author == self.author or not is_derived(episode.id):
+                summaries.setdefault(_what(episode), []).append(episode.trajectory_summary)
         memory = deepcopy(self.memory)
         memory["episode_log"] = []
         for entry in self.log:
-            found = left.get(_logged(entry))
-            if found:
-                memory["episode_log"].append(
-                    {**entry, "summary": (found.pop(0).entry.log or {})["summary"]}
-                )
+            if found := summaries.get(_logged(entry)):
+                memory["episode_log"].append({**entry, "summary": found.pop(0)})
         return memory
 
-    def exported_from(self, episodes: _KnownEpisodes) -> list[_KnownEpisode]:
+    def exported_from(self, own: Sequence[Episode]) -> list[Episode]:
         """Episodes of the memory's own that are in the file already: it was exported from here.
         Those in its log are known by what that says; of older ones it has no more than the scores,
         so one that arrived late is told by its own. Where scores are no longer listed, whatever was
         recorded before the log counts as in it.
         """
         logged = Counter(map(_logged, self.log))
-        found: list[_KnownEpisode] = []
-        for each in episodes.own:
-            if logged[each.what] > 0:
-                logged[each.what] -= 1
-                found.append(each)
+        found: list[Episode] = []
+        for episode in own:
+            if logged[_what(episode)] > 0:
+                logged[_what(episode)] -= 1
+                found.append(episode)
         if not found:
             return []
-        until_us, here = max(each.what.at_us for each in found), {each.id for each in found}
+        until_us, here = max(each.at_us for each in found), {each.id for each in found}
         left = {task: Counter(scores) for task, scores in self.memory["score_history"].items()}
         for entry in map(_logged, self.log):
             left.get(entry.task_id, Counter())[entry.score] -= 1
         unlisted = {
             task: older["count"] for task, older in self.memory.get("older_scores", {}).items()
         }
-        for each in reversed(episodes.own):
-            task, score = each.what.task_id, each.what.score
-            if each.id in here or each.what.at_us > until_us:
+        for episode in reversed(own):
+            task, score = episode.task_id, episode.score
+            if episode.id in here or episode.at_us > until_us:
                 continue
             if left.get(task, Counter())[score] > 0:
                 left[task][score] -= 1
-                found.append(each)
+                found.append(episode)
             elif unlisted.get(task, 0) > 0:
                 unlisted[task] -= 1
-                found.append(each)
+                found.append(episode)
         return found
 
     def scores(self, task: str) -> tuple[list[float], int]:

@@ -166,8 +166,18 @@ class MemoryEngine:
             raise InvalidInputError.one(
                 "pattern", ABSENT, "a glob, a time (before) or keys: what is to be forgotten"
             )
+        # A day stands for its first moment. Without a zone it is one of this machine's, as in the
+        # scripts that say so.
+        try:
+            time = datetime.fromisoformat(before) if isinstance(before, str) else before
+            if time is not None and not isinstance(time, datetime):
+                time = datetime.combine(time, time_of_day())
+            before_us = TIME_US_MAX if time is None else to_us(time.astimezone())
+        except (ValueError, TypeError, OverflowError, OSError):
+            raise InvalidInputError.one(
+                "before", before, "a datetime, a date, or either in ISO 8601"
+            ) from None
         found, _ = self._find(pattern, intent)
-        before_us = TIME_US_MAX if before is None else to_us(_moment(before))
         ids = self._tree.ids_of([match for match in found if match.at_us < before_us])
         if ids:
             self.memory.forget([*ids, *self._tree.earlier_versions(ids)])
@@ -247,18 +257,3 @@ class MemoryEngine:
             if text.startswith(f"{prefix}/"):
                 return Glob(text[len(prefix) + 1 :])
         return Glob(text.removeprefix("./"))
-
-
-def _moment(before: datetime | date | str) -> datetime:
-    """A time, or the first moment of a day. Without a zone it is one of this machine's, as in the
-    scripts that say so.
-    """
-    try:
-        given = datetime.fromisoformat(before) if isinstance(before, str) else before
-        if not isinstance(given, datetime):
-            given = datetime.combine(given, time_of_day())
-        return given.astimezone()
-    except (ValueError, TypeError, OverflowError, OSError):
-        raise InvalidInputError.one(
-            "before", before, "a datetime, a date, or either in ISO 8601"
-        ) from None

@@ -555,17 +555,11 @@ class Mirror(ProjectListener):
                 changes.arrived += [(path, name) for name in strange]
                 changes.vanished += [(path, name) for name in there - listing.files.keys()]
                 waiting += [inner for inner in listing.paths(path) if inner not in self._listed]
-        changes.arrived += self._mended()
+        for path, (seen, _) in self._left.items():  # they were left alone: do they look otherwise?
+            folder, _, name = path.rpartition("/")
+            if seen and self._files.look(folder, name) not in (seen, None):
+                changes.arrived.append((folder, name))
         self._take_in(changes)
-
-    def _mended(self) -> list[tuple[str, str]]:
-        """Files that were left alone and look otherwise by now."""
-        places = [(path.rpartition("/"), seen) for path, (seen, _) in self._left.items() if seen]
-        return [
-            (folder, name)
-            for (folder, _, name), seen in places
-            if self._files.look(folder, name) not in (seen, None)
-        ]
 
     def _listing(self, path: str, changes: _Changes, *, look: bool) -> Listing | None:
         """What a folder holds; None where it cannot be looked into, which does not mean that
@@ -1042,13 +1036,7 @@ def _was_there(file: File) -> bool:
 
 
 def _is_name(value: object) -> bool:
-    if not isinstance(value, str) or len(value) > limits.NAME_CHARS_MAX or not value.isprintable():
-        return False
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return isinstance(value, str) and len(value) <= limits.NAME_CHARS_MAX and value.isprintable()
 
 
 class MemoryTree(Group):

@@ -11,11 +11,10 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
-from hardwon.surfaces.arguments import Arguments
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.mcp import answers as text
 from hardwon.surfaces.mcp.answers import fit
-from hardwon.surfaces.operations import OPERATIONS, jsonable, parsed, schema_of
+from hardwon.surfaces.operations import OPERATIONS, Arguments, jsonable, parsed, schema_of
 from hardwon.trust.access import Caller, Scope
 
 LEFT_OUT: Final = "left_out"

@@ -36,11 +36,18 @@ from starlette.types import Receive, Scope, Send
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.surfaces.arguments import Arguments, Load
 from hardwon.surfaces.gate import Gate, check_access
 from hardwon.surfaces.mcp.server import make_server
 from hardwon.surfaces.mcp.tools import Visitor
-from hardwon.surfaces.operations import ALIASES, OPERATIONS, Operation, json_bytes, schema_of
+from hardwon.surfaces.operations import (
+    ALIASES,
+    OPERATIONS,
+    Arguments,
+    Load,
+    Operation,
+    json_bytes,
+    schema_of,
+)
 from hardwon.surfaces.rest.guard import (
     BODY,
     BUSY,

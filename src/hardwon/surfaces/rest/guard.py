@@ -56,8 +56,8 @@ from hardwon.errors import (
     UnknownRecordError,
     UnreachableError,
 )
-from hardwon.surfaces.arguments import Nothing
 from hardwon.surfaces.gate import Gate
+from hardwon.surfaces.operations import Nothing
 from hardwon.trust.access import Caller
 from hardwon.trust.redact import redact, redact_json
 

@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem, UnknownRecordError
+from hardwon.memory.ask import Stats
 from hardwon.memory.results import LifeEvent, Links
-from hardwon.memory.stats import Stats
 from hardwon.records.kinds import (
     OUTCOMES,
     STATUSES,
