@@ -22,7 +22,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from hardwon.surfaces.cli import main as _cli  # noqa: F401  # it declares its commands
-from hardwon.surfaces.cli.base import app
+from hardwon.surfaces.cli.base import ALIASES, app
 from hardwon.surfaces.operations import OPERATIONS, jsonable, parsed, schema_of
 
 ROOT = Path(__file__).parent.parent
@@ -43,9 +43,10 @@ def _flat(commands: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 BUILT = _flat(typer.main.get_group(app).commands)
 COMMANDS = list(BUILT)
+BUILT |= {old: BUILT[words] for old, words in ALIASES.items()}
 EXAMPLES = [
     (name, line.strip())
-    for name, command in BUILT.items()
+    for name, command in ((name, BUILT[name]) for name in COMMANDS)
     for line in str(command.epilog).splitlines()
     if line.strip().startswith("hardwon ")
 ]
@@ -158,6 +159,7 @@ def keys_of(value: Any) -> set[str]:
 
 def section_of(command: str) -> str:
     """What the page says of a command; of a word before others, with all of those."""
+    command = ALIASES.get(command, command)
     heading = "####" if " " in command else "###"
     found = re.search(
         rf"^{heading} {command}\n(.*?)(?=^#{{2,{len(heading)}}} |\Z)",

@@ -36,10 +36,6 @@ FEWER_IN_POSTGRES = 3
 in files.
 """
 
-_EMPTY = "; ".join(f"DELETE FROM hardwon.{table}" for table in (*PROJECT_TABLES, "token"))
-# Rows that are gone stay in the indexes until then, and whoever writes the same keys again goes
-# past all of them.
-_TIDY = f"VACUUM (INDEX_CLEANUP ON) {', '.join(f'hardwon.{table}' for table in PROJECT_TABLES)}"
 _TIDIED_EVERY = 10
 _EMPTYING_S = 120
 _numbers = itertools.count()
@@ -73,13 +69,31 @@ def _empty(url: str) -> None:
         with psycopg.connect(
             url, autocommit=True, options=f"-c statement_timeout={_EMPTYING_S}s"
         ) as connection:
-            connection.execute(_EMPTY)
+            tables = [
+                f'"{schema}".{table}'
+                for schema in schemas_of(connection).values()
+                for table in PROJECT_TABLES
+            ]
+            deletes = "; ".join(f"DELETE FROM {table}" for table in (*tables, "hardwon.token"))
+            connection.execute(deletes.encode())
+            # Rows that are gone stay in the indexes until then, and whoever writes the same keys
+            # again goes past all of them.
             if next(_emptied) % _TIDIED_EVERY == 0:
-                connection.execute(_TIDY)
+                connection.execute(f"VACUUM (INDEX_CLEANUP ON) {', '.join(tables)}".encode())
     except psycopg.Error:
         postgres_server.drop(url)
     else:
         _unused.append(url)
+
+
+def schemas_of(connection: psycopg.Connection[Any]) -> dict[str, str]:
+    """The schema of each project."""
+    return dict(connection.execute("SELECT name, schema FROM hardwon.project").fetchall())
+
+
+def schema_of(url: str, project: str) -> str:
+    with psycopg.connect(url) as connection:
+        return schemas_of(connection)[project]
 
 
 @contextmanager
@@ -129,8 +143,9 @@ def wrong_with(memory: Memory) -> list[Finding]:
 def go_past(memory: Memory, sql: str) -> None:
     """Runs a statement as somebody who does not ask the memory."""
     if is_url(memory.location):
+        path = f"{schema_of(memory.location, memory.project)},hardwon"
         with psycopg.connect(
-            memory.location, autocommit=True, options="-c search_path=hardwon"
+            memory.location, autocommit=True, options=f"-c search_path={path}"
         ) as database:
             database.execute(sql.encode())
     else:
@@ -148,8 +163,9 @@ def everything_in(memory: Memory) -> bytes:
     with psycopg.connect(memory.location) as database:
         rows = [
             row
+            for schema in schemas_of(database).values()
             for table in PROJECT_TABLES
-            for row in database.execute(f"SELECT t::text FROM hardwon.{table} t".encode())
+            for row in database.execute(f'SELECT t::text FROM "{schema}".{table} t'.encode())
         ]
     return "\n".join(text for (text,) in rows).encode()
 

@@ -22,8 +22,8 @@ from mcp_types import CallToolResult, Implementation
 import hardwon
 from hardwon import Memory
 from hardwon.surfaces.arguments import EXAMPLE_ID, Arguments
+from hardwon.surfaces.mcp.server import PROMPTS, RESOURCES, address_of
 from hardwon.surfaces.mcp.tools import TOOLS
-from hardwon.surfaces.mcp.views import PROMPTS, RESOURCES, address_of
 
 SOURCE = str(Path(hardwon.__file__).parent.parent)
 MODES = ("legacy", "auto")
@@ -140,7 +140,7 @@ async def call_every_tool(client: Client, record_id: str) -> dict[str, CallToolR
     listed = (await client.list_tools()).tools
     answers = {}
     for tool in listed:
-        arguments = example_of(TOOLS[tool.name].operation.takes, record_id)
+        arguments = example_of(TOOLS[tool.name].takes, record_id)
         jsonschema.validate(arguments, tool.input_schema)
         answer = await client.call_tool(tool.name, arguments)
         assert not answer.is_error, (tool.name, text_of(answer))

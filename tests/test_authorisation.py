@@ -11,7 +11,7 @@ import pytest
 from starlette.routing import Route
 
 from hardwon.surfaces.arguments import EXAMPLE_ID
-from hardwon.surfaces.operations import OPERATIONS, Operation
+from hardwon.surfaces.operations import ALIASES, OPERATIONS, Operation
 from hardwon.surfaces.rest.app import ApiRoute
 from hardwon.surfaces.rest.openapi import document, path_of
 from hardwon.trust.access import SCOPES, Scope, includes
@@ -152,7 +152,8 @@ def test_every_operation_has_its_route_and_its_place_in_the_document(running: Se
         for path, methods in document()["paths"].items()
         for method, each in methods.items()
     }
-    assert routes == told
+    old = {(path_of(each), each.method): each.name for each in ALIASES}
+    assert routes == told | old
     for operation in OPERATIONS.values():
         assert told[path_of(operation), operation.method] == operation.name
         scope = document()["paths"][path_of(operation)][operation.method.lower()]["x-scope"]

@@ -447,6 +447,17 @@ def test_a_memory_that_is_broken_or_busy_stops_nobody(
         assert done.stderr.startswith(b"hardwon: ")
 
 
+def test_a_memory_of_an_older_version_is_not_changed_in_a_hook(project: Path) -> None:
+    path = project / ".hardwon" / "memory.db"
+    at_once_to(failed(project, "make"))
+    path.write_bytes((Path(__file__).parent / "released" / "0.10.0.db").read_bytes())
+    content = path.read_bytes()
+    done = said_to(failed(project, "make"))
+    assert done.stdout == b""
+    assert f"Run hardwon --memory {path} stats once".encode() in done.stderr
+    assert path.read_bytes() == content
+
+
 # --- what nobody expects ---
 
 

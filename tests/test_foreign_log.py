@@ -457,4 +457,5 @@ def test_a_log_that_is_cut_or_changed_anywhere_is_no_other_files(tmp_path: Path)
     for turn in range(60):
         (tmp_path / "x" / "memory.db").write_bytes(file)
         log.write_bytes(changes[turn % 3](whole))
-        assert sqlite_log.move_aside_if_foreign(tmp_path / "x" / "memory.db") is None
+        sqlite_log.refuse_foreign_log(tmp_path / "x" / "memory.db")
+        assert log.exists()

@@ -472,9 +472,9 @@ def calls(memory: Memory, odd: Any, folder: Path) -> Iterator[Call]:
         "load",
         "backup",
         "merge",
-        "take_in",
     ):
         yield name, partial(getattr(memory, name), odd)
+    yield "care.take_in", partial(memory.care.take_in, odd)
     yield "forget", partial(memory.forget, odd, dry_run=True)
     yield "verify", partial(memory.verify, odd, odd, odd)
     yield "archive", partial(memory.archive, new_id(), odd, odd)

@@ -16,9 +16,9 @@ from hardwon.learn.topology import FolderCount, topology_of
 from hardwon.memory.results import SimilarIssues
 from hardwon.records.kinds import Fix, Issue
 from hardwon.surfaces.gate import Gate
-from hardwon.surfaces.mcp.answers import bounded_text, data, fitted
-from hardwon.surfaces.mcp.tools import LEFT_OUT, TOOLS, answer_of, output_schema
-from hardwon.surfaces.mcp.views import Visitor, prompt_text
+from hardwon.surfaces.mcp.answers import cut_lines, data, fit
+from hardwon.surfaces.mcp.server import prompt_text
+from hardwon.surfaces.mcp.tools import LEFT_OUT, TOOLS, Visitor, answer_of, output_schema
 from hardwon.trust.access import Caller
 
 ROOM = 2_000
@@ -36,7 +36,7 @@ def size(value: Any) -> int:
 
 @given(VALUES)
 def test_what_fits_is_left_alone(value: Any) -> None:
-    assert fitted(value, size(value)) == (value, "")
+    assert fit(value, size(value)) == (value, "")
 
 
 @given(
@@ -52,23 +52,23 @@ def test_what_fits_is_left_alone(value: Any) -> None:
 )
 def test_items_stay_whole_in_number_and_kind(items: list[dict[str, Any]]) -> None:
     many = [{**item, "text": item["text"] * 200, "pair": list(item["pair"])} for item in items] * 20
-    found, left_out = fitted({"result": many}, ROOM)
+    found, left_out = fit({"result": many}, ROOM)
     assert size(found) <= max(ROOM, size({"result": many[:2]}))
     assert all(item["id"] == "x" * 36 and len(item["pair"]) == 2 for item in found["result"])
     assert bool(left_out) == (found != {"result": many})
 
 
 def test_what_was_left_out_is_counted() -> None:
-    found, left_out = fitted({"result": [{"text": "a" * 10_000} for _ in range(100)]}, 10_000)
+    found, left_out = fit({"result": [{"text": "a" * 10_000} for _ in range(100)]}, 10_000)
     assert len(found["result"]) == 20
     assert all(item["text"] == "a" * 399 + "…" for item in found["result"])
     assert left_out == "80 entries and the end of 20 long texts"
-    assert fitted({"a": "x" * 5_000}, ROOM).left_out == "the end of 1 long text"
+    assert fit({"a": "x" * 5_000}, ROOM).left_out == "the end of 1 long text"
 
 
 def test_of_many_counts_the_largest_stay() -> None:
     counts = {f"author {number}": number for number in range(5_000)}
-    found, left_out = fitted({"by_author": counts, "records": 1}, ROOM)
+    found, left_out = fit({"by_author": counts, "records": 1}, ROOM)
     assert len(found["by_author"]) >= limits.COUNTS_SHOWN_MIN
     assert next(iter(found["by_author"])) == "author 4999"
     assert left_out.endswith("entries")
@@ -97,19 +97,19 @@ def test_no_record_makes_a_result_longer_than_a_model_can_read(system_info: dict
         answer = answer_of(tool, found)
         assert size(answer.structured) <= limits.TOOL_RESULT_CHARS_MAX + 500
         assert LEFT_OUT in answer.structured
-        jsonschema.validate(answer.structured, output_schema(tool.operation.gives))
+        jsonschema.validate(answer.structured, output_schema(tool.gives))
 
 
 def test_what_an_answer_has_of_itself_is_less_than_what_is_never_cut() -> None:
     for tool in TOOLS.values():
-        schema = output_schema(tool.operation.gives)
+        schema = output_schema(tool.gives)
         for described in (schema, *schema.get("$defs", {}).values()):
             assert len(described.get("properties", {})) <= limits.COUNTS_SHOWN_MIN, described
 
 
 def test_what_must_stay_whole_does() -> None:
     text = "<fence>\n" + "x" * 10_000 + "\n</fence>"
-    found, left_out = fitted(
+    found, left_out = fit(
         {"text": text, "hits": [{"a": "y" * 9_000}] * 9}, ROOM, frozenset({"text"})
     )
     assert found["text"] == text
@@ -130,7 +130,7 @@ def test_a_tree_of_any_size_is_cut_to_one_that_its_schema_knows() -> None:
     assert answer.structured["branches"]
     assert "hotspots names the largest places" in answer.structured[LEFT_OUT]
     assert len(answer.text) <= limits.TOOL_TEXT_CHARS_MAX + 500
-    jsonschema.validate(answer.structured, output_schema(tool.operation.gives))
+    jsonschema.validate(answer.structured, output_schema(tool.gives))
 
 
 def test_names_that_authors_gave_themselves_stay_within_the_fence(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_names_that_authors_gave_themselves_stay_within_the_fence(tmp_path: Path
 @given(st.lists(st.text()))
 def test_a_text_is_cut_at_a_line(lines: list[str]) -> None:
     text = "\n".join(lines)
-    found = bounded_text(text, 50)
+    found = cut_lines(text, 50)
     assert found == text or found.rpartition("\n")[2].endswith("more lines were left out")
     assert len(found) <= 50 + len("\n… 1000 more lines were left out") or found == text
 

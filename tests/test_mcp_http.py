@@ -28,9 +28,9 @@ from clocks import Clock
 from hardwon import Memory, limits
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.mcp.btb import BTB_TOOLS
-from hardwon.surfaces.mcp.http import CALLER, LOOPBACK, McpApp
+from hardwon.surfaces.mcp.server import SCHEME
 from hardwon.surfaces.mcp.tools import TOOLS
-from hardwon.surfaces.mcp.views import SCHEME
+from hardwon.surfaces.mcp.transports import CALLER, LOOPBACK, McpApp
 from hardwon.trust.access import SCOPES, Caller, Scope, includes
 from mcp_calls import (
     MODES,
@@ -165,13 +165,11 @@ def test_each_scope_reaches_the_tools_that_are_declared_for_it(
 ) -> None:
     async def work() -> None:
         async with served.client(served.token(scope), MODES[0]) as client:
-            allowed = {
-                name for name, tool in TOOLS.items() if includes(scope, tool.operation.scope)
-            }
+            allowed = {name for name, tool in TOOLS.items() if includes(scope, tool.scope)}
             allowed |= {name for name, tool in BTB_TOOLS.items() if includes(scope, tool.scope)}
             assert {tool.name for tool in (await client.list_tools()).tools} == allowed
             for name in (*TOOLS, *BTB_TOOLS):
-                takes = TOOLS[name].operation.takes if name in TOOLS else BTB_TOOLS[name].takes
+                takes = TOOLS[name].takes if name in TOOLS else BTB_TOOLS[name].takes
                 arguments = example_of(takes, served.record_id)
                 if name in allowed:
                     assert not (await client.call_tool(name, arguments)).is_error

@@ -26,11 +26,17 @@ from hardwon import Memory, limits
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.clients import CLIENTS
-from hardwon.surfaces.mcp.http import PROJECT_HEADER
-from hardwon.surfaces.mcp.server import IDEMPOTENCY_KEY, make_server
-from hardwon.surfaces.mcp.stdio import NOBODY, client_name
-from hardwon.surfaces.mcp.tools import LEFT_OUT, TOOLS, output_schema
-from hardwon.surfaces.mcp.views import BTB_SCHEME, PROMPTS, RESOURCES, SCHEME, Visitor, address_of
+from hardwon.surfaces.mcp.server import (
+    BTB_SCHEME,
+    IDEMPOTENCY_KEY,
+    PROMPTS,
+    RESOURCES,
+    SCHEME,
+    address_of,
+    make_server,
+)
+from hardwon.surfaces.mcp.tools import LEFT_OUT, TOOLS, Visitor, output_schema
+from hardwon.surfaces.mcp.transports import NO_NAME, PROJECT_HEADER, client_name
 from hardwon.surfaces.operations import OPERATIONS
 from hardwon.trust import access
 from hardwon.trust.access import SCOPES, Caller, includes
@@ -135,7 +141,7 @@ def test_every_tool_resource_and_prompt_answers(brain: Path, mode: str, tmp_path
 def test_the_page_about_it_names_everything_there_is() -> None:
     page = (Path(__file__).parent.parent / "docs" / "mcp.md").read_text()
     rows = dict(re.findall(r"^\| `(\w+)` \| (read|write|govern|admin) \|", page, re.MULTILINE))
-    assert rows == {name: tool.operation.scope for name, tool in TOOLS.items()}
+    assert rows == {name: tool.scope for name, tool in TOOLS.items()}
     for name in (
         *BTB_TOOLS,
         *map(address_of, RESOURCES),
@@ -153,7 +159,7 @@ def test_each_tool_tells_what_it_does_to_the_memory(brain: Path) -> None:
             listed = (await client.list_tools()).tools
         assert [tool.name for tool in listed] == list(TOOLS)
         for tool in listed:
-            operation = TOOLS[tool.name].operation
+            operation = next(each for each in OPERATIONS.values() if each.tool == tool.name)
             hints = tool.annotations
             assert hints
             assert (hints.read_only_hint, hints.destructive_hint) == (
@@ -183,14 +189,10 @@ def test_what_the_scope_does_not_allow_is_neither_listed_nor_done(
 
     async def work() -> None:
         async with over_stdio(parameters(brain, *options)) as client:
-            allowed = [
-                name for name, tool in TOOLS.items() if includes(scope, tool.operation.scope)
-            ]
+            allowed = [name for name, tool in TOOLS.items() if includes(scope, tool.scope)]
             assert [tool.name for tool in (await client.list_tools()).tools] == allowed
             for name in TOOLS.keys() - set(allowed):
-                said = await refused(
-                    client, name, example_of(TOOLS[name].operation.takes, record_id)
-                )
+                said = await refused(client, name, example_of(TOOLS[name].takes, record_id))
                 assert "hardwon mcp --scope govern" in said
 
     run(work)
@@ -378,7 +380,7 @@ def test_large_answers_are_cut_and_say_so(brain: Path) -> None:
                 assert structured[LEFT_OUT].startswith("Left out to keep this short: ")
                 assert "hardwon://record/{id}" in structured[LEFT_OUT]
                 assert len(text_of(answer)) <= limits.TOOL_TEXT_CHARS_MAX + 2_000
-                jsonschema.validate(structured, output_schema(TOOLS[name].operation.gives))
+                jsonschema.validate(structured, output_schema(TOOLS[name].gives))
             found = json.loads((await client.read_resource("hardwon://recent/60")).contents[0].text)  # type: ignore[union-attr]
             assert len(json.dumps(found)) <= limits.RESOURCE_CHARS_MAX + 1_000
             assert len(found["records"]) > 20
@@ -419,7 +421,7 @@ def test_a_client_cannot_be_somebody_who_is_believed_for_their_name() -> None:
     assert len(client_name("x" * 10_000)) == limits.NAME_CHARS_MAX
     assert {
         client_name(name) for name in ("", " ", "hardwon", "test_runner", "human_approval")
-    } == {NOBODY}
+    } == {NO_NAME}
 
 
 def test_a_write_under_a_key_is_carried_out_once(brain: Path) -> None:

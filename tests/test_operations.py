@@ -60,20 +60,6 @@ OTHERWISE: dict[str, set[str]] = {
 NO_COMMAND = {
     "add": "record and load take whole records",
     "add_many": "record takes JSON Lines, load a file",
-    "fixes.temporal_patterns": "fix-history report has them",
-    "fixes.totals": "fix-history stats has them",
-    "fixes.days": "fix-history report has them",
-    "fixes.count": "recent lists them",
-    "care.adopted": "browse --kind adopted lists them",
-    "tests.failing": "pytest tells them",
-    "fixes.types": "matrix has them by model",
-    "care.activity": "the dashboard draws it",
-    "fixes.failed_strategies": "strategies lists them, last",
-    "episodes.tasks": "the dashboard lists them",
-    "care.change_mark": "for what watches a memory, such as the dashboard",
-    "care.helpful": "the dashboard lists them, for people who review",
-    "care.stale": "the dashboard lists them; stale tells what it archives",
-    "episodes.candidate_rules": "rules lists those of a task",
 }
 
 

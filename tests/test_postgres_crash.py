@@ -18,7 +18,7 @@ import pytest
 
 import postgres_server
 from cases import TORTURE
-from engines import a_location
+from engines import a_location, schema_of, schemas_of
 from hardwon import Memory
 from hardwon.errors import UnreachableError
 from hardwon.store.postgres import projects as setup
@@ -47,8 +47,9 @@ def server() -> Iterator[Server]:
 def url(server: Server) -> str:
     place = server.url_of("memory")
     with connected(place) as connection:
-        for table in PROJECT_TABLES:
-            connection.execute(f"DELETE FROM hardwon.{table}".encode())
+        for schema in schemas_of(connection).values():
+            for table in PROJECT_TABLES:
+                connection.execute(f"DELETE FROM {schema}.{table}".encode())
     return place
 
 
@@ -186,12 +187,14 @@ def dump(url: str) -> dict[str, list[Any]]:
     """
     with connected(url) as connection:
         asked = {
-            "record": "SELECT id, kind, status, validation, body FROM hardwon.record",
-            "event": "SELECT record_id, kind, said_by, said_status FROM hardwon.event",
-            "tally": "SELECT * FROM hardwon.tally",
-            "text": "SELECT terms FROM hardwon.record_text",
-            "terms": "SELECT term, documents FROM hardwon.term_count",
+            "record": "SELECT id, kind, status, validation, body FROM record",
+            "event": "SELECT record_id, kind, said_by, said_status FROM event",
+            "tally": "SELECT * FROM tally",
+            "text": "SELECT terms FROM record_text",
+            "terms": "SELECT term, documents FROM term_count",
         }
+        path = f"SET search_path = {schemas_of(connection)[PROJECT]}"
+        connection.execute(path.encode())
         return {
             name: sorted(connection.execute(sql.encode()).fetchall(), key=repr)
             for name, sql in asked.items()
@@ -203,7 +206,8 @@ def kill_whoever_waits(server: Server, url: str, table: str, began: threading.Ev
     it.
     """
     with contextlib.suppress(psycopg.OperationalError), psycopg.connect(url) as holding:
-        holding.execute(f"LOCK TABLE hardwon.{table} IN ACCESS EXCLUSIVE MODE".encode())
+        schema = schema_of(url, PROJECT)
+        holding.execute(f"LOCK TABLE {schema}.{table} IN ACCESS EXCLUSIVE MODE".encode())
         began.set()
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline:

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 import legacy_fixes as legacy
 from cases import examples
 from clocks import Clock
-from engines import a_database
+from engines import a_database, schema_of, schemas_of
 from hardwon import Fix, Memory
 from hardwon.fixes.adopt import adopt_fix_history
 from hardwon.store.postgres import projects as setup
@@ -40,9 +40,10 @@ def comparable(name: str, value: Any) -> Any:
 
 
 def rows_of(url: str, project: str = "default") -> dict[str, list[tuple[Any, ...]]]:
-    with psycopg.connect(url) as connection:
+    path = f"-c search_path={schema_of(url, project)}"
+    with psycopg.connect(url, options=path) as connection:
         return {
-            view: _asked(lambda sql: connection.execute(sql.encode()).fetchall(), view, project)
+            view: _asked(lambda sql: connection.execute(sql.encode()).fetchall(), view)
             for view in COLUMNS
         }
 
@@ -51,18 +52,16 @@ def rows_in(location: str) -> dict[str, list[tuple[Any, ...]]]:
     connection = apsw.Connection(location)
     try:
         return {
-            table: _asked(lambda sql: connection.execute(sql).fetchall(), table, None)
+            table: _asked(lambda sql: connection.execute(sql).fetchall(), table)
             for table in COLUMNS
         }
     finally:
         connection.close()
 
 
-def _asked(ask: Any, table: str, project: str | None) -> list[tuple[Any, ...]]:
+def _asked(ask: Any, table: str) -> list[tuple[Any, ...]]:
     names = [name for name in COLUMNS[table] if name != "id"]
-    where = "" if project is None else f" WHERE project_id = '{project}'"
-    schema = "" if project is None else "hardwon."
-    found = ask(f"SELECT {', '.join(names)} FROM {schema}{table}{where}")
+    found = ask(f"SELECT {', '.join(names)} FROM {table}")
     return sorted((tuple(map(comparable, names, row)) for row in found), key=repr)
 
 
@@ -191,21 +190,22 @@ def test_another_project_is_shown_to_those_who_reach_it() -> None:
                 for number in range(times):
                     memory.record_fix(issue, True, number > 0, "less", ["use less"])
         with psycopg.connect(url) as connection:
-            database = str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
             for project, times in (("p", 3), ("default", 2), ("q", 0)):
-                role = quoted(setup.role_name(database, project, READER))
+                schema = schemas_of(connection)[project]
+                role = quoted(setup.role_name(schema, READER))
                 connection.execute(f"SET LOCAL ROLE {role}".encode())
-                count = connection.execute(
-                    "SELECT count(*), coalesce(min(project_id), %s) FROM hardwon.fix_history",
-                    [project],
-                )
-                assert count.fetchall() == [(times, project)]
-                tested = connection.execute(
-                    "SELECT total_tests, success_rate FROM hardwon.model_characteristics"
-                ).fetchall()
-                assert tested == ([(times, (times - 1) / times)] if times else [])
-                patterns = connection.execute(
-                    "SELECT success_count, failure_count FROM hardwon.issue_patterns"
-                ).fetchall()
-                assert patterns == ([(times - 1, 1)] if times else [])
+                connection.execute(f"SET LOCAL search_path = {schema}".encode())
+                asked = {
+                    "SELECT count(*) FROM fix_history": [(times,)],
+                    "SELECT total_tests, success_rate FROM model_characteristics": [
+                        (times, (times - 1) / times)
+                    ]
+                    if times
+                    else [],
+                    "SELECT success_count, failure_count FROM issue_patterns": [(times - 1, 1)]
+                    if times
+                    else [],
+                }
+                for sql, rows in asked.items():
+                    assert connection.execute(sql.encode()).fetchall() == rows
                 connection.rollback()

@@ -15,7 +15,7 @@ import pytest
 
 import postgres_server
 from browsing import hostile_values
-from engines import ENGINES, a_database, a_location
+from engines import ENGINES, a_database, a_location, schemas_of
 from hardwon import Decision, Episode, Experience, Fact, Fix, Memory, Trajectory, limits
 from hardwon.errors import ForbiddenError, HardwonError, InvalidInputError
 from hardwon.records.fields import new_id
@@ -202,11 +202,13 @@ def shape(url: str) -> list[Any]:
             for sql in (
                 "SELECT c.relname, c.relkind, c.relacl::text, c.relrowsecurity FROM pg_class c "
                 "JOIN pg_namespace n "
-                "ON n.oid = c.relnamespace WHERE n.nspname IN ('hardwon', 'public') ORDER BY 1",
-                "SELECT p::text FROM pg_policies p ORDER BY 1",
-                "SELECT proname FROM pg_proc WHERE pronamespace = 'hardwon'::regnamespace ORDER BY "
-                "1",
-                "SELECT * FROM hardwon.granted ORDER BY 1",
+                "ON n.oid = c.relnamespace WHERE n.nspname ~ '^(hardwon|public)' "
+                "ORDER BY n.nspname, 1",
+                "SELECT p::text FROM pg_proc p "
+                "WHERE pronamespace::regnamespace::text ~ '^hardwon' ORDER BY 1",
+                "SELECT nspname, nspacl::text FROM pg_namespace WHERE nspname ~ '^hardwon' "
+                "ORDER BY 1",
+                "SELECT * FROM hardwon.project ORDER BY 1",
                 "SELECT version FROM hardwon.migrated",
             )
         ]
@@ -229,7 +231,7 @@ def test_tokens_and_embedders_have_any_name(engine: str, tmp_path: Path) -> None
 
 
 class TestProjects:
-    """Roles are named after projects."""
+    """Schemas and roles are named after projects."""
 
     def test_of_any_name_are_kept_apart(self, database: str) -> None:
         long = "x" * limits.PROJECT_BYTES_MAX
@@ -240,13 +242,13 @@ class TestProjects:
         setup.initialise(link, names)
         assert set(setup.describe(link).projects) >= set(names)
         with psycopg.connect(database) as connection:
-            roles = connection.execute(
-                "SELECT role, project_id, level FROM hardwon.granted"
-            ).fetchall()
-        assert len({role for role, _, _ in roles}) == len(roles)
+            schemas = schemas_of(connection)
+            roles = {name for (name,) in connection.execute("SELECT rolname FROM pg_roles")}
+        assert set(schemas) == {*names, "p"}
+        assert len(set(schemas.values())) == len(schemas)
         assert {
-            project: sum(other == project for _, other, _ in roles) for project in names
-        } == dict.fromkeys(names, len(ACCESS))
+            setup.role_name(schema, access) for schema in schemas.values() for access in ACCESS
+        } <= roles
         for name in names:
             with Memory(database, name) as memory:
                 memory.record_fact(f"only in {name}", "observation")
@@ -324,4 +326,7 @@ def psycopg_user(name: str) -> str:
 def test_only_parameters_are_translated() -> None:
     assert in_postgres(
         "SELECT ?2, ?1, ? FROM x WHERE y = '?1 ''? $1' AND \"a?\" = ?3 -- ?4\n AND ?"
-    ) == ("SELECT $2, $1, $3 FROM x WHERE y = '?1 ''? $1' AND \"a?\" = $3 -- ?4\n AND $4")
+    ) == (
+        "SELECT $1, $2, $3 FROM x WHERE y = '?1 ''? $1' AND \"a?\" = $3 -- ?4\n AND $4",
+        (1, 0, 2, 3),
+    )

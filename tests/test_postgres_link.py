@@ -1,4 +1,4 @@
-"""The way to a PostgreSQL server, on real ones: roles, transactions, and what is certain when a
+"""The way to a PostgreSQL server, on real ones: schemas, transactions, and what is certain when a
 server or a connection dies.
 """
 
@@ -22,6 +22,7 @@ import pytest
 import trustme
 
 import postgres_server
+from engines import schema_of
 from hardwon import Memory, limits
 from hardwon.errors import (
     BusyError,
@@ -38,7 +39,7 @@ from hardwon.errors import (
     UnreachableError,
 )
 from hardwon.store.postgres.connection import (
-    CutOffError,
+    ConnectionLostError,
     Link,
     PostgresSession,
     _Transaction,
@@ -59,7 +60,7 @@ ENCODED = "Gr8heim%23%2F%40nis"
 def link(database: str) -> Iterator[Link]:
     """To a database with one table."""
     link = Link(database)
-    with link.writing(None, LOCK, True) as session:
+    with link.writing("hardwon", LOCK, True) as session:
         session.run("CREATE SCHEMA hardwon")
         session.run("CREATE TABLE note (id bigint PRIMARY KEY, text text NOT NULL DEFAULT '')")
     yield link
@@ -103,12 +104,12 @@ def socket_of(server: Server) -> Path:
 
 
 def insert(link: Link, *ids: int) -> None:
-    with link.writing(None, LOCK, True) as session:
+    with link.writing("hardwon", LOCK, True) as session:
         session.run_many("INSERT INTO note (id) VALUES (?)", [(each,) for each in ids])
 
 
 def ids(link: Link) -> list[int]:
-    with link.reading(None) as session:
+    with link.reading() as session:
         return [row[0] for row in session.select("SELECT id FROM note ORDER BY id")]
 
 
@@ -200,7 +201,7 @@ def test_an_address_that_is_none_is_refused_without_showing_a_password(url: str)
 def test_no_message_tells_the_password(impatient: None, guarded_server: Server) -> None:
     server = guarded_server
     right = server.tcp_url_of("postgres", "ann", ENCODED)
-    with Link(right).reading(None) as session:
+    with Link(right).reading() as session:
         assert session.first("SELECT current_user") == ("ann",)
     refused_port = free_port()
     for url, kind in {
@@ -213,14 +214,17 @@ def test_no_message_tells_the_password(impatient: None, guarded_server: Server) 
         f"{right}?sslmode=nonsense": PlaceError,
         f"{right}?service=nobody": PlaceError,
     }.items():
-        with pytest.raises(HardwonError) as failed, Link(url).reading(None):
+        with pytest.raises(HardwonError) as failed, Link(url).reading():
             pass
         assert type(failed.value) is kind, failed.value
         everything = "".join(traceback.format_exception(failed.value)) + repr(failed.value)
         assert SECRET not in everything
         assert ENCODED not in everything
         assert Link(url).location in str(failed.value)
-    with pytest.raises(HardwonError) as failed, Link(right).writing(None, LOCK, True) as session:
+    with (
+        pytest.raises(HardwonError) as failed,
+        Link(right).writing("hardwon", LOCK, True) as session,
+    ):
         session.run(f"CREATE ROLE eve PASSWORD '{SECRET}' NONSENSE")
     assert SECRET not in "".join(traceback.format_exception(failed.value))
 
@@ -229,15 +233,15 @@ def test_what_the_url_says_stands_above_our_own_words(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = "SELECT application_name FROM pg_stat_activity WHERE pid = pg_backend_pid()"
-    with Link(database).reading(None) as session:
+    with Link(database).reading() as session:
         assert session.first(asked) == ("hardwon",)
-    with Link(f"{database}&application_name=mine&connect_timeout=3").reading(None) as session:
+    with Link(f"{database}&application_name=mine&connect_timeout=3").reading() as session:
         assert session.first(asked) == ("mine",)
     monkeypatch.setenv("PGAPPNAME", "theirs")
     monkeypatch.setenv("PGCONNECT_TIMEOUT", "7")
     link = Link(database)
     assert "connect_timeout" not in link._address.defaults
-    with link.reading(None) as session:
+    with link.reading() as session:
         assert session.first(asked) == ("theirs",)
 
 
@@ -253,7 +257,7 @@ def test_a_service_and_a_password_file_are_honoured(
         f"[shared]\nhost=127.0.0.1\nport={port}\nuser=ann\ndbname=postgres\nconnect_timeout=4\n"
     )
     monkeypatch.setenv("PGSERVICEFILE", str(services))
-    with Link(f"postgresql://?service=shared&passfile={passwords}").reading(None) as session:
+    with Link(f"postgresql://?service=shared&passfile={passwords}").reading() as session:
         assert session.first("SELECT current_user") == ("ann",)
 
 
@@ -263,7 +267,7 @@ def test_the_second_host_is_tried_where_the_first_is_away(database: str) -> None
         away = free_port()
         url = f"postgresql://postgres@127.0.0.1:{away},127.0.0.1:{proxy.port}/{name_of(database)}?target_session_attrs=read-write"
         link = Link(url)
-        with link.reading(None) as session:
+        with link.reading() as session:
             assert session.first("SELECT current_database()") == (name_of(database),)
         link.close()
 
@@ -277,7 +281,7 @@ def test_tls_is_wanted_where_the_url_says_so(database: str, tmp_path: Path) -> N
     with Proxy(socket_of(postgres_server.server()), tls=tls) as proxy:
         url = f"postgresql://postgres@localhost:{proxy.port}/{name_of(database)}?hostaddr=127.0.0.1&sslmode=verify-full"
         link = Link(f"{url}&sslrootcert={tmp_path}/ours.pem")
-        with link.reading(None) as session:
+        with link.reading() as session:
             assert session._connection.pgconn.ssl_in_use
             assert session.first("SELECT 1") == (1,)
         link.close()
@@ -286,11 +290,11 @@ def test_tls_is_wanted_where_the_url_says_so(database: str, tmp_path: Path) -> N
             f"{url}&sslrootcert={tmp_path}/others.pem",
             f"{elsewhere}&sslrootcert={tmp_path}/ours.pem",
         ):
-            with pytest.raises(PlaceError, match="certificate"), Link(refused).reading(None):
+            with pytest.raises(PlaceError, match="certificate"), Link(refused).reading():
                 pass
     with Proxy(socket_of(postgres_server.server())) as plain:
         url = f"postgresql://postgres@localhost:{plain.port}/{name_of(database)}?hostaddr=127.0.0.1&sslmode=require"
-        with pytest.raises(PlaceError, match="does not support SSL"), Link(url).reading(None):
+        with pytest.raises(PlaceError, match="does not support SSL"), Link(url).reading():
             pass
 
 
@@ -305,14 +309,32 @@ def test_a_missing_driver_says_what_to_install() -> None:
 
 
 def test_parameters_are_numbered_as_sqlite_numbers_them() -> None:
-    assert (
-        in_postgres("SELECT ?, ?2, ?1, ? -- ?\n, '?''?', \"?\" , ?")
-        == "SELECT $1, $2, $1, $3 -- ?\n, '?''?', \"?\" , $4"
+    assert in_postgres("SELECT ?, ?2, ?1, ? -- ?\n, '?''?', \"?\" , ?") == (
+        "SELECT $1, $2, $1, $3 -- ?\n, '?''?', \"?\" , $4",
+        (0, 1, 2, 3),
     )
 
 
+def test_a_schema_holds_one_project_so_that_no_statement_names_it() -> None:
+    shared = {
+        "SELECT a FROM r WHERE r.project_id = ?1 AND id = ?2": (
+            "SELECT a FROM r WHERE true AND id = $1",
+            (1,),
+        ),
+        "SELECT 1 FROM e WHERE e.project_id = r.project_id AND e.id = ?12 AND a = ?1": (
+            "SELECT 1 FROM e WHERE true AND e.id = $1 AND a = $2",
+            (11, 0),
+        ),
+        "INSERT INTO s (project_id, a) VALUES (?1, ?2) ON CONFLICT (project_id, a) DO NOTHING": (
+            "INSERT INTO s (a) VALUES ($1) ON CONFLICT (a) DO NOTHING",
+            (1,),
+        ),
+    }
+    assert {sql: in_postgres(sql) for sql in shared} == shared
+
+
 def test_the_session_is_set_up(database: str) -> None:
-    with Link(database, busy_timeout_ms=1234).reading(None) as session:
+    with Link(database, busy_timeout_ms=1234).reading() as session:
         shown = {
             name: (session.first(f"SHOW {name}") or ("",))[0]
             for name in (
@@ -338,17 +360,17 @@ def test_settings_of_one_transaction_hold_for_it_alone(database: str) -> None:
     asked = (
         "SELECT current_setting('cpu_index_tuple_cost'), current_setting('jit'), pg_backend_pid()"
     )
-    with link.reading(None, {"cpu_index_tuple_cost": 1}) as session:
+    with link.reading(settings={"cpu_index_tuple_cost": 1}) as session:
         cost, jit, backend = session.first(asked) or ("", "", 0)
         assert (cost, jit) == ("1", "off")
-    with link.reading(None) as session:
+    with link.reading() as session:
         assert session.first(asked) == ("0.005", "off", backend)
     link.close()
 
 
 def test_rows_come_back_as_plain_values(link: Link) -> None:
     insert(link, 1, 2**62)
-    with link.writing(None, LOCK, True) as session:
+    with link.writing("hardwon", LOCK, True) as session:
         total = session.first("SELECT sum(id), sum(id) / 4.0, count(*) FROM note")
         assert total == (2**62 + 1, (2**62 + 1) / 4, 2)
         assert [type(each) for each in total or ()] == [int, float, int]
@@ -364,7 +386,7 @@ def test_a_stream_goes_in_steps_and_lets_others_in_between(
 ) -> None:
     monkeypatch.setattr(limits, "POSTGRES_STREAM_ROWS", 3)
     insert(link, *range(10))
-    with link.snapshot(None) as session:
+    with link.snapshot("hardwon") as session:
         seen = []
         for (each,) in session.stream("SELECT id FROM note WHERE id >= ?1 ORDER BY id", [2]):
             assert next(session.stream("SELECT id FROM note ORDER BY id")) == (0,)
@@ -381,73 +403,55 @@ def test_a_stream_goes_in_steps_and_lets_others_in_between(
 
 def test_reads_cannot_write_and_snapshots_stand_still(link: Link) -> None:
     for opened in (link.reading, link.snapshot):
-        with pytest.raises(StorageError, match="read-only"), opened(None) as session:
+        with pytest.raises(StorageError, match="read-only"), opened("hardwon") as session:
             session.run("INSERT INTO note (id) VALUES (1)")
-    with link.reading(None) as moving, link.snapshot(None) as still:
+    with link.reading() as moving, link.snapshot("hardwon") as still:
         assert moving.select("SELECT id FROM note") == still.select("SELECT id FROM note") == []
         insert(link, 1)
         assert moving.select("SELECT id FROM note") == [(1,)]
         assert still.select("SELECT id FROM note") == []
 
 
-def test_a_transaction_acts_in_the_name_of_a_role(link: Link, database: str) -> None:
-    role = f'Team "{name_of(database)}"'
-    quoted = role.replace('"', '""')
+def test_a_transaction_is_in_one_schema(link: Link, database: str) -> None:
+    other = 'Team "x"; --'
     server = postgres_server.server()
-    server.run(f'CREATE ROLE "{quoted}"; CREATE ROLE "user of {name_of(database)}" LOGIN')
-    server.run(
-        f'GRANT USAGE ON SCHEMA hardwon TO "{quoted}"; GRANT SELECT ON hardwon.note TO "{quoted}"',
-        name_of(database),
-    )
-    asked = "SELECT current_user, session_user"
-    with link.reading(role) as session:
-        assert session.first(asked) == (role, "postgres")
-        session.become(None)
-        assert session.first(asked) == ("postgres", "postgres")
-        session.become(role)
-        assert session.first(asked) == (role, "postgres")
-    with link.reading(None) as session:
-        assert session.first(asked) == ("postgres", "postgres")
+    name = other.replace('"', '""')
+    server.run(f'CREATE SCHEMA "{name}"; CREATE TABLE "{name}".note (id bigint)', name_of(database))
+    insert(link, 1)
+    for opened in (link.reading(other), link.snapshot(other), link.scratch(other)):
+        with opened as session:
+            assert session.select("SELECT id FROM note") == []
+    assert ids(link) == [1]
+    user = f"user of {name_of(database)}"
+    server.run(f'CREATE ROLE "{user}" LOGIN')
+    stranger = Link(database.replace("postgres@", f"{user.replace(' ', '%20')}@"))
     with (
-        pytest.raises(ForbiddenError, match="user postgres .*hardwon postgres grant"),
-        link.writing(role, LOCK, True) as session,
-    ):
-        session.run("INSERT INTO note (id) VALUES (1)")
-    with pytest.raises(ForbiddenError, match="nobody knows"), link.reading("nobody knows"):
-        pass
-    stranger = Link(database.replace("postgres@", f"user%20of%20{name_of(database)}@"))
-    with (
-        pytest.raises(ForbiddenError, match=f"user of {name_of(database)}"),
-        stranger.reading(role),
-    ):
-        pass
-    with (
-        pytest.raises(ForbiddenError, match="hardwon postgres grant"),
-        stranger.reading(None) as session,
+        pytest.raises(ForbiddenError, match=f"{user} .*hardwon postgres grant"),
+        stranger.reading() as session,
     ):
         session.select("SELECT id FROM hardwon.note")
     link.close()
     stranger.close()
     postgres_server.drop(database)
-    server.run(f'DROP ROLE "{quoted}"; DROP ROLE "user of {name_of(database)}"')
+    server.run(f'DROP ROLE "{user}"')
 
 
 def test_those_who_append_write_together_and_one_who_is_alone_waits(
     link: Link, database: str
 ) -> None:
     hasty = Link(database, busy_timeout_ms=100)
-    with link.writing(None, LOCK, False) as one, link.writing(None, LOCK, False) as other:
+    with link.writing("hardwon", LOCK, False) as one, link.writing("hardwon", LOCK, False) as other:
         one.run("INSERT INTO note (id) VALUES (1)")
         other.run("INSERT INTO note (id) VALUES (2)")
-        with pytest.raises(BusyError, match="try again"), hasty.writing(None, LOCK, True):
+        with pytest.raises(BusyError, match="try again"), hasty.writing("hardwon", LOCK, True):
             pass
-        with hasty.writing(None, LOCK + 1, True) as elsewhere:
+        with hasty.writing("hardwon", LOCK + 1, True) as elsewhere:
             elsewhere.run("INSERT INTO note (id) VALUES (3)")
-    with link.writing(None, LOCK, True):
+    with link.writing("hardwon", LOCK, True):
         for alone in (True, False):
-            with pytest.raises(BusyError), hasty.writing(None, LOCK, alone):
+            with pytest.raises(BusyError), hasty.writing("hardwon", LOCK, alone):
                 pass
-    with hasty.writing(None, LOCK, True) as session:
+    with hasty.writing("hardwon", LOCK, True) as session:
         assert session.select("SELECT id FROM note ORDER BY id") == [(1,), (2,), (3,)]
     hasty.close()
 
@@ -474,7 +478,7 @@ def test_every_error_of_the_server_is_one_of_ours(
 ) -> None:
     with (
         pytest.raises(HardwonError, match=says) as failed,
-        link.writing(None, LOCK, True) as session,
+        link.writing("hardwon", LOCK, True) as session,
     ):
         session.run("INSERT INTO note (id) VALUES (1)")
         session.run(f"DO $$ BEGIN RAISE EXCEPTION 'because' USING ERRCODE = '{code}'; END $$")
@@ -489,7 +493,7 @@ def test_a_statement_has_its_time(database: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(limits, "POSTGRES_STATEMENT_S", 0.2)
     with (
         pytest.raises(StorageError, match="more than 0.2 seconds"),
-        Link(database).reading(None) as session,
+        Link(database).reading() as session,
     ):
         session.run("SELECT pg_sleep(20)")
 
@@ -498,7 +502,10 @@ def test_a_transaction_that_is_left_alone_ends(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "POSTGRES_IDLE_S", 0.2)
-    with pytest.raises(InterruptedWriteError), Link(database).writing(None, LOCK, True) as session:
+    with (
+        pytest.raises(InterruptedWriteError),
+        Link(database).writing("hardwon", LOCK, True) as session,
+    ):
         time.sleep(0.6)
         session.run("SELECT 1")
 
@@ -506,7 +513,7 @@ def test_a_transaction_that_is_left_alone_ends(
 def test_an_error_that_was_passed_over_is_not_taken_for_success(link: Link) -> None:
     with (
         pytest.raises(StorageError, match="nothing was kept"),
-        link.writing(None, LOCK, True) as session,
+        link.writing("hardwon", LOCK, True) as session,
     ):
         session.run("INSERT INTO note (id) VALUES (1)")
         with pytest.raises(StorageError):
@@ -516,20 +523,20 @@ def test_an_error_that_was_passed_over_is_not_taken_for_success(link: Link) -> N
 
 def test_what_was_done_outside_is_undone_where_nothing_is_kept(link: Link) -> None:
     done: list[str] = []
-    with link.writing(None, LOCK, True) as session:
+    with link.writing("hardwon", LOCK, True) as session:
         session.undos.append(lambda: done.append("undone"))
         session.finish = lambda: done.append("finished")
     assert done == ["finished"]
-    with pytest.raises(KeyError), link.writing(None, LOCK, True) as session:
+    with pytest.raises(KeyError), link.writing("hardwon", LOCK, True) as session:
         session.undos.append(lambda: done.append("undone"))
         session.finish = lambda: done.append("finished")
         raise KeyError
     assert done == ["finished", "undone"]
-    with pytest.raises(IndexError), link.writing(None, LOCK, True) as session:
+    with pytest.raises(IndexError), link.writing("hardwon", LOCK, True) as session:
         session.undos.append(lambda: done.append("undone"))
         session.finish = [].pop
     assert done == ["finished", "undone", "undone"]
-    with link.writing(None, LOCK, True) as session:
+    with link.writing("hardwon", LOCK, True) as session:
         assert session.undos == []
         assert session.finish is None
 
@@ -539,7 +546,7 @@ def test_many_threads_share_few_connections(database: str, monkeypatch: pytest.M
     link = Link(database)
 
     def work(_: int) -> int:
-        with link.reading(None) as session:
+        with link.reading() as session:
             session.run("SELECT pg_sleep(0.01)")
             return session.backend
 
@@ -548,7 +555,7 @@ def test_many_threads_share_few_connections(database: str, monkeypatch: pytest.M
     assert len(backends) == 3
     link.close()
     assert link._pool.is_empty
-    with pytest.raises(ClosedError), link.reading(None):
+    with pytest.raises(ClosedError), link.reading():
         pass
 
 
@@ -556,13 +563,13 @@ def test_many_threads_share_few_connections(database: str, monkeypatch: pytest.M
 
 
 def test_a_connection_that_died_meanwhile_is_replaced(link: Link) -> None:
-    with link.reading(None) as one, link.reading(None) as other:
+    with link.reading() as one, link.reading() as other:
         backends = [one.backend, other.backend]
     for backend in backends:
         postgres_server.server().run(f"SELECT pg_terminate_backend({backend}, 10000)")
     insert(link, 1)
     assert ids(link) == [1]
-    with link.reading(None) as session:
+    with link.reading() as session:
         assert session.backend not in backends
 
 
@@ -575,7 +582,7 @@ def test_a_server_that_comes_back_is_found_again(own_server: Server) -> None:
     own_server.stop()
     with later(0.5, own_server.start):
         assert ids(link) == [1, 2]
-    with link.reading(None) as session:
+    with link.reading() as session:
         backend = session.backend
     own_server.kill_backend(backend)
     insert(link, 3)
@@ -586,13 +593,22 @@ def test_a_server_that_comes_back_is_found_again(own_server: Server) -> None:
 def test_what_is_certain_when_the_connection_is_lost_in_the_middle(own_server: Server) -> None:
     link = Link(own_server.url)
     undone: list[int] = []
-    with pytest.raises(UnreachableError, match="try again") as lost, link.reading(None) as session:
+    with (
+        pytest.raises(ConnectionLostError, match="try again"),
+        link.snapshot("hardwon") as session,
+    ):
         own_server.run(f"SELECT pg_terminate_backend({session.backend}, 10000)")
         session.select("SELECT id FROM note")
-    assert type(lost.value) is CutOffError
+    with pytest.raises(ConnectionLostError, match="try again"), link.reading() as session:
+        own_server.run(f"SELECT pg_terminate_backend({session.backend}, 10000)")
+        # of a read, a statement is repeated once
+        assert session.select("SELECT id FROM note") == []
+        assert session.first("SHOW search_path") == ("hardwon, pg_catalog, pg_temp",)
+        own_server.run(f"SELECT pg_terminate_backend({session.backend}, 10000)")
+        session.select("SELECT id FROM note")
     with (
         pytest.raises(InterruptedWriteError, match="nothing was kept"),
-        link.writing(None, LOCK, True) as session,
+        link.writing("hardwon", LOCK, True) as session,
     ):
         session.undos.append(lambda: undone.append(1))
         session.run("INSERT INTO note (id) VALUES (1)")
@@ -600,14 +616,14 @@ def test_what_is_certain_when_the_connection_is_lost_in_the_middle(own_server: S
         session.run("INSERT INTO note (id) VALUES (2)")
     with (
         pytest.raises(InterruptedWriteError, match="nothing was kept"),
-        link.writing(None, LOCK, True) as session,
+        link.writing("hardwon", LOCK, True) as session,
     ):
         session.run("INSERT INTO note (id) VALUES (3)")
         own_server.kill_backend(session.backend)
         session.run_many("INSERT INTO note (id) VALUES (?)", [(4,), (5,)])
     with (
         pytest.raises(InterruptedWriteError, match="nothing was kept"),
-        link.writing(None, LOCK, True) as session,
+        link.writing("hardwon", LOCK, True) as session,
     ):
         session.run("INSERT INTO note (id) VALUES (6)")
         own_server.kill()
@@ -621,7 +637,7 @@ def test_a_server_that_stays_away_is_given_up_in_time(own_server: Server, impati
     link = Link(own_server.url)
     insert(link, 1)
     own_server.kill()
-    for opened in (link.reading(None), link.snapshot(None), link.writing(None, LOCK, True)):
+    for opened in (link.reading(), link.snapshot("hardwon"), link.writing("hardwon", LOCK, True)):
         began = time.monotonic()
         with (
             pytest.raises(
@@ -643,7 +659,7 @@ def test_a_write_waits_for_the_server_that_takes_over(own_server: Server) -> Non
     (own_server.folder / "data/standby.signal").touch()
     own_server.start()
     assert ids(link) == []
-    with link.reading(None) as session:
+    with link.reading() as session:
         assert session.outcome("3") == ""
     with later(0.5, lambda: own_server.run("SELECT pg_promote()")):
         insert(link, 1)
@@ -656,9 +672,9 @@ def test_a_server_without_a_free_place_is_tried_again(database: str) -> None:
     postgres_server.server().run(f'CREATE ROLE "{user}" LOGIN CONNECTION LIMIT 1')
     url = database.replace("postgres@", f"{user.replace(' ', '%20')}@")
     first, second = Link(url), Link(url)
-    with first.reading(None):
+    with first.reading():
         pass
-    with later(0.4, first.close), second.reading(None) as session:
+    with later(0.4, first.close), second.reading() as session:
         assert session.first("SELECT 1") == (1,)
     second.close()
     postgres_server.server().run(f'DROP ROLE "{user}"')
@@ -697,12 +713,12 @@ def test_what_is_certain_when_the_server_sends_a_pipeline_away(
                 for number in range(more):
                     session.run(sql, [3 + number])
 
-        with pytest.raises(CutOffError, match="try again"), cut.reading(None) as session:
+        with pytest.raises(ConnectionLostError, match="try again"), cut.reading() as session:
             do(session, "SELECT id FROM note WHERE id = ?1")
         proxy.lag_s = 0.0
         with (
             pytest.raises(InterruptedWriteError, match="nothing was kept"),
-            cut.writing(None, LOCK, True) as session,
+            cut.writing("hardwon", LOCK, True) as session,
         ):
             session.undos.append(lambda: undone.append(1))
             do(session, "INSERT INTO note (id) VALUES (?1)")
@@ -719,8 +735,8 @@ def test_what_is_certain_when_a_pipeline_is_cut(link: Link, database: str, cut: 
         proxy.cut_at = b"of them"
         proxy.cut = cut
         with (
-            pytest.raises(CutOffError, match="try again"),
-            cutter.reading(None) as session,
+            pytest.raises(ConnectionLostError, match="try again"),
+            cutter.reading() as session,
             session.together(),
         ):
             for text in ("one", "two of them", "three"):
@@ -728,7 +744,7 @@ def test_what_is_certain_when_a_pipeline_is_cut(link: Link, database: str, cut: 
         proxy.cut = cut
         with (
             pytest.raises(InterruptedWriteError, match="nothing was kept"),
-            cutter.writing(None, LOCK, True) as session,
+            cutter.writing("hardwon", LOCK, True) as session,
         ):
             session.undos.append(lambda: undone.append(1))
             with session.together():
@@ -740,17 +756,18 @@ def test_what_is_certain_when_a_pipeline_is_cut(link: Link, database: str, cut: 
 
 
 def test_a_memory_writes_once_what_was_sent_away_in_a_pipeline(url: str) -> None:
+    schema = schema_of(url, "default")
     waiting = (
-        "SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'hardwon.record_tag'::regclass"
+        f"SELECT pid FROM pg_locks WHERE NOT granted AND relation = '{schema}.record_tag'::regclass"
     )
     with Memory(url) as memory:
         memory.record_fact("The port was open.", "observation")
         with psycopg.connect(url) as holding, ThreadPoolExecutor(1) as threads:
-            holding.execute("LOCK TABLE hardwon.record_tag IN ACCESS EXCLUSIVE MODE")
+            holding.execute(f"LOCK TABLE {schema}.record_tag IN ACCESS EXCLUSIVE MODE".encode())
             kept = threads.submit(
                 memory.record_fact, "The port was shut.", "observation", tags=["port"]
             )
-            while not (found := holding.execute(waiting).fetchall()):
+            while not (found := holding.execute(waiting.encode()).fetchall()):
                 time.sleep(0.01)
             postgres_server.server().run(f"SELECT pg_terminate_backend({found[0][0]}, 10000)")
             holding.rollback()
@@ -763,16 +780,16 @@ def test_a_memory_writes_once_what_was_sent_away_in_a_pipeline(url: str) -> None
 def test_a_connection_on_which_a_pipeline_failed_is_not_used_again(link: Link) -> None:
     counted = "SELECT count(*) FROM note WHERE id = ?1"
     for number in range(5):  # so often that the driver has the next one prepared
-        with link.reading(None) as session:
+        with link.reading() as session:
             assert session.first(counted, [number]) == (0,)
     with (
         pytest.raises(BusyError, match="because"),
-        link.writing(None, LOCK, True) as session,
+        link.writing("hardwon", LOCK, True) as session,
         session.together(),
     ):
         session.run("DO $$ BEGIN RAISE EXCEPTION 'because' USING ERRCODE = '55P03'; END $$")
         session.run(counted, [5])
-    with link.reading(None) as session:
+    with link.reading() as session:
         assert session.first(counted, [6]) == (0,)
 
 
@@ -801,7 +818,7 @@ def test_a_write_that_was_kept_without_an_answer_is_kept(
     link: Link, database: str, has_witness: bool
 ) -> None:
     undone: list[int] = []
-    with cutting(database, "after") as (cut, _), cut.writing(None, LOCK, True) as session:
+    with cutting(database, "after") as (cut, _), cut.writing("hardwon", LOCK, True) as session:
         keep_one(session, 1, undone)
         if not has_witness:
             session.witness = None
@@ -815,7 +832,7 @@ def test_a_write_that_never_arrived_is_known_not_to_be_kept(
 ) -> None:
     undone: list[int] = []
     with cutting(database, "before") as (cut, _):
-        with pytest.raises(InterruptedWriteError), cut.writing(None, LOCK, True) as session:
+        with pytest.raises(InterruptedWriteError), cut.writing("hardwon", LOCK, True) as session:
             keep_one(session, 1, undone)
             if not has_witness:
                 session.witness = None
@@ -831,7 +848,7 @@ def test_a_witness_of_what_the_server_calls_lost_leaves_the_outcome_open(
     with (
         cutting(database, "before") as (cutter, _),
         unknown,
-        cutter.writing(None, LOCK, True) as session,
+        cutter.writing("hardwon", LOCK, True) as session,
     ):
         keep_one(session, 1, undone)
         session.witness = "SELECT 1 FROM note WHERE id = ?1", [0]
@@ -846,7 +863,7 @@ def test_a_number_that_was_given_again_does_not_stand_for_what_was_lost(
     with (
         cutting(database, "after") as (cutter, _),
         lost,
-        cutter.writing(None, LOCK, True) as session,
+        cutter.writing("hardwon", LOCK, True) as session,
     ):
         keep_one(session, 1, undone)
         session.witness = "SELECT 1 FROM note WHERE id = ?1", [2]
@@ -862,7 +879,7 @@ def test_nobody_can_tell_where_the_server_stays_away(
         began = time.monotonic()
         with (
             pytest.raises(UnknownOutcomeError, match="look before you do it again"),
-            cutter.writing(None, LOCK, True) as session,
+            cutter.writing("hardwon", LOCK, True) as session,
         ):
             keep_one(session, 1, undone)
         assert time.monotonic() - began < 60
@@ -871,17 +888,17 @@ def test_nobody_can_tell_where_the_server_stays_away(
 
 
 def test_a_transaction_that_still_runs_is_waited_for(link: Link, database: str) -> None:
-    with link.writing(None, LOCK, True) as session:
+    with link.writing("hardwon", LOCK, True) as session:
         asked = session.transaction
-        with link.reading(None) as other:
+        with link.reading() as other:
             assert other.outcome(asked) == "in progress"
         with ThreadPoolExecutor(1) as threads:
-            answer = threads.submit(link._was_kept, None, asked, None)
+            answer = threads.submit(link.was_kept, "hardwon", asked, None)
             time.sleep(0.3)
             assert not answer.done()
             session._connection.execute("COMMIT")
             assert answer.result(120)
-    with link.reading(None) as session:
+    with link.reading() as session:
         assert session.outcome(asked) == "committed"
         assert session.outcome("99999999999") == "aborted"
 
@@ -911,7 +928,7 @@ def test_a_link_works_on_both_sides_of_a_fork(link: Link) -> None:
 
 
 def test_a_fork_in_the_middle_leaves_the_parent_its_transaction(link: Link) -> None:
-    with link.writing(None, LOCK, True) as session:
+    with link.writing("hardwon", LOCK, True) as session:
         session.run("INSERT INTO note (id) VALUES (1)")
 
         def misuse() -> None:
@@ -935,7 +952,7 @@ def test_an_interrupt_ends_the_statement_and_the_transaction(link: Link) -> None
     undone: list[int] = []
     with later(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)):
         began = time.monotonic()
-        with pytest.raises(KeyboardInterrupt), link.writing(None, LOCK, True) as session:
+        with pytest.raises(KeyboardInterrupt), link.writing("hardwon", LOCK, True) as session:
             session.undos.append(lambda: undone.append(1))
             session.run("INSERT INTO note (id) VALUES (1)")
             session.run("SELECT pg_sleep(60)")
@@ -951,7 +968,7 @@ def test_an_interrupt_while_a_write_is_being_kept(
     link: Link, database: str, is_too_late: bool
 ) -> None:
     undone: list[int] = []
-    with link.writing(None, LOCK, True) as session:
+    with link.writing("hardwon", LOCK, True) as session:
         session.run(
             "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS "
             "$$ BEGIN PERFORM pg_sleep(1); RETURN NULL; EXCEPTION WHEN query_canceled THEN "
@@ -963,10 +980,14 @@ def test_an_interrupt_while_a_write_is_being_kept(
             "EXECUTE FUNCTION slow()"
         )
     interrupting = later(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
-    with interrupting, pytest.raises(KeyboardInterrupt), link.writing(None, LOCK, True) as session:
+    with (
+        interrupting,
+        pytest.raises(KeyboardInterrupt),
+        link.writing("hardwon", LOCK, True) as session,
+    ):
         keep_one(session, 1, undone)
     assert (ids(link), undone) == (([1], []) if is_too_late else ([], [1]))
-    with Link(database, busy_timeout_ms=100).writing(None, LOCK, True) as other:
+    with Link(database, busy_timeout_ms=100).writing("hardwon", LOCK, True) as other:
         assert other.first("SELECT 1") == (1,)
 
 
@@ -992,7 +1013,7 @@ def test_interrupts_at_any_moment_leave_no_lock_behind(
         for number in range(rounds):
             try:
                 signal.setitimer(signal.ITIMER_REAL, 0.0001 + number % 50 * 0.00004)
-                with link.writing(None, LOCK, True) as session:
+                with link.writing("hardwon", LOCK, True) as session:
                     session.run("INSERT INTO note (id) VALUES (?)", [number])
                     session.run("UPDATE note SET text = 'both' WHERE id = ?", [number])
                 kept += 1
@@ -1006,7 +1027,7 @@ def test_interrupts_at_any_moment_leave_no_lock_behind(
     assert interrupted > 10
     assert set(while_clearing_away) <= {Interrupted}
     session = None
-    with Link(database, busy_timeout_ms=3000).writing(None, LOCK, True) as other:
+    with Link(database, busy_timeout_ms=3000).writing("hardwon", LOCK, True) as other:
         assert other.select("SELECT id FROM note WHERE text <> 'both'") == []
         assert len(other.select("SELECT id FROM note")) >= kept
     insert(link, rounds + 1)

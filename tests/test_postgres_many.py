@@ -17,6 +17,7 @@ import pytest
 
 import postgres_server
 from cases import TORTURE
+from engines import schemas_of
 from hardwon import Memory
 from hardwon.errors import InvalidInputError
 from hardwon.store.postgres import projects as setup
@@ -121,9 +122,9 @@ def one_write(
 
 def tallies(url: str) -> list[tuple[Any, ...]]:
     with psycopg.connect(url) as connection:
-        return connection.execute(
-            "SELECT * FROM hardwon.tally ORDER BY 1, 2, 3, 4, 5, 6"
-        ).fetchall()
+        schema = schemas_of(connection)["default"]
+        sql = f'SELECT * FROM "{schema}".tally ORDER BY 1, 2, 3, 4, 5'
+        return connection.execute(sql.encode()).fetchall()
 
 
 def deadlocks(url: str) -> int:
@@ -143,10 +144,10 @@ def test_many_processes_learn_at_once(place: str) -> None:
             for number in range(6)
         ]
     with psycopg.connect(place) as connection:  # so old that everybody wants to clear them away
+        schema = schemas_of(connection)["default"]
         connection.execute(
-            "INSERT INTO hardwon.request SELECT 'default', int4send(n), '', '[]', n FROM "
-            "generate_series(1, %s) n",
-            [OLD_REQUESTS],
+            f"INSERT INTO {schema}.request SELECT int4send(n), '', '[]', n FROM "
+            f"generate_series(1, {OLD_REQUESTS}) n".encode()
         )
 
     def work(number: int, tell: Tell) -> None:

@@ -19,7 +19,7 @@ import pytest
 import legacy_fixes
 import postgres_server
 from command_line import answered, at_once
-from engines import a_location
+from engines import a_location, schema_of
 from hardwon import Memory
 from hardwon.memory import databases
 from hardwon.surfaces import adopt as adoption
@@ -252,7 +252,8 @@ def test_merge_checks_both_where_asked() -> None:
         back = at_once("--memory", "back.db", "merge", server.url, "--check")
         assert (back.exit_code, back.stderr) == (0, "")
         assert back.stdout.endswith("both memories are well\n")
-        server.run("UPDATE hardwon.tally SET total = total + 1 WHERE scope = 'works'")
+        schema = schema_of(server.url, "default")
+        server.run(f"UPDATE {schema}.tally SET total = total + 1 WHERE scope = 'works'")
         wrong = at_once("--memory", "back.db", "merge", server.url, "--check")
         assert wrong.exit_code == 1
         assert "the other memory is not well: knowledge" in wrong.stderr

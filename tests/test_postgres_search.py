@@ -44,8 +44,8 @@ def entries_read(url: str) -> int:
     """From the primary key of the texts, by all who have left."""
     link = Link(url)
     try:
-        with link.reading(None) as session:
-            sql = "SELECT idx_tup_read FROM pg_stat_all_indexes WHERE indexrelname = 'record_text_pkey'"
+        with link.reading() as session:
+            sql = "SELECT sum(idx_tup_read) FROM pg_stat_all_indexes WHERE indexrelname = 'record_text_pkey'"
             return int((session.first(sql) or (0,))[0])
     finally:
         link.close()

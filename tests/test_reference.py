@@ -25,8 +25,8 @@ from hardwon.memory.designs import Noun
 from hardwon.memory.record import ENVELOPE_KEYWORDS
 from hardwon.search.terms import Filters
 from hardwon.surfaces.mcp.btb import BTB_TOOLS
+from hardwon.surfaces.mcp.server import PROMPTS, RESOURCES, address_of
 from hardwon.surfaces.mcp.tools import TOOLS, input_schema
-from hardwon.surfaces.mcp.views import PROMPTS, RESOURCES, address_of
 from hardwon.surfaces.operations import OPERATIONS
 from hardwon.surfaces.rest.openapi import document
 from test_house import ROOMS
@@ -263,10 +263,10 @@ def test_every_object_of_the_api_is_told() -> None:
 def test_a_tool_is_told_with_its_arguments_and_hints(name: str) -> None:
     told = section("mcp.md", name)
     tool: Any = TOOLS.get(name) or BTB_TOOLS[name]
-    scope = tool.operation.scope if name in TOOLS else tool.scope
-    takes = tool.operation.takes if name in TOOLS else tool.takes
+    scope = tool.scope
+    takes = tool.takes
     assert told.strip().startswith(f"{tool.title} (scope `{scope}`). {tool.description}")
-    assert ("reads only" in told) == (tool.operation.reads if name in TOOLS else tool.reads)
+    assert ("reads only" in told) == tool.reads
     shared = page("mcp.md").partition("\n### context\n")[0]
     for argument in input_schema(takes).get("properties", {}):
         row = f"| `{argument}` |"

@@ -103,7 +103,7 @@ BUGS: dict[str, tuple[type[Workload], AbstractContextManager[Any]]] = {
     ),
     "a page in the log counts as cut off": (
         OfRecords,
-        mock.patch.object(sqlite_file, "_has_log", return_value=False),
+        mock.patch.object(sqlite_file, "size_of", return_value=0),
     ),
     "a log is taken for another's": (
         OfRecords,

@@ -49,15 +49,14 @@ from hardwon.surfaces import client
 from hardwon.surfaces.cli.base import Chosen
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.mcp.btb import BTB_TOOLS
-from hardwon.surfaces.mcp.tools import TOOLS
-from hardwon.surfaces.mcp.views import (
+from hardwon.surfaces.mcp.server import (
     PROMPTS,
     RESOURCES,
-    Visitor,
     address_of,
     prompt_text,
     read_resource,
 )
+from hardwon.surfaces.mcp.tools import TOOLS, Visitor
 from hardwon.surfaces.operations import parsed
 from hardwon.training import adopt as episode_adoption
 from hardwon.tree.datasets import load_dataset
@@ -815,7 +814,7 @@ MEMORY_TARGETS: Final = (
     ),
     Target(
         "MCP arguments",
-        ("hardwon.surfaces.mcp.views", "hardwon.surfaces.mcp.btb", "hardwon.surfaces.arguments"),
+        ("hardwon.surfaces.mcp.server", "hardwon.surfaces.mcp.btb", "hardwon.surfaces.arguments"),
         "value",
         _visits,
         _visited,

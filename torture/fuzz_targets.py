@@ -35,14 +35,14 @@ from hardwon.errors import HardwonError
 from hardwon.learn import prompts as distil
 from hardwon.learn import prompts as restating
 from hardwon.learn import tallies as signatures
-from hardwon.memory import intake
+from hardwon.memory.care import parse_cursor, write_cursor
 from hardwon.memory.settings import Settings
 from hardwon.outside import files
 from hardwon.outside import git as checkout
 from hardwon.outside.git import Repository
 from hardwon.outside.llm import ChatModel
 from hardwon.outside.locations import without_password
-from hardwon.records.fields import parse_time
+from hardwon.records.fields import check_time, parse_id, parse_time
 from hardwon.records.kinds import Fact, parse_record
 from hardwon.store import places as place
 from hardwon.store import query as packing
@@ -51,7 +51,7 @@ from hardwon.surfaces.mcp import clients as mcp_clients
 from hardwon.surfaces.operations import OPERATIONS
 from hardwon.surfaces.rest import guard as rest_settings
 from hardwon.surfaces.rest.app import from_body, from_query
-from hardwon.text import entities, failure_reports, failures, sentences, terms
+from hardwon.text import entities, failures, sentences, terms
 from hardwon.text import entities as provenance
 from hardwon.text import shell as shell_lines
 from hardwon.text import words as wording
@@ -208,8 +208,7 @@ def _training_episode(given: Any) -> None:
 def _failure(text: str) -> None:
     failures.failure_hash(text)
     failures.shows_error(text)
-    failure_reports.error_core(text)
-    failure_reports.shows_error(text)
+    failures.error_core(text)
     attempts.plain(text.encode("utf-8", "surrogatepass"))
 
 
@@ -319,19 +318,17 @@ def _derived(paths: Any) -> None:
 
 
 def _time(given: Any) -> None:
-    assert intake.moment("at", given).utcoffset() is not None
+    assert check_time("at", given).utcoffset() is not None
     parse_time(given)
 
 
 def _cursor(text: str) -> None:
-    place_ = intake.cursor(text)
-    assert intake.cursor(intake.written_cursor(place_)) == place_, (
-        "a cursor is read back as what it is"
-    )
+    place_ = parse_cursor(text)
+    assert parse_cursor(write_cursor(place_)) == place_, "a cursor is read back as what it is"
 
 
 def _place(text: str) -> None:
-    intake.record_id(text)
+    parse_id(text)
     shown = without_password(text)
     if text.startswith("postgresql://anna:hunter2hunter2@"):
         assert "hunter2hunter2" not in shown, "a password is shown"
@@ -431,7 +428,7 @@ def _git_folder(folder: Path) -> Iterator[Run]:
 
 def _git_answer(data: bytes) -> None:
     checkout._read_since(data)
-    checkout._listed(data)
+    checkout._read_listing(data)
 
 
 def _test_name(text: str) -> None:
@@ -533,7 +530,7 @@ TARGETS: Final = (
     ),
     Target(
         "failure report",
-        ("hardwon.text.failures", "hardwon.text.failure_reports", "hardwon.capture.run"),
+        ("hardwon.text.failures", "hardwon.capture.run"),
         "text",
         reports,
         by(_failure),
@@ -759,7 +756,7 @@ def cursors() -> list[str]:
     from hardwon.store.types import Cursor
 
     return [
-        intake.written_cursor(Cursor(at_us, "0190a5c8-7e2b-7000-8000-000000000001"))
+        write_cursor(Cursor(at_us, "0190a5c8-7e2b-7000-8000-000000000001"))
         for at_us in (0, 1_772_441_600_000_000)
     ]
 

@@ -64,12 +64,10 @@ def page() -> str:
     root = typer.main.get_command(app)
     context: Any = typer.Context(root, info_name="hardwon")
     parts = [BEGINS.format(options=_options(root, context))]
-    commands = list(root.commands.values())  # type: ignore[attr-defined]  # it is a group
-    for group in COMMANDS:
+    for group, names in COMMANDS.items():
         parts += [f"## {group}\n", *([ABOUT[group]] if group in ABOUT else [])]
-        for command in commands:
-            if command.rich_help_panel == group:
-                parts += _about(command, context, "###")
+        for name in names:
+            parts += _about(root.commands[name], context, "###")  # type: ignore[attr-defined]  # it is a group
     return "\n".join(parts)
 
 

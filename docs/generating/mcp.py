@@ -18,8 +18,7 @@ from hardwon.surfaces.arguments import Nothing
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.server import INSTRUCTIONS, make_server
-from hardwon.surfaces.mcp.tools import TOOLS
-from hardwon.surfaces.mcp.views import Visitor
+from hardwon.surfaces.mcp.tools import TOOLS, Visitor
 from hardwon.surfaces.operations import OPERATIONS
 from hardwon.trust.access import Caller
 
@@ -65,10 +64,7 @@ async def _page() -> str:
     addresses += [(each.uri_template, each.description or "") for each in templates]
     parts = [BEGINS, "## Tools\n", *shared_fields(SHARED_BY, _to_object)]
     parts += [
-        line
-        for tool in tools
-        if tool.name in TOOLS
-        for line in _tool(tool, TOOLS[tool.name].operation.scope)
+        line for tool in tools if tool.name in TOOLS for line in _tool(tool, TOOLS[tool.name].scope)
     ]
     parts += ["## Resources\n", _addresses("hardwon", addresses)]
     parts += ["## Prompts\n", table(("prompt", "takes", ""), map(_prompt, prompts))]

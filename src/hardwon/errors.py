@@ -94,6 +94,12 @@ class NewerFileError(StorageError):
     """The file was written by a newer version of this program."""
 
 
+class OlderFileError(StorageError):
+    """The file was written by an older version, and whoever opened it (a hook) is not the one to
+    change its format. The message says which command does.
+    """
+
+
 class PlaceError(StorageError):
     """A memory cannot be kept at this place."""
 

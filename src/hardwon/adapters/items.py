@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from hardwon.errors import InvalidInputError
-from hardwon.memory import intake
-from hardwon.records.fields import derived_id
+from hardwon.records.fields import check_mapping, derived_id
 
 _ORDERED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "$gt": operator.gt,
@@ -33,7 +32,7 @@ def name_of(*parts: str) -> str:
 def json_object(field: str, value: Any) -> dict[str, Any]:
     """As JSON gives it back: what a reader in another process gets."""
     try:
-        read = json.loads(json.dumps(intake.mapping(field, value), allow_nan=False))
+        read = json.loads(json.dumps(check_mapping(field, value), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError.one(
             field, value, f"an object that JSON can hold ({error})"
@@ -46,7 +45,7 @@ def check_filter(given: Mapping[str, Any] | None) -> dict[str, Any]:
     and operators (`{"score": {"$gte": 3}}`). Raises where one has an operator that nobody knows, or
     other keys beside operators.
     """
-    conditions = {} if given is None else intake.mapping("filter", given)
+    conditions = {} if given is None else check_mapping("filter", given)
     below = list(conditions.values())
     while below:
         condition = below.pop()

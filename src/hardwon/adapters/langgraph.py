@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from hardwon import limits
 from hardwon.adapters.items import check_filter, json_object, name_of, passes
 from hardwon.errors import InvalidInputError, MissingExtraError
-from hardwon.memory import Memory, intake
+from hardwon.memory import Memory
 from hardwon.memory.recorders import cut
-from hardwon.records.fields import check_name, new_id
+from hardwon.records.fields import check_items, check_name, check_text, check_whole_number, new_id
 from hardwon.records.kinds import AnyRecord, Experience, Metadata, Moment, Source
 from hardwon.trust.redact import redact
 
@@ -81,7 +81,7 @@ class HardwonStore(BaseStore):
         self._fields = (
             None
             if fields is None
-            else [intake.text("fields", each) for each in intake.items("fields", fields)]
+            else [check_text("fields", each) for each in check_items("fields", fields)]
         )
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
@@ -172,7 +172,7 @@ class HardwonStore(BaseStore):
         """The item, and the id of the record that it is. Anybody may have used its name as a tag
         for something else.
         """
-        name = _item_name(namespace, intake.text("key", key))
+        name = _item_name(namespace, check_text("key", key))
         for most in (1, None):
             for record in self.memory.entries.list(name, most):
                 if item := _item_of(record):
@@ -181,13 +181,11 @@ class HardwonStore(BaseStore):
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         prefix = _checked_namespace(op.namespace_prefix)
-        offset = intake.whole_number("offset", op.offset, 0, limits.JSON_INT_ABS_MAX)
-        wanted = offset + intake.whole_number(
-            "limit", op.limit, 0, limits.JSON_INT_ABS_MAX - offset
-        )
+        offset = check_whole_number("offset", op.offset, 0, limits.JSON_INT_ABS_MAX)
+        wanted = offset + check_whole_number("limit", op.limit, 0, limits.JSON_INT_ABS_MAX - offset)
         conditions = check_filter(op.filter)
         found = (
-            self._ranked(_prefix_name(prefix), intake.text("query", op.query), conditions, wanted)
+            self._ranked(_prefix_name(prefix), check_text("query", op.query), conditions, wanted)
             if op.query
             else []
         )
@@ -247,10 +245,10 @@ class HardwonStore(BaseStore):
             k = limits.RECALL_K_MAX
 
     def _list_namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
-        offset = intake.whole_number("offset", op.offset, 0, limits.JSON_INT_ABS_MAX)
-        limit = intake.whole_number("limit", op.limit, 0, limits.JSON_INT_ABS_MAX)
+        offset = check_whole_number("offset", op.offset, 0, limits.JSON_INT_ABS_MAX)
+        limit = check_whole_number("limit", op.limit, 0, limits.JSON_INT_ABS_MAX)
         if op.max_depth is not None:
-            intake.whole_number("max_depth", op.max_depth, 1, limits.JSON_INT_ABS_MAX)
+            check_whole_number("max_depth", op.max_depth, 1, limits.JSON_INT_ABS_MAX)
         matching = [
             namespace[: op.max_depth]
             for namespace in map(_namespace_in, self.memory.entries.names(_SAYS_NAMESPACE))
@@ -329,13 +327,13 @@ def _checked_namespace(namespace: Namespace) -> Namespace:
             raise InvalidNamespaceError(
                 f"a label of a namespace is text that is not empty and has no period, not {label!r}"
             )
-        intake.text("namespace", label)
+        check_text("namespace", label)
     return tuple(namespace)
 
 
 def _check_shown(field: str, name: str) -> None:
     """Names are shown, and found by: a secret would have to be taken out of one."""
-    shown, secrets = redact(intake.text(field, name))
+    shown, secrets = redact(check_text(field, name))
     allowed = f"one line of 1 to {limits.NAME_CHARS_MAX} characters that is no secret"
     try:
         check_name(name)
@@ -367,11 +365,11 @@ def _searched_text(value: dict[str, Any], fields: Sequence[str] | Literal[False]
     if fields is False:
         return ""
     parts: list[str] = []
-    for path in intake.items("index", ["$"] if fields is None else fields):
+    for path in check_items("index", ["$"] if fields is None else fields):
         if path == "$":
             parts += [f"{name}: {leaf}" for name, leaf in _leaves(value)]
         else:
-            parts += get_text_at_path(value, tokenize_path(intake.text("index", path)))
+            parts += get_text_at_path(value, tokenize_path(check_text("index", path)))
     return cut("; ".join(part for part in parts if part.strip()), limits.INDEXED_CHARS_MAX)
 
 

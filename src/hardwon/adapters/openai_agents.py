@@ -19,9 +19,9 @@ from hardwon import limits
 from hardwon.adapters.items import json_object, name_of
 from hardwon.brief.fence import fenced
 from hardwon.errors import HardwonError, InvalidInputError, MissingExtraError
-from hardwon.memory import Memory, intake
+from hardwon.memory import Memory
 from hardwon.memory.recorders import TrajectoryRecorder, cut
-from hardwon.records.fields import new_id
+from hardwon.records.fields import check_items, new_id
 from hardwon.records.kinds import AnyRecord, Experience, Metadata, Moment, Source
 from hardwon.search.rank import Hit
 from hardwon.search.terms import own_texts
@@ -104,7 +104,7 @@ class HardwonSession:
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Keeps all of the items or, when one is refused, none."""
-        given = intake.items("items", items)
+        given = check_items("items", items)
         await asyncio.to_thread(
             lambda: self.memory.entries.append(self._name, [self._record(item) for item in given])
         )

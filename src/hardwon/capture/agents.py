@@ -92,7 +92,9 @@ def _text(event: Event, key: str) -> str:
 
 
 def _opened(chosen: Chosen) -> Memory:
-    return Memory(chosen.memory, chosen.project, busy_timeout_ms=limits.AGENT_HOOK_WAIT_MS)
+    return Memory(
+        chosen.memory, chosen.project, busy_timeout_ms=limits.AGENT_HOOK_WAIT_MS, upgrade=False
+    )
 
 
 def _answer(event: Event, output: Answer) -> Answer:

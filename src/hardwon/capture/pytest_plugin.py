@@ -59,7 +59,9 @@ def record(
         if not failed and not memory_exists(memory):  # a pass alone makes no memory
             return RunReport("", location, True)
         named = _Names(root, repository_root(Path(folder)) or root)
-        with Memory(memory, project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS) as opened:
+        with Memory(
+            memory, project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS, upgrade=False
+        ) as opened:
             chosen = list(failed)
             if len(failed) > limits.TEST_FAILURES_MAX:
                 # Those that are known to fail, then the first ones: to make a report of each takes

@@ -30,12 +30,19 @@ from typing import Any, Final, NamedTuple
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.tallies import keys_of
-from hardwon.memory import intake
 from hardwon.memory.designs import Group
 from hardwon.memory.project import Change, Project, happen
 from hardwon.memory.record import metadata_of
 from hardwon.outside.git import Commit
-from hardwon.records.fields import TIME_US_MAX, from_us, new_id, to_us
+from hardwon.records.fields import (
+    TIME_US_MAX,
+    check_items,
+    check_text,
+    check_texts,
+    from_us,
+    new_id,
+    to_us,
+)
 from hardwon.records.kinds import (
     SOLVED_FROM,
     AnyRecord,
@@ -302,7 +309,7 @@ class _TestRun:
         self, project: Project, run_id: str | None, task: str | None, started: datetime | None
     ) -> None:
         self._project, self._task, self._at = project, task, project.now()
-        self._id = intake.text("run_id", new_id(self._at) if run_id is None else run_id)
+        self._id = check_text("run_id", new_id(self._at) if run_id is None else run_id)
         self._started, self._head = started or self._at, project.head
         self._hashes: dict[str, str] = {}
 
@@ -648,11 +655,11 @@ class Tests(Group):
         `task` tags its records, `started` is when it began (now where nobody says). One
         transaction, and none where nothing changed.
         """
-        given = intake.items("ran", ran)
+        given = check_items("ran", ran)
         for test in given:
             if not isinstance(test, RanTest):
                 raise InvalidInputError.one("ran", test, "instances of RanTest")
-        intake.optional_text("task", task)
+        check_texts(task=task)
         return _TestRun(self._project, run_id, task, started).record(given)
 
     def publish(self, commit: Commit, by: str | None = None) -> list[str]:

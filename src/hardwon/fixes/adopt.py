@@ -23,8 +23,8 @@ from hardwon.fixes.adopt_rows import HistoryReader, RowId, added_up, fits_in_a_r
 from hardwon.fixes.legacy import ClaimedDatabase, LegacyDatabase
 from hardwon.learn.support import FIX_HISTORY
 from hardwon.memory import Clock, Memory
-from hardwon.memory.intake import path as checked_path
 from hardwon.outside import files
+from hardwon.outside.locations import check_path
 from hardwon.outside.locks import lock_file
 from hardwon.records.fields import check_json, from_us
 from hardwon.records.kinds import Adopted, AnyRecord, Source
@@ -92,7 +92,7 @@ def adopt_fix_history(
     `author` is the source that it counts as. The file is only read. Other writers of the memory
     wait meanwhile.
     """
-    source = checked_path("path", path)
+    source = check_path("path", path)
     _check_memory(memory)
     with legacy.opened(source) as history:
         return _adopt(history, memory, author, dry_run, progress)
@@ -152,7 +152,7 @@ def adopt_knowledge_base(
     """Brings a knowledge base's file into a memory, as one record that keeps all of it. The file is
     only read. What is wrong with it is named by its place.
     """
-    source = checked_path("path", path)
+    source = check_path("path", path)
     _check_memory(memory)
     record = _knowledge_record(source, Source(type="agent_execution", author=author))
     if record is None:
@@ -267,7 +267,7 @@ def adopt_in_place(folder: str | Path, *, clock: Clock | None = None) -> FixAdop
     cannot write to it in between; those that have it open see what it became. Of several processes
     that come at once, one does it.
     """
-    home = checked_path("folder", folder)
+    home = check_path("folder", folder)
     target = (home / FILE_NAME).resolve()
     knowledge = home / KNOWLEDGE_BASE_NAME
     if not _has_something(target, knowledge):

@@ -48,11 +48,11 @@ from hardwon.fixes.knowledge_base import KnowledgeBase
 from hardwon.fixes.knowledge_file import KnowledgeFile
 from hardwon.learn.fix_rows import FixRow
 from hardwon.learn.tallies import fix_history_signature
-from hardwon.memory import Clock, Memory, intake
+from hardwon.memory import Clock, Memory
 from hardwon.memory.results import CleanedUp, Compressed
 from hardwon.outside import files, own_files
-from hardwon.outside.locations import DEFAULT_PROJECT
-from hardwon.records.fields import new_id
+from hardwon.outside.locations import DEFAULT_PROJECT, check_path
+from hardwon.records.fields import check_whole_number, new_id
 from hardwon.records.kinds import Metadata, Moment, Source
 from hardwon.store.types import Progress
 from hardwon.text.clean import clean_line
@@ -92,7 +92,7 @@ class AIMemory:
         folder = os.fspath(memory_dir) if isinstance(memory_dir, os.PathLike) else memory_dir
         if not isinstance(folder, str) or not folder.strip() or folder.endswith(".db"):
             raise InvalidInputError.one("memory_dir", memory_dir, "a folder")
-        place = intake.path("memory_dir", folder)
+        place = check_path("memory_dir", folder)
         try:
             adopted = adopt_in_place(place, clock=clock)
             memory = Memory(place / FILE_NAME, clock=clock)
@@ -243,7 +243,7 @@ class AIMemory:
         """What is known that bears on an issue, as text for a fixer's prompt: never more than
         `budget_tokens`. What was recorded is fenced in it as data.
         """
-        budget = intake.whole_number(
+        budget = check_whole_number(
             "budget_tokens", budget_tokens, _FRAME_TOKENS_MAX, limits.CONTEXT_TOKENS_MAX
         )
         issue = issue_from(issue_data)
@@ -533,7 +533,7 @@ def _in_turns(run: Callable[[], CleanedUp | Compressed], added_up: Sequence[str]
 
 
 def _path(field: str, given: str | os.PathLike[str]) -> Path:
-    return intake.path(field, os.fspath(given) if isinstance(given, os.PathLike) else given)
+    return check_path(field, os.fspath(given) if isinstance(given, os.PathLike) else given)
 
 
 def _write_json(target: Path, report: Any) -> None:

@@ -17,10 +17,16 @@ from hardwon import limits
 from hardwon.errors import FileOnlyError, InvalidInputError
 from hardwon.learn import odds
 from hardwon.learn.tallies import APPLIED, BETWEEN_NAMES, SUCCEEDED
-from hardwon.memory import intake
 from hardwon.memory.designs import Group
 from hardwon.outside.locations import DEFAULT_PROJECT
-from hardwon.records.fields import TIME_US_MAX, from_us, to_us
+from hardwon.records.fields import (
+    TIME_US_MAX,
+    check_limit,
+    check_text,
+    check_whole_number,
+    from_us,
+    to_us,
+)
 from hardwon.search.terms import Filters
 
 if TYPE_CHECKING:
@@ -192,27 +198,27 @@ class Fixes(Group):
     def strategies(self, issue_type: str, limit: int = 10) -> list[Strategy]:
         """What was done about an `issue_type`, the likeliest to succeed first."""
         known, usual = self._known_of(issue_type)
-        return known.strategies("type", issue_type, usual, _limit(limit))
+        return known.strategies("type", issue_type, usual, check_limit(limit))
 
     def failed_strategies(self, issue_type: str, limit: int = 10) -> list[Strategy]:
         """What was done about an `issue_type` and failed more often than it succeeded, what failed
         most first.
         """
         known, usual = self._known_of(issue_type)
-        return known.failed_strategies(issue_type, usual, _limit(limit))
+        return known.failed_strategies(issue_type, usual, check_limit(limit))
 
     def _known_of(self, issue_type: str) -> tuple[Knowledge, float]:
         """What is known, and how likely a fix of this type is to succeed, whatever is done."""
         known = self._project.knowledge
         return known, known.fix_odds(
-            None, None, intake.text("issue_type", issue_type), None
+            None, None, check_text("issue_type", issue_type), None
         ).p_success
 
     def best_strategies(self, limit: int = 5) -> dict[str, list[Strategy]]:
         """What succeeded, by issue type: the most frequent type first, and of each, up to `limit`,
         the likeliest to succeed again.
         """
-        return self._project.knowledge.best_strategies(_limit(limit))
+        return self._project.knowledge.best_strategies(check_limit(limit))
 
     def totals(self) -> FixTotals:
         """How many attempts to fix something there were, how they turned out, on how many models
@@ -249,7 +255,7 @@ class Fixes(Group):
         """The counts of each key per day, of so many days up to today; what a wrong clock dated
         later is in none of them.
         """
-        intake.whole_number("days", days, 1, limits.FIX_DAYS_MAX)
+        check_whole_number("days", days, 1, limits.FIX_DAYS_MAX)
         found: dict[str, dict[int, tuple[int, ...]]] = {}
         for key, day, levels in self._project.store.day_totals(
             self._project.name, scope, keys_max, today - days + 1
@@ -265,7 +271,7 @@ class Fixes(Group):
         since = None
         if days is not None:
             since = (
-                self._project.today - intake.whole_number("days", days, 1, limits.FIX_DAYS_MAX) + 1
+                self._project.today - check_whole_number("days", days, 1, limits.FIX_DAYS_MAX) + 1
             )
         levels_of: dict[str, list[int]] = {}
         for issue_type, _, levels in self._project.store.totals(
@@ -325,6 +331,8 @@ class Fixes(Group):
         if midnight_us == to_us(asked):
             return whole_days
         until = from_us(midnight_us) if midnight_us <= TIME_US_MAX else None
+        if project == DEFAULT_PROJECT and self._project.place.path:  # an index has just these
+            return whole_days + self.history.count(asked, until)
         filters = Filters(kind="fix", since=asked, until=until)
         return whole_days + store.count(project, filters, trusted=True)
 
@@ -357,7 +365,3 @@ class Fixes(Group):
         from hardwon.fixes.tables import FixHistory
 
         return FixHistory(self._project.store)
-
-
-def _limit(limit: int) -> int:
-    return intake.whole_number("limit", limit, 1, limits.SHOWN_MAX)

@@ -33,9 +33,8 @@ from hardwon.learn.tallies import (
     same_strategy_key,
     signature_keys,
 )
-from hardwon.memory.intake import moment, whole_number
 from hardwon.outside.locations import DEFAULT_PROJECT
-from hardwon.records.fields import from_us
+from hardwon.records.fields import check_time, check_whole_number, from_us
 from hardwon.records.kinds import VOUCHED_STATUSES, Decision, Issue, Record
 from hardwon.search.terms import Filters
 from hardwon.store.base import Kept, Listener
@@ -588,7 +587,7 @@ class FixHistory:
         type, and of the same type on any model: verified ones first, then applied ones, then the
         newest.
         """
-        limit = whole_number("limit", limit, 1, limits.SHOWN_MAX)
+        limit = check_whole_number("limit", limit, 1, limits.SHOWN_MAX)
         found = self._store.by_key(
             DEFAULT_PROJECT, signature_keys(issue), Filters(), limits.SIMILAR_CONSIDERED_MAX
         )
@@ -613,12 +612,22 @@ class FixHistory:
         self, since: datetime | str | None = None, limit: int = 100, model: str | None = None
     ) -> list[FixRow]:
         """The newest attempts, all of them or those of one model."""
-        limit = whole_number("limit", limit, 1, limits.SHOWN_MAX)
-        where, values = "timestamp >= ?", ["" if since is None else text_of(moment("since", since))]
+        limit = check_whole_number("limit", limit, 1, limits.SHOWN_MAX)
+        where, values = (
+            "timestamp >= ?",
+            ["" if since is None else text_of(check_time("since", since))],
+        )
         if model is not None:
             where, values = f"{where} AND model_name = ?", [*values, model]
         with self._store.snapshot(DEFAULT_PROJECT) as session:
             return list(_rows(session, where, values, "timestamp DESC", limit))
+
+    def count(self, since: datetime, until: datetime | None) -> int:
+        """How many attempts there were from a time to the moment before another."""
+        sql = "SELECT count(*) FROM main.fix_history WHERE timestamp >= ? AND timestamp < ?"
+        with self._store.snapshot(DEFAULT_PROJECT) as session:
+            found = session.first(sql, (text_of(since), text_of(until) if until else "~"))
+        return int(found[0]) if found else 0
 
     def all(self) -> Iterator[FixRow]:
         """Every row, oldest first."""

@@ -45,12 +45,10 @@ from hardwon.errors import InvalidInputError
 from hardwon.learn.actions import errors_of, outcomes_of, pairs_of, same_action
 from hardwon.records.kinds import (
     VOUCHED_STATUSES,
-    Adopted,
     Cleaned,
     Decision,
     Episode,
     Experience,
-    Fact,
     Fix,
     Issue,
     MistakeCard,
@@ -326,7 +324,8 @@ def keys_of(record: Record) -> tuple[str, ...]:
     """What a record can be found by exactly: both signatures of a fix, the hash of every failure in
     it, its session, what a fact says, and the keys of an experience that do not route it.
     """
-    keys = set(_own_keys(record))
+    own = _OWN_KEYS.get(record.kind)
+    keys = set(own(record) if own else ())
     session = record.metadata.source.id
     if session:
         keys.add(session_key(session))
@@ -361,31 +360,6 @@ def has_keys(record: Record) -> bool:
     )
 
 
-def _own_keys(record: Record) -> Iterator[str]:
-    if isinstance(record, Fix):
-        yield from _keys_of_fix(record)
-    elif isinstance(record, Trajectory):
-        found = dict.fromkeys(filter(None, errors_of(record.steps[-limits.STEPS_LEARNED_MAX :])))
-        yield from [f"failure:{error}" for error in found][: limits.LESSONS_PER_RECORD_MAX]
-        tried = dict.fromkeys(
-            attempt_key(step.action) for step in record.steps[-limits.STEPS_LEARNED_MAX :]
-        )
-        yield from list(tried)[-limits.LESSONS_PER_RECORD_MAX :]
-    elif isinstance(record, Decision):
-        yield decision_key(record)
-    elif isinstance(record, Adopted):
-        yield adopted_key(record.origin)
-    elif isinstance(record, Cleaned):
-        yield tidied_key(record.decision)
-        yield cleaned_key(record.signature)
-        if record.strategy:
-            yield same_strategy_key(record.strategy)
-    elif isinstance(record, Experience):
-        yield from _keys_of_experience(record)
-    elif isinstance(record, Fact):
-        yield fact_key(record)
-
-
 def _keys_of_fix(fix: Fix) -> Iterator[str]:
     yield from signature_keys(fix.issue)
     if had := recorded_signature(fix):
@@ -399,6 +373,21 @@ def _keys_of_fix(fix: Fix) -> Iterator[str]:
     )
 
 
+def _keys_of_trajectory(trajectory: Trajectory) -> Iterator[str]:
+    steps = trajectory.steps[-limits.STEPS_LEARNED_MAX :]
+    found = dict.fromkeys(filter(None, errors_of(steps)))
+    yield from [f"failure:{error}" for error in found][: limits.LESSONS_PER_RECORD_MAX]
+    tried = dict.fromkeys(attempt_key(step.action) for step in steps)
+    yield from list(tried)[-limits.LESSONS_PER_RECORD_MAX :]
+
+
+def _keys_of_cleaned(cleaned: Cleaned) -> Iterator[str]:
+    yield tidied_key(cleaned.decision)
+    yield cleaned_key(cleaned.signature)
+    if cleaned.strategy:
+        yield same_strategy_key(cleaned.strategy)
+
+
 def _keys_of_experience(record: Experience) -> Iterator[str]:
     given = dict(record.extra)
     own = given.pop(OWN_KEYS, None)
@@ -408,6 +397,17 @@ def _keys_of_experience(record: Experience) -> Iterator[str]:
     elif record.route:
         del given[record.route[0]]
     yield from (given_key(name, value) for name, value in given.items() if value is not None)
+
+
+_OWN_KEYS: Final[Mapping[str, Callable[..., Iterable[str]]]] = {
+    "fix": _keys_of_fix,
+    "fact": lambda fact: [fact_key(fact)],
+    "trajectory": _keys_of_trajectory,
+    "decision": lambda decision: [decision_key(decision)],
+    "adopted": lambda adopted: [adopted_key(adopted.origin)],
+    "cleaned": _keys_of_cleaned,
+    "experience": _keys_of_experience,
+}
 
 
 def given_key(name: str, value: object) -> str:

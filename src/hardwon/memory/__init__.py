@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError
-from hardwon.memory import intake
 from hardwon.memory.ask import Asking
 from hardwon.memory.care import Keeping
 from hardwon.memory.decide import Deciding
@@ -29,6 +28,7 @@ from hardwon.memory.project import BY_MEMORY as BY_MEMORY
 from hardwon.memory.project import Clock as Clock
 from hardwon.memory.project import Project, current_folder, memory_exists
 from hardwon.memory.record import Envelope, Recording
+from hardwon.records.fields import check_flag, check_whole_number
 from hardwon.store import places
 
 if TYPE_CHECKING:
@@ -106,6 +106,8 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
         staleness: bool = True,
         checkout: bool = True,
         busy_timeout_ms: int | None = None,
+        upgrade: bool = True,
+        progress: Progress | None = None,
     ) -> None:
         """`location`: a folder, a `.db` file, `postgresql://…`, or None for the nearest `.hardwon`
         folder upward, else the user's own. `project`: None for the checkout's name where the memory
@@ -117,7 +119,9 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
         a git checkout, recall looks whether the files that hits are about are still what they were.
         `checkout`: whether the git checkout that we are in counts at all; not where others record
         from elsewhere, as through a server. `busy_timeout_ms`: how long to wait for other writers,
-        where that is to be shorter than usual.
+        where that is to be shorter than usual. `upgrade`: whether a file of an older version is
+        brought to this one's format, after a backup beside it that `progress` follows; else it is
+        refused (OlderFileError), as in a hook, which must not take long.
         """
         if llm is not None and not callable(getattr(llm, "complete", None)):
             raise InvalidInputError.one(
@@ -127,9 +131,9 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
             ("consolidate_every", consolidate_every),
             ("publish_after", publish_after),
         ):
-            intake.whole_number(name, number, 0, limits.JSON_INT_ABS_MAX)
+            check_whole_number(name, number, 0, limits.JSON_INT_ABS_MAX)
         if busy_timeout_ms is not None:
-            intake.whole_number("busy_timeout_ms", busy_timeout_ms, 0, limits.BUSY_TIMEOUT_MS)
+            check_whole_number("busy_timeout_ms", busy_timeout_ms, 0, limits.BUSY_TIMEOUT_MS)
         if embedder is not None and (
             isinstance(embedder, type)
             or not all(hasattr(embedder, name) for name in ("name", "embed"))
@@ -137,9 +141,9 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
             raise InvalidInputError.one(
                 "embedder", embedder, "an object with name, dimension and embed(texts)"
             )
-        for name, flag in (("staleness", staleness), ("checkout", checkout)):
-            if not isinstance(flag, bool):
-                raise InvalidInputError.one(name, flag, "true or false")
+        check_flag("staleness", staleness)
+        check_flag("checkout", checkout)
+        check_flag("upgrade", upgrade)
         folder = current_folder()
         where = places.find(location, folder)
         self._project = Project(
@@ -154,6 +158,8 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
             staleness=staleness,
             checkout=checkout,
             busy_timeout_ms=busy_timeout_ms,
+            upgrade=upgrade,
+            progress=progress,
         )
         self.project = self._project.name
         self._tokens: Tokens | None = None

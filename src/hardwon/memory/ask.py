@@ -18,9 +18,19 @@ from uuid import UUID
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
 from hardwon.learn.tallies import session_key
-from hardwon.memory import designs, intake
+from hardwon.memory import designs
 from hardwon.memory.project import Project, Uses
-from hardwon.records.fields import TIME_US_MAX, from_us, to_us
+from hardwon.records.fields import (
+    TIME_US_MAX,
+    check_items,
+    check_text,
+    check_texts,
+    check_time,
+    check_whole_number,
+    from_us,
+    parse_id,
+    to_us,
+)
 from hardwon.records.kinds import (
     ROUTES,
     VOUCHED_STATUSES,
@@ -32,6 +42,7 @@ from hardwon.records.kinds import (
     Status,
     Step,
     Validation,
+    parse_issue,
 )
 from hardwon.search.rank import Candidate, Hit, Ranked, lowered, rank
 from hardwon.search.terms import Filters
@@ -298,10 +309,10 @@ class Asking(Uses):
         """The record of that `record_id` as it stands now, or as it stood then; None where there
         is, or was, no such record.
         """
-        stored = self._project.store.get(self._project.name, intake.record_id(record_id))
+        stored = self._project.store.get(self._project.name, parse_id(record_id))
         if stored and as_of is not None:
             stored = Then(
-                self._project.store, self._project.name, intake.moment("as_of", as_of)
+                self._project.store, self._project.name, check_time("as_of", as_of)
             ).record(stored)
         return record_of(stored) if stored else None
 
@@ -312,7 +323,7 @@ class Asking(Uses):
         """
         from hardwon.memory.results import LifeEvent
 
-        wanted = intake.record_id(record_id)
+        wanted = parse_id(record_id)
         stored = self._project.store.get(self._project.name, wanted)
         life = []
         envelope = Validation()
@@ -355,14 +366,14 @@ class Asking(Uses):
         `author` does. `as_of` a time: what was believed then, of what was recorded by then and is
         not forgotten.
         """
-        k = intake.whole_number("k", k, 1, limits.RECALL_K_MAX)
-        intake.text("query", query)
+        k = check_whole_number("k", k, 1, limits.RECALL_K_MAX)
+        check_text("query", query)
         asked = Filters.of(self._project.name, filters)
         project = self._project
         if project.listeners:
             project.before_read()
         if as_of is not None:
-            return self._recall_then(query, k, asked, intake.moment("as_of", as_of))
+            return self._recall_then(query, k, asked, check_time("as_of", as_of))
         finder = Finder(
             project.store,
             project.name,
@@ -404,14 +415,14 @@ class Asking(Uses):
         says so. `count_tokens` counts for your own model; the default counts at least as many as
         any.
         """
-        intake.optional_text("query", query)
-        intake.optional_text("task_id", task_id)
-        budget = intake.whole_number("budget_tokens", budget_tokens, 1, limits.CONTEXT_TOKENS_MAX)
+        check_texts(query=query)
+        check_texts(task_id=task_id)
+        budget = check_whole_number("budget_tokens", budget_tokens, 1, limits.CONTEXT_TOKENS_MAX)
         if not callable(count_tokens):
             raise InvalidInputError.one(
                 "count_tokens", count_tokens, "a function from text to a number of tokens"
             )
-        given, fixer = intake.issue(issue) if issue is not None else (None, None)
+        given, fixer = parse_issue(issue) if issue is not None else (None, None)
         mark = secrets.token_hex(limits.MARK_BYTES)
         self._project.before_read()
         return self._recaller.context(
@@ -431,14 +442,13 @@ class Asking(Uses):
         it is to work, what worked instead. `task` is what it is for, `error` what is to be got rid
         of, `steps` are those of the current attempt so far.
         """
-        for name, value in (("action", action), ("task", task), ("error", error)):
-            intake.optional_text(name, value)
-        if not intake.text("action", action).strip():
+        check_texts(task=task, error=error)
+        if not check_text("action", action).strip():
             raise InvalidInputError.one("action", action, "text that is not blank")
-        given = intake.issue(issue)[0] if issue is not None else None
+        given = parse_issue(issue)[0] if issue is not None else None
         so_far = [
             Step.model_validate(step) if not isinstance(step, Step) else step
-            for step in intake.items("steps", steps)
+            for step in check_items("steps", steps)
         ]
         return self._recaller.advise(
             action, task, error, given, so_far[-limits.STEPS_LEARNED_MAX :]
@@ -515,6 +525,6 @@ def _checked_counter(count: Callable[[str], int]) -> Callable[[str], int]:
     """A caller's counter whose answers are numbers of tokens."""
 
     def checked(text: str) -> int:
-        return intake.whole_number("count_tokens(text)", count(text), 0, limits.JSON_INT_ABS_MAX)
+        return check_whole_number("count_tokens(text)", count(text), 0, limits.JSON_INT_ABS_MAX)
 
     return checked

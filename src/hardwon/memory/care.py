@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from datetime import datetime
@@ -12,13 +13,25 @@ from uuid import UUID
 
 from hardwon import limits
 from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError
-from hardwon.memory import intake, jsonl
+from hardwon.memory import jsonl
 from hardwon.memory.ask import links_of
 from hardwon.memory.designs import Group
 from hardwon.memory.project import R, Uses, batches, current_folder, derive_again, embedded
 from hardwon.memory.record import keep_all, record_many
 from hardwon.outside import own_files
-from hardwon.records.fields import from_us, now, to_us
+from hardwon.outside.locations import check_path
+from hardwon.records.fields import (
+    TIME_US_MAX,
+    check_items,
+    check_limit,
+    check_text,
+    check_texts,
+    check_whole_number,
+    from_us,
+    now,
+    parse_id,
+    to_us,
+)
 from hardwon.records.kinds import (
     ACTIONS,
     LOCAL_ACTIONS,
@@ -125,7 +138,7 @@ class Keeping(Uses):
         if format not in ("jsonl", "json"):
             raise InvalidInputError.one("format", format, "jsonl or json")
         target = own_files.target(
-            "path", intake.path("path", path), self._project.store.location, "records.jsonl"
+            "path", check_path("path", path), self._project.store.location, "records.jsonl"
         )
         counts = self._project.store.counts(self._project.name) if progress else None
         total = counts.total if counts else 0
@@ -146,7 +159,7 @@ class Keeping(Uses):
         """
         from hardwon.memory import transfer
 
-        read = partial(jsonl.read, intake.path("path", path))
+        read = partial(jsonl.read, check_path("path", path))
         return transfer.load(self._project, read, by, dry_run, progress)
 
     def backup(self, path: str | Path, progress: Progress | None = None) -> Backup:
@@ -155,7 +168,7 @@ class Keeping(Uses):
         """
         from hardwon.memory.results import Backup
 
-        target = intake.path("path", path)
+        target = check_path("path", path)
         checksum = self._project.store.backup(target, progress)
         return Backup(target, checksum, target.stat().st_size)
 
@@ -171,7 +184,7 @@ class Keeping(Uses):
             raise FileOnlyError(f"{found.location} is a database: {COPIES}")
         refuse_foreign_log(found.path)
         suffix = f"before-restore-{now():%Y%m%dT%H%M%S%fZ}"
-        return restore_file(intake.path("path", path), found.path, suffix, progress)
+        return restore_file(check_path("path", path), found.path, suffix, progress)
 
     def doctor(self) -> Diagnosis:
         """Checks the file, and derives again everything that is derived from this project's
@@ -272,7 +285,7 @@ class Care(Group):
         """What replaced the record of that `record_id`, what it replaced, and what contradicts
         it.
         """
-        return links_of(self._project.store, self._project.name, intake.record_id(record_id))
+        return links_of(self._project.store, self._project.name, parse_id(record_id))
 
     def page(
         self, limit: int = limits.PAGE_RECORDS, cursor: str | None = None, **filters: Any
@@ -280,15 +293,15 @@ class Care(Group):
         """As `browse`, a page at a time: `cursor` is the `next` of the page before."""
         from hardwon.memory.results import Page
 
-        size = intake.whole_number("limit", limit, 1, limits.PAGE_RECORDS_MAX)
-        before = None if cursor is None else intake.cursor(cursor)
+        size = check_whole_number("limit", limit, 1, limits.PAGE_RECORDS_MAX)
+        before = None if cursor is None else parse_cursor(cursor)
         asked = Filters.of(self._project.name, filters)
         self._project.before_read()
         found = self._project.store.page(self._project.name, asked, before, size + 1)
         more = Cursor(found[size - 1].at_us, found[size - 1].id) if len(found) > size else None
         return Page(
             [record_of(stored) for stored in found[:size]],
-            intake.written_cursor(more) if more else None,
+            write_cursor(more) if more else None,
         )
 
     def projects(self) -> list[str]:
@@ -320,7 +333,7 @@ class Care(Group):
 
         if status not in STATUSES:
             raise InvalidInputError.one("status", status, f"one of {', '.join(STATUSES)}")
-        found = self._project.store.most_helpful(self._project.name, status, _limit(limit))
+        found = self._project.store.most_helpful(self._project.name, status, check_limit(limit))
         return [
             Credited(record, *counts) for stored, *counts in found for record in readable([stored])
         ]
@@ -331,7 +344,7 @@ class Care(Group):
         """
         from hardwon.memory.results import Held
 
-        found = self._project.store.held_as_stale(self._project.name, _limit(limit))
+        found = self._project.store.held_as_stale(self._project.name, check_limit(limit))
         return [
             Held(record, event.at, event.by, event.reason or "")
             for stored, event in found
@@ -350,18 +363,18 @@ class Care(Group):
         """What was decided about knowledge and not undone, newest first; `action` asks for one
         sort. Of a `task_id`: with what concerns the whole project.
         """
-        intake.optional_text("task_id", task_id)
+        check_texts(task_id=task_id)
         if action is not None and action not in ACTIONS:
             raise InvalidInputError.one("action", action, f"one of {', '.join(ACTIONS)}")
         return self._project.knowledge.decisions(ACTIONS if action is None else (action,), task_id)[
-            : _limit(limit)
+            : check_limit(limit)
         ]
 
     def adopted(self, origin: str, limit: int = 100) -> list[Adopted]:
         """What was adopted from one sort of store (`origin`), without records, and still counts;
         the newest first.
         """
-        return self._project.knowledge.adopted(intake.text("origin", origin), _limit(limit))
+        return self._project.knowledge.adopted(check_text("origin", origin), check_limit(limit))
 
     def take_in(
         self,
@@ -382,13 +395,13 @@ class Care(Group):
         given = (
             records
             if at_once and isinstance(records, Iterator)
-            else intake.items("records", records)
+            else check_items("records", records)
         )
         return transfer.load(self._project, partial(iter, given), by, dry_run, progress, at_once)
 
     def keep_many(self, records: Iterable[R]) -> list[R]:
         """As `add_many`, and returns the records as they were kept."""
-        return keep_all(self._project, intake.items("records", records))
+        return keep_all(self._project, check_items("records", records))
 
     def record_many(self, kind: Kind, many: Iterable[Mapping[str, Any]]) -> list[AnyRecord]:
         """Keeps records of one `kind`, each of `many` given by the keywords of `record_fact`,
@@ -419,5 +432,17 @@ class Care(Group):
         return self._project.now()
 
 
-def _limit(limit: int) -> int:
-    return intake.whole_number("limit", limit, 1, limits.SHOWN_MAX)
+def parse_cursor(value: Any) -> Cursor:
+    """A place among records, as `write_cursor` wrote it."""
+    try:
+        text = base64.urlsafe_b64decode(check_text("cursor", value).encode()).decode()
+        at_us, record_id = text.split("|")
+        if not 0 <= int(at_us) <= TIME_US_MAX:
+            raise ValueError(at_us)
+        return Cursor(int(at_us), str(UUID(record_id)))
+    except ValueError:
+        raise InvalidInputError.one("cursor", value, "what a page gave as its next") from None
+
+
+def write_cursor(place: Cursor) -> str:
+    return base64.urlsafe_b64encode(f"{place.at_us}|{place.id}".encode()).decode()

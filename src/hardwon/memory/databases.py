@@ -12,9 +12,9 @@ from typing import Final
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError
-from hardwon.memory import intake
 from hardwon.memory.project import current_folder, project_name
 from hardwon.outside.locations import DEFAULT_PROJECT
+from hardwon.records.fields import check_items, check_text
 from hardwon.store import places as place
 from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link
@@ -41,7 +41,7 @@ def initialise(
     """
     if distribute:
         raise PlaceError(_NOT_DISTRIBUTED)
-    names = list(map(project_name, intake.items("projects", projects)))
+    names = list(map(project_name, check_items("projects", projects)))
     with _link(url) as link:
         setup.initialise(link, names)
         return setup.describe(link)
@@ -92,7 +92,7 @@ def _project(given: str | None) -> str | None:
 
 
 def _user_name(given: str) -> str:
-    name = intake.text("user", given)
+    name = check_text("user", given)
     if not name or "\0" in name or len(name.encode()) > limits.POSTGRES_NAME_BYTES_MAX:
         allowed = f"the name of a database user: 1 to {limits.POSTGRES_NAME_BYTES_MAX} bytes"
         raise InvalidInputError.one("user", name, allowed)

@@ -10,10 +10,10 @@ from uuid import UUID
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, UnknownRecordError
-from hardwon.memory import intake
 from hardwon.memory.project import Change, Uses, batches, checkout_of, refresh_status
 from hardwon.outside.git import Repository, repository_root
-from hardwon.records.fields import ABSENT, new_id
+from hardwon.outside.locations import check_path
+from hardwon.records.fields import ABSENT, check_items, check_text, new_id, parse_id
 from hardwon.records.kinds import INTERNAL_KINDS, AnyRecord, Decision, Event, Status, Verifier
 from hardwon.search.terms import Filters
 from hardwon.store.query import original_of, record_of
@@ -44,8 +44,8 @@ class Deciding(Uses):
         if not isinstance(outcome, bool):
             raise InvalidInputError.one("outcome", outcome, "true (it helped) or false")
         given = context_or_ids.ids if isinstance(context_or_ids, Context) else context_or_ids
-        listed = [given] if isinstance(given, str | UUID) else intake.items("context_or_ids", given)
-        ids = list(dict.fromkeys(filter(None, map(intake.record_id, listed))))
+        listed = [given] if isinstance(given, str | UUID) else check_items("context_or_ids", given)
+        ids = list(dict.fromkeys(filter(None, map(parse_id, listed))))
         project = self._project
 
         def work(change: Change) -> list[str]:
@@ -142,7 +142,7 @@ class Deciding(Uses):
         from hardwon.memory import consolidate
 
         for name, value in (("source", source), ("reason", reason), ("by", by)):
-            intake.text(name, value)
+            check_text(name, value)
         if not source.strip() or len(source) > limits.NAME_CHARS_MAX:
             raise InvalidInputError.one(
                 "source", source, "the author whose teaching is to be undone"
@@ -166,7 +166,7 @@ class Deciding(Uses):
         again. `decision_id` is the decision's id, or that of the event in `audit`. What was taken
         back stays in the log.
         """
-        project, wanted = self._project, intake.record_id(decision_id)
+        project, wanted = self._project, parse_id(decision_id)
 
         def work(change: Change) -> AnyRecord:
             stored = change.writer.get(project.name, wanted)
@@ -207,7 +207,7 @@ class Deciding(Uses):
         given = (
             [ids_or_filters]
             if isinstance(ids_or_filters, str | UUID)
-            else intake.items("ids_or_filters", ids_or_filters)
+            else check_items("ids_or_filters", ids_or_filters)
         )
         for name, value in filters.items():
             if value is None:  # elsewhere that means "any", and here it would mean "all"
@@ -219,7 +219,7 @@ class Deciding(Uses):
             raise InvalidInputError.one(
                 "ids_or_filters", given or ABSENT, "ids or at least one filter, not both"
             )
-        wanted = [(intake.record_id(found), str(found)) for found in given]
+        wanted = [(parse_id(found), str(found)) for found in given]
         if narrowing:
             asked = Filters.of(self._project.name, filters)
             # it tells of what was tried as well
@@ -255,7 +255,7 @@ class Deciding(Uses):
         """
         from hardwon.memory import staleness
 
-        asked = intake.path("repo", repo)
+        asked = check_path("repo", repo)
         root = repository_root(asked)
         checkout = checkout_of(Repository(root), asked, self._project.place.path) if root else None
         if checkout is None:

@@ -11,10 +11,10 @@ from typing import Final
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.memory import intake
 from hardwon.memory.designs import Group
 from hardwon.memory.project import Change, R
 from hardwon.memory.record import recordable
+from hardwon.records.fields import check_items, check_mapping, check_text, check_whole_number
 from hardwon.records.kinds import AnyRecord, Record
 from hardwon.search.terms import Filters
 from hardwon.store.query import original_of, record_of
@@ -38,10 +38,10 @@ class Entries(Group):
         project = self._project
         ready = {
             name: record and self._entry(name, record)
-            for name, record in intake.mapping("entries", entries).items()
+            for name, record in check_mapping("entries", entries).items()
         }
         vectors = project.vectors_of([record for record in ready.values() if record])
-        by = intake.text("by", by)
+        by = check_text("by", by)
 
         def work(change: Change) -> bool:
             erases = False
@@ -63,7 +63,7 @@ class Entries(Group):
         transaction: all of them or none.
         """
         project = self._project
-        ready = [self._entry(name, record) for record in intake.items("records", records)]
+        ready = [self._entry(name, record) for record in check_items("records", records)]
         vectors = project.vectors_of(ready)
 
         def work(change: Change) -> list[R]:
@@ -82,7 +82,7 @@ class Entries(Group):
         grow stale with its files.
         """
         prepared = self._project.prepare(recordable(record))
-        if intake.text("name", name) not in prepared.metadata.tags:
+        if check_text("name", name) not in prepared.metadata.tags:
             raise InvalidInputError.one(
                 "name", name, "a name that its record has as a tag, and that is no secret"
             )
@@ -91,16 +91,16 @@ class Entries(Group):
     def names(self, start: str) -> list[str]:
         """The names that begin with `start` and under which something stands, in order."""
         self._project.before_read()
-        return self._project.store.tags(self._project.name, intake.text("start", start))
+        return self._project.store.tags(self._project.name, check_text("start", start))
 
     def list(self, name: str, limit: int | None = None) -> Iterator[AnyRecord]:
         """What stands under a name, the newest first."""
         if limit is not None:
-            intake.whole_number("limit", limit, 0, limits.JSON_INT_ABS_MAX)
+            check_whole_number("limit", limit, 0, limits.JSON_INT_ABS_MAX)
         self._project.before_read()
         found = map(
             record_of,
-            self._project.pages(Filters(tag=intake.text("name", name)), limit, trusted=True),
+            self._project.pages(Filters(tag=check_text("name", name)), limit, trusted=True),
         )
         return found if limit is None else islice(found, limit)
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.memory import intake
 from hardwon.memory.designs import Group
+from hardwon.records.fields import (
+    check_flag,
+    check_limit,
+    check_text,
+    check_texts,
+)
 from hardwon.search.terms import Filters
 
 if TYPE_CHECKING:
@@ -22,11 +26,11 @@ class Episodes(Group):
         """The tasks with the most episodes: how many, their mean and best score, and whether they
         go better of late.
         """
-        return self._project.knowledge.tasks(_limit(limit))
+        return self._project.knowledge.tasks(check_limit(limit))
 
     def scores(self, task_id: str) -> ScoreHistory:
         """How the task of this `task_id` went: mean, best, trend, and the newest scores."""
-        return self._project.knowledge.scores(intake.text("task_id", task_id))
+        return self._project.knowledge.scores(check_text("task_id", task_id))
 
     def compare(
         self,
@@ -42,10 +46,8 @@ class Episodes(Group):
         episodes of a run (`source.id`) count as one, which is right where they learn from one
         another. Filters as in `browse`; of very many episodes the newest are compared.
         """
-        for name, value in (("task_id", task_id), ("tag", tag)):
-            intake.optional_text(name, value)
-        if not isinstance(by_run, bool):
-            raise InvalidInputError.one("by_run", by_run, "true or false")
+        check_texts(task_id=task_id, tag=tag)
+        check_flag("by_run", by_run)
         asked = Filters.of(self._project.name, {**filters, "task_id": task_id})
         if asked.kind not in (None, "episode"):
             raise InvalidInputError.one("kind", asked.kind, "episode: nothing else has a score")
@@ -60,8 +62,4 @@ class Episodes(Group):
         tasks that were tried most. Those that an LLM wrote down come first, then those that most
         episodes speak for.
         """
-        return self._project.knowledge.candidate_rules(_limit(limit))
-
-
-def _limit(limit: int) -> int:
-    return intake.whole_number("limit", limit, 1, limits.SHOWN_MAX)
+        return self._project.knowledge.candidate_rules(check_limit(limit))

@@ -15,7 +15,7 @@ from hardwon.learn import prompts as restating
 from hardwon.memory.consolidate import answer_of
 from hardwon.memory.project import NO_LLM, Change, Project, refresh_status
 from hardwon.outside.llm import Llm
-from hardwon.records.fields import new_id
+from hardwon.records.fields import check_flag, new_id
 from hardwon.records.kinds import Event, Fact
 from hardwon.store.query import readable
 from hardwon.store.types import Writer
@@ -28,8 +28,7 @@ _log = logging.getLogger("hardwon")
 
 def state(project: Project, given: Fact, restate: bool) -> Fact:
     """A fact as it will be kept; with `restate`, in the words of the LLM."""
-    if not isinstance(restate, bool):
-        raise InvalidInputError.one("restate", restate, "true or false")
+    check_flag("restate", restate)
     fact = stated(project.prepare(given, project.head))
     if not restate:
         return fact

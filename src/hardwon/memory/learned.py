@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hardwon import limits
 from hardwon.errors import InvalidInputError, LlmError
-from hardwon.memory import intake
 from hardwon.memory.project import NO_LLM, Uses
-from hardwon.records.kinds import Issue
+from hardwon.records.fields import check_limit, check_text, check_texts
+from hardwon.records.kinds import Issue, parse_issue
 
 if TYPE_CHECKING:
     from hardwon.learn.fixes import ModelInsights, Pattern, Solution
@@ -35,14 +34,7 @@ class Learned(Uses):
         `fixer_type` is the fixer, where `fixer` names none), fixes of a `model`, an `issue_type` or
         both, a `tool` at a `task`; with nothing said, all fixes.
         """
-        for name, value in (
-            ("model", model),
-            ("issue_type", issue_type),
-            ("fixer", fixer),
-            ("tool", tool),
-            ("task", task),
-        ):
-            intake.optional_text(name, value)
+        check_texts(model=model, issue_type=issue_type, fixer=fixer, tool=tool, task=task)
         if tool is not None or task is not None:
             others = (issue, model, issue_type, fixer)
             if tool is None or any(other is not None for other in others):
@@ -56,33 +48,33 @@ class Learned(Uses):
             raise InvalidInputError.one(
                 "issue", issue, "an issue, or a model and issue type, not both"
             )
-        given, named_fixer = intake.issue(issue)
+        given, named_fixer = parse_issue(issue)
         return self._project.knowledge.fix_odds(
             given, None, None, named_fixer if fixer is None else fixer
         )
 
     def similar_issues(self, issue: Issue | Mapping[str, Any], limit: int = 5) -> SimilarIssues:
         """Earlier attempts to fix this issue or one like it, successes first."""
-        return self._project.knowledge.similar_issues(intake.issue(issue)[0], _limit(limit))
+        return self._project.knowledge.similar_issues(parse_issue(issue)[0], check_limit(limit))
 
     def patterns(self, limit: int = 20) -> list[Pattern]:
         """Issues that came up, by signature, by model and type, and by type; the most frequent
         first.
         """
-        return self._project.knowledge.patterns(_limit(limit))
+        return self._project.knowledge.patterns(check_limit(limit))
 
     def model_insights(self, name: str) -> ModelInsights:
         """What is known of the model of this `name`: how its fixes went, its common issues, and
         what helped.
         """
-        return self._project.knowledge.model_insights(intake.text("name", name))
+        return self._project.knowledge.model_insights(check_text("name", name))
 
     def solutions(self, error: str | None = None, limit: int = 10) -> list[Solution]:
         """What was done after an error (None: after any) in trajectories, what helped most
         first.
         """
-        intake.optional_text("error", error)
-        return self._project.knowledge.solutions(error, _limit(limit))
+        check_texts(error=error)
+        return self._project.knowledge.solutions(error, check_limit(limit))
 
     def rules(
         self, task_id: str | None = None, state: RuleState | None = None, limit: int = 10
@@ -91,17 +83,17 @@ class Learned(Uses):
         without one, only the latter. Active rules first, then candidates, then retired ones;
         `state` asks for one of these alone.
         """
-        intake.optional_text("task_id", task_id)
+        check_texts(task_id=task_id)
         if state not in (None, "candidate", "active", "retired"):
             raise InvalidInputError.one("state", state, "candidate, active or retired")
-        return self._project.knowledge.rules(task_id, state, _limit(limit))
+        return self._project.knowledge.rules(task_id, state, check_limit(limit))
 
     def cards(self, task_id: str | None = None, limit: int = 10) -> list[Card]:
         """Mistakes that episodes reported, of a `task_id` or of all. Types take turns, so that none
         crowds out the others.
         """
-        intake.optional_text("task_id", task_id)
-        return self._project.knowledge.cards(task_id, _limit(limit))
+        check_texts(task_id=task_id)
+        return self._project.knowledge.cards(task_id, check_limit(limit))
 
     def consolidate(self, *, llm: bool = False) -> Consolidation:
         """Puts knowledge in order: near-duplicate rules become one, contradictions are linked, what
@@ -123,7 +115,3 @@ class Learned(Uses):
             notes = [f"the LLM was of no use, the rest was done without it: {error}"]
             return consolidate.consolidate(self._project, None, notes)
         return consolidate.consolidate(self._project, model, [] if model else [NO_LLM])
-
-
-def _limit(limit: int) -> int:
-    return intake.whole_number("limit", limit, 1, limits.SHOWN_MAX)

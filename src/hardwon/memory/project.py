@@ -48,7 +48,17 @@ from hardwon.store import places as place
 from hardwon.store.base import kept_row, row_of
 from hardwon.store.places import Place, open_store
 from hardwon.store.query import has_tree, original_of, record_of, restored
-from hardwon.store.types import Appended, Cursor, Finding, Request, Row, Session, Stored, Writer
+from hardwon.store.types import (
+    Appended,
+    Cursor,
+    Finding,
+    Progress,
+    Request,
+    Row,
+    Session,
+    Stored,
+    Writer,
+)
 from hardwon.trust.lifecycle import (
     check_claim,
     credits_of,
@@ -155,6 +165,8 @@ class Project:
         staleness: bool,
         checkout: bool,
         busy_timeout_ms: int | None,
+        upgrade: bool,
+        progress: Progress | None,
     ) -> None:
         """`folder` is the one that we are in; the rest as in `Memory`."""
         self.place, self.name, self.embedder = where, project_name(name), embedder
@@ -170,7 +182,7 @@ class Project:
 
             self.staleness = Watch(self.checkout)
         self.listeners: list[ProjectListener] = []
-        self.store = open_store(where, busy_timeout_ms)
+        self.store = open_store(where, busy_timeout_ms, may_upgrade=upgrade, progress=progress)
         try:
             self.find_listeners()
         except BaseException:

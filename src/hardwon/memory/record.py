@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError
-from hardwon.memory import intake
 from hardwon.memory.project import Change, Project, R, Uses, batches
 from hardwon.outside import files
-from hardwon.records.fields import new_id
+from hardwon.outside.locations import check_path
+from hardwon.records.fields import check_items, check_mapping, new_id
 from hardwon.records.kinds import (
     MODEL_OF_KIND,
     Adopted,
@@ -99,7 +99,7 @@ class Recording(Uses):
         transaction.
         """
         # All of them first: no code of the caller's runs while others wait.
-        given = intake.items("records", records)
+        given = check_items("records", records)
         keep_all(self._project, given, returned=False)
         return [record.id for record in given]
 
@@ -194,7 +194,7 @@ class Recording(Uses):
             make(
                 self._project,
                 Trajectory,
-                {"task": task, "steps": intake.items("steps", steps), "final_reward": final_reward},
+                {"task": task, "steps": check_items("steps", steps), "final_reward": final_reward},
                 envelope,
             )
         )
@@ -219,9 +219,9 @@ class Recording(Uses):
             "score": score,
             "steps": steps,
             "trajectory_summary": trajectory_summary,
-            "mistakes": intake.items("mistakes", mistakes),
-            "successes": intake.items("successes", successes),
-            "mistake_cards": _without_secrets(intake.items("mistake_cards", mistake_cards)),
+            "mistakes": check_items("mistakes", mistakes),
+            "successes": check_items("successes", successes),
+            "mistake_cards": _without_secrets(check_items("mistake_cards", mistake_cards)),
         }
         return self.record(make(self._project, Episode, own, envelope))
 
@@ -250,11 +250,9 @@ class Recording(Uses):
             "fix_success": fix_success,
             "verification_success": verification_success,
             "analysis": analysis,
-            "fix_commands": intake.items("fix_commands", fix_commands),
+            "fix_commands": check_items("fix_commands", fix_commands),
             "execution_time_seconds": execution_time_seconds,
-            "system_info": {}
-            if system_info is None
-            else intake.mapping("system_info", system_info),
+            "system_info": {} if system_info is None else check_mapping("system_info", system_info),
             "notes": notes,
             "fixer_type": fixer_type,
             "confidence": confidence,
@@ -298,9 +296,9 @@ def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]])
     if kind not in _RECORDED_KINDS:
         raise InvalidInputError.one("kind", kind, f"one of {', '.join(_RECORDED_KINDS)}")
     made: list[AnyRecord] = []
-    for number, given in enumerate(intake.items("many", many), 1):
+    for number, given in enumerate(check_items("many", many), 1):
         try:
-            own = intake.mapping("many", given)
+            own = check_mapping("many", given)
             for name in _NOT_EXTRA_KEYS:
                 if name in own:
                     raise InvalidInputError.one(name, own[name], _FILLED_IN)
@@ -354,7 +352,7 @@ def _recalled(given: Context | Iterable[str]) -> list[str]:
     return (
         given.ids
         if isinstance(given, Context)
-        else [str(each) for each in intake.items("recalled", given)]
+        else [str(each) for each in check_items("recalled", given)]
     )
 
 
@@ -386,7 +384,7 @@ def metadata_of(
     source = given.get("source", {})
     if "source" in given:
         source = (
-            source.model_dump() if isinstance(source, Source) else intake.mapping("source", source)
+            source.model_dump() if isinstance(source, Source) else check_mapping("source", source)
         )
     if "author" in given:
         source["author"] = given["author"]
@@ -398,7 +396,7 @@ def metadata_of(
         source=Source.model_validate(source),
         context=Moment.model_validate(moment),
         validation=Validation.model_validate({"failure_hash": given.get("failure_hash")}),
-        tags=intake.items("tags", given["tags"]) if "tags" in given else [],
+        tags=check_items("tags", given["tags"]) if "tags" in given else [],
     )
 
 
@@ -406,7 +404,7 @@ def related_files(
     given: Any, root: Path | None, memory_file: Path | None = None
 ) -> list[RelatedFile]:
     """The files that a caller names, each with its hash."""
-    return [_related(found, root, memory_file) for found in intake.items("related_files", given)]
+    return [_related(found, root, memory_file) for found in check_items("related_files", given)]
 
 
 def _related(given: Any, root: Path | None, memory_file: Path | None) -> RelatedFile:
@@ -415,7 +413,7 @@ def _related(given: Any, root: Path | None, memory_file: Path | None) -> Related
     """
     if isinstance(given, RelatedFile | Mapping):
         return given if isinstance(given, RelatedFile) else RelatedFile.model_validate(dict(given))
-    absolute = intake.path("related_files", given)
+    absolute = check_path("related_files", given)
     inside = root is not None and absolute.is_relative_to(root)
     name = absolute.relative_to(root) if root and inside else Path(given)
     return RelatedFile(path=name.as_posix(), hash=_sha1_of(absolute, memory_file))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.memory.intake import items
-from hardwon.memory.intake import path as checked_path
 from hardwon.memory.record import metadata_of
+from hardwon.outside.locations import check_path
+from hardwon.records.fields import check_items
 from hardwon.records.kinds import Episode, MistakeCard, Step, Trajectory
 from hardwon.trust.redact import redact, redact_json
 
@@ -82,7 +82,11 @@ class EpisodeRecorder:
     def __init__(self, memory: Memory, task_id: str, envelope: Envelope) -> None:
         envelope = _checked_envelope(envelope)
         recalled = envelope.get("recalled")
-        ids = None if recalled is None else items("recalled", getattr(recalled, "ids", recalled))
+        ids = (
+            None
+            if recalled is None
+            else check_items("recalled", getattr(recalled, "ids", recalled))
+        )
         began = Episode(task_id=task_id, score=0.0, recalled=ids)
         self.task_id = began.task_id
         self.steps: list[Step] = []
@@ -213,11 +217,11 @@ def _checked_envelope(given: Envelope) -> Envelope:
     """
     envelope = given.copy()
     if "tags" in envelope:
-        envelope["tags"] = items("tags", envelope["tags"])
+        envelope["tags"] = check_items("tags", envelope["tags"])
     if "related_files" in envelope:
-        envelope["related_files"] = items("related_files", envelope["related_files"])
+        envelope["related_files"] = check_items("related_files", envelope["related_files"])
         for each in envelope["related_files"]:
-            checked_path("related_files", each)
+            check_path("related_files", each)
     metadata_of(
         {name: value for name, value in envelope.items() if name != "related_files"},
         datetime.now(UTC),

@@ -14,8 +14,7 @@ from typing import Final, Literal, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import FullError, InvalidInputError, UnknownTokenError
-from hardwon.memory import intake
-from hardwon.records.fields import from_us, to_us
+from hardwon.records.fields import check_items, check_text, from_us, to_us
 from hardwon.records.kinds import VERIFIERS, Metadata, Source
 from hardwon.store.types import TokenKeep, TokenRow
 from hardwon.trust.access import SCOPES, Caller, Scope
@@ -105,7 +104,7 @@ class Tokens:
 
     def revoke(self, id_or_name: str) -> list[Token]:
         """Ends a token at once, or all of one name; returns them."""
-        wanted = intake.text("id_or_name", id_or_name)
+        wanted = check_text("id_or_name", id_or_name)
         found = [
             token
             for token in self.all()
@@ -152,7 +151,7 @@ def _digest(secret: str) -> bytes:
 
 
 def _projects(given: Sequence[str]) -> list[str]:
-    names = [Metadata(project_id=name).project_id for name in intake.items("projects", given)]
+    names = [Metadata(project_id=name).project_id for name in check_items("projects", given)]
     if not names or not all(name.strip() for name in names) or len(names) > limits.ITEMS_MAX:
         raise InvalidInputError.one(
             "projects", given, f"1 to {limits.ITEMS_MAX} names of projects, or None for all"

@@ -57,20 +57,57 @@ def as_vectors(embedder: Embedder, texts: Sequence[str]) -> NDArray[numpy.float3
     returns anything but finite numbers in the shape that is wanted.
     """
     np = _package("numpy")
-    name, dimension = _checked_name(embedder.name), _checked_dimension(embedder.dimension)
-    fitted = [_fitted(text) for text in _checked_texts(texts)]
+    name, dimension = _check_name(embedder.name), _check_dimension(embedder.dimension)
+    given: object = texts
+    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
+        raise InvalidInputError.one("texts", given, "a list of texts")
+    for place, text in enumerate(given):
+        if not isinstance(text, str):
+            raise InvalidInputError.one(f"texts.{place}", text, "text")
+    # Without half characters, which no tokenizer and no endpoint takes.
+    fitted = [
+        text[: limits.EMBED_TEXT_CHARS_MAX].encode(errors="replace").decode() for text in texts
+    ]
     vectors: NDArray[numpy.float32] = np.zeros((len(fitted), dimension), dtype=np.float32)
     for start in range(0, len(fitted), limits.EMBED_BATCH_TEXTS):
         batch = fitted[start : start + limits.EMBED_BATCH_TEXTS]
-        wanted = _Wanted(name, len(batch), dimension)
-        vectors[start : start + wanted.count] = _unit_rows(_answer(embedder, batch, wanted), wanted)
+        with _as_embedding_error(f"{_title(name)} failed: "):
+            answer = embedder.embed(batch)
+        vectors[start : start + len(batch)] = _unit_rows(name, answer, len(batch), dimension)
     different = len({text for text in fitted if text.strip()})
     # one text may mean nothing to an embedder; if none does, it is broken
     if different > 1 and not vectors.any():
-        raise _Wanted(name, len(fitted), dimension).error(
-            f"nothing but zeros for {different} different texts"
-        )
+        zeros = f"nothing but zeros for {different} different texts"
+        raise EmbeddingError(_problem(name, zeros, len(fitted), dimension))
     return vectors
+
+
+def _unit_rows(name: str, answer: object, count: int, dimension: int) -> Any:
+    """What an embedder returned, where it is an array of numbers in the shape that is wanted."""
+    np = _package("numpy")
+    sort = f"a {type(answer).__name__} that is no array"
+    before, _, after = _problem(name, f"{sort} (\0)", count, dimension).rpartition("\0")
+    with _as_embedding_error(before, after):
+        array = np.asarray(answer)
+    if array.dtype.kind not in "fiu":
+        raise EmbeddingError(_problem(name, f"{sort} of real numbers", count, dimension))
+    if array.shape != (count, dimension):
+        raise EmbeddingError(_problem(name, f"an array of shape {array.shape}", count, dimension))
+    with np.errstate(all="ignore"):  # numbers beyond 64 bits become infinite, and are refused below
+        rows = array.astype(np.float64)
+    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    if bad.size:
+        raise EmbeddingError(_problem(name, f"NaN or infinity in row {bad[0]}", count, dimension))
+    # By the largest number first: the squares of very large or small ones are infinite or zero.
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    rows /= np.where(largest == 0, 1, largest)
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    return (rows / np.where(length == 0, 1, length)).astype(np.float32)
+
+
+def _problem(name: str, returned: str, count: int, dimension: int) -> str:
+    shape = f"an array of finite numbers of shape ({count}, {dimension})"
+    return f"{_title(name)} returned {returned}; wanted: {shape}, one row for each text"
 
 
 # --- embedders ---
@@ -84,31 +121,31 @@ class WordLlamaEmbedder:
     """
 
     def __init__(self) -> None:
-        with _root_logger_kept():
+        # Importing wordllama sets up logging for the whole program, unless somebody did so before;
+        # that is not ours to do.
+        handler, root = logging.NullHandler(), logging.getLogger()
+        root.addHandler(handler)
+        try:
             package: Any = _package("wordllama")
+        finally:
+            root.removeHandler(handler)
         self.dimension: Final = 256
-        self.name: Final = _checked_name(f"wordllama-{self.dimension}-{package.__version__}")
+        self.name: Final = _check_name(f"wordllama-{self.dimension}-{package.__version__}")
         # It looks for its tokenizer in a folder of the wrong name, and would download it, unless
         # told its own folder.
         folder = Path(package.__file__).parent
-        try:
+        with _as_embedding_error(f"{_title(self.name)} could not load the model of its package: "):
             self._model = package.WordLlama.load(
                 cache_dir=folder, dim=self.dimension, disable_download=True
             )
-        except Exception as error:
-            raise EmbeddingError(
-                f"{_named(self.name)} could not load the model of its package: {_said(error)}"
-            ) from error
 
     def __repr__(self) -> str:
         return "WordLlamaEmbedder()"
 
     def embed(self, texts: Sequence[str]) -> object:
         """A vector for each text, in their order. `EmbeddingError` where the model fails."""
-        try:
+        with _as_embedding_error(f"{_title(self.name)} failed: "):
             return self._model.embed(list(texts), batch_size=limits.EMBED_MODEL_TEXTS)
-        except Exception as error:
-            raise _failed(self.name, error) from error
 
 
 class FastembedEmbedder:
@@ -125,31 +162,35 @@ class FastembedEmbedder:
     ) -> None:
         package: Any = _package("fastembed")
         self.model: Final = model
-        self.dimension: Final = _checked_dimension(_fastembed_dimension(package, model))
+        # Looked up first: a model that fastembed does not know should not be reported as a failed
+        # download.
+        known = {
+            each["model"].lower(): each["dim"]
+            for each in package.TextEmbedding.list_supported_models()
+        }
+        if model.lower() not in known:
+            raise InvalidInputError.one(
+                "model", model, "one that fastembed.TextEmbedding.list_supported_models() names"
+            )
+        self.dimension: Final = _check_dimension(known[model.lower()])
         # Its version is a part of the name, because releases have changed how the same model's
         # vectors are made.
-        self.name: Final = _checked_name(f"fastembed-{package.__version__}:{model}")
+        self.name: Final = _check_name(f"fastembed-{package.__version__}:{model}")
         folder = Path(cache_dir) if cache_dir else _model_folder()
-        try:
+        with _as_embedding_error(
+            f"{_title(self.name)} could not load its model: ",
+            f"; it is downloaded once, from Hugging Face to {folder}: check the network and the disk, "
+            "or use WordLlamaEmbedder, which downloads nothing",
+        ):
             self._model = package.TextEmbedding(model_name=model, cache_dir=str(folder))
-        except Exception as error:
-            problem = (
-                f"{_named(self.name)} could not load its model: {_said(error)}; it is downloaded "
-                f"once, from Hugging Face to "
-                f"{folder}: check the network and the disk, or use WordLlamaEmbedder, which "
-                f"downloads nothing"
-            )
-            raise EmbeddingError(problem) from error
 
     def __repr__(self) -> str:
         return f"FastembedEmbedder({self.model!r})"
 
     def embed(self, texts: Sequence[str]) -> object:
         """A vector for each text, in their order. `EmbeddingError` where the model fails."""
-        try:
+        with _as_embedding_error(f"{_title(self.name)} failed: "):
             return list(self._model.embed(list(texts), batch_size=limits.EMBED_MODEL_TEXTS))
-        except Exception as error:
-            raise _failed(self.name, error) from error
 
 
 class EndpointEmbedder:
@@ -172,8 +213,8 @@ class EndpointEmbedder:
         timeout_s: float = limits.LLM_TIMEOUT_S,
     ) -> None:
         self._endpoint = Endpoint(_EMBEDDINGS, base_url, model, api_key, timeout_s)
-        self._dimension = None if dimension is None else _checked_dimension(dimension)
-        self.name: Final = _checked_name(f"endpoint:{model}")
+        self._dimension = None if dimension is None else _check_dimension(dimension)
+        self.name: Final = _check_name(f"endpoint:{model}")
 
     def __repr__(self) -> str:
         return f"EndpointEmbedder({self._endpoint.base_url!r}, model={self._endpoint.model!r})"
@@ -212,7 +253,7 @@ class EndpointEmbedder:
         except EmbeddingError as error:
             problem = str(error)
         # Raised anew, and out here, for the reason that ChatModel gives.
-        raise EmbeddingError(f"{_named(self.name)}: {problem}")
+        raise EmbeddingError(f"{_title(self.name)}: {problem}")
 
     def _vectors(self, texts: list[str], dimension: int | None) -> list[list[float]]:
         """The vectors of the texts, in their order; without a dimension, of any that is allowed."""
@@ -234,14 +275,11 @@ class EndpointEmbedder:
         if len(items) != count or found.keys() != set(range(count)):
             wanted = f"{count}, with each index from 0 to {count - 1} once"
             raise self._endpoint.error(f"sent {len(items)} vectors; wanted: {wanted}")
+        least, most = (dimension, dimension) if dimension else (1, limits.EMBED_DIMENSION_MAX)
         for row in found.values():
-            if dimension is None and not 1 <= len(row) <= limits.EMBED_DIMENSION_MAX:
-                wanted = f"1 to {limits.EMBED_DIMENSION_MAX}"
+            if not least <= len(row) <= most:
+                wanted = str(dimension) if dimension else f"1 to {most}"
                 raise self._endpoint.error(f"sent a vector of {len(row)} numbers; wanted: {wanted}")
-            if dimension is not None and len(row) != dimension:
-                raise self._endpoint.error(
-                    f"sent a vector of {len(row)} numbers; wanted: {dimension}"
-                )
             if not all(
                 type(number) in (int, float) and -_FLOAT_MAX <= number <= _FLOAT_MAX
                 for number in row
@@ -263,8 +301,8 @@ class CallableEmbedder:
                 "function", function, "a function that takes a list of texts"
             )
         self._function = function
-        self.name: Final = _checked_name(name)
-        self.dimension: Final = _checked_dimension(dimension)
+        self.name: Final = _check_name(name)
+        self.dimension: Final = _check_dimension(dimension)
 
     def __repr__(self) -> str:
         return f"CallableEmbedder(name={self.name!r}, dimension={self.dimension})"
@@ -284,21 +322,8 @@ def _package(name: str) -> Any:
         return import_module(name)
     except ImportError as error:
         raise MissingExtraError(
-            f"{name} cannot be imported ({_said(error)}); install it with: {INSTALL}"
+            f"{name} cannot be imported ({_describe(error)}); install it with: {INSTALL}"
         ) from error
-
-
-@contextmanager
-def _root_logger_kept() -> Iterator[None]:
-    """Importing wordllama sets up logging for the whole program, unless somebody did so before;
-    that is not ours to do.
-    """
-    handler, root = logging.NullHandler(), logging.getLogger()
-    root.addHandler(handler)
-    try:
-        yield
-    finally:
-        root.removeHandler(handler)
 
 
 def _model_folder() -> Path:
@@ -307,89 +332,7 @@ def _model_folder() -> Path:
     return user_cache_path("hardwon") / "fastembed"
 
 
-def _fastembed_dimension(package: Any, model: str) -> object:
-    # Looked up first: a model that fastembed does not know should not be reported as a failed
-    # download.
-    for known in package.TextEmbedding.list_supported_models():
-        if known["model"].lower() == model.lower():
-            return known["dim"]
-    raise InvalidInputError.one(
-        "model", model, "one that fastembed.TextEmbedding.list_supported_models() names"
-    )
-
-
-# --- what comes in and out ---
-
-
-class _Wanted:
-    """What an embedder was asked for, to be told where it returned something else."""
-
-    def __init__(self, name: str, count: int, dimension: int) -> None:
-        self.name, self.count, self.dimension = name, count, dimension
-
-    def error(self, returned: str) -> EmbeddingError:
-        shape = f"an array of finite numbers of shape ({self.count}, {self.dimension})"
-        return EmbeddingError(
-            f"{_named(self.name)} returned {returned}; wanted: {shape}, one row for each text"
-        )
-
-
-def _answer(embedder: Embedder, batch: list[str], wanted: _Wanted) -> Any:
-    """What the embedder returned, as an array of whatever it is."""
-    np = _package("numpy")
-    try:
-        answer = embedder.embed(batch)
-    except HardwonError:
-        raise
-    except Exception as error:
-        raise _failed(wanted.name, error) from error
-    try:
-        array = np.asarray(answer)
-    except Exception as error:
-        raise wanted.error(
-            f"a {type(answer).__name__} that is no array ({_said(error)})"
-        ) from error
-    if array.dtype.kind not in "fiu":
-        raise wanted.error(f"a {type(answer).__name__} that is no array of real numbers")
-    return array
-
-
-def _unit_rows(array: Any, wanted: _Wanted) -> Any:
-    np = _package("numpy")
-    if array.shape != (wanted.count, wanted.dimension):
-        raise wanted.error(f"an array of shape {array.shape}")
-    with np.errstate(all="ignore"):  # numbers beyond 64 bits become infinite, and are refused below
-        rows = array.astype(np.float64)
-    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
-    if bad.size:
-        raise wanted.error(f"NaN or infinity in row {bad[0]}")
-    # By the largest number first: the squares of very large or small ones are infinite or zero.
-    rows /= _not_zero(np.abs(rows).max(axis=1, keepdims=True))
-    rows /= _not_zero(np.linalg.norm(rows, axis=1, keepdims=True))
-    return rows.astype(np.float32)
-
-
-def _not_zero(divisors: Any) -> Any:
-    divisors[divisors == 0] = 1
-    return divisors
-
-
-def _checked_texts(texts: Sequence[str]) -> list[str]:
-    given: object = texts
-    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
-        raise InvalidInputError.one("texts", given, "a list of texts")
-    for place, text in enumerate(given):
-        if not isinstance(text, str):
-            raise InvalidInputError.one(f"texts.{place}", text, "text")
-    return list(given)
-
-
-def _fitted(text: str) -> str:
-    """Cut, and without half characters, which no tokenizer and no endpoint takes."""
-    return text[: limits.EMBED_TEXT_CHARS_MAX].encode(errors="replace").decode()
-
-
-def _checked_name(name: object) -> str:
+def _check_name(name: object) -> str:
     if (
         not isinstance(name, str)
         or not name.strip()
@@ -401,27 +344,36 @@ def _checked_name(name: object) -> str:
     return name
 
 
-def _checked_dimension(dimension: object) -> int:
+def _check_dimension(dimension: object) -> int:
     if type(dimension) is not int or not 1 <= dimension <= limits.EMBED_DIMENSION_MAX:
         allowed = f"a whole number from 1 to {limits.EMBED_DIMENSION_MAX}"
         raise InvalidInputError.one("the embedder's dimension", dimension, allowed)
     return dimension
 
 
-def _named(name: str) -> str:
+def _title(name: str) -> str:
     return f'the embedder "{name}"'
 
 
-def _failed(name: str, error: Exception) -> EmbeddingError:
-    return EmbeddingError(f"{_named(name)} failed: {_said(error)}")
-
-
-def _said(error: Exception) -> str:
-    """An error of somebody else's code on one line: it may be a page, or fail to say anything."""
+@contextmanager
+def _as_embedding_error(before: str, after: str = "") -> Iterator[None]:
+    """Whatever somebody else's code raises becomes an EmbeddingError, with these words before and
+    after what was raised.
+    """
     try:
-        said = " ".join(str(error).split())
+        yield
+    except HardwonError:
+        raise
+    except Exception as error:  # a foreign model or function may fail in any way
+        raise EmbeddingError(f"{before}{_describe(error)}{after}") from error
+
+
+def _describe(error: Exception) -> str:
+    """On one line: what somebody else's error says may be a page, or fail to say anything."""
+    try:
+        words = " ".join(str(error).split())
     except Exception:  # noqa: BLE001  # a foreign __str__ may fail in any way, and must not hide the problem
-        said = ""
-    if len(said) > limits.LLM_SAID_CHARS_MAX:
-        said = said[: limits.LLM_SAID_CHARS_MAX - 1] + "…"
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+        words = ""
+    if len(words) > limits.LLM_SAID_CHARS_MAX:
+        words = words[: limits.LLM_SAID_CHARS_MAX - 1] + "…"
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__

@@ -1,12 +1,10 @@
-"""The commit and branch of a checkout, read from git's own files: a process per record would cost
-milliseconds. Git itself is asked only by hooks, and by who installs them.
-
-The files of a checkout as they are now: what they hold, as SHA-1, and where those went that
-vanished.
+"""A checkout: its commit and branch, read from git's own files (a process per record would cost
+milliseconds); its files as they are now, as SHA-1; and where those went that vanished.
 
 Looking costs one `stat` where nothing changed. A file is read only if its size, times or inode are
 not those of when it was last hashed, or if it was so young then that it may have changed since
-without showing it. Git is asked only about files that vanished.
+without showing it. Git itself is asked only by hooks, by who installs them, and about files that
+vanished.
 
 Paths come out of records, which anybody may have written: none leads upward or through a link out
 of the checkout, only regular files are opened that are on some disk, no more is read of them than
@@ -24,7 +22,7 @@ import stat
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -59,27 +57,23 @@ def repository_root(start: Path) -> Path | None:
     return None
 
 
-@dataclass
 class Repository:
     """A checkout, main or linked worktree. `head` is read anew only when one of the files behind it
     changed.
     """
 
-    root: Path
-    _git_dir: Path = field(init=False)
-    _common_dir: Path = field(init=False)
-    _behind: list[str] = field(init=False, default_factory=list)
-    _seen: tuple[object, ...] | None = field(init=False, default=None)
-    _head: Head = field(init=False, default=NO_HEAD)
-
-    def __post_init__(self) -> None:
-        self._git_dir = _linked(self.root / ".git")
-        common = self._git_dir / "commondir"
-        self._common_dir = (
-            (self._git_dir / common.read_text().strip()).resolve()
-            if common.is_file()
-            else self._git_dir
-        )
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._git_dir = root / ".git"
+        if self._git_dir.is_file():  # in worktrees and submodules a file that names the folder
+            named = self._git_dir.read_text(encoding="utf-8", errors="replace").strip()
+            self._git_dir = (root / named.removeprefix("gitdir:").strip()).resolve()
+        self._common_dir, common = self._git_dir, self._git_dir / "commondir"
+        if common.is_file():
+            self._common_dir = (self._git_dir / common.read_text().strip()).resolve()
+        self._behind: list[str] = []
+        self._seen: tuple[object, ...] | None = None
+        self._head = NO_HEAD
 
     @property
     def has_files(self) -> bool:
@@ -121,7 +115,10 @@ class Repository:
             if not content.startswith("ref:"):
                 return Head(content, "") if _COMMIT.match(content) else NO_HEAD
             ref = content.removeprefix("ref:").strip()
-            return Head(self._resolve(ref), _name_of(ref))
+            # Cut to what a record can hold: a name that long is still told from others by its
+            # beginning.
+            branch = ref.removeprefix("refs/heads/")[: limits.NAME_CHARS_MAX]
+            return Head(self._resolve(ref), branch if branch.isprintable() else "")
         except (OSError, UnicodeDecodeError):
             return NO_HEAD
 
@@ -143,27 +140,6 @@ class Repository:
     def is_rebasing(self) -> bool:
         """Whether commits are being made anew, one after the other, and none of them is news."""
         return any((self._git_dir / name).exists() for name in ("rebase-merge", "rebase-apply"))
-
-
-def _name_of(ref: str) -> str:
-    """Cut to what a record can hold: a name that long is still told from others by its
-    beginning.
-    """
-    branch = ref.removeprefix("refs/heads/")[: limits.NAME_CHARS_MAX]
-    return branch if branch.isprintable() else ""
-
-
-def _linked(dot_git: Path) -> Path:
-    """`.git` is a folder, or in worktrees and submodules a file that names it."""
-    if dot_git.is_file():
-        target = (
-            dot_git.read_text(encoding="utf-8", errors="replace")
-            .strip()
-            .removeprefix("gitdir:")
-            .strip()
-        )
-        return (dot_git.parent / target).resolve()
-    return dot_git
 
 
 def _stamp(path: str) -> tuple[int, int, int] | None:
@@ -223,33 +199,24 @@ def last_commit(root: Path) -> Commit | None:
     ):
         return None
     made = lines[0][0]
-    parent = lines[1] if len(lines) > 1 else None
+    parent, parent_s = lines[1] if len(lines) > 1 else ("", "")
     replaced = (git(root, "rev-parse", "--quiet", "--verify", "HEAD@{1}") or "").strip()
-    compared = (
-        "diff-tree",
-        "-r",
-        "--no-commit-id",
-        "--name-only",
-        "-z",
-        *((parent[0], made) if parent else ("--root", made)),
-    )
+    compared = ("--no-commit-id", "--name-only", "-z", parent or "--root", made)
     return Commit(
         root=root,
         id=made,
-        before=tuple(
-            each for each in dict.fromkeys((parent[0] if parent else "", replaced)) if each
+        before=tuple(each for each in dict.fromkeys((parent, replaced)) if each),
+        parent_at=datetime.fromtimestamp(int(parent_s), UTC) if parent else None,
+        changed=frozenset(
+            filter(None, (git(root, "diff-tree", "-r", *compared) or "").split("\0"))
         ),
-        parent_at=datetime.fromtimestamp(int(parent[1]), UTC) if parent else None,
-        changed=frozenset(filter(None, (git(root, *compared) or "").split("\0"))),
         is_everything=git(root, "status", "--porcelain", "--untracked-files=no") == "",
     )
 
 
 # --- checkout ---
 
-UNSURE: Final = "?"
-"""Instead of a SHA-1: it cannot be said what is there."""
-
+UNSURE: Final = "?"  # instead of a SHA-1: it cannot be said what is there
 _NOTHING: Final = hashlib.sha1(b"", usedforsecurity=False).hexdigest()
 _COMMIT_START: Final = re.compile(r"[0-9a-f]{7,64}")
 _NO_SUCH_COMMIT: Final = re.compile(
@@ -258,22 +225,10 @@ _NO_SUCH_COMMIT: Final = re.compile(
 )
 _DATABASE_SUFFIXES: Final = (".db", ".db-wal", ".db-shm", ".db-journal")
 
+# Inode, size, when its content and when anything of it changed last: who sets the first time back
+# cannot set the other.
 Signature = tuple[int, int, int, int]
-"""Inode, size, when its content and when anything of it changed last: who sets the first time back
-cannot set the other.
-"""
-
 Stamp = tuple[int, int, int] | None
-
-
-class _Hashed(NamedTuple):
-    """`sure`: the file was old enough when it was read that every later change shows in its
-    signature.
-    """
-
-    signature: Signature
-    sha1: str
-    sure: bool
 
 
 class Hashes:
@@ -282,11 +237,13 @@ class Hashes:
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, _Hashed] = {}
+        # Whether it is sure: the file was old enough when it was read that every later change shows
+        # in its signature.
+        self._known: dict[str, tuple[Signature, str, bool]] = {}
 
     def known(self, path: str, signature: Signature) -> str | None:
-        found = self._known.get(path)
-        return found.sha1 if found and found.sure and found.signature == signature else None
+        before, sha1, sure = self._known.get(path, (None, "", False))
+        return sha1 if sure and before == signature else None
 
     def all_unchanged(self, prefix: str, files: Iterable[RelatedFile]) -> bool:
         """Whether every file is known to be what it was: the common case, which every hit waits
@@ -336,13 +293,10 @@ class Hashes:
     def keep(self, path: str, signature: Signature, sha1: str, begun_ns: int) -> None:
         if len(self._known) >= limits.HASHES_KEPT_MAX:
             self._known.clear()
-        self._known[path] = _Hashed(
-            signature, sha1, begun_ns - signature[-1] > limits.FILE_UNSURE_NS
-        )
+        self._known[path] = signature, sha1, begun_ns - signature[-1] > limits.FILE_UNSURE_NS
 
 
-HASHES: Final = Hashes()
-"""Of the whole process: several memories may look at one checkout."""
+HASHES: Final = Hashes()  # of the whole process: several memories may look at one checkout
 
 
 def signature_of(status: os.stat_result) -> Signature:
@@ -424,21 +378,13 @@ class Checkout:
         self._root = str(repository.root)
         self._prefix = f"{self._root}/"
         self._real_root = os.path.realpath(self._root)
-        self._below = (
-            folder.relative_to(repository.root).as_posix()
-            if folder.is_relative_to(repository.root)
-            else "."
-        )
+        is_below = folder.is_relative_to(repository.root)
+        self._below = folder.relative_to(repository.root).as_posix() if is_below else "."
         self._memory_file = memory_file
+        self._of_memory = "\0"
         # A checkout may be the memory's folder itself; then all of it is looked at.
-        inside = (
-            memory_folder
-            and memory_folder != Path(self._real_root)
-            and memory_folder.is_relative_to(self._real_root)
-        )
-        self._of_memory = (
-            f"{memory_folder.relative_to(self._real_root)}/" if memory_folder and inside else "\0"
-        )
+        if memory_folder and Path(self._real_root) in memory_folder.parents:
+            self._of_memory = f"{memory_folder.relative_to(self._real_root)}/"
 
     # --- what is there ---
 
@@ -510,20 +456,16 @@ class Checkout:
         if status.st_size > bytes_max:
             return UNSURE
         real = os.path.realpath(full)
-        if not self._may_open(full, real, (status.st_dev, status.st_ino)):
+        inside = real.startswith(f"{self._real_root}/")
+        in_git = ".git" in real[len(self._real_root) :].lower().split("/")
+        if (
+            (full.startswith(self._prefix) and (in_git or not inside))
+            or is_of_the_system(real, self._real_root)
+            or real.lower().endswith(_DATABASE_SUFFIXES)
+            or (status.st_dev, status.st_ino) in identities_of(self._memory_file)
+        ):
             return UNSURE
         return HASHES.read(real, signature, full, bytes_max)
-
-    def _may_open(self, full: str, real: str, identity: tuple[int, int]) -> bool:
-        if full.startswith(f"{self._root}/"):
-            inside = real.startswith(f"{self._real_root}/")
-            if not inside or ".git" in real[len(self._real_root) :].lower().split("/"):
-                return False
-        if is_of_the_system(real, self._real_root):
-            return False
-        return not real.lower().endswith(_DATABASE_SUFFIXES) and identity not in identities_of(
-            self._memory_file
-        )
 
     # --- what became of what vanished ---
 
@@ -540,7 +482,8 @@ class Checkout:
         renames = {}
         for file in vanished:
             new = since.renames.get(file.path)
-            if new is None or not self._is_there(new):  # it may have moved on since git was told
+            # it may have moved on since git was told
+            if new is None or not os.path.lexists(self._prefix + new):
                 listing = self._listing(patience)
                 sought = sought and listing is not None
                 new = self._same_elsewhere(file, listing or _Listing({}, []), since.added)
@@ -557,31 +500,18 @@ class Checkout:
         key = self._root, commit, self.repository.head.commit, self.repository.index_stamp
         kept = _since.get(key)
         if kept is None:
-            asked = (
-                "diff-index",
-                "--cached",
-                "-r",
-                "--name-status",
-                "-z",
-                "-M",
-                "--diff-filter=AR",
-                commit,
-                "--",
-            )
-            answer = _ask_git(self._root, asked, patience)
+            listed = "--cached -r --name-status -z -M --diff-filter=AR".split()
+            answer = _ask_git(self._root, ("diff-index", *listed, commit, "--"), patience)
             if answer is None:
                 return None
-            code, told, complaint = answer
+            code, output, complaint = answer
             if code != 0 and (code is None or not _NO_SUCH_COMMIT.search(complaint)):
                 return _Since({}, [], None)  # it may answer the next time
-            kept = _read_since(told) if code == 0 else _Since({}, [], False)
+            kept = _read_since(output) if code == 0 else _Since({}, [], False)
             if len(_since) >= limits.RENAMES_KEPT_MAX:
                 _since.clear()
             _since[key] = kept
         return kept
-
-    def _is_there(self, path: str) -> bool:
-        return os.path.lexists(self._prefix + path)
 
     def _same_elsewhere(self, file: RelatedFile, listing: _Listing, added: list[str]) -> str | None:
         """A file with the same content that git was not told of, or only of its new name, or of the
@@ -608,8 +538,8 @@ class Checkout:
         )
         if answer is None:
             return None
-        code, told, _ = answer
-        listing = _listed(told if code == 0 else b"")
+        code, output, _ = answer
+        listing = _read_listing(output if code == 0 else b"")
         if len(_listings) >= limits.CHECKOUTS_REMEMBERED_MAX:
             _listings.clear()
         _listings[self._root] = key, now_s, listing
@@ -653,11 +583,11 @@ def identities_of(memory_file: Path | None) -> list[tuple[int, int]]:
     return found
 
 
-def _read_since(told: bytes) -> _Since:
+def _read_since(output: bytes) -> _Since:
     """As `--name-status -z` writes them: `A`, a name; `R` with how much is the same, the old name,
     the new one.
     """
-    fields = iter(told.decode(errors="surrogateescape").split("\0"))
+    fields = iter(output.decode(errors="surrogateescape").split("\0"))
     renames, added = {}, []
     for sort in fields:
         if sort.startswith("R"):
@@ -668,10 +598,10 @@ def _read_since(told: bytes) -> _Since:
     return _Since(renames, added, True)
 
 
-def _listed(told: bytes) -> _Listing:
+def _read_listing(output: bytes) -> _Listing:
     by_name: dict[str, list[str]] = {}
     untracked = []
-    for line in told.decode(errors="surrogateescape").split("\0"):
+    for line in output.decode(errors="surrogateescape").split("\0"):
         sort, _, path = line.partition(" ")
         if path:
             by_name.setdefault(path.rpartition("/")[2], []).append(path)
@@ -685,44 +615,35 @@ def _ask_git(
 ) -> tuple[int | None, bytes, bytes] | None:
     """Exit code, answer and complaint; no code where there is no git, or it takes too long or says
     too much. None where the patience is at its end.
+
+    Git runs nothing that a repository's settings name, fetches nothing (a program that these name
+    would), takes no locks, and ignores what a hook that we may run in told it.
     """
+    import subprocess  # both only where a file vanished
+    import tempfile
+
     begun_s = time.monotonic()
     if begun_s < _tired_until_s.get(root, 0.0):
         return None, b"", b""
     wait_s = patience.left_s()
     if wait_s <= 0.0:
         return None
-    try:
-        return _answer(root, arguments, wait_s)
-    finally:
-        patience.spend(time.monotonic() - begun_s)
-
-
-def _answer(
-    root: str, arguments: Iterable[str], wait_s: float
-) -> tuple[int | None, bytes, bytes] | None:
-    """Git runs nothing that a repository's settings name, fetches nothing (a program that these
-    name would), takes no locks, and ignores what a hook that we may run in told it.
-    """
-    import subprocess  # both only where a file vanished
-    import tempfile
-
-    given = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    given |= {
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_NO_LAZY_FETCH": "1",
+        # an older git does not know the variable that forbids to fetch
+        "GIT_ALLOW_PROTOCOL": "none",
         "LC_ALL": "C",
     }
-    # an older git does not know the variable that forbids to fetch
-    given |= {"GIT_ALLOW_PROTOCOL": "none"}
     command = ["git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", *arguments]
     with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as complaint:
         try:
             done = subprocess.run(  # noqa: S603  # nosec B603  # a fixed program; what a record says is checked to be a commit
                 command,
                 cwd=root,
-                env=given,
+                env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=answer,
                 stderr=complaint,
@@ -736,6 +657,8 @@ def _answer(
                 return None
             _tired_until_s[root] = time.monotonic() + limits.GIT_TIRED_S
             return None, b"", b""
+        finally:
+            patience.spend(time.monotonic() - begun_s)
         if os.fstat(answer.fileno()).st_size > limits.GIT_ANSWER_BYTES_MAX:
             return None, b"", b""
         answer.seek(0)

@@ -6,21 +6,29 @@ in a thread of its own, and whoever asked waits until the deadline, then takes t
 httpx's transport is used without its client: the client is what would follow redirects, use proxies
 of the environment and log addresses.
 
-httpx is imported where it is used: a program that asks nothing does not pay for it.
+It is imported where it is used, as it takes long to load: a program that asks nothing does not pay
+for it.
 """
 
 from __future__ import annotations
 
+import logging
+import ssl
 from collections.abc import Mapping
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from socket import SHUT_RDWR, gaierror
+from threading import Thread
+from typing import Any, Final, NamedTuple
 
-if TYPE_CHECKING:
-    import logging
+import httpx
 
-    import httpx
+from hardwon.outside.locations import is_loopback
 
 _THREAD: Final = "hardwon-http"
+
+
+def _other_threads(record: logging.LogRecord) -> bool:
+    return record.threadName != _THREAD
 
 
 class Reply(NamedTuple):
@@ -45,15 +53,9 @@ def post(
     Over https the server must have a certificate that this machine trusts; over http it must be on
     this machine. Raises `HttpError`, within the timeout whatever the server does.
     """
-    import logging
-    import ssl
-    from threading import Thread
-
-    import httpx
-
     # on level DEBUG they log a reply's headers, which may repeat a key
     for name in ("httpcore.connection", "httpcore.http11"):
-        logging.getLogger(name).addFilter(_is_not_of_a_request)
+        logging.getLogger(name).addFilter(_other_threads)
     secure = url.lower().startswith("https://")
     # Without https the context is never used, and loading the certificates of the machine takes
     # longer than the question.
@@ -83,20 +85,6 @@ def post(
     )
 
 
-def is_loopback(host: str) -> bool:
-    """Whether a host, by its name or number, is this machine."""
-    from ipaddress import ip_address
-
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _is_not_of_a_request(record: logging.LogRecord) -> bool:
-    return record.threadName != _THREAD
-
-
 class _Exchange:
     """What a thread found out so far, for the one who waits for it."""
 
@@ -110,32 +98,26 @@ class _Exchange:
         self._is_over = False
 
     def run(self, request: httpx.Request, context: Any) -> None:
-        import httpx
-
         try:
             with (
                 closing(httpx.HTTPTransport(verify=context, trust_env=False)) as transport,
                 closing(transport.handle_request(request)) as response,
             ):
                 self.headers, self.status = response.headers, response.status_code
-                self.body = self._read(response)
+                body = bytearray()
+                for piece in response.iter_raw():
+                    body += piece
+                    if len(body) > self.reply_bytes_max:
+                        bound = f"more than {self.reply_bytes_max} bytes, which were not read"
+                        raise HttpError(f"sent {bound}")
+                self.body = bytes(body)
         except (httpx.HTTPError, OSError, UnicodeError, HttpError) as error:
             self.error = error
-
-    def _read(self, response: httpx.Response) -> bytes:
-        body = bytearray()
-        for piece in response.iter_raw():
-            body += piece
-            if len(body) > self.reply_bytes_max:
-                raise HttpError(f"sent more than {self.reply_bytes_max} bytes, which were not read")
-        return bytes(body)
 
     def watch(self, event: str, found: Mapping[str, Any]) -> None:
         """httpx calls it at every step, in the thread. When a connection is there, nothing has been
         sent yet.
         """
-        from socket import gaierror
-
         if event not in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
             return
         self._connection = found["return_value"]
@@ -152,8 +134,6 @@ class _Exchange:
         """Ends whatever the thread waits for, except the lookup of a name, which it gives up
         after.
         """
-        from socket import SHUT_RDWR
-
         self._is_over = True
         if self._connection is not None:
             with suppress(OSError):  # it is closed already
@@ -162,9 +142,6 @@ class _Exchange:
 
 def _problem(error: BaseException, exchange: _Exchange, timeout_s: float) -> str:
     """What to tell a user about a failure below HTTP, or of it."""
-    import ssl
-    from socket import gaierror
-
     while error.__context__ is not None:  # httpx's errors say less than what they were raised for
         error = error.__context__
     match error:

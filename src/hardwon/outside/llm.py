@@ -10,14 +10,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple, NoReturn, Protocol
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, Protocol
+from urllib.parse import urlsplit
 
 from pydantic_core import from_json
 
 from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, LlmError
-from hardwon.outside import http
+from hardwon.outside.locations import is_loopback
 from hardwon.trust.redact import redact
+
+if TYPE_CHECKING:
+    from hardwon.outside.http import Reply
 
 GROQ_BASE_URL: Final = "https://api.groq.com/openai/v1"
 GROQ_MODEL: Final = "llama-3.3-70b-versatile"
@@ -73,7 +78,7 @@ class ChatModel:
             _, host = _origin_and_host(CHAT, base_url)
         except LlmError:
             return None
-        return cls(base_url, model) if http.is_loopback(host) else None
+        return cls(base_url, model) if is_loopback(host) else None
 
     def __repr__(self) -> str:
         return f"ChatModel({self.base_url!r}, model={self.model!r})"
@@ -165,12 +170,14 @@ class Endpoint:
 
     def ask(self, question: Mapping[str, object]) -> object:
         """The JSON of its reply."""
+        from hardwon.outside import http  # it takes long to load
+
         headers = {
             "User-Agent": "hardwon",
             "Accept": "application/json",
             "Accept-Encoding": "identity",
+            "Content-Type": "application/json",
         }
-        headers["Content-Type"] = "application/json"
         if key := self._key.reveal():
             headers["Authorization"] = f"Bearer {key}"
         try:
@@ -195,14 +202,17 @@ class Endpoint:
             raise self.error(f"reports an error{self._quoted(_error_text(answer))}")
         return answer
 
-    def _refusal(self, reply: http.Reply) -> str:
+    def _refusal(self, reply: Reply) -> str:
         status = reply.status
         if 300 <= status < 400:
             return f"redirects to another address ({status}), which is never followed; set the base URL to the final one"
         if status in (401, 403):
             what = "refuses the API key" if self._key.reveal() else "wants an API key"
         elif status == 429:
-            what = "was asked too often; " + _wait(reply.headers.get("Retry-After", ""))
+            after = reply.headers.get("Retry-After", "")
+            wait = f"wait until {after}" if _RETRY_DATE.fullmatch(after) else "wait"
+            wait = f"wait {after} s" if _RETRY_SECONDS.fullmatch(after) else wait
+            what = f"was asked too often; {wait} and try again"
         elif status == 404:
             what = "knows no such address or model; check the base URL and the model"
         elif status >= 500:
@@ -255,8 +265,6 @@ def _origin_and_host(api: Api, base_url: str) -> tuple[str, str]:
     """Where a base URL leads. What is refused is not repeated: a base URL with a password in it is
     one of the cases.
     """
-    from ipaddress import ip_address
-    from urllib.parse import urlsplit
 
     def refusal(what: str) -> HardwonError:
         return api.error(f"the {api.noun} base URL {what}")
@@ -283,7 +291,7 @@ def _origin_and_host(api: Api, base_url: str) -> tuple[str, str]:
     if not found or int(found[3] or 1) > 65_535:
         raise refusal("is no address: its host or port cannot be read")
     host: str = found[1] or found[2]
-    if parts.scheme == "http" and not http.is_loopback(host):
+    if parts.scheme == "http" and not is_loopback(host):
         where = "localhost, 127.0.0.0/8 or ::1"
         raise api.error(
             f"plain http to {host} is refused: anybody on the way could read the key; use https "
@@ -297,11 +305,3 @@ def _error_text(reply: object) -> str:
         case {"error": {"message": str(text)}} | {"error": str(text)} | {"message": str(text)}:
             return text
     return json.dumps(reply)
-
-
-def _wait(retry_after: str) -> str:
-    if _RETRY_SECONDS.fullmatch(retry_after):
-        return f"wait {retry_after} s and try again"
-    if _RETRY_DATE.fullmatch(retry_after):
-        return f"wait until {retry_after} and try again"
-    return "wait and try again"

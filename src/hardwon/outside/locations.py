@@ -1,26 +1,30 @@
 """What is written where a memory is meant: a file, or the address of a database, which may hold a
-password.
+password. And whether an address leads to this machine.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote
+
+from hardwon.errors import InvalidInputError, PlaceError
 
 DEFAULT_PROJECT: Final = "default"
+# In which a memory is looked for from the folder where somebody is, and upward.
 FOLDER_NAME: Final = ".hardwon"
-"""In which a memory is looked for from the folder where somebody is, and upward."""
 _URL: Final = re.compile(r"postgres(?:ql)?://")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _ADDRESS: Final = re.compile(
     rf"{_SCHEME.pattern}(?:(?P<user>[^:@/?]*)(?::[^@/?]*)?@)?(?P<rest>[^@?]*)"
 )
+# With the path behind it. An option in there, such as a password, is one whose question mark was
+# forgotten.
 _HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]*\]|[^:/\[\]=&]*)(?::[0-9]*)?(?:/[^=&]*)?")
-"""With the path behind it. An option in there, such as a password, is one whose question mark was
-forgotten.
-"""
+# Stands for an address that cannot be told apart from its password.
 UNCLEAR: Final = "…"
-"""Stands for an address that cannot be told apart from its password."""
 
 
 def is_url(location: object) -> bool:
@@ -50,7 +54,34 @@ def without_password(location: str) -> str:
 
 
 def _is_secret(option: str) -> bool:
-    from urllib.parse import unquote  # only databases have addresses
-
     name = unquote(option.partition("=")[0]).lower()
     return any(word in name for word in ("password", "secret", "scram"))
+
+
+def check_local(field: str, value: Any) -> None:
+    """Raises where the url of a database stands for a file or folder."""
+    if is_url(value):
+        raise PlaceError(
+            f"{field}: {without_password(value)} is a database, and here a file or folder of this "
+            "machine is wanted; Memory(url), or hardwon --memory URL, opens a database"
+        )
+
+
+def check_path(field: str, value: Any) -> Path:
+    """A path that a caller gave, absolute."""
+    check_local(field, value)
+    if not isinstance(value, str | Path) or not str(value) or "\0" in str(value):
+        raise InvalidInputError.one(field, value, "a path")
+    try:
+        str(value).encode()
+        return Path(value).expanduser().absolute()
+    except (UnicodeEncodeError, RuntimeError, OSError) as error:
+        raise InvalidInputError.one(field, value, f"a path ({error})") from None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host, by its name or number, is this machine."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -65,7 +65,7 @@ def _is_own(found: Path, memory: Path, also: tuple[str, ...]) -> bool:
 
 
 def _is_own_name(name: str, memory: Path, also: tuple[str, ...]) -> bool:
-    """The database, its log, what restoring kept, its tokens, the tree's mark, and what is on its
+    """The database, its log, what restoring and upgrading kept, its tokens, the tree's mark, and what is on its
     way to one of these.
     """
     told, database = name.lower().removeprefix("."), memory.name.lower()
@@ -73,7 +73,7 @@ def _is_own_name(name: str, memory: Path, also: tuple[str, ...]) -> bool:
     if told in (database, tokens) or name.lower() == MARK:
         return True
     parts = (f".{database}.", f".{tokens}.") if name.startswith(".") else ()
-    begins = (f"{database}-", f"{database}.before-restore-", f"{tokens}-", *also)
+    begins = (f"{database}-", f"{database}.before-", f"{tokens}-", *also)
     return told.startswith(begins) or name.lower().startswith(parts)
 
 

@@ -8,7 +8,7 @@ import math
 import os
 import unicodedata
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
@@ -127,21 +127,8 @@ class _Culprit:
 # --- field types ---
 
 
-def _check_text(text: str) -> str:
-    if "\0" in text:
-        raise refuse("text without NUL characters")
-    return text
-
-
-def check_not_blank(text: str) -> str:
-    if not text or text.isspace():
-        raise refuse("text that is not blank")
-    return text
-
-
 def check_name(text: str) -> str:
-    # A line break or control character in a short name is never meant, and could forge a line where
-    # the name is shown.
+    """As `Name` does, for texts that are no fields."""
     if not text.isprintable() and any(
         unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in text
     ):
@@ -149,19 +136,36 @@ def check_name(text: str) -> str:
     return text
 
 
-class _Native:
+def _native(schema: CoreSchema, allowed: str) -> CoreSchema:
     """A check of pydantic's own, which calls no Python; its error says what is allowed."""
+    context: dict[str, str | int | float] = {"allowed": allowed}
+    return core_schema.custom_error_schema(
+        schema, "allowed", custom_error_message="{allowed}", custom_error_context=context
+    )
+
+
+class _Native:
+    """What a field holds, by such a check."""
 
     def __init__(self, schema: CoreSchema, allowed: str) -> None:
-        context: dict[str, str | int | float] = {"allowed": allowed}
-        self.schema = core_schema.custom_error_schema(
-            schema, "allowed", custom_error_message="{allowed}", custom_error_context=context
-        )
+        self.schema = _native(schema, allowed)
 
     def __get_pydantic_core_schema__(
         self, _source: object, _handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         return self.schema
+
+
+class _Matches:
+    """Of a text also this is asked: that the regular expression is found in it."""
+
+    def __init__(self, pattern: str, allowed: str) -> None:
+        self.schema = _native(core_schema.str_schema(pattern=pattern), allowed)
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.chain_schema([handler(source), self.schema])
 
 
 def _number(ge: float | None = None, le: float | None = None) -> CoreSchema:
@@ -177,6 +181,21 @@ def _check_id(value: object) -> str:
         except ValueError:
             pass
     raise refuse("a UUID")
+
+
+class _AnyId:
+    """A UUID in any spelling. One in the usual spelling is taken without calling Python."""
+
+    def __get_pydantic_core_schema__(
+        self, _source: object, _handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        usual = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+        other = core_schema.no_info_plain_validator_function(_check_id)
+        spellings: list[CoreSchema | tuple[CoreSchema, str]] = [
+            core_schema.str_schema(strict=True, pattern=usual),
+            other,
+        ]
+        return _native(core_schema.union_schema(spellings, mode="left_to_right"), "a UUID")
 
 
 def check_json(value: object) -> object:
@@ -205,23 +224,28 @@ def check_json(value: object) -> object:
 
 def _check_json_leaf(value: object) -> None:
     if isinstance(value, str):
-        if not value.isascii():
-            try:
-                value.encode()
-            except UnicodeEncodeError:
-                raise refuse("text that UTF-8 can encode (no lone surrogates)") from None
-        if len(value) > limits.TEXT_CHARS_MAX:
-            raise refuse(f"text of at most {limits.TEXT_CHARS_MAX} characters")
-        _check_text(value)
+        allowed = _text_allowed(value) if not value.isascii() or "\0" in value else ""
+        if not allowed and len(value) > limits.TEXT_CHARS_MAX:
+            allowed = f"text of at most {limits.TEXT_CHARS_MAX} characters"
     elif isinstance(value, bool) or value is None:
-        pass
+        return
     elif isinstance(value, int):
-        if abs(value) > limits.JSON_INT_ABS_MAX:
-            raise refuse("whole numbers of at most 64 bits")
-    elif not isinstance(value, float):
-        raise refuse("JSON values: null, true, false, numbers, text, lists, objects")
-    elif not math.isfinite(value):
-        raise refuse("finite numbers")
+        allowed = "whole numbers of at most 64 bits" if abs(value) > limits.JSON_INT_ABS_MAX else ""
+    elif isinstance(value, float):
+        allowed = "" if math.isfinite(value) else "finite numbers"
+    else:
+        allowed = "JSON values: null, true, false, numbers, text, lists, objects"
+    if allowed:
+        raise refuse(allowed)
+
+
+def _text_allowed(value: str) -> str:
+    """What a text has to be that is none for JSON; empty where it is one."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return "text that UTF-8 can encode (no lone surrogates)"
+    return "text without NUL characters" if "\0" in value else ""
 
 
 def check_keys(extra: dict[str, Any]) -> None:
@@ -240,14 +264,19 @@ def open_set(known: tuple[str, ...]) -> WithJsonSchema:
     return WithJsonSchema({"type": "string", "minLength": 1, "examples": list(known)})
 
 
+# As `str.isspace` has it, which also takes these four for blank.
+NotBlank = _Matches(r"[^\s\x1c-\x1f]", "text that is not blank")
+# A line break or control character in a short name is never meant, and could forge a line where the
+# name is shown.
+OneLine = _Matches(r"^[^\p{Cc}\p{Zl}\p{Zp}]*$", "a single line without control characters")
 Text = Annotated[
-    str, Field(strict=True, max_length=limits.TEXT_CHARS_MAX), AfterValidator(_check_text)
+    str,
+    Field(strict=True, max_length=limits.TEXT_CHARS_MAX),
+    _Matches(r"^[^\x00]*$", "text without NUL characters"),
 ]
-Prose = Annotated[Text, AfterValidator(check_not_blank)]
-Name = Annotated[
-    str, Field(strict=True, max_length=limits.NAME_CHARS_MAX), AfterValidator(check_name)
-]
-RequiredName = Annotated[Name, AfterValidator(check_not_blank)]
+Prose = Annotated[Text, NotBlank]
+Name = Annotated[str, Field(strict=True, max_length=limits.NAME_CHARS_MAX), OneLine]
+RequiredName = Annotated[Name, NotBlank]
 _COUNT: Final = core_schema.int_schema(strict=True, ge=0, le=limits.JSON_INT_ABS_MAX)
 Unit = Annotated[float, _Native(_number(ge=0, le=1), "a finite number from 0 to 1")]
 Finite = Annotated[float, _Native(_number(), "a finite number")]
@@ -266,12 +295,82 @@ Time = Annotated[
         {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "integer", "minimum": 0}]}
     ),
 ]
-RecordId = Annotated[
-    str, BeforeValidator(_check_id), WithJsonSchema({"type": "string", "format": "uuid"})
-]
+RecordId = Annotated[str, _AnyId(), WithJsonSchema({"type": "string", "format": "uuid"})]
 JsonObject = Annotated[dict[str, Any], AfterValidator(check_json)]
 Names = Annotated[list[RequiredName], Field(max_length=limits.ITEMS_MAX)]
 Texts = Annotated[list[Text], Field(max_length=limits.ITEMS_MAX)]
+
+
+# --- arguments of a caller ---
+
+
+def check_items(field: str, value: Any) -> list[Any]:
+    """A list of whatever the caller gave one after the other. A text is not a list of its
+    letters.
+    """
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise InvalidInputError.one(field, value, "a list")
+    return list(value)
+
+
+def check_mapping(field: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidInputError.one(field, value, "an object (a mapping)")
+    return dict(value)
+
+
+def check_whole_number(field: str, value: Any, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InvalidInputError.one(field, value, f"a whole number from {least} to {most}")
+    return value
+
+
+def check_limit(limit: Any) -> int:
+    """How many answers are wanted at most."""
+    return check_whole_number("limit", limit, 1, limits.SHOWN_MAX)
+
+
+def check_flag(field: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInputError.one(field, value, "true or false")
+    return value
+
+
+def check_text(field: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidInputError.one(field, value, "text")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidInputError.one(
+            field, value, "text that UTF-8 can encode (no lone surrogates)"
+        ) from None
+    return value
+
+
+def check_texts(**given: Any) -> None:
+    """Each is a text, or was not given."""
+    for field, value in given.items():
+        if value is not None:
+            check_text(field, value)
+
+
+def check_time(field: str, value: Any) -> datetime:
+    """A time with a zone, as a datetime, as ISO 8601 or in milliseconds."""
+    try:
+        return parse_time(value)
+    except ValueError as error:
+        raise InvalidInputError.one(field, value, f"a time with a zone ({error})") from None
+
+
+def parse_id(value: Any) -> str:
+    """As ids are kept. A text that is no UUID is the id of no record, and comes back empty."""
+    if not isinstance(value, str | uuid.UUID):
+        raise InvalidInputError.one("id", value, "the id of a record")
+    try:
+        return str(uuid.UUID(str(value)))
+    except ValueError:
+        return ""
 
 
 # --- errors that speak our language ---

@@ -22,7 +22,6 @@ from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Self, get_args
 
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -43,6 +42,8 @@ from hardwon.records.fields import (
     Model,
     Name,
     Names,
+    NotBlank,
+    OneLine,
     Prose,
     RecordId,
     RequiredName,
@@ -53,8 +54,8 @@ from hardwon.records.fields import (
     Time,
     Unit,
     check_keys,
-    check_name,
-    check_not_blank,
+    check_mapping,
+    check_texts,
     new_id,
     now,
     open_set,
@@ -161,8 +162,8 @@ class RelatedFile(Model):
 
     path: Annotated[
         Text,
-        AfterValidator(check_not_blank),
-        AfterValidator(check_name),
+        NotBlank,
+        OneLine,
         Field(description="From the root of the checkout."),
     ]
     hash: Annotated[
@@ -170,14 +171,14 @@ class RelatedFile(Model):
     ] = ""
 
 
-Change = Literal["changed", "gone", "appeared", "renamed"]
+FileChange = Literal["changed", "gone", "appeared", "renamed"]
 
 
 class StaleFile(NamedTuple):
     """What became of a related file. `now` is the path where it is by now; None: nowhere."""
 
     path: str
-    change: Change
+    change: FileChange
     now: str | None = None
 
     @property
@@ -345,7 +346,8 @@ class Experience(Record):
 
     @model_validator(mode="after")
     def _check_route(self) -> Self:
-        check_keys(self.extra)
+        extra = self.__pydantic_extra__
+        check_keys(extra)
         if self.unrouted is not None or self.own_schema:
             return self
         if self.outcome not in OUTCOMES:
@@ -357,10 +359,10 @@ class Experience(Record):
             )
             raise refuse(f"with outcome {self.outcome}, {allowed}", tool=self.tool or ABSENT)
         route = ROUTES[self.outcome, self.tool]
-        if route and self.extra.get(route[0]) not in route[1]:
+        if route and extra.get(route[0]) not in route[1]:
             place = f"{self.outcome} by {self.tool}" if self.tool else self.outcome
             allowed = f"for {place}, one of {', '.join(route[1])}"
-            raise refuse(allowed, **{route[0]: self.extra.get(route[0], ABSENT)})
+            raise refuse(allowed, **{route[0]: extra.get(route[0], ABSENT)})
         return self
 
     @property
@@ -385,11 +387,8 @@ class Experience(Record):
         none.
         """
         required = ROUTES.get((self.outcome, self.tool))
-        return (
-            (required[0], self.extra[required[0]])
-            if required and required[0] in self.extra
-            else None
-        )
+        extra = self.__pydantic_extra__
+        return (required[0], extra[required[0]]) if required and required[0] in extra else None
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -795,3 +794,13 @@ def json_schema(kind: str) -> dict[str, Any]:
     schema = models[kind].model_json_schema()
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     return schema
+
+
+def parse_issue(given: Issue | Mapping[str, Any]) -> tuple[Issue, str | None]:
+    """The issue, and the fixer that it names under `fixer_type`."""
+    checked = (
+        given if isinstance(given, Issue) else Issue.model_validate(check_mapping("issue", given))
+    )
+    fixer = (checked.__pydantic_extra__ or {}).get("fixer_type")
+    check_texts(**{"issue.fixer_type": fixer})
+    return checked, fixer

@@ -288,19 +288,21 @@ def _place(taught: RecordCounts, lesson: Any) -> TallyKey:
 def taught_where(
     session: Session, where: str, values: Values, *, newest_first: bool = False
 ) -> Iterator[RecordCounts]:
-    """What the records that pass a condition teach, as far as they can be read."""
+    """What the records that pass a condition teach, as far as they can be read. Value 1 is the
+    project.
+    """
     teaching = ", ".join(f"'{status}'" for status in TEACHING_STATUSES)
     sql = (
-        "SELECT project_id, author, status, id, kind, at_us, body, digest, validation FROM record "
+        "SELECT author, status, id, kind, at_us, body, digest, validation FROM record "
         f"WHERE {where} AND status IN "
         f"({teaching}){' ORDER BY at_us DESC, id DESC' if newest_first else ''}"
     )
-    for project, author, status, *stored in session.each(sql, values):
+    for author, status, *stored in session.each(sql, values):
         try:
             record = original_of(Stored(*stored))
         except DamagedError:  # doctor names it
             continue
-        yield RecordCounts(project, author, record.at_us, record.id, status, tallies_of(record))
+        yield RecordCounts(values[0], author, record.at_us, record.id, status, tallies_of(record))
 
 
 # --- counting everything again ---

@@ -19,6 +19,7 @@ from hardwon.outside.locations import (
 )
 from hardwon.store.knowledge import SqlStore
 from hardwon.store.sqlite.engine import SqliteStore
+from hardwon.store.types import Progress
 
 # --- place ---
 
@@ -113,10 +114,23 @@ def _discover(start: Path) -> Place:
 # --- opening ---
 
 
-def open_store(found: Place, busy_timeout_ms: int | None = None) -> SqlStore:
-    """Opens what is there; a file that is not there yet is made."""
+def open_store(
+    found: Place,
+    busy_timeout_ms: int | None = None,
+    *,
+    may_upgrade: bool = True,
+    progress: Progress | None = None,
+) -> SqlStore:
+    """Opens what is there; a file that is not there yet is made. One of an older version is brought
+    to this one's format, after a backup whose `progress` is told, or refused: OlderFileError.
+    """
     if found.path is not None:
-        return SqliteStore(found.path, busy_timeout_ms=busy_timeout_ms)
+        return SqliteStore(
+            found.path,
+            busy_timeout_ms=busy_timeout_ms,
+            may_upgrade=may_upgrade,
+            progress=progress,
+        )
     assert found.url is not None  # noqa: S101  # for type checkers: a place is one of the two
     try:
         import psycopg  # noqa: F401  # told here: what is missing of our own is another error

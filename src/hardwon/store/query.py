@@ -296,7 +296,8 @@ def rolled_back(dialect: Dialect) -> str:
     return (
         f"SELECT substr(k.key, 10) FROM record_key k JOIN record d ON {dialect.same_row('d', 'k')} "
         f"WHERE k.project_id = ?1 "
-        f"AND k.key >= 'rollback:' AND k.key < 'rollback;' AND d.status IN {_IN_EFFECT}"
+        f"AND k.key >= 'rollback:' AND k.key < 'rollback;' AND d.kind = 'decision' AND d.status IN "
+        f"{_IN_EFFECT}"
     )
 
 

@@ -23,9 +23,9 @@ from hardwon.fixes import adopt as fix_adoption
 from hardwon.fixes import legacy as legacy_fixes
 from hardwon.fixes.adopt import FixAdoption
 from hardwon.memory import Memory
-from hardwon.memory.intake import path as checked_path
 from hardwon.memory.results import Loaded
 from hardwon.outside import files
+from hardwon.outside.locations import check_path
 from hardwon.records.fields import derived_id
 from hardwon.records.kinds import AnyRecord, Source, is_record
 from hardwon.tree.files import TreeFiles
@@ -118,7 +118,7 @@ def adopt(
     """Brings an older store into a memory. `kind` says what it is, where looking would not do;
     `author` is the source that it counts as, else the one that each kind has.
     """
-    source = checked_path("path", path)
+    source = check_path("path", path)
     if author is not None:
         Source(author=author)  # what is wrong with the name is told before anything is read
     what = _checked_kind(kind) if kind is not None else kind_of(source)
@@ -137,7 +137,7 @@ def _checked_kind(given: StoreKind | str) -> StoreKind:
 
 def kind_of(given: str | Path) -> StoreKind:
     """What an older store is. Raises where it is none, or is a memory already."""
-    path = checked_path("path", given)
+    path = check_path("path", given)
     if path.is_dir():
         return _kind_of_folder(path)
     if not path.is_file():

@@ -40,14 +40,15 @@ from hardwon.errors import (
     TooManyRequestsError,
     UnknownRecordError,
 )
-from hardwon.memory import Memory, intake, renamed
+from hardwon.memory import Memory, renamed
 from hardwon.memory.context import Context
 from hardwon.memory.record import related_files
 from hardwon.memory.recorders import EpisodeRecorder, TrajectoryRecorder
 from hardwon.memory.results import Backup, LifeEvent, Loaded
 from hardwon.outside import files, own_files
 from hardwon.outside.git import Repository, repository_root
-from hardwon.outside.locations import DEFAULT_PROJECT
+from hardwon.outside.locations import DEFAULT_PROJECT, check_path
+from hardwon.records.fields import check_items, check_text, check_whole_number
 from hardwon.records.kinds import AnyRecord, Record
 from hardwon.surfaces.arguments import Enveloped, Remember
 from hardwon.surfaces.operations import OPERATIONS, Operation, json_bytes, jsonable, parsed
@@ -116,7 +117,7 @@ class Client(_Methods):
     def browse(self, limit: int | None = None, **filters: Any) -> Iterator[AnyRecord]:
         """Records that pass all filters, newest first, a page at a time."""
         if limit is not None:
-            intake.whole_number("limit", limit, 0, limits.JSON_INT_ABS_MAX)
+            check_whole_number("limit", limit, 0, limits.JSON_INT_ABS_MAX)
         size = min(limits.PAGE_RECORDS_MAX, limits.PAGE_RECORDS if limit is None else max(limit, 1))
 
         def records(page: Any) -> Iterator[AnyRecord]:
@@ -148,7 +149,7 @@ class Client(_Methods):
 
     def add_many(self, records: Iterable[Any]) -> list[str]:
         """Keeps all of the records or, when one is refused, none; returns their ids."""
-        given = [_record_json(record) for record in intake.items("records", records)]
+        given = [_record_json(record) for record in check_items("records", records)]
         added: list[str] = self._ask(OPERATIONS["add_many"], {"records": given}) if given else []
         return added
 
@@ -183,7 +184,7 @@ class Client(_Methods):
             raise InvalidInputError.one("format", format, "jsonl")
         _refuse_unsendable("export", {"progress": progress})
         count = 0
-        target = own_files.target("path", intake.path("path", path), self.location, "records.jsonl")
+        target = own_files.target("path", check_path("path", path), self.location, "records.jsonl")
         with (
             files.writing_atomically(target) as file,
             self._server.stream(self._path(OPERATIONS["export"].path)) as response,
@@ -201,7 +202,7 @@ class Client(_Methods):
         """
         _refuse_unsendable("load", {"by": by, "progress": progress})
         query = {"dry_run": "true"} if dry_run else {}
-        answer = self._server.upload(self._path("/import", query), intake.path("path", path))
+        answer = self._server.upload(self._path("/import", query), check_path("path", path))
         loaded: Loaded = parsed(Loaded, answer)
         return loaded
 
@@ -210,7 +211,7 @@ class Client(_Methods):
         admin.
         """
         _refuse_unsendable("backup", {"progress": progress})
-        target = intake.path("path", path)
+        target = check_path("path", path)
         if files.exists(target):  # as where the memory is of this machine
             raise PlaceError(
                 f"{target} exists already and is kept: choose another name for the backup"
@@ -576,7 +577,7 @@ def _tls_of(url: str, ca_file: str | Path | None, plain_http: bool) -> ssl.SSLCo
     """
     allowed = "an address such as https://memory.example.org or http://127.0.0.1:7433"
     try:
-        parts = urlsplit(intake.text("url", url))
+        parts = urlsplit(check_text("url", url))
         _ = parts.port
     except ValueError:
         raise InvalidInputError.one("url", url, allowed) from None

@@ -148,8 +148,9 @@ def _types_by_name() -> dict[str, Any]:
 class Operation:
     """One use of a memory. `place` is its method and its path below a project's address; `signs`
     is the keyword by which `Memory` is told who asks; `tool` and `command` are its names as an MCP
-    tool and on the command line, None where it has none there. `again` answers a request that was
-    carried out before, from the ids that it concerned; None where doing it twice does no harm.
+    tool and on the command line ("": as in `Memory`), None where it has none there. `again` answers
+    a request that was carried out before, from the ids that it concerned; None where doing it twice
+    does no harm.
     `streams`: its body or its answer goes as a stream, which each surface does in its own way.
     `whole`: it reaches into every project, so a token for some of them is not enough.
 
@@ -161,7 +162,7 @@ class Operation:
     scope: Scope
     place: str
     tool: str | None = None
-    command: str | None = None
+    command: str | None = ""
     signs: Literal["author", "by"] | None = None
     again: Again | None = None
     destructive: bool = False
@@ -175,6 +176,11 @@ class Operation:
         """The method that does it: of a memory, or of a group that hangs on one."""
         method: Callable[..., Any] = attrgetter(self.name)(memory)
         return method
+
+    def __post_init__(self) -> None:
+        if self.command == "":
+            words = self.name.replace(".", " ").replace("_", "-")
+            object.__setattr__(self, "command", words)
 
     @cached_property
     def gives(self) -> Any:
@@ -313,7 +319,6 @@ _ALL: Final = (
         "POST /experiences",
         arguments=arguments.Remember,
         tool="remember",
-        command="remember",
         **_RECORDING,
     ),
     Operation(
@@ -350,6 +355,7 @@ _ALL: Final = (
         arguments=arguments.Add,
         run=_add,
         again=lambda _, ids: ids[0],
+        command=None,
     ),
     Operation(
         "add_many",
@@ -358,6 +364,7 @@ _ALL: Final = (
         arguments=arguments.AddMany,
         run=_add_many,
         again=lambda _, ids: ids,
+        command=None,
     ),
     Operation(
         "credit",
@@ -365,132 +372,116 @@ _ALL: Final = (
         "POST /credits",
         arguments=arguments.Credit,
         tool="credit",
-        command="credit",
         signs="by",
         again=lambda _, ids: ids,
     ),
     # asking
-    Operation("recall", "read", "POST /recall", tool="recall", command="recall"),
-    Operation("context", "read", "POST /context", tool="context", command="context"),
-    Operation("advise", "read", "POST /advice", tool="advise", command="advise"),
+    Operation("recall", "read", "POST /recall", tool="recall"),
+    Operation("context", "read", "POST /context", tool="context"),
+    Operation("advise", "read", "POST /advice", tool="advise"),
     Operation(
         "get", "read", "GET /records/{record_id}", run=_get, command="show", answer=AnyRecord
     ),
     Operation("care.page", "read", "GET /records", command="browse"),
-    Operation("care.links", "read", "GET /records/{record_id}/links", command="audit"),
-    Operation("audit", "read", "GET /records/{record_id}/audit", run=_audit, command="audit"),
+    Operation("care.links", "read", "GET /records/{record_id}/links"),
+    Operation("audit", "read", "GET /records/{record_id}/audit", run=_audit),
     Operation(
         "similar_issues", "read", "POST /similar-issues", tool="similar_issues", command="similar"
     ),
-    Operation("odds", "read", "POST /odds", command="odds"),
-    Operation("patterns", "read", "GET /patterns", command="patterns"),
-    Operation("fixes.temporal_patterns", "read", "GET /temporal-patterns"),
-    Operation("fixes.strategies", "read", "GET /strategies", command="strategies"),
-    Operation("fixes.failed_strategies", "read", "GET /failed-strategies"),
-    Operation("fixes.best_strategies", "read", "GET /best-strategies", command="successful"),
+    Operation("odds", "read", "POST /odds"),
+    Operation("patterns", "read", "GET /patterns"),
+    Operation("fixes.temporal_patterns", "read", "GET /fixes/temporal-patterns"),
+    Operation("fixes.strategies", "read", "GET /fixes/strategies"),
+    Operation("fixes.failed_strategies", "read", "GET /fixes/failed-strategies"),
+    Operation("fixes.best_strategies", "read", "GET /fixes/best-strategies"),
     Operation("model_insights", "read", "GET /model-insights", tool="insights", command="model"),
     Operation("fixes.totals", "read", "GET /fixes/totals"),
     Operation("fixes.days", "read", "GET /fixes/days"),
     Operation("fixes.types", "read", "GET /fixes/types"),
-    Operation("fixes.matrix", "read", "GET /fixes/matrix", command="matrix"),
-    Operation("fixes.trends", "read", "GET /fixes/trends", command="trends"),
-    Operation("fixes.fixers", "read", "GET /fixes/fixers", command="fixers"),
+    Operation("fixes.matrix", "read", "GET /fixes/matrix"),
+    Operation("fixes.trends", "read", "GET /fixes/trends"),
+    Operation("fixes.fixers", "read", "GET /fixes/fixers"),
     Operation("fixes.count", "read", "GET /fixes/count"),
-    Operation("solutions", "read", "POST /solutions", command="solutions"),
-    Operation("rules", "read", "GET /rules", tool="rules", command="rules"),
-    Operation("episodes.candidate_rules", "read", "GET /rules/candidates"),
-    Operation("cards", "read", "GET /cards", command="cards"),
-    Operation("episodes.tasks", "read", "GET /tasks"),
-    Operation("episodes.scores", "read", "GET /scores", command="scores"),
-    Operation("episodes.compare", "read", "GET /comparison", command="compare"),
-    Operation("care.decisions", "read", "GET /decisions", command="decisions"),
-    Operation("care.adopted", "read", "GET /adopted"),
+    Operation("solutions", "read", "POST /solutions"),
+    Operation("rules", "read", "GET /rules", tool="rules"),
+    Operation("episodes.candidate_rules", "read", "GET /episodes/candidate-rules"),
+    Operation("cards", "read", "GET /cards"),
+    Operation("episodes.tasks", "read", "GET /episodes/tasks"),
+    Operation("episodes.scores", "read", "GET /episodes/scores"),
+    Operation("episodes.compare", "read", "GET /episodes/compare"),
+    Operation("care.decisions", "read", "GET /care/decisions"),
+    Operation("care.adopted", "read", "GET /care/adopted"),
     Operation("tests.failing", "read", "GET /tests/failing"),
-    Operation("stats", "read", "GET /stats", run=_stats, tool="stats", command="stats"),
-    Operation("care.activity", "read", "GET /activity"),
-    Operation("care.helpful", "read", "GET /helpful"),
-    Operation("care.stale", "read", "GET /stale"),
-    Operation("care.change_mark", "read", "GET /change-mark"),
+    Operation("stats", "read", "GET /stats", run=_stats, tool="stats"),
+    Operation("care.activity", "read", "GET /care/activity"),
+    Operation("care.helpful", "read", "GET /care/helpful"),
+    Operation("care.stale", "read", "GET /care/stale"),
+    Operation("care.change_mark", "read", "GET /care/change-mark"),
     Operation("topology", "read", "GET /topology", tool="map", command="map"),
-    Operation("tree.hotspots", "read", "GET /hotspots", tool="hotspots", command="hotspots"),
-    Operation("reflect", "read", "GET /reflection", tool="reflect", command="reflect"),
-    Operation(
-        "export",
-        "read",
-        "GET /export",
-        run=_streamed,
-        command="export",
-        streams="out",
-        answer=AnyRecord,
-    ),
+    Operation("tree.hotspots", "read", "GET /tree/hotspots", tool="hotspots"),
+    Operation("reflect", "read", "GET /reflection", tool="reflect"),
+    Operation("export", "read", "GET /export", run=_streamed, streams="out", answer=AnyRecord),
     # deciding what is believed
+    Operation("verify", "govern", "POST /records/{record_id}/verify", tool="verify", **_RECORDING),
+    Operation("publish", "govern", "POST /records/{record_id}/publish", **_DECIDING),
     Operation(
-        "verify",
-        "govern",
-        "POST /records/{record_id}/verify",
-        tool="verify",
-        command="verify",
-        **_RECORDING,
+        "archive", "govern", "POST /records/{record_id}/archive", tool="archive", **_DECIDING
     ),
-    Operation(
-        "publish", "govern", "POST /records/{record_id}/publish", command="publish", **_DECIDING
-    ),
-    Operation(
-        "archive",
-        "govern",
-        "POST /records/{record_id}/archive",
-        tool="archive",
-        command="archive",
-        **_DECIDING,
-    ),
-    Operation(
-        "supersede", "govern", "POST /records/{old_id}/supersede", command="supersede", **_DECIDING
-    ),
-    Operation("consolidate", "govern", "POST /consolidate", command="consolidate"),
-    Operation("rollback", "govern", "POST /rollback", command="rollback", **_DECIDING),
-    Operation("undo", "govern", "POST /decisions/{decision_id}/undo", command="undo", **_DECIDING),
+    Operation("supersede", "govern", "POST /records/{old_id}/supersede", **_DECIDING),
+    Operation("consolidate", "govern", "POST /consolidate"),
+    Operation("rollback", "govern", "POST /rollback", **_DECIDING),
+    Operation("undo", "govern", "POST /decisions/{decision_id}/undo", **_DECIDING),
     # taking away, and looking after it
     Operation(
-        "forget",
-        "admin",
-        "POST /forget",
-        arguments=arguments.Forget,
-        command="forget",
-        signs="by",
-        destructive=True,
+        "forget", "admin", "POST /forget", arguments=arguments.Forget, signs="by", destructive=True
     ),
-    Operation("cleanup", "admin", "POST /cleanup", command="cleanup", signs="by", destructive=True),
-    Operation("fixes.compress", "admin", "POST /compress", command="compress", signs="by"),
-    Operation("compact", "admin", "POST /compact", command="compact", destructive=True),
+    Operation("cleanup", "admin", "POST /cleanup", signs="by", destructive=True),
+    Operation("fixes.compress", "admin", "POST /fixes/compress", signs="by"),
+    Operation("compact", "admin", "POST /compact", destructive=True),
     Operation(
         "load",
         "admin",
         "POST /import",
         arguments=arguments.Load,
         run=_streamed,
-        command="load",
         signs="by",
         streams="in",
     ),
     Operation(
-        "backup",
-        "admin",
-        "GET /backup",
-        run=_streamed,
-        command="backup",
-        streams="out",
-        whole=True,
-        answer=bytes,
+        "backup", "admin", "GET /backup", run=_streamed, streams="out", whole=True, answer=bytes
     ),
-    Operation("doctor", "admin", "GET /doctor", command="doctor"),
-    Operation("rebuild", "admin", "POST /rebuild", command="rebuild"),
-    Operation("reembed", "admin", "POST /reembed", command="reembed"),
-    Operation("tree.sync", "admin", "POST /sync", command="sync"),
+    Operation("doctor", "admin", "GET /doctor"),
+    Operation("rebuild", "admin", "POST /rebuild"),
+    Operation("reembed", "admin", "POST /reembed"),
+    Operation("tree.sync", "admin", "POST /tree/sync"),
 )
 
 OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
     {operation.name: operation for operation in _ALL}
 )
+_OLD_PLACES: Final = {
+    "fixes.temporal_patterns": "GET /temporal-patterns",
+    "fixes.strategies": "GET /strategies",
+    "fixes.failed_strategies": "GET /failed-strategies",
+    "fixes.best_strategies": "GET /best-strategies",
+    "fixes.compress": "POST /compress",
+    "episodes.candidate_rules": "GET /rules/candidates",
+    "episodes.tasks": "GET /tasks",
+    "episodes.scores": "GET /scores",
+    "episodes.compare": "GET /comparison",
+    "care.decisions": "GET /decisions",
+    "care.adopted": "GET /adopted",
+    "care.activity": "GET /activity",
+    "care.helpful": "GET /helpful",
+    "care.stale": "GET /stale",
+    "care.change_mark": "GET /change-mark",
+    "tree.hotspots": "GET /hotspots",
+    "tree.sync": "POST /sync",
+}
+ALIASES: Final = tuple(replace(OPERATIONS[name], place=old) for name, old in _OLD_PLACES.items())
+"""Operations at the addresses that they had up to 0.11, which go on working and are not described.
+"""
+
 HERE_ALONE: Final[Mapping[str, str]] = MappingProxyType(
     {
         "close": "ends the caller's own memory",

@@ -1,17 +1,39 @@
-"""What went wrong, in one line that is the same whenever it goes wrong again, and whether anything
+"""What went wrong, in one line that is the same whenever it goes wrong again; and whether anything
 went wrong at all.
 
-The work is done by `failure_reports`, whose patterns take longer to compile than everything else
-that is imported: it is loaded when the first text is looked at.
+A report of a failure is mostly about the one time it happened: line numbers, addresses, paths, the
+log around it. The few words that say what failed are found by a table of the ways in which programs
+report failures (`[[reports]]` in failures.toml), from the most to the least telling: the exception
+that ends a traceback says more than the exit code it led to. What differs between two runs is then
+taken out of these words.
+
+The message is the failure, and where it happened is not: the same exception from another line or
+file is the same failure. Only an assertion that says nothing but two values is distinguished by the
+name of its test.
+
+Numbers are data and become `<n>`, ports too, unless the words around them make them codes (exit
+code 127, HTTP 404, errno 13, ERROR 1146). Quoted values become `<q>`, a path its last part, and one
+in a temporary directory `<tmp>`.
+
+Hostile text costs no more than the window that is looked at: a pattern begins at a line's end or at
+a fixed word, and what it repeats is bounded or not given back.
 """
 
 from __future__ import annotations
 
-from functools import cache
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
 from hashlib import blake2b
-from types import ModuleType
+from typing import Final
 
+from hardwon import limits
 from hardwon.errors import InvalidInputError
+from hardwon.text.tables import Patterns, WordLists, read_tables
+
+RE: Final = Patterns("text/failures")
+WORDS: Final = WordLists("text/failures")
 
 
 def error_core(error_text: str) -> str:
@@ -19,7 +41,8 @@ def error_core(error_text: str) -> str:
     unsupported operand type(s) for +: <q> and <q>`. It is what `failure_hash` hashes, in a form
     that a person can read. "" for a blank text.
     """
-    return str(_reports().error_core(error_text))
+    text = _window(error_text)
+    return _normalize(_words_of_failure(_unwrap(text))) if text else ""
 
 
 def failure_hash(error_text: str) -> str:
@@ -39,11 +62,540 @@ def shows_error(observation: str) -> bool:
     It would rather miss a failure than see one where there is none: a success that is taken for a
     failure teaches an agent to avoid what works.
     """
-    return bool(_reports().shows_error(observation))
+    text = _window(observation)
+    return any(
+        report.find(each)
+        for each in dict.fromkeys((text, _unwrap(text)))
+        for report in _possible(each)
+    )
+
+
+# ---- the window
+
+
+def _window(text: str) -> str:
+    """What is looked at: plain lines, each after a line end, so that a pattern can begin with one;
+    "" for a blank text.
+    """
+    if "\x1b" in text:
+        text = RE.ansi.sub("", text)
+    text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
+    if not text:
+        return ""
+    if len(text) > limits.FAILURE_HEAD_CHARS + limits.FAILURE_TAIL_CHARS:
+        head, tail = text[: limits.FAILURE_HEAD_CHARS], text[-limits.FAILURE_TAIL_CHARS :]
+        text = "\n".join((head.rpartition("\n")[0] or head, tail.partition("\n")[2] or tail))
+    if "\n" in text:
+        # The indentation that all lines share but the first, which has lost its own already.
+        if not RE.unindented.search(text):
+            below = text.split("\n")[1:]
+            margin = min((_indent(line) for line in below if line.strip()), default=0)
+            text = re.sub(rf"\n[ \t]{{{margin}}}", "\n", text)
+    elif "\\n" in text and text[0] not in "{[" and RE.folded.search(text):
+        text = _unescape(text)
+    text = f"\n{text}"
+    if "[0m" in text or "[39m" in text:
+        text = RE.colour.sub("", text)
+    if "\n20" in text or "\n[20" in text or "\n#" in text:
+        text = RE.stamp.sub("\n", text)
+    if " | " in text and (service := RE.service.search(text)):
+        text = text.replace(service.group(), "\n")
+    return text
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
+
+
+def _unescape(text: str) -> str:
+    return text.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
+
+
+def _unwrap(text: str) -> str:
+    """What a JSON object says of the failure, as plain text; any other text as it is."""
+    if text[1:2] not in ("{", "["):
+        return text
+    if level := RE.json_level.search(text):
+        text = text[level.start() :]
+    for pattern in (RE.json_output, RE.json_message, RE.json_error, RE.json_printed):
+        found = pattern.search(text)
+        if found and (words := _unescape(found[1] or found[2] or "").strip()):
+            coded = pattern is not RE.json_output and "\n" not in words
+            code = RE.json_code.search(text) if coded else None
+            return f"\n{words} [code {code[1]}]" if code and code[1] not in words else f"\n{words}"
+    return text
+
+
+# ---- lines
+
+
+def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    found = None
+    for match in pattern.finditer(text):
+        found = match
+    return found
+
+
+def _announces(line: str) -> int:
+    """How many of the lines below a line belong to its message: it only says that one follows."""
+    if "validation error" in line:
+        return 2
+    return 1 if line.endswith(":") or line.startswith("ERROR in ") else 0
+
+
+def _message(lines: list[str]) -> str:
+    first = lines[0].strip()
+    below = [line.strip() for line in lines[1:5] if line.strip()][: _announces(first)]
+    if below and below[0].startswith(("File ", "at ", "Traceback")):
+        return first
+    return " ".join([first, *below])
+
+
+def _line(match: re.Match[str]) -> str:
+    """The message that begins with the line that a match begins in."""
+    text = match.string
+    lines = text[text.rfind("\n", 0, match.start() + 1) + 1 :].split("\n", 5)
+    return _message(lines) if len(lines) > 1 and _announces(lines[0]) else lines[0]
+
+
+def _rest(match: re.Match[str]) -> str:
+    """From where a match begins to the end of its line."""
+    return match.string[match.start() : match.end()] + match.string[match.end() :].split("\n", 1)[0]
+
+
+def _with_place(words: str, place: str) -> str:
+    """An assertion of two values is distinguished by where it stands; any other message speaks for
+    itself.
+    """
+    # as an assertion is shown depends on who shows it
+    if words.startswith("AssertionError: assert "):
+        words = words.removeprefix("AssertionError: ")
+    lower = words.lower()
+    asserts = "assert" in lower or "expected" in lower
+    if place and asserts and RE.says_little.match(_normalize(words)):
+        return f"{words} in {place}"
+    return words
+
+
+# ---- Python
+
+_HEADER: Final = "Traceback (most recent call last)"
+_GROUP: Final = f"Exception Group {_HEADER}"
+_CHAIN: Final = (
+    "During handling of the above exception",
+    "The above exception was the direct cause",
+)
+
+
+def _python(match: re.Match[str]) -> str:
+    text = match.string
+    if _GROUP in text:
+        return _exception_group(text[text.find(_GROUP) :])
+    lines = text[text.rfind(_HEADER) :].split("\n")
+    if 'File "' in lines[0]:
+        found = _last(RE.in_one_line, lines[0])
+        return found.group() if found else ""
+    at = _find_exception(lines)
+    if not at:
+        return ""
+    if test := RE.failed_test.search(text):
+        return _with_place(_message(lines[at:]), test[1])
+    # The code of the innermost frame, or its function where the code is not shown.
+    frame = next((line for line in reversed(lines[:at]) if not RE.marker.match(line)), "")
+    function = RE.function.search(frame)
+    return _with_place(_message(lines[at:]), function[1] if function else frame.strip())
+
+
+def _find_exception(lines: list[str]) -> int:
+    """Which line after a traceback's header is the exception: the first that is indented less than
+    the frames are; where the indentation is lost, the first after the last frame that looks like
+    one. 0 if there is none.
+    """
+    depth = next((_indent(line) for line in lines[1:] if line.strip()), 0)
+    frames = [at for at, line in enumerate(lines) if line.startswith('File "')]
+    first = 1 if depth or not frames else frames[-1]
+    for at, line in enumerate(lines[first:], first):
+        less = _indent(line) < depth and line.strip()
+        if less if depth else RE.is_raised.match(line):
+            return at
+    return 0
+
+
+def _exception_group(text: str) -> str:
+    """An exception group and the first exception in it: the group alone says only how many there
+    are.
+    """
+    lines = [line.strip(" \t|+-") for line in text.split("\n")]
+    raised = [line for line in lines if RE.is_raised.match(line)]
+    group = next((line for line in raised if "sub-exception" in line), "")
+    leaf = next((line for line in raised if "sub-exception" not in line), "")
+    if group and leaf:
+        return f"{group.replace('sub-exceptions', 'sub-exception')} > {leaf}"
+    return group or leaf
+
+
+def _pytest(match: re.Match[str]) -> str:
+    """The exception of the first failure. Of a chain it is the last, which is the one that Python
+    itself ends with.
+    """
+    text, start = match.string, match.start()
+    section = text[start + 1 :].partition("\n____")[0]
+    for link in _CHAIN:
+        at = section.rfind(link)
+        if at >= 0 and "\nE  " in section[at:]:
+            section = section[at:]
+    lines = [found[1] for line in section.split("\n") if (found := RE.e_line.match(line))]
+    first = next(
+        (
+            at
+            for at, line in enumerate(lines)
+            if line.startswith("assert") or RE.is_raised.match(line.strip())
+        ),
+        0,
+    )
+    title = _last(RE.title, text[: start + 1]) or RE.failed_test.search(text)
+    return _with_place(_message(lines[first:]), title[1] if title else "")
+
+
+def _pytest_summary(match: re.Match[str]) -> str:
+    place, _, words = match[1].partition(" - ")
+    name = place.rpartition("::")[2].partition("[")[0]
+    return _with_place(words, name) if words else f"failed {name}"
+
+
+# ---- Rust and Go
+
+
+def _rust_panic(match: re.Match[str]) -> str:
+    # The message stood in quotes before the place until Rust 1.72, and stands below it since.
+    panic = RE.panic.search(match.string, match.string.rfind("\n", 0, match.start()) + 1)
+    if panic is None:
+        return _rest(match)
+    words = RE.old_assertion.sub(r"assertion `\1` failed", panic["old"] or panic["new"] or "")
+    thread = panic["thread"] or ""
+    return _with_place(f"panicked: {words}", thread if "::" in thread else "")
+
+
+def _go_test(match: re.Match[str]) -> str:
+    """The innermost failed test, and what it logged: below its line, or above it in a verbose
+    run.
+    """
+    text, start = match.string, match.start()
+    lines = text[start + 1 :].split("\n")
+    while len(lines) > 1 and lines[1].lstrip().startswith("--- FAIL: "):
+        del lines[0]
+    test = f"--- FAIL: {lines[0].split('FAIL: ', 1)[1].split(' (')[0]}"
+    above = text[:start].rpartition("\n")[2]
+    logged = [found[1] for line in (*lines[1:2], above) if (found := RE.go_says.match(line))]
+    failed = [line.partition("Error:")[2] for line in lines if line.lstrip().startswith("Error:")]
+    words = next(filter(None, (each.strip() for each in (*logged[:1], *failed[:1]))), "")
+    return f"{test}: {words}" if words else test
+
+
+# ---- Java, JavaScript and others whose stack comes after the message
+
+
+def _root_cause(text: str) -> str:
+    cause = _last(RE.cause, text)
+    return cause[1] or cause[2] if cause else ""
+
+
+def _last_filled(lines: list[str]) -> str:
+    return next((line for line in reversed(lines) if line), "")
+
+
+def _thrown(match: re.Match[str]) -> str:
+    """The root cause, or the exception above the first frame."""
+    text, start = match.string, match.start()
+    cause = words = _root_cause(text)
+    if not cause:
+        above = [line.strip() for line in text[:start].split("\n")[-12:]]
+        raised = [
+            each for each in above if RE.is_raised.match(each) or RE.is_raised.match(_bare(each))
+        ]
+        words = raised[-1] if raised else _last_filled(above)
+    code = RE.code_field.search(text) if "code: " in text else None
+    if code and code[1] not in words:
+        words = f"{words} [{code[1]}]"
+    method = None if cause else RE.method.search(text, start)
+    return words if cause else _with_place(words, method[1] if method else "")
+
+
+def _caused(match: re.Match[str]) -> str:
+    text = match.string
+    if cause := _root_cause(text):
+        return cause
+    # A list of causes below the line, as Rust prints it: the outermost and the innermost of them.
+    outer = _last_filled(text[: match.start()].split("\n"))
+    inner = ""
+    for line in text[match.end() :].split("\n")[1:]:
+        if not (found := RE.listed_cause.match(line)):
+            break
+        inner = found[1]
+    return f"{outer}: {inner}" if inner else outer
+
+
+def _rejected(match: re.Match[str]) -> str:
+    reason = RE.reason.search(match.string, match.start())
+    return reason[1] if reason else _line(match)
+
+
+def _jest(match: re.Match[str]) -> str:
+    lines = [line.strip() for line in match.string[match.start() + 1 :].split("\n")]
+    words = next(filter(None, lines[1:]), "")
+    if RE.is_raised.match(words) and not words.startswith("Assert"):
+        return words
+    name = lines[0].removeprefix("● ").rpartition(" \u203a ")[2]
+    return f"{words} in {name}"
+
+
+def _gradle(match: re.Match[str]) -> str:
+    """What went wrong, and the innermost of the reasons that are listed below it."""
+    first, *below = match.string[match.end() :].partition("\n\n")[0].split("\n")
+    reasons = [line.strip(" >") for line in below if line.lstrip().startswith("> ")]
+    return " ".join([first, *reasons[-1:]])
+
+
+def _npm(match: re.Match[str]) -> str:
+    lines = [found[1] for found in RE.npm_line.finditer(match.string, match.start())]
+    code = next((line[4:] for line in lines if line.startswith("code ")), "")
+    return f"npm{code}: {next((line for line in lines if not line.startswith('code ')), '')}"
+
+
+# ---- compilers, shells, logs and answers
+
+
+def _compiler(match: re.Match[str]) -> str:
+    words = _line(match)
+    symbol = (
+        RE.symbol.search(match.string, match.start()) if "cannot find symbol" in words else None
+    )
+    return f"{words}: {symbol[1]}" if symbol else words
+
+
+def _missing_command(match: re.Match[str]) -> str:
+    name = match[1] or _line(match).partition(": command not found")[0].rpartition(": ")[2]
+    return f"command not found: {name.rpartition('/')[2]}"
+
+
+def _make(match: re.Match[str]) -> str:
+    if not match["code"]:
+        return _line(match)
+    # Newer versions say in which file and line the rule stands: [Makefile:12: all].
+    return f"make: *** [{match['target'].rpartition(': ')[2]}] Error {match['code']}"
+
+
+def _logged(match: re.Match[str]) -> str:
+    line = _line(match)
+    fields = {name: quoted or bare for name, quoted, bare in RE.logged.findall(line)}
+    return fields.get("err") or fields.get("error") or fields.get("msg") or line
+
+
+def _answered(match: re.Match[str]) -> str:
+    """What the JSON object among other lines says."""
+    outer = match.string[max(0, match.string.rfind("\n{", 0, match.start() + 2)) :]
+    inner = _unwrap(outer)
+    return _words_of_failure(inner) if len(inner) < len(outer) else _line(match)
+
+
+# ---- whether a line reports, or only speaks of failures
+
+
+def _reported(match: re.Match[str]) -> bool:
+    """Whether the words stand as a report: not in code, not in a string, not after "fixed", "if" or
+    "no".
+    """
+    text, start = match.string, match.start()
+    start += text[start] == "\n"
+    begin = text.rfind("\n", 0, start) + 1
+    if RE.code_line.match(text, begin, begin + 400):
+        return False
+    before = text[max(begin, start - 200) : start]
+    return not (before.count('"') % 2 or before.count("`") % 2 or RE.unreal.search(before))
+
+
+def _happened(match: re.Match[str]) -> bool:
+    """The same where the match holds the words before."""
+    return _reported(match) and not RE.unreal.search(match.group())
+
+
+def _outside_code(match: re.Match[str]) -> bool:
+    return not RE.code_line.match(match.string, match.start() + 1, match.start() + 401)
+
+
+def _raised(match: re.Match[str]) -> bool:
+    """Not so in the part of a docstring that lists what may be raised."""
+    above = match.string[max(0, match.start() - 400) : match.start()].split("\n")
+    title = next((line for line in reversed(above) if not RE.is_raised.match(line.lstrip())), "")
+    return not RE.lists_errors.fullmatch(title.strip().lower()) and _outside_code(match)
+
+
+def _in_json(match: re.Match[str]) -> bool:
+    return match.string[1] in "{[" or "\n{" in match.string[: match.start() + 2]
+
+
+def _of_http(match: re.Match[str]) -> bool:
+    """Whether a number is a status of HTTP: it is called so, or followed by the phrase that belongs
+    to it.
+    """
+    text, start = match.string, match.start()
+    named = RE.http_before.search(text, max(0, start - 24), start)
+    first = text[start - 1] in "\n(" or text.endswith(": ", 0, start)
+    return bool(named or (first and RE.http_after.match(text, match.end()))) and _reported(match)
+
+
+# ---- the table
+
+# What takes the words that say what failed out of a match; "" passes the text on to the next way.
+_PICK: Final[dict[str, Callable[[re.Match[str]], str]]] = {
+    "answered": _answered,
+    "caused": _caused,
+    "compiler": _compiler,
+    "go_test": _go_test,
+    "gradle": _gradle,
+    "groups": lambda match: ": ".join(filter(None, match.groups())),
+    "jest": _jest,
+    "line": _line,
+    "logged": _logged,
+    "make": _make,
+    "match": lambda match: match.group().strip(),
+    "missing_command": _missing_command,
+    "npm": _npm,
+    "pytest": _pytest,
+    "pytest_summary": _pytest_summary,
+    "python": _python,
+    "rejected": _rejected,
+    "rest": _rest,
+    "rust_panic": _rust_panic,
+    "thrown": _thrown,
+}
+# What decides whether a match is a report at all.
+_ACCEPT: Final[dict[str, Callable[[re.Match[str]], bool]]] = {
+    "always": bool,
+    "happened": _happened,
+    "in_json": _in_json,
+    "of_http": _of_http,
+    "outside_code": _outside_code,
+    "raised": _raised,
+    "reported": _reported,
+}
+
+
+@dataclass(frozen=True)
+class ReportFormat:
+    """One way of reporting a failure. Its pattern runs only where a trigger occurs; small letters
+    stand for both cases.
+    """
+
+    triggers: frozenset[str]
+    source: str | list[str]
+    pick: Callable[[re.Match[str]], str]
+    accept: Callable[[re.Match[str]], bool]
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        return RE.compile(self.source)
+
+    def find(self, text: str) -> re.Match[str] | None:
+        return next(filter(self.accept, self.pattern.finditer(text)), None)
 
 
 @cache
-def _reports() -> ModuleType:
-    from hardwon.text import failure_reports
+def reports() -> tuple[ReportFormat, ...]:
+    """All of them, from the most to the least telling."""
+    return tuple(
+        ReportFormat(
+            frozenset(row["triggers"]),
+            row["pattern"],
+            _PICK[row.get("pick", "line")],
+            _ACCEPT[row.get("accept", "always")],
+        )
+        for row in read_tables("text/failures")["reports"]
+    )
 
-    return failure_reports
+
+@cache
+def _triggers() -> frozenset[str]:
+    return frozenset().union(*(report.triggers for report in reports()))
+
+
+def _possible(text: str) -> list[ReportFormat]:
+    """The reports that a text may hold, in the order of the table."""
+    lower = text.lower()
+    hits = {each for each in _triggers() if each in (lower if each.islower() else text)}
+    return [report for report in reports() if not report.triggers.isdisjoint(hits)]
+
+
+def _words_of_failure(text: str) -> str:
+    """The words that say what failed."""
+    for report in _possible(text):
+        if (match := report.find(text)) and (words := report.pick(match)).strip():
+            return words
+    if indented := RE.indented.search(text):
+        return _line(indented)
+    return next((line for line in text.split("\n") if RE.words.search(line.lower())), text)
+
+
+# ---- what differs between two runs
+
+
+def _bare(line: str) -> str:
+    """A line without what log, shell and compiler put before the message."""
+    if level := RE.level.match(line):
+        line = line[level.end() :]
+    if "zsh: " in line:  # other shells name the file first
+        line = RE.zsh.sub(r"\2: \1", line)
+    return line[leads.end() :] if (leads := RE.leads.match(line)) else line
+
+
+def _shorten_path(match: re.Match[str]) -> str:
+    path = match.group()
+    if RE.temp.match(path):
+        return "<tmp>"
+    if RE.home.match(path):
+        return "<home>"
+    last = path.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return last if last and (RE.rooted.match(path) or RE.ending.search(last)) else path
+
+
+def _hide_number(match: re.Match[str]) -> str:
+    """A number as `<n>`, unless what stands around it makes it a code."""
+    line, start, end = match.string, match.start(), match.end()
+    number, before = match.group(), line[max(0, start - 24) : start].lower()
+    words = before.rstrip(" :=#([-\"'")
+    word = words[words.rfind(" ") + 1 :].lstrip("([{,;")
+    if word.endswith("/"):  # HTTP/2 is a version
+        return "<n>"
+    is_code = (
+        word.partition("/")[0] in WORDS.code
+        or RE.names_code.search(words)
+        or (word == "error" and (":" not in before[len(words) :] or "400" <= number <= "599"))
+        or (end - start > 2 and RE.code_after.match(line, end))
+        or (before.endswith("-") and line[start - 2].isupper())  # ORA-00942
+        or (before.endswith("(") and line.startswith(", <q>", end))  # (1054, "Unknown column …")
+    )
+    return number if is_code else "<n>"
+
+
+def _normalize(words: str) -> str:
+    """The words that say what failed, without what differs between two runs."""
+    line = _bare(words[: limits.FAILURE_LINE_CHARS_MAX].replace("\n", " "))
+    line = RE.aside.sub("", line)
+    if RE.quote.search(line):
+        line = RE.named_code.sub(r"code \1", line)
+        line = RE.quoted.sub("<q>", RE.near.sub("<q>", line))
+        if len(words) > limits.FAILURE_LINE_CHARS_MAX:
+            line = RE.unclosed.sub("<q>", line)
+    if "/" in line or "\\" in line:
+        line = RE.path.sub(_shorten_path, RE.url.sub("<url>", line))
+    line = RE.temp_name.sub("<tmp>", line)
+    if RE.digit.search(line):
+        if "20" in line or line.count(":") > 1:
+            line = RE.time.sub("<time>", line)
+        line = RE.host.sub("<ip>", line)
+        if "id" in line or "ID" in line or "Id" in line:
+            line = RE.named_id.sub(r"\1 <n>", line)
+        line = RE.position.sub("", RE.id.sub("<n>", line))
+        line = RE.number.sub(_hide_number, line).replace(" -<n>", " <n>")
+    line = RE.row.sub(r"\1", line)
+    return " ".join(line.lower().split())[: limits.FAILURE_CORE_CHARS_MAX].rstrip(" .:")

@@ -26,9 +26,9 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError
 from hardwon.learn.support import TRAINING_MEMORY, LoggedEpisode, TrainingMemory
 from hardwon.memory import Memory
-from hardwon.memory.intake import path as checked_path
 from hardwon.memory.results import Loaded
 from hardwon.outside import files, own_files
+from hardwon.outside.locations import check_path
 from hardwon.records.fields import derived_id, from_us, is_derived, parse_time, to_us
 from hardwon.records.kinds import Adopted, AnyRecord, Episode, Metadata, Moment, Source
 from hardwon.store.types import Progress
@@ -55,7 +55,7 @@ def adopt(
     it out, or somebody verifies it; `author` is the source that it counts as. The file is only
     read. What is wrong with it is named by its place.
     """
-    source = checked_path("path", path)
+    source = check_path("path", path)
     if not isinstance(memory, Memory):
         raise InvalidInputError.one("memory", memory, "a Memory, as Memory(path) opens it")
     adopted, episodes = _records(source, author)
@@ -97,7 +97,7 @@ def export_agent_memory(
     adopted; with a `path`, also written there. Archived episodes and sources that were rolled back
     are left out.
     """
-    target = None if path is None else checked_path("path", path)
+    target = None if path is None else check_path("path", path)
     if target and not overwrite and files.exists(target):
         raise PlaceError(f"{target} exists already: choose another name, or say overwrite=True")
     states = [

@@ -22,12 +22,12 @@ from typing import Any, Final, cast
 from hardwon import limits
 from hardwon.errors import FullError, HardwonError, InvalidInputError, LlmError, PlaceError
 from hardwon.learn import prompts as distil
-from hardwon.memory import intake
 from hardwon.memory.consolidate import ask_for_rules
 from hardwon.outside import own_files
 from hardwon.outside.llm import ChatModel, Llm
+from hardwon.outside.locations import check_path
 from hardwon.outside.locks import LockedFile, lock_file, read
-from hardwon.records.fields import from_us, now
+from hardwon.records.fields import check_texts, check_whole_number, from_us, now
 from hardwon.records.kinds import Episode, Metadata, Moment
 from hardwon.text.clean import clean_line
 from hardwon.training import shape
@@ -164,7 +164,7 @@ def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
 def _place(path: Where) -> Path:
     place = Path(
         os.path.realpath(
-            intake.path("path", os.fspath(path) if isinstance(path, os.PathLike) else path)
+            check_path("path", os.fspath(path) if isinstance(path, os.PathLike) else path)
         )
     )
     # it would be kept aside as no training memory
@@ -313,9 +313,9 @@ def build_memory_context(
     Each item is one line, whatever an episode said: line breaks, control, bidirectional and
     invisible characters are folded, so that no text makes a heading or an item of its own.
     """
-    intake.optional_text("task_id", task_id)
-    intake.whole_number("max_rules", max_rules, 0, limits.SHOWN_MAX)
-    intake.whole_number("max_recent", max_recent, 0, limits.SHOWN_MAX)
+    check_texts(task_id=task_id)
+    check_whole_number("max_rules", max_rules, 0, limits.SHOWN_MAX)
+    check_whole_number("max_recent", max_recent, 0, limits.SHOWN_MAX)
     with guard, _using(memory):
         memory = _readable(memory)
         lines = ["## MEMORY FROM PAST EPISODES"]
@@ -388,7 +388,7 @@ def maybe_consolidate_memory(
     read from the last episodes. Without one, or when it is of no use, they are the summaries of
     episodes with high scores.
     """
-    intake.optional_text("api_key", api_key)
+    check_texts(api_key=api_key)
     with guard, _using(memory):
         _check_memory(memory)
         total = memory["total_episodes"]

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from hardwon.errors import InvalidInputError
-from hardwon.memory import Memory, intake
-from hardwon.memory.intake import items
+from hardwon.memory import Memory
 from hardwon.memory.record import metadata_of
 from hardwon.memory.results import Synced
-from hardwon.records.fields import ABSENT, TIME_US_MAX, new_id, to_us
+from hardwon.outside.locations import check_local
+from hardwon.records.fields import ABSENT, TIME_US_MAX, check_items, new_id, to_us
 from hardwon.records.kinds import Experience, Metadata
 from hardwon.text.globs import Glob
 from hardwon.tree.format import fragment, says
@@ -63,7 +63,7 @@ class MemoryEngine:
             or str(root).endswith(".db")
         ):
             raise InvalidInputError.one("root", root, "a folder")
-        intake.local("root", root)
+        check_local("root", root)
         self.root = str(root)
         self.strict = strict
         self.memory = Memory(Path(root), clock=clock)
@@ -111,7 +111,7 @@ class MemoryEngine:
         """Keeps all of the memories or, where one is refused, none; much faster than one by one.
         Returns their paths.
         """
-        given = items("memories", memories)
+        given = check_items("memories", memories)
         records = []
         for number, keys in enumerate(given):
             if not isinstance(keys, Mapping):

@@ -1,11 +1,12 @@
-"""The way to a PostgreSQL server: its address, connections, transactions in the name of a role, and
-what if it is gone.
+"""The way to a PostgreSQL server: its address, connections, transactions in a schema, and what if
+it is gone.
 
 A transaction begins in one round trip. Where the connection turns out dead at that moment, another
-one is made, for a bounded time. Where it is lost later, the error says what is certain:
-`UnreachableError` (a read), `InterruptedWriteError` (a write of which nothing was kept). A write
-whose COMMIT got no answer is looked for: the server remembers how the transaction with our number
-ended.
+one is made, for a bounded time. Where it is lost later, a statement of a read is sent once more on
+another connection; of a snapshot or a write nothing is repeated, and the error says what is
+certain: `ConnectionLostError` (a read), `InterruptedWriteError` (a write of which nothing was
+kept). A write whose COMMIT got no answer is looked for: the server remembers how the transaction
+with our number ended.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from hardwon.errors import (
 )
 from hardwon.outside.locations import is_url, without_password
 from hardwon.store.pool import Pool, forked_midway
+from hardwon.store.postgres.schema import SCHEMA
 from hardwon.store.types import Session, Values
 
 try:
@@ -53,8 +55,8 @@ except ImportError as missing:
     ) from missing
 
 
-class CutOffError(UnreachableError):
-    """The connection was lost in the middle of a reading: done again, it may succeed at once."""
+class ConnectionLostError(UnreachableError):
+    """The connection was lost in the middle of a read: done again, it may succeed at once."""
 
 
 Witness = tuple[str, Values]
@@ -81,19 +83,29 @@ _NO_DATABASE: Final = re.compile(r"database \".*\" does not exist", re.IGNORECAS
 _GONE: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "53300"})
 _BUSY: Final = frozenset({"55P03", "40P01", "40001"})
 _NO_ROOM: Final = frozenset({"53000", "53100", "53200"})
-_NO_MEMORY_THERE: Final = frozenset({"3D000", "3F000", "42P01"})
+_NOT_THERE: Final = frozenset({"3D000", "3F000", "42P01", "42883"})
 _DAMAGED: Final = frozenset({"XX001", "XX002"})
 _READ_ONLY: Final = frozenset({"25006", "0A000"})
-_NO_ROLE: Final = "22023"
 
 _PARAMETER: Final = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\?(\d*)""")
 
 
+# How statements that engines share tell the project, which parameter 1 is, from others.
+_THIS_PROJECT: Final = re.compile(r"(?:\w+\.)?project_id = (?:\?1(?!\d)|\w+\.project_id)")
+
+
 @lru_cache(maxsize=1024)
-def in_postgres(sql: str) -> str:
-    """A statement with ?1, ?2 … as PostgreSQL wants it: with $1, $2 … A bare ? follows the highest
-    number before it.
+def in_postgres(sql: str) -> tuple[str, tuple[int, ...]]:
+    """A statement with ?1, ?2 … as PostgreSQL wants it, with $1, $2 …, and which of its values that
+    are. A bare ? follows the highest number before it.
+
+    Statements that engines share say `project_id = ?1`, and name that column first in a list. Here
+    a schema holds one project: there is no such column, nor a value for it.
     """
+    sql = _THIS_PROJECT.sub("true", sql)
+    if "project_id, " in sql:
+        sql = sql.replace("project_id, ", "").replace("VALUES (?1, ", "VALUES (")
+    used: list[int] = []
     highest = 0
 
     def numbered(found: re.Match[str]) -> str:
@@ -102,9 +114,11 @@ def in_postgres(sql: str) -> str:
             return found[0]
         number = int(found[1] or highest + 1)
         highest = max(highest, number)
-        return f"${number}"
+        if number not in used:
+            used.append(number)
+        return f"${used.index(number) + 1}"
 
-    return _PARAMETER.sub(numbered, sql)
+    return _PARAMETER.sub(numbered, sql), tuple(number - 1 for number in used)
 
 
 def quoted(name: str) -> str:
@@ -206,9 +220,15 @@ class PostgresSession(Session):
         # by a pipeline that failed: the driver believes what never came to its turn to be prepared
         self._is_spoilt = False
         self._streams = 0
+        self.schema = SCHEMA
+        self.reconnect: Callable[[], object] | None = None
+        """Begins the transaction anew on another connection: once, and where a statement may be
+        repeated.
+        """
         self._forget_transaction()
 
     def _forget_transaction(self) -> None:
+        self.reconnect = None
         self.transaction = ""
         """The number of this transaction on the server, where it writes."""
         self.undos: list[Callable[[], object]] = []
@@ -241,8 +261,9 @@ class PostgresSession(Session):
         return max(0, self._execute(sql, values).rowcount)
 
     def run_many(self, sql: str, rows: Iterable[Values]) -> None:
+        text, used = in_postgres(sql)
         with self.together(), self._connection.cursor() as cursor:
-            cursor.executemany(in_postgres(sql), rows)
+            cursor.executemany(text, ([row[place] for place in used] for row in rows))
 
     def stream(self, sql: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
         """The rows of a large select, some at a time; other statements may run in between. For a
@@ -263,6 +284,7 @@ class PostgresSession(Session):
         block ends.
         """
         ended_well = False
+        self.reconnect = None  # whoever sends several at once cannot tell which were done
         try:
             with self._connection.pipeline():
                 yield
@@ -274,17 +296,22 @@ class PostgresSession(Session):
             if not ended_well:
                 self._is_spoilt = True
 
-    def become(self, role: str | None) -> None:
-        """Goes on in the name of another role until the end of the transaction; None: in that of
-        the user of the URL.
-        """
-        self._execute(_as_role(role))
-
     def _execute(self, sql: str, values: Values = ()) -> psycopg.Cursor[Any]:
+        text, used = in_postgres(sql)
+        given = [values[place] for place in used] or None
         try:
-            return self._connection.execute(in_postgres(sql), values or None)
+            return self._connection.execute(text, given)
         except psycopg.Error as error:
-            raise self._failed(error) from self._address.cause(error)
+            failure = self._failed(error)
+            reconnect, self.reconnect = self.reconnect, None
+            if reconnect is None or not isinstance(failure, ConnectionLostError):
+                raise failure from self._address.cause(error)
+        reconnect()
+        return self._execute(sql, values)
+
+    def take_over(self, other: PostgresSession) -> None:
+        """Goes on with the connection of another session, which gets this one's, lost as it is."""
+        self._opened, other._opened = other._opened, self._opened
 
     # --- transactions ---
 
@@ -308,8 +335,6 @@ class PostgresSession(Session):
                 raise UnreachableError(
                     self._said(error, "only reads, as a server in recovery or a standby does")
                 ) from None
-            if error.sqlstate == _NO_ROLE:
-                raise self._forbidden(error) from self._address.cause(error)
             raise self._failed(error) from self._address.cause(error)
         self._is_writing = is_writing
 
@@ -390,7 +415,7 @@ class PostgresSession(Session):
                         error, "was lost during a write, of which nothing was kept: do it again"
                     )
                 )
-            return CutOffError(self._said(error, "was lost: try again"))
+            return ConnectionLostError(self._said(error, "was lost: try again"))
         return self._refusal(error)
 
     def _refusal(self, error: psycopg.Error) -> HardwonError:
@@ -414,7 +439,10 @@ class PostgresSession(Session):
                     error, f"ended a statement: it took more than {bound}, or somebody cancelled it"
                 )
             )
-        if code in _NO_MEMORY_THERE:
+        # Whoever reaches a schema no longer, to whom it was known, finds nothing in it.
+        if code in _NOT_THERE and self.schema != SCHEMA:
+            return self._forbidden(error)
+        if code in _NOT_THERE:
             return PlaceError(
                 self._said(error, "has no memory in it: `hardwon postgres init` makes one")
             )
@@ -452,10 +480,6 @@ def _is_loss(error: psycopg.Error) -> bool:
     if error.sqlstate is None:
         return isinstance(error, psycopg.OperationalError)
     return error.sqlstate in _GONE or error.sqlstate.startswith("08")
-
-
-def _as_role(role: str | None) -> str:
-    return f"SET LOCAL ROLE {'NONE' if role is None else quoted(role)}"
 
 
 def _in_transaction(settings: Mapping[str, object]) -> str:
@@ -537,8 +561,6 @@ class Link:
             connections_max=limits.POSTGRES_CONNECTIONS_MAX,
         )
         settings = {
-            # named last, else temporary tables would be looked at first
-            "search_path": "hardwon, pg_catalog, pg_temp",
             # 0: for ever
             "lock_timeout": max(
                 1, limits.BUSY_TIMEOUT_MS if busy_timeout_ms is None else busy_timeout_ms
@@ -558,42 +580,48 @@ class Link:
         return self._address.location
 
     def reading(
-        self, role: str | None, settings: Mapping[str, object] | None = None
+        self, schema: str = SCHEMA, settings: Mapping[str, object] | None = None
     ) -> AbstractContextManager[PostgresSession]:
-        """Each statement sees what was kept when it began. `role` None: in the name of the user of
-        the URL. `settings` hold for this transaction alone.
+        """Each statement sees what was kept when it began, and is repeated once where the
+        connection is lost. `settings` hold for this transaction alone.
         """
-        return _Transaction(self, "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY", role, settings)
+        return _Reading(self, "READ COMMITTED READ ONLY", schema, settings)
 
-    def snapshot(self, role: str | None) -> AbstractContextManager[PostgresSession]:
+    def snapshot(self, schema: str) -> AbstractContextManager[PostgresSession]:
         """All statements see the same instant."""
-        return _Transaction(self, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", role)
+        return _Transaction(self, "REPEATABLE READ READ ONLY", schema)
 
-    def scratch(self, role: str | None) -> AbstractContextManager[PostgresSession]:
+    def scratch(self, schema: str) -> AbstractContextManager[PostgresSession]:
         """As a snapshot, with temporary tables of its own, of which nothing is kept."""
-        return _Transaction(self, "BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE", role)
+        return _Transaction(self, "REPEATABLE READ READ WRITE", schema)
 
-    def maintain(self, role: str, statement: str) -> None:
+    def maintain(self, statement: str) -> None:
         """Runs a statement that cannot be part of a transaction, such as VACUUM."""
-        session = self._begun(f"SET ROLE {quoted(role)}", is_writing=False)
+        session = self.begin("SELECT 1", is_writing=False)
         try:
             session.run(statement)
         finally:
-            session.close()  # with its role
+            self.give_back(session)
 
     def writing(
-        self, role: str | None, lock: int, alone: bool
+        self, schema: str, lock: int, alone: bool
     ) -> AbstractContextManager[PostgresSession]:
         """A write that is kept when the block ends without an error. Where `alone`, nobody else
         writes under the same lock meanwhile; otherwise only those who want to be alone are kept
         out.
         """
-        return _Writing(self, role, lock, alone)
+        return _Writing(self, schema, lock, alone)
 
     def close(self) -> None:
         self._pool.close()
 
-    def _begun(self, opening: str, *, is_writing: bool) -> PostgresSession:
+    def give_back(self, session: PostgresSession) -> None:
+        self._pool.give_back(session)
+
+    def begin(self, opening: str, *, is_writing: bool) -> PostgresSession:
+        """A connection on which these statements were run; others are tried for a while where one
+        is dead.
+        """
         patience = _Patience(
             limits.POSTGRES_RETRY_S if self._was_reached else limits.POSTGRES_FIRST_S
         )
@@ -618,13 +646,13 @@ class Link:
                         "right"
                     ) from None
 
-    def _was_kept(self, role: str | None, transaction: str, witness: Witness | None) -> bool:
+    def was_kept(self, schema: str, transaction: str, witness: Witness | None) -> bool:
         """Whether a transaction was kept whose COMMIT got no answer."""
         patience = _Patience(limits.POSTGRES_RETRY_S)
         outcome = ""
         while True:
             try:
-                with self.reading(role) as session:
+                with self.reading(schema) as session:
                     outcome = session.outcome(transaction)
                 if outcome in ("committed", "aborted"):
                     break
@@ -635,7 +663,7 @@ class Link:
         kept = outcome == "committed"
         if witness is not None:
             try:
-                with self.reading(role) as session:
+                with self.reading(schema) as session:
                     found = session.first(*witness) is not None
             except UnreachableError:
                 raise self._unknown("the server went away again") from None
@@ -665,22 +693,24 @@ class _Transaction:
     def __init__(
         self,
         link: Link,
-        opening: str,
-        role: str | None,
+        kind: str,
+        schema: str,
         settings: Mapping[str, object] | None = None,
     ) -> None:
         self._link = link
-        self._role = role
+        self._schema = schema
+        # pg_temp is named last, else temporary tables would be looked at first
+        path = {"search_path": f"{quoted(schema)}, pg_catalog, pg_temp"}
         steps = (
-            opening,
+            f"BEGIN ISOLATION LEVEL {kind}",
             link.settings,
-            _in_transaction(settings or {}),
-            "" if role is None else _as_role(role),
+            _in_transaction({**path, **(settings or {})}),
         )
-        self._opening = "; ".join(filter(None, steps))
+        self._opening = "; ".join(steps)
 
     def __enter__(self) -> PostgresSession:
-        self._session = self._link._begun(self._opening, is_writing=self._is_writing)
+        self._session = self._link.begin(self._opening, is_writing=self._is_writing)
+        self._session.schema = self._schema
         return self._session
 
     def __exit__(
@@ -694,17 +724,31 @@ class _Transaction:
     def _leave(self) -> None:
         session, self._session = self._session, None
         if session is not None:
-            self._link._pool.give_back(session)
+            self._link.give_back(session)
 
     def __del__(self) -> None:
         self._leave()
 
 
+class _Reading(_Transaction):
+    def __enter__(self) -> PostgresSession:
+        session = super().__enter__()
+        # without `self`, which has to be cleared away where an interrupt left it behind
+        session.reconnect = partial(_reconnect, session, self._link, self._opening)
+        return session
+
+
+def _reconnect(session: PostgresSession, link: Link, opening: str) -> None:
+    other = link.begin(opening, is_writing=False)
+    session.take_over(other)
+    link.give_back(other)
+
+
 class _Writing(_Transaction):
     _is_writing = True
 
-    def __init__(self, link: Link, role: str | None, lock: int, alone: bool) -> None:
-        super().__init__(link, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", role)
+    def __init__(self, link: Link, schema: str, lock: int, alone: bool) -> None:
+        super().__init__(link, "READ COMMITTED READ WRITE", schema)
         self._asked = False
         # The number is taken last: a transaction that waits for its turn has none, and so keeps no
         # old rows alive.
@@ -750,5 +794,5 @@ class _Writing(_Transaction):
             session.commit()
         except InterruptedWriteError:
             self._leave()
-            if not self._link._was_kept(self._role, transaction, witness):
+            if not self._link.was_kept(self._schema, transaction, witness):
                 raise

@@ -1,46 +1,58 @@
-"""Setting a database up for memories: the schema, the roles, which project is whose. Done by
-whoever administers it.
+"""Setting a database up for memories: what projects share, the schema and the roles of each, who
+reaches it, and databases of older versions. Done by whoever administers it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import pairwise
 from typing import Final
 
 from hardwon import limits
-from hardwon.errors import ForbiddenError, InvalidInputError, NewerFileError, PlaceError
+from hardwon.errors import (
+    DamagedError,
+    ForbiddenError,
+    InvalidInputError,
+    NewerFileError,
+    PlaceError,
+    StorageError,
+)
 from hardwon.records.kinds import Metadata
 from hardwon.store.base import recount
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted
 from hardwon.store.postgres.schema import (
     ACCESS,
+    CLOSE_OLD,
+    DROP_OLD,
     KEEPER,
-    KNOWLEDGE_SINCE,
-    MIGRATIONS,
+    OLD_ROLES,
     OWNER,
+    PROJECT_TABLES,
     SCHEMA,
     SCHEMA_VERSION,
-    group_role,
+    SHARED,
+    project_schema,
     with_vectors,
 )
 from hardwon.store.postgres.search import POSTGRES
 
 # the advisory lock under which a database is set up, one process at a time
 _SETTING_UP: Final = 0x48415244
-_MAY_ACT: Final = "coalesce((to_jsonb(a) ->> 'set_option')::boolean, true)"
-"""Since PostgreSQL 16, whoever made a role is a member of it that may give it away and not act as
-it.
+_HAS_RIGHTS: Final = "coalesce((to_jsonb(a) ->> 'inherit_option')::boolean, m.rolinherit)"
+"""Since PostgreSQL 16, whoever made a role is a member of it that may give it away and has none of
+its rights.
 """
 
 _SLUG: Final = re.compile(r"[^a-z0-9]+")
 _SLUG_CHARS: Final = 24
 SERVER_MIN: Final = 150_000
-"""PostgreSQL 15: views that are asked with the rights of whoever asks."""
+"""PostgreSQL 15: the oldest that is tested."""
+
+_KNOWLEDGE_SINCE: Final = 2
+"""What an older version counted is counted anew."""
 
 
 @dataclass(frozen=True)
@@ -66,144 +78,134 @@ class Setup:
     vectors: bool
 
 
-def role_name(database: str, project: str, access: str) -> str:
-    """Roles belong to the whole server, projects to one database: the name tells both apart."""
+def schema_name(database: str, project: str) -> str:
+    """What the schema of a project is called, and its roles begin with. Roles belong to the whole
+    server, projects to one database: the name tells both apart.
+    """
     slug = _SLUG.sub("_", project.lower()).strip("_")[:_SLUG_CHARS]
     mark = sha256(f"{database}\0{project}".encode()).hexdigest()[:16]
-    return "_".join(filter(None, ("hardwon", slug, mark, access)))
+    return "_".join(filter(None, (SCHEMA, slug, mark)))
+
+
+def role_name(schema: str, access: str) -> str:
+    return f"{schema}_{access}"
 
 
 def initialise(link: Link, projects: Sequence[str]) -> None:
-    """Makes what is missing: schema, roles, and the roles of these projects. Done again, it changes
-    nothing.
+    """Makes what is missing: what projects share, and the schemas and roles of these. Done again,
+    it changes nothing. What an older version set up is carried over.
     """
     for project in projects:
-        _check_name(project)
+        name = Metadata(project_id=project).project_id
+        if not name.strip() or len(name.encode()) > limits.PROJECT_BYTES_MAX:
+            allowed = f"a name of at most {limits.PROJECT_BYTES_MAX} bytes that is not blank"
+            raise InvalidInputError.one("project", project, allowed)
     try:
         with administering(link) as session:
             _refuse_old_server(session)
-            _make_roles(session)
-            migrate(session)
-            _use_vectors(session)
+            _make_shared(session)
+        carry_over(link)
+        with administering(link) as session:
+            extension = _add_vectors(session)
             for project in projects:
-                _make_project(session, project)
+                _make_project(session, project, extension)
     except ForbiddenError as error:
         raise ForbiddenError(
             f"this user may not set {link.location} up ({error.__cause__ or error}): it takes "
-            f"CREATEROLE and CREATE on the "
-            f"database, and, where another user set a database of this server up, their roles "
-            f"{SCHEMA}_… WITH ADMIN OPTION; "
-            "a superuser has all of that"
+            f"CREATEROLE and CREATE on the database, and, where another user set a database of "
+            f"this server up, their roles {SCHEMA}_… WITH ADMIN OPTION; a superuser has all of that"
         ) from None
 
 
 def administering(link: Link) -> AbstractContextManager[PostgresSession]:
-    """One transaction with the rights of the URL's own user, one process at a time."""
-    return link.writing(None, _SETTING_UP, alone=True)
+    """One transaction of whoever sets up, one process at a time."""
+    return link.writing(SCHEMA, _SETTING_UP, alone=True)
 
 
 def grant(link: Link, user: str, project: str | None, access: str) -> None:
     """Lets a database user reach a project just so far, or (None) the tokens of a server."""
     with administering(link) as session:
         _must_exist(session, user)
-        wanted = _roles_for(session, project, access)
+        roles = _roles_of(session, project)
+        wanted = roles[: ACCESS.index(access) + 1] if project else roles
         for role in wanted:
             _make_member(session, role, user)
-        for role in _roles_for(session, project, ACCESS[-1]):
-            if role not in wanted:
-                _end_membership(session, role, user)
+        for role in roles[len(wanted) :]:
+            _end_membership(session, role, user)
 
 
 def revoke(link: Link, user: str, project: str | None) -> list[str]:
     """Takes back whatever a user may do with a project; returns the roles it had."""
     with administering(link) as session:
         _must_exist(session, user)
-        return [
-            role
-            for role in _roles_for(session, project, ACCESS[-1])
-            if _end_membership(session, role, user)
-        ]
+        roles = _roles_of(session, project)
+        return [role for role in roles if _end_membership(session, role, user)]
 
 
 def describe(link: Link) -> Setup:
     """What is set up, as far as the URL's user sees it: who does not own the database is told of
     itself alone.
     """
-    with link.reading(None) as session:
+    with link.reading() as session:
         version = version_of(session)
-        granted = session.select(
-            f"SELECT role, project_id, level FROM {SCHEMA}.granted ORDER BY project_id, level"
-        )
-        place = {str(role): (str(project), str(level)) for role, project, level in granted}
+        owns = owns_database(session)
+        known = session.select(f"SELECT name, schema FROM {'project' if owns else 'reachable'}")
+        reached = {
+            role_name(schema, access): (str(name), access)
+            for name, schema in known
+            for access in ACCESS
+        }
         members = session.select(
-            "SELECT m.rolname, g.rolname FROM pg_auth_members a JOIN pg_roles m ON m.oid = "
-            "a.member "
-            f"JOIN pg_roles g ON g.oid = a.roleid WHERE g.rolname = ANY (?1) AND {_MAY_ACT} "
-            f"AND (m.rolname = session_user OR pg_has_role(session_user, '{OWNER}', 'MEMBER')) "
-            f"ORDER BY 1, 2",
-            ([*place, KEEPER],),
+            "SELECT m.rolname, g.rolname FROM pg_auth_members a "
+            "JOIN pg_roles m ON m.oid = a.member JOIN pg_roles g ON g.oid = a.roleid "
+            f"WHERE g.rolname = ANY (?1) AND {_HAS_RIGHTS} AND (m.rolname = session_user OR ?2)",
+            ([*reached, KEEPER], owns),
         )
         (server,) = session.first("SELECT current_setting('server_version')") or ("",)
+        furthest: dict[tuple[str, str], str] = {}
+        for user, role in members:
+            project, access = reached.get(role, ("", "server"))
+            before = furthest.get((user, project), access)
+            furthest[user, project] = max(before, access, key=[*ACCESS, "server"].index)
         return Setup(
             link.location,
             version,
             str(server),
-            sorted({project for project, _ in place.values()}),
-            _furthest(
-                Grant(str(user), *place.get(str(role), (None, "server"))) for user, role in members
-            ),
-            has_vectors(session),
+            sorted({str(name) for name, _ in known}),
+            [
+                Grant(user, project or None, furthest[user, project])
+                for user, project in sorted(furthest)
+            ],
+            extension_schema(session) is not None,
         )
 
 
-def _furthest(grants: Iterable[Grant]) -> list[Grant]:
-    """A user that may govern may also read: only how far it reaches is told."""
-    best: dict[tuple[str, str | None], Grant] = {}
-    for each in grants:
-        known = best.get((each.user, each.project))
-        if known is None or (
-            each.project is not None and ACCESS.index(each.access) > ACCESS.index(known.access)
-        ):
-            best[each.user, each.project] = each
-    return sorted(best.values(), key=lambda each: (each.user, each.project or ""))
+# --- what projects share ---
 
 
-# --- the schema ---
+def _make_shared(session: PostgresSession) -> None:
+    """Roles are of the whole server, and several databases share them. None can log in."""
+    for role in (OWNER, KEEPER):
+        _make_role(session, role)
+        _make_member(session, role, _user(session))
+    session.run(f"GRANT CREATE ON DATABASE {quoted(_database(session))} TO {OWNER}")
+    session.run(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA} AUTHORIZATION {OWNER}")
+    if not session.select("SELECT 1 WHERE to_regclass('hardwon.migrated') IS NOT NULL"):
+        _act_as_owner(session)
+        session.run("CREATE TABLE migrated (version integer NOT NULL PRIMARY KEY)")
+        session.run(SHARED)
+        session.run(f"INSERT INTO migrated VALUES ({SCHEMA_VERSION})")
 
 
-def migrate(session: PostgresSession) -> None:
-    """Brings the schema to this program's version, as its owner. The caller holds the lock."""
-    session.become(OWNER)
-    session.run(
-        f"CREATE TABLE IF NOT EXISTS {SCHEMA}.migrated (version integer NOT NULL PRIMARY KEY)"
-    )
-    version = version_of(session)
-    if version > SCHEMA_VERSION:
-        raise newer(version)
-    for number, change in enumerate(MIGRATIONS[version:], version + 1):
-        session.run(change)
-        if number == KNOWLEDGE_SINCE:
-            for (project,) in session.select("SELECT DISTINCT project_id FROM record"):
-                recount(session, POSTGRES, str(project))
-        session.run(f"INSERT INTO {SCHEMA}.migrated VALUES ({number})")
-    session.become(None)
-
-
-def bring_up_to_date(link: Link) -> None:
-    """For a database that an older version set up: by whoever comes first and owns it."""
-    with administering(link) as session:
-        if not owns_database(session):
-            raise PlaceError(
-                f"the database at {link.location} was set up by an older Hardwon: its owner runs "
-                f"`hardwon postgres init` once"
-            )
-        migrate(session)
+def _act_as_owner(session: PostgresSession) -> None:
+    """For the rest of the transaction: what is made belongs to the owner, whoever sets up."""
+    session.run(f"SET LOCAL ROLE {OWNER}")
 
 
 def owns_database(session: PostgresSession) -> bool:
-    """Whether the URL's user may act as the owner of the schema."""
-    (owns,) = session.first(f"SELECT pg_has_role(session_user, '{OWNER}', 'MEMBER')") or (False,)
-    return bool(owns)
+    """Whether the URL's user has the rights of the owner of the tables."""
+    sql = "SELECT 1 FROM pg_roles WHERE rolname = ?1 AND pg_has_role(oid, 'USAGE')"
+    return session.first(sql, (OWNER,)) is not None
 
 
 def version_of(session: PostgresSession) -> int:
@@ -211,21 +213,10 @@ def version_of(session: PostgresSession) -> int:
     return int(found[0]) if found else 0
 
 
-def newer(version: int) -> NewerFileError:
-    return NewerFileError(
-        f"the database was set up by a newer Hardwon (format {version}, this one knows "
-        f"{SCHEMA_VERSION}): "
-        "pip install --upgrade 'hardwon[postgres]'"
-    )
-
-
 def _refuse_old_server(session: PostgresSession) -> None:
     number, shown = session.first(
         "SELECT current_setting('server_version_num')::int, current_setting('server_version')"
-    ) or (
-        0,
-        "",
-    )
+    ) or (0, "")
     if number < SERVER_MIN:
         raise PlaceError(
             f"this is PostgreSQL {shown}: memories need {SERVER_MIN // 10_000} or newer"
@@ -235,94 +226,70 @@ def _refuse_old_server(session: PostgresSession) -> None:
 def extension_schema(session: PostgresSession) -> str | None:
     """Where pgvector is, quoted; None where it is not."""
     found = session.first(
-        "SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = "
-        "e.extnamespace "
-        "WHERE e.extname = 'vector'"
+        "SELECT quote_ident(n.nspname) FROM pg_extension e "
+        "JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"
     )
     return str(found[0]) if found else None
 
 
-def has_vectors(session: PostgresSession) -> bool:
-    """Whether vectors are indexed here."""
-    return (
-        session.first(
-            "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('hardwon.record_vector') AND "
-            "attname = 'embedding' "
-            "AND NOT attisdropped"
-        )
-        is not None
-    )
-
-
-def _use_vectors(session: PostgresSession) -> None:
-    """With pgvector where the server has it and it may be added; without it, vectors are compared
-    one by one.
+def _add_vectors(session: PostgresSession) -> str | None:
+    """Makes pgvector part of the database where the server has it and this user may; without it,
+    vectors are compared one by one. Returns where it is.
     """
     if extension_schema(session) is None:
-        available = session.first("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'")
-        if not available or not _allowed(session, f"CREATE EXTENSION vector SCHEMA {SCHEMA}"):
-            return
-    extension = extension_schema(session)
-    if extension is not None and not has_vectors(session):
-        session.become(OWNER)
-        session.run(with_vectors(extension))
-        session.become(None)
+        if not session.select("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'"):
+            return None
+        session.run("SAVEPOINT trying")
+        try:
+            session.run(f"CREATE EXTENSION vector SCHEMA {SCHEMA}")
+        except ForbiddenError:
+            session.run("ROLLBACK TO SAVEPOINT trying")
+            return None
+    return extension_schema(session)
 
 
-def _allowed(session: PostgresSession, statement: str) -> bool:
-    """Does what may need more rights than we have; False where it did."""
-    session.run("SAVEPOINT trying")
-    try:
-        session.run(statement)
-    except ForbiddenError:
-        session.run("ROLLBACK TO SAVEPOINT trying")
-        return False
-    session.run("RELEASE SAVEPOINT trying")
-    return True
+# --- projects ---
+
+
+def _make_project(session: PostgresSession, project: str, extension: str | None) -> None:
+    """Its roles and its schema, where they are missing; the user of the URL may govern it."""
+    found = session.first("SELECT schema FROM project WHERE name = ?1", (project,))
+    schema = str(found[0]) if found else schema_name(_database(session), project)
+    for access in ACCESS:
+        _make_role(session, role_name(schema, access))
+        _make_member(session, role_name(schema, access), _user(session))
+    _act_as_owner(session)
+    if not found:
+        _make_schema(session, project, schema, extension)
+    elif extension:
+        session.run(with_vectors(schema, extension))
+    session.run("SET LOCAL ROLE NONE")
+
+
+def _make_schema(
+    session: PostgresSession, project: str, schema: str, extension: str | None
+) -> None:
+    session.run(f"CREATE SCHEMA {quoted(schema)}")
+    session.run(f"SET LOCAL search_path TO {quoted(schema)}, pg_catalog, pg_temp")
+    session.run(project_schema(schema, extension))
+    session.run(
+        f"INSERT INTO {SCHEMA}.project VALUES (?1, ?2, ?3)", (project, schema, SCHEMA_VERSION)
+    )
+    session.run(f"SET LOCAL search_path TO {SCHEMA}, pg_catalog, pg_temp")
+
+
+def _roles_of(session: PostgresSession, project: str | None) -> list[str]:
+    """In the order of `ACCESS`."""
+    if project is None:
+        return [KEEPER]
+    found = session.first("SELECT schema FROM project WHERE name = ?1", (project,))
+    if not found:
+        allowed = "a project of this database: hardwon postgres init --project makes one"
+        raise InvalidInputError.one("project", project, allowed)
+    return [role_name(str(found[0]), access) for access in ACCESS]
 
 
 # --- roles ---
-
-
-def _make_roles(session: PostgresSession) -> None:
-    """Of the whole server: several databases share them. None can log in or bypass policies, and
-    none has a project.
-    """
-    for role in (OWNER, KEEPER, *map(group_role, ACCESS)):
-        _make_role(session, role)
-    for lower, higher in pairwise(ACCESS):
-        _make_member(session, group_role(lower), group_role(higher))
-    (user,) = session.first("SELECT session_user::text") or ("",)
-    for role in (OWNER, KEEPER):
-        _make_member(session, role, user)
-    session.run(f"GRANT CREATE ON DATABASE {quoted(_database(session))} TO {OWNER}")
-    session.run(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA} AUTHORIZATION {OWNER}")
-
-
-def _make_project(session: PostgresSession, project: str) -> None:
-    database = _database(session)
-    (user,) = session.first("SELECT session_user::text") or ("",)
-    for access in ACCESS:
-        role = role_name(database, project, access)
-        _make_role(session, role)
-        _make_member(session, group_role(access), role)
-        _make_member(session, role, user)
-        session.become(OWNER)
-        session.run(
-            f"INSERT INTO {SCHEMA}.granted VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
-            (role, project, access),
-        )
-        session.become(None)
-
-
-def _check_name(project: str) -> None:
-    name = Metadata(project_id=project).project_id
-    if not name.strip() or len(name.encode()) > limits.PROJECT_BYTES_MAX:
-        raise InvalidInputError.one(
-            "project",
-            project,
-            f"a name of at most {limits.PROJECT_BYTES_MAX} bytes that is not blank",
-        )
 
 
 def _make_role(session: PostgresSession, role: str) -> None:
@@ -338,9 +305,17 @@ def _is_role(session: PostgresSession, name: str) -> bool:
     return session.first("SELECT 1 FROM pg_roles WHERE rolname = ?1", (name,)) is not None
 
 
+def _must_exist(session: PostgresSession, user: str) -> None:
+    if not _is_role(session, user):
+        allowed = "a user of this server: CREATE ROLE … LOGIN makes one"
+        raise InvalidInputError.one("user", user, allowed)
+
+
 def _make_member(session: PostgresSession, role: str, member: str) -> None:
     if not _grantors(session, role, member):
-        session.run(f"GRANT {quoted(role)} TO {quoted(member)}")
+        (number,) = session.first("SELECT current_setting('server_version_num')::int") or (0,)
+        inherits = " WITH INHERIT TRUE" if number >= 160_000 else ""
+        session.run(f"GRANT {quoted(role)} TO {quoted(member)}{inherits}")
 
 
 def _end_membership(session: PostgresSession, role: str, member: str) -> bool:
@@ -352,42 +327,153 @@ def _end_membership(session: PostgresSession, role: str, member: str) -> bool:
 
 
 def _grantors(session: PostgresSession, role: str, member: str) -> list[str]:
-    """Who made it a member that may act as the role."""
+    """Who made it a member that has the rights of the role."""
     found = session.select(
-        "SELECT b.rolname FROM pg_auth_members a JOIN pg_roles g ON g.oid = a.roleid JOIN pg_roles "
-        "m ON m.oid = a.member "
-        f"JOIN pg_roles b ON b.oid = a.grantor WHERE g.rolname = ?1 AND m.rolname = ?2 AND "
-        f"{_MAY_ACT} ORDER BY 1",
+        "SELECT b.rolname FROM pg_auth_members a JOIN pg_roles g ON g.oid = a.roleid "
+        "JOIN pg_roles m ON m.oid = a.member JOIN pg_roles b ON b.oid = a.grantor "
+        f"WHERE g.rolname = ?1 AND m.rolname = ?2 AND {_HAS_RIGHTS} ORDER BY 1",
         (role, member),
     )
     return [str(name) for (name,) in found]
 
 
-def _must_exist(session: PostgresSession, user: str) -> None:
-    if not _is_role(session, user):
-        raise InvalidInputError.one(
-            "user", user, "a user of this server: CREATE ROLE … LOGIN makes one"
-        )
-
-
-def _roles_for(session: PostgresSession, project: str | None, access: str) -> list[str]:
-    if project is None:
-        return [KEEPER]
-    wanted = ACCESS[: ACCESS.index(access) + 1]
-    found = dict(
-        session.select(
-            f"SELECT level, role FROM {SCHEMA}.granted WHERE project_id = ?1", (project,)
-        )
-    )
-    if not found:
-        raise InvalidInputError.one(
-            "project",
-            project,
-            "a project of this database: hardwon postgres init --project makes one",
-        )
-    return [str(found[level]) for level in wanted]
+def _user(session: PostgresSession) -> str:
+    (name,) = session.first("SELECT session_user::text") or ("",)
+    return str(name)
 
 
 def _database(session: PostgresSession) -> str:
     (name,) = session.first("SELECT current_database()::text") or ("",)
     return str(name)
+
+
+# --- databases of older versions ---
+
+
+_CARRIED: Final = {
+    # Terms were marked with their project, by six characters.
+    ("record_text", "vector"): "array_to_tsvector(ARRAY(SELECT substr(term, 7) "
+    "FROM unnest(tsvector_to_array(vector)) AS t (term)))",
+    # 0.10 did not have it.
+    ("record_vector", "dimension"): "length(vector) / 4",
+}
+"""What becomes of a column that is not the same any more."""
+
+
+def check_version(link: Link) -> None:
+    """Raises NewerFileError; what an older version set up is carried over, by whoever comes first
+    and owns it.
+    """
+    with link.reading() as session:
+        version = version_of(session)
+        is_old = version < SCHEMA_VERSION or _has_old_tables(session)
+        owns = owns_database(session)
+    if version > SCHEMA_VERSION:
+        raise NewerFileError(
+            f"the database was set up by a newer Hardwon (format {version}, this one knows "
+            f"{SCHEMA_VERSION}): pip install --upgrade 'hardwon[postgres]'"
+        )
+    if is_old and not owns:
+        raise PlaceError(
+            f"the database at {link.location} was set up by an older Hardwon and waits to be "
+            f"carried over: whoever set it up, or a superuser, runs `hardwon postgres init URL`"
+        )
+    if is_old:
+        carry_over(link)
+
+
+def carry_over(link: Link) -> None:
+    """Gives each project of an older version a schema of its own: one transaction each, so that
+    whoever is interrupted goes on where it was. Users keep what they reach, because roles keep
+    their names.
+    """
+    with administering(link) as session:
+        version = version_of(session)
+        if version >= SCHEMA_VERSION and not _has_old_tables(session):
+            return
+        _act_as_owner(session)
+        if version < SCHEMA_VERSION:
+            session.run(CLOSE_OLD)
+            session.run(SHARED)
+            session.run(f"INSERT INTO migrated VALUES ({SCHEMA_VERSION})")
+    while True:
+        with administering(link) as session:
+            if not _has_old_tables(session):  # another process was faster
+                return
+            _act_as_owner(session)
+            left = session.first(
+                "SELECT granted.project_id AS name, role FROM granted "
+                f"WHERE level = '{ACCESS[0]}' AND granted.project_id NOT IN (SELECT name FROM project) "
+                "ORDER BY 1 LIMIT 1"
+            )
+            if left is None:
+                session.run(DROP_OLD)
+                break
+            project, reader = map(str, left)
+            _carry_project(session, project, reader.removesuffix(f"_{ACCESS[0]}"))
+    with administering(link) as session:
+        _drop_old_roles(session)
+
+
+def _has_old_tables(session: PostgresSession) -> bool:
+    return session.first("SELECT 1 WHERE to_regclass('hardwon.granted') IS NOT NULL") is not None
+
+
+def _carry_project(session: PostgresSession, project: str, schema: str) -> None:
+    has_vectors = _columns(session, SCHEMA, "record_vector").count("embedding")
+    extension = extension_schema(session) if has_vectors else None
+    _make_schema(session, project, schema, extension)
+    for table in PROJECT_TABLES:
+        old, new = f"{SCHEMA}.{table}", f"{quoted(schema)}.{table}"
+        of_project = f"WHERE {table}.project_id IN (?1)"
+        there = _columns(session, SCHEMA, table)
+        values = {
+            name: _CARRIED.get((table, name), name)
+            for name in _columns(session, schema, table)
+            if name in there or (table, name) in _CARRIED
+        }
+        session.run(
+            f"INSERT INTO {new} ({', '.join(values)}) SELECT {', '.join(values.values())} "
+            f"FROM {old} {of_project}",
+            (project,),
+        )
+        figures = "count(*)"
+        if "body" in values:
+            figures += ", coalesce(sum(hashtextextended(id || body, 0)::numeric), 0)"
+        before = session.first(f"SELECT {figures} FROM {old} {of_project}", (project,))
+        after = session.first(f"SELECT {figures} FROM {new}")
+        if before != after:
+            raise DamagedError(
+                f"of project {project!r} the table {table} could not be carried over whole "
+                f"({before} became {after}); nothing was changed"
+            )
+    session.run(f"SET LOCAL search_path TO {quoted(schema)}, pg_catalog, pg_temp")
+    session.run("SELECT setval('record_seq_seq', max(seq)) FROM record HAVING max(seq) IS NOT NULL")
+    if not session.select(f"SELECT 1 FROM {SCHEMA}.migrated WHERE version = {_KNOWLEDGE_SINCE}"):
+        recount(session, POSTGRES, project)
+    if extension:
+        session.run(
+            "SELECT index_vectors(dimension::integer) FROM embedder "
+            f"WHERE dimension <= {limits.VECTOR_INDEX_DIMENSION_MAX}"
+        )
+
+
+def _columns(session: PostgresSession, schema: str, table: str) -> list[str]:
+    found = session.select(
+        "SELECT attname::text FROM pg_attribute WHERE attrelid = to_regclass(?1) AND attnum > 0 "
+        "AND NOT attisdropped ORDER BY attnum",
+        (f"{quoted(schema)}.{table}",),
+    )
+    return [str(name) for (name,) in found]
+
+
+def _drop_old_roles(session: PostgresSession) -> None:
+    """Those that had the rights on all tables, unless a database of this server still needs them,
+    or this user may not: without tables, they have no rights.
+    """
+    for role in OLD_ROLES:
+        session.run("SAVEPOINT trying")
+        try:
+            session.run(f"DROP ROLE IF EXISTS {role}")
+        except (StorageError, ForbiddenError):
+            session.run("ROLLBACK TO SAVEPOINT trying")

@@ -1,28 +1,32 @@
-"""The PostgreSQL schema, as the ordered changes that led to it. Released entries are never edited: add a new one.
+"""What is in a PostgreSQL database of memories.
 
-Tables and columns are named as in SQLite (`store.migrations`), with these differences:
+The schema `hardwon` has what projects share: `project` (which schema each has), `reachable` (what
+of it the user who asks reaches), `token` and `migrated`. Every project has a schema of its own,
+with tables and columns named as in SQLite (`store/sqlite/migrations.py`), and these differences:
 
-record       `good` (whether it turned out well) and `extra` (keys of the caller's own) are columns, so that no body is parsed.
-record_text  `vector` holds the same terms for the index: each once, once more where the record has it twice, three times, more
-             often, and behind a mark of its project, so that the index is led by the project too (`words.as_vector`).
-event        what queries ask of its body has columns of its own.
-term_count   how many records have a term, as of the last count; how many were counted is in `state`.
+project_id      is no column: a schema holds one project.
+record          `good` (whether it turned out well) and `extra` (keys of the caller's own) are
+                columns, so that no body is parsed.
+record_text     `vector` holds the same terms for the index (`search.as_vector`).
+event           what queries ask of its body has columns of its own.
+term_count      how many records have a term, as of the last count; how many were counted is in
+                `state`.
 record_vector   `embedding` is there where the server has pgvector; `vector` is the same in bytes.
-fix          what the views of fix history show of one fix each. The views have the columns of the tables of that name.
-granted      which role reaches which project, and how far. Policies ask this table and nothing that a client can set.
-token        as the file of tokens beside a SQLite memory; only whoever runs a server reaches it.
+fix             what the views of fix history show of one fix each.
 
-Every key and index is led by project_id, so that a project is found without the others, and texts compare byte by byte.
+Who may do what is a matter of GRANT on whole tables and on functions, to the three roles of a
+project. A writer has no right to insert into `record` and `event`, nor into what is derived of a
+record: it calls functions that refuse what only a governor may say. Texts compare byte by byte.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from hardwon import limits
 from hardwon.learn.tallies import LEVELS
 from hardwon.records.kinds import VOUCHED_STATUSES
-from hardwon.search import rank as bm25
 
 SCHEMA: Final = "hardwon"
 OWNER: Final = "hardwon_owner"
@@ -33,48 +37,27 @@ READER, WRITER, GOVERNOR = "reader", "writer", "governor"
 ACCESS: Final = (READER, WRITER, GOVERNOR)
 """Each may do what those before it may, and more."""
 
-_TEXT: Final = 'text COLLATE "C"'
+SCHEMA_VERSION: Final = 3
+"""1 and 2 had the tables of all projects in the schema `hardwon`, kept apart by policies."""
+
 ORDINARY_EVENTS: Final = ("imported", "credited", "repeated")
 """What a writer may say of a record. Everything else decides something, which takes a governor."""
 
-PROJECT_TABLES: Final = (
-    "record",
-    "record_text",
-    "record_tag",
-    "record_file",
-    "record_key",
-    "record_vector",
-    "event",
-    "tally",
-    "state",
-    "request",
-    "embedder",
-    "term_count",
-    "fix",
-)
-"""Those that hold what belongs to one project."""
-
 VIEWS: Final = ("fix_history", "issue_patterns", "model_characteristics")
-_MINE: Final = f"project_id = ANY (ARRAY(SELECT g.project_id FROM {SCHEMA}.granted g WHERE g.role = current_user))"
 _IN_EFFECT: Final = ", ".join(f"'{status}'" for status in VOUCHED_STATUSES)
 
 
-def group_role(level: str) -> str:
-    """Has the privileges of a level on every table, and by itself reaches no project."""
-    return f"hardwon_{level}"
+def _with_texts(sql: str) -> str:
+    return sql.replace(" TEXT", ' text COLLATE "C"')
 
 
-_TABLES: Final = f"""
-CREATE TABLE granted (
-    role name NOT NULL,
-    project_id TEXT NOT NULL,
-    level TEXT NOT NULL,
-    PRIMARY KEY (project_id, role)
-);
-CREATE UNIQUE INDEX granted_level ON granted (project_id, level);
-CREATE UNIQUE INDEX granted_role ON granted (role);
-
-CREATE TABLE token (
+SHARED: Final = _with_texts(f"""
+CREATE TABLE project (name TEXT PRIMARY KEY, schema TEXT NOT NULL UNIQUE, version integer NOT NULL);
+CREATE VIEW reachable WITH (security_barrier = true) AS
+SELECT p.name, p.schema, a.level
+FROM project p CROSS JOIN unnest(ARRAY{list(ACCESS)}) AS a (level)
+JOIN pg_roles r ON r.rolname = p.schema || '_' || a.level AND pg_has_role(r.oid, 'USAGE');
+CREATE TABLE IF NOT EXISTS token (
     id TEXT PRIMARY KEY,
     name TEXT NOT NULL,
     digest bytea NOT NULL,
@@ -84,12 +67,83 @@ CREATE TABLE token (
     expires_us bigint,
     revoked_us bigint
 );
+GRANT USAGE ON SCHEMA {SCHEMA} TO PUBLIC;
+GRANT SELECT ON migrated, reachable TO PUBLIC;
+GRANT SELECT, INSERT, UPDATE, DELETE ON token TO {KEEPER};
+""")
 
-CREATE SEQUENCE record_seq;
+# --- the schema of a project ---
+
+RECORD: Final = {
+    "id": "text",
+    "kind": "text",
+    "at_us": "bigint",
+    "author": "text",
+    "outcome": "text",
+    "tool": "text",
+    "task_id": "text",
+    "model": "text",
+    "issue_type": "text",
+    "body": "text",
+    "digest": "bytea",
+    "status": "text",
+    "validation": "text",
+    "helped": "bigint",
+    "hindered": "bigint",
+    "good": "boolean",
+    "extra": "jsonb",
+}
+FIX: Final = {
+    "at": "text",
+    "pattern": "text",
+    "signature": "text",
+    "model": "text",
+    "issue_type": "text",
+    "strategy": "text",
+    "level": "smallint",
+    "did": "text",
+    "told": "text",
+    "shown": "boolean",
+    "description": "text",
+    "fixer_type": "text",
+    "claude_analysis": "text",
+    "fix_commands": "text",
+    "fix_success": "boolean",
+    "verification_success": "boolean",
+    "execution_time_seconds": "double precision",
+    "system_info": "text",
+    "notes": "text",
+}
+EVENT: Final = {
+    "id": "text",
+    "record_id": "text",
+    "kind": "text",
+    "at_us": "bigint",
+    "body": "text",
+    "said_by": "text",
+    "said_status": "text",
+    "said_replaced_by": "text",
+    "said_undoes": "text",
+}
+DERIVED_TABLES: Final = ("record_text", "record_tag", "record_file", "record_key", "fix")
+"""What is kept of a record beside its row, its vector and its events."""
+
+PROJECT_TABLES: Final = (
+    "record",
+    *DERIVED_TABLES,
+    "record_vector",
+    "event",
+    "tally",
+    "state",
+    "request",
+    "embedder",
+    "term_count",
+)
+
+_TABLES: Final = _with_texts(f"""
 CREATE TABLE record (
-    project_id TEXT NOT NULL,
-    seq bigint NOT NULL,
-    id TEXT NOT NULL,
+    seq bigint GENERATED BY DEFAULT AS IDENTITY,
+    id TEXT PRIMARY KEY,
     kind TEXT NOT NULL,
     at_us bigint NOT NULL,
     author TEXT NOT NULL,
@@ -105,56 +159,43 @@ CREATE TABLE record (
     helped bigint NOT NULL DEFAULT 0,
     hindered bigint NOT NULL DEFAULT 0,
     good boolean,
-    extra jsonb,
-    PRIMARY KEY (project_id, id)
+    extra jsonb
 );
-CREATE UNIQUE INDEX record_by_seq ON record (project_id, seq);
-CREATE INDEX record_by_time ON record (project_id, at_us, id);
-CREATE INDEX record_by_task ON record (project_id, task_id, at_us, id) WHERE task_id IS NOT NULL;
-CREATE INDEX record_by_issue ON record (project_id, model, issue_type, at_us, id) WHERE model IS NOT NULL;
-CREATE INDEX record_decision ON record (project_id, outcome, at_us, id) WHERE kind = 'decision';
-CREATE INDEX record_counted ON record (project_id, kind, outcome, tool, status, author, at_us);
-CREATE INDEX record_helped ON record (project_id, status, helped, at_us, id) WHERE helped > 0;
+CREATE UNIQUE INDEX record_by_seq ON record (seq);
+CREATE INDEX record_by_time ON record (at_us, id);
+CREATE INDEX record_by_task ON record (task_id, at_us, id) WHERE task_id IS NOT NULL;
+CREATE INDEX record_by_issue ON record (model, issue_type, at_us, id) WHERE model IS NOT NULL;
+CREATE INDEX record_decision ON record (outcome, at_us, id) WHERE kind = 'decision';
+CREATE INDEX record_counted ON record (kind, outcome, tool, status, author, at_us);
+CREATE INDEX record_helped ON record (status, helped, at_us, id) WHERE helped > 0;
 
 CREATE TABLE record_text (
-    project_id TEXT NOT NULL,
-    seq bigint NOT NULL,
-    terms TEXT NOT NULL,
-    length integer NOT NULL,
-    vector tsvector NOT NULL,
-    PRIMARY KEY (project_id, seq)
+    seq bigint PRIMARY KEY, terms TEXT NOT NULL, length integer NOT NULL, vector tsvector NOT NULL
 );
-CREATE INDEX record_text_by_term ON record_text USING gin (vector) WITH (gin_pending_list_limit = {limits.TERMS_PENDING_KIB});
-
+CREATE INDEX record_text_by_term ON record_text USING gin (vector)
+    WITH (gin_pending_list_limit = {limits.TERMS_PENDING_KIB});
 CREATE TABLE term_count (
-    project_id TEXT NOT NULL, term TEXT NOT NULL, documents bigint NOT NULL, PRIMARY KEY (project_id, term)
+    term TEXT PRIMARY KEY, documents bigint NOT NULL
 ) WITH (fillfactor = 80);
 
-CREATE TABLE record_tag (
-    project_id TEXT NOT NULL, seq bigint NOT NULL, tag TEXT NOT NULL, PRIMARY KEY (project_id, seq, tag)
-);
-CREATE INDEX record_tag_by_tag ON record_tag (project_id, tag, seq);
-
+CREATE TABLE record_tag (seq bigint NOT NULL, tag TEXT NOT NULL, PRIMARY KEY (seq, tag));
+CREATE INDEX record_tag_by_tag ON record_tag (tag, seq);
 -- A path may be longer than an entry of an index.
 CREATE TABLE record_file (
-    project_id TEXT NOT NULL, seq bigint NOT NULL, number integer NOT NULL, path TEXT NOT NULL,
-    PRIMARY KEY (project_id, seq, number)
+    seq bigint NOT NULL, number integer NOT NULL, path TEXT NOT NULL, PRIMARY KEY (seq, number)
 );
-
-CREATE TABLE record_key (
-    project_id TEXT NOT NULL, seq bigint NOT NULL, key TEXT NOT NULL, PRIMARY KEY (project_id, seq, key)
-);
-CREATE INDEX record_key_by_key ON record_key (project_id, key, seq);
+CREATE TABLE record_key (seq bigint NOT NULL, key TEXT NOT NULL, PRIMARY KEY (seq, key));
+CREATE INDEX record_key_by_key ON record_key (key, seq);
 
 CREATE TABLE record_vector (
-    project_id TEXT NOT NULL, seq bigint NOT NULL, vector bytea NOT NULL, dimension bigint NOT NULL,
-    PRIMARY KEY (project_id, seq)
+    seq bigint PRIMARY KEY, vector bytea NOT NULL, dimension bigint NOT NULL
 );
-CREATE TABLE embedder (project_id TEXT PRIMARY KEY, name TEXT NOT NULL, dimension bigint NOT NULL);
+CREATE TABLE embedder (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one), name TEXT NOT NULL, dimension bigint NOT NULL
+);
 
 CREATE TABLE event (
-    project_id TEXT NOT NULL,
-    id TEXT NOT NULL,
+    id TEXT PRIMARY KEY,
     record_id TEXT NOT NULL,
     kind TEXT NOT NULL,
     at_us bigint NOT NULL,
@@ -162,17 +203,15 @@ CREATE TABLE event (
     said_by TEXT NOT NULL,
     said_status TEXT,
     said_replaced_by TEXT,
-    said_undoes TEXT,
-    PRIMARY KEY (project_id, id)
+    said_undoes TEXT
 );
-CREATE INDEX event_by_record ON event (project_id, record_id, at_us, id);
-CREATE INDEX event_by_time ON event (project_id, at_us, id);
-CREATE INDEX event_forgotten ON event (project_id, record_id) WHERE kind = 'forgotten';
-CREATE INDEX event_stale ON event (project_id, at_us, id) WHERE kind = 'stale';
-CREATE INDEX event_replacing ON event (project_id, said_replaced_by) WHERE kind = 'superseded';
+CREATE INDEX event_by_record ON event (record_id, at_us, id);
+CREATE INDEX event_by_time ON event (at_us, id);
+CREATE INDEX event_forgotten ON event (record_id) WHERE kind = 'forgotten';
+CREATE INDEX event_stale ON event (at_us, id) WHERE kind = 'stale';
+CREATE INDEX event_replacing ON event (said_replaced_by) WHERE kind = 'superseded';
 
 CREATE TABLE tally (
-    project_id TEXT NOT NULL,
     scope TEXT NOT NULL,
     key TEXT NOT NULL,
     item TEXT NOT NULL,
@@ -184,27 +223,18 @@ CREATE TABLE tally (
     last_us bigint NOT NULL,
     last_id TEXT NOT NULL,
     {", ".join(f"level{level} bigint NOT NULL" for level in range(LEVELS))},
-    PRIMARY KEY (project_id, scope, key, item, day, author)
+    PRIMARY KEY (scope, key, item, day, author)
 ) WITH (fillfactor = 80);
-CREATE INDEX tally_vouched ON tally (project_id, scope, item) WHERE scope IN ('works', 'avoid') AND vouched > 0;
+CREATE INDEX tally_vouched ON tally (scope, item) WHERE scope IN ('works', 'avoid') AND vouched > 0;
 
-CREATE TABLE state (
-    project_id TEXT NOT NULL, name TEXT NOT NULL, value bigint NOT NULL, PRIMARY KEY (project_id, name)
-);
-
+CREATE TABLE state (name TEXT PRIMARY KEY, value bigint NOT NULL);
 CREATE TABLE request (
-    project_id TEXT NOT NULL,
-    key bytea NOT NULL,
-    said bytea NOT NULL,
-    ids TEXT NOT NULL,
-    at_us bigint NOT NULL,
-    PRIMARY KEY (project_id, key)
+    key bytea PRIMARY KEY, said bytea NOT NULL, ids TEXT NOT NULL, at_us bigint NOT NULL
 );
-CREATE INDEX request_at ON request (project_id, at_us);
+CREATE INDEX request_at ON request (at_us);
 
 CREATE TABLE fix (
-    project_id TEXT NOT NULL,
-    seq bigint NOT NULL,
+    seq bigint PRIMARY KEY,
     at TEXT NOT NULL,
     pattern TEXT NOT NULL,
     signature TEXT NOT NULL,
@@ -223,102 +253,64 @@ CREATE TABLE fix (
     verification_success boolean,
     execution_time_seconds double precision,
     system_info TEXT,
-    notes TEXT,
-    PRIMARY KEY (project_id, seq)
+    notes TEXT
 );
-CREATE INDEX fix_by_pattern ON fix (project_id, pattern, strategy);
-CREATE INDEX fix_by_model ON fix (project_id, model, strategy);
-CREATE INDEX fix_by_strategy ON fix (project_id, strategy, seq);
-"""
+CREATE INDEX fix_by_pattern ON fix (pattern, strategy);
+CREATE INDEX fix_by_model ON fix (model, strategy);
+CREATE INDEX fix_by_strategy ON fix (strategy, seq);
+""")
 
-# A condition on the index of terms cannot be used beneath a policy: the planner does not know that
-# comparing terms tells nothing about rows that the policy hides. So this one function looks past
-# the policy, and asks itself what the policy would. It is BM25 (`recall.bm25`), where a term that a
-# text has `times` adds what it is worth more than one time less. All of it comes from the index and
-# the length: to unpack the vectors of all that match would take ten times as long.
-_MATCHING: Final = f"""
-CREATE FUNCTION matching(wanted_project text, terms tsquery[], times float8[], worth float8[], usual_length float8, most bigint)
-RETURNS TABLE (seq bigint, score float8)
-LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE ROWS 200 SET search_path = {SCHEMA}, pg_catalog, pg_temp AS $$
-    SELECT t.seq, sum(u.worth * (u.times / (u.times + t.slowness) - (u.times - 1) / (u.times - 1 + t.slowness))) AS score
-    FROM unnest(terms, times, worth) AS u (term, times, worth) CROSS JOIN LATERAL (
-        SELECT r.seq, {bm25.K1}::float8 * ({1 - bm25.B}::float8 + {bm25.B}::float8 * (r.length / usual_length)) AS slowness
-        FROM {SCHEMA}.record_text r WHERE r.project_id = wanted_project AND r.vector @@ u.term OFFSET 0
-    ) t
-    WHERE EXISTS (
-        SELECT 1 FROM {SCHEMA}.granted g WHERE g.project_id = wanted_project AND g.role = current_setting('role')
-    )
-    GROUP BY t.seq ORDER BY 2 DESC, 1 DESC LIMIT most
-$$;
-"""
-
-# Every index is led by the project, and as long as nobody looked at a table, each seems as good as
-# any other. The server looks every minute or so, where it does at all; what a large write brought
-# cannot wait for that.
-_GROWTH: Final = f"""
-CREATE FUNCTION follow_growth() RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = {SCHEMA}, pg_catalog, pg_temp AS $$
-DECLARE
-    grown regclass;
-BEGIN
-    FOR grown IN SELECT c.oid FROM pg_class c WHERE c.relnamespace = '{SCHEMA}'::regnamespace AND c.relkind = 'r'
-        AND pg_relation_size(c.oid) > 2 * greatest(c.relpages, 1) * current_setting('block_size')::bigint ORDER BY c.oid
-    LOOP
-        EXECUTE format('ANALYZE (SKIP_LOCKED) %s', grown);
-    END LOOP;
-END $$;
-"""
-
-_NOT_ROLLED_BACK: Final = f"""NOT EXISTS (
-        SELECT 1 FROM {SCHEMA}.record_key k JOIN {SCHEMA}.record d ON d.project_id = k.project_id AND d.seq = k.seq
-        WHERE k.project_id = r.project_id AND k.key = 'rollback:' || r.author AND d.status IN ({_IN_EFFECT})
+_COUNTING: Final = f"""fix f JOIN record r ON r.seq = f.seq
+    WHERE r.status <> 'archived' AND NOT EXISTS (
+        SELECT 1 FROM record_key k JOIN record d ON d.seq = k.seq
+        WHERE k.key = 'rollback:' || r.author AND d.kind = 'decision' AND d.status IN ({_IN_EFFECT})
     )"""
-_COUNTING: Final = f"""{SCHEMA}.fix f JOIN {SCHEMA}.record r ON r.project_id = f.project_id AND r.seq = f.seq
-    WHERE r.status <> 'archived' AND {_NOT_ROLLED_BACK}"""
 
 _VIEWS: Final = f"""
-CREATE VIEW fix_history WITH (security_invoker = true) AS
-SELECT f.seq AS id, f.at AS timestamp, f.model AS model_name, f.issue_type, f.signature AS issue_signature, f.description,
-    f.fixer_type, f.claude_analysis, f.fix_commands, f.fix_success, f.verification_success, f.execution_time_seconds,
-    f.system_info, f.notes, f.project_id
+CREATE VIEW fix_history AS
+SELECT f.seq AS id, f.at AS timestamp, f.model AS model_name, f.issue_type,
+    f.signature AS issue_signature, f.description, f.fixer_type, f.claude_analysis, f.fix_commands,
+    f.fix_success, f.verification_success, f.execution_time_seconds, f.system_info, f.notes
 FROM {_COUNTING} AND f.shown;
 
-CREATE VIEW issue_patterns WITH (security_invoker = true) AS
+CREATE VIEW issue_patterns AS
 WITH counting AS (SELECT f.* FROM {_COUNTING}),
 worked AS (
-    SELECT project_id, pattern, strategy, count(*) AS verified FROM counting WHERE level = 2 AND strategy <> ''
-    GROUP BY project_id, pattern, strategy
+    SELECT pattern, strategy, count(*) AS verified FROM counting WHERE level = 2 AND strategy <> ''
+    GROUP BY pattern, strategy
 ),
 best AS (
-    SELECT DISTINCT ON (w.project_id, w.pattern) w.project_id, w.pattern,
+    SELECT DISTINCT ON (w.pattern) w.pattern,
         (d.did::jsonb || jsonb_build_object('verified', w.verified))::text AS best_fix
     FROM worked w CROSS JOIN LATERAL (
-        SELECT c.did FROM counting c WHERE c.project_id = w.project_id AND c.strategy = w.strategy AND c.did IS NOT NULL
+        SELECT c.did FROM counting c WHERE c.strategy = w.strategy AND c.did IS NOT NULL
         ORDER BY c.seq DESC LIMIT 1
     ) d
-    ORDER BY w.project_id, w.pattern, w.verified DESC, w.strategy
+    ORDER BY w.pattern, w.verified DESC, w.strategy
 )
 SELECT min(c.seq) AS id, c.pattern AS pattern_name, max(c.signature) AS issue_signature,
-    count(*) FILTER (WHERE c.level = 2) AS success_count, count(*) FILTER (WHERE c.level < 2) AS failure_count,
-    max(b.best_fix) AS best_fix, max(c.at) AS last_seen, least(1.0, count(*) / 10.0)::float8 AS confidence_score, c.project_id
-FROM counting c LEFT JOIN best b ON b.project_id = c.project_id AND b.pattern = c.pattern
-GROUP BY c.project_id, c.pattern;
+    count(*) FILTER (WHERE c.level = 2) AS success_count,
+    count(*) FILTER (WHERE c.level < 2) AS failure_count,
+    max(b.best_fix) AS best_fix, max(c.at) AS last_seen,
+    least(1.0, count(*) / 10.0)::float8 AS confidence_score
+FROM counting c LEFT JOIN best b ON b.pattern = c.pattern
+GROUP BY c.pattern;
 
-CREATE VIEW model_characteristics WITH (security_invoker = true) AS
+CREATE VIEW model_characteristics AS
 WITH counting AS (SELECT f.* FROM {_COUNTING}),
 issues AS (
-    SELECT project_id, model, issue_type,
-        row_number() OVER (PARTITION BY project_id, model ORDER BY count(*) DESC, issue_type) AS place
-    FROM counting GROUP BY project_id, model, issue_type
+    SELECT model, issue_type,
+        row_number() OVER (PARTITION BY model ORDER BY count(*) DESC, issue_type) AS place
+    FROM counting GROUP BY model, issue_type
 ),
 worked AS (
-    SELECT project_id, model, strategy,
-        row_number() OVER (PARTITION BY project_id, model ORDER BY count(*) DESC, strategy) AS place
-    FROM counting WHERE level = 2 AND strategy <> '' GROUP BY project_id, model, strategy
+    SELECT model, strategy,
+        row_number() OVER (PARTITION BY model ORDER BY count(*) DESC, strategy) AS place
+    FROM counting WHERE level = 2 AND strategy <> '' GROUP BY model, strategy
 ),
 fixes AS (
-    SELECT w.project_id, w.model, d.told, w.place FROM worked w CROSS JOIN LATERAL (
-        SELECT c.told FROM counting c WHERE c.project_id = w.project_id AND c.strategy = w.strategy AND c.did IS NOT NULL
+    SELECT w.model, d.told, w.place FROM worked w CROSS JOIN LATERAL (
+        SELECT c.told FROM counting c WHERE c.strategy = w.strategy AND c.did IS NOT NULL
         ORDER BY c.seq DESC LIMIT 1
     ) d
     WHERE w.place <= {limits.FIXES_LISTED_MAX} AND d.told <> ''
@@ -326,101 +318,210 @@ fixes AS (
 SELECT c.model AS model_name, count(*) AS total_tests,
     (count(*) FILTER (WHERE c.level = 2))::float8 / count(*) AS success_rate,
     (SELECT jsonb_agg(i.issue_type ORDER BY i.place)::text FROM issues i
-        WHERE i.project_id = c.project_id AND i.model = c.model AND i.place <= {limits.FIXES_LISTED_MAX}) AS common_issues,
+        WHERE i.model = c.model AND i.place <= {limits.FIXES_LISTED_MAX}) AS common_issues,
     coalesce((SELECT jsonb_agg(x.told ORDER BY x.place)::text FROM fixes x
-        WHERE x.project_id = c.project_id AND x.model = c.model), '[]') AS effective_fixes,
+        WHERE x.model = c.model), '[]') AS effective_fixes,
     max(c.at) AS last_updated,
     count(*) FILTER (WHERE c.level >= 1) || ' of ' || count(*) || ' fixes were applied, '
-        || count(*) FILTER (WHERE c.level = 2) || ' of them verified' AS performance_notes,
-    c.project_id
-FROM counting c GROUP BY c.project_id, c.model;
+        || count(*) FILTER (WHERE c.level = 2) || ' of them verified' AS performance_notes
+FROM counting c GROUP BY c.model;
 """
 
-_RIGHTS: Final = f"""
-GRANT USAGE ON SCHEMA {SCHEMA} TO PUBLIC;
-GRANT SELECT ON granted, migrated TO PUBLIC;
-GRANT SELECT ON {", ".join(PROJECT_TABLES)}, {", ".join(VIEWS)} TO {group_role(READER)};
-GRANT INSERT ON {", ".join(PROJECT_TABLES)} TO {group_role(WRITER)};
-GRANT UPDATE (helped, hindered) ON record TO {group_role(WRITER)};
-GRANT UPDATE ON tally, state, term_count, embedder, record_vector TO {group_role(WRITER)};
-GRANT DELETE ON request, record_vector TO {group_role(WRITER)};
-GRANT USAGE ON SEQUENCE record_seq TO {group_role(WRITER)};
-GRANT UPDATE, DELETE ON {", ".join(PROJECT_TABLES)} TO {group_role(GOVERNOR)};
-GRANT SELECT, INSERT, UPDATE, DELETE ON token TO {KEEPER};
-REVOKE ALL ON FUNCTION matching, follow_growth FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION follow_growth TO {group_role(WRITER)};
-GRANT EXECUTE ON FUNCTION matching TO {group_role(READER)};
-"""
+# --- statements that are also functions ---
 
 
-def _isolated(table: str) -> str:
-    """The owner looks after all projects; everybody else has those that are granted to the role
-    they act as.
+def columns_of(columns: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {kind}" for name, kind in columns.items())
+
+
+# As they come in JSON, with what is derived of each record.
+_GIVEN: Final = columns_of(
+    RECORD
+    | {"digest": "text", "extra": "text", "terms": "text", "length": "integer"}
+    | {"vector": "tsvector", "tags": "text[]", "files": "text[]", "keys": "text[]", "fix": "json"}
+)
+_DERIVED: Final = f"""
+texts AS (
+    INSERT INTO record_text (seq, terms, length, vector)
+    SELECT g.seq, g.terms, g.length, g.vector FROM added JOIN given g USING (seq)
+), tags AS (
+    INSERT INTO record_tag (seq, tag)
+    SELECT g.seq, t.tag FROM added JOIN given g USING (seq), unnest(g.tags) AS t (tag)
+), files AS (
+    INSERT INTO record_file (seq, number, path) SELECT g.seq, f.number, f.path
+    FROM added JOIN given g USING (seq), unnest(g.files) WITH ORDINALITY AS f (path, number)
+), keys AS (
+    INSERT INTO record_key (seq, key)
+    SELECT g.seq, k.key FROM added JOIN given g USING (seq), unnest(g.keys) AS k (key)
+), fixes AS (
+    INSERT INTO fix (seq, {", ".join(FIX)}) SELECT g.seq, f.*
+    FROM added JOIN given g USING (seq), json_to_record(g.fix) AS f ({columns_of(FIX)})
+    WHERE g.fix IS NOT NULL
+)
+SELECT id, seq FROM added"""
+
+
+def add_records(rows: str) -> str:
+    """Inserts the records that are not there yet and were not forgotten. Numbers are given out in
+    the order in which the rows came; rows are inserted in the order of their ids.
     """
+    columns = ", ".join(RECORD)
+    values = columns.replace("digest", "decode(digest, 'hex')").replace("extra", "extra::jsonb")
     return f"""
-ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
-ALTER TABLE {table} FORCE ROW LEVEL SECURITY;
-CREATE POLICY granted_projects ON {table} USING ({_MINE}) WITH CHECK ({_MINE});
-CREATE POLICY owner ON {table} TO {OWNER} USING (true) WITH CHECK (true);
-"""
+WITH given AS MATERIALIZED (
+    SELECT nextval('record_seq_seq') AS seq, u.* FROM json_to_recordset({rows}) AS u ({_GIVEN})
+), added AS (
+    INSERT INTO record (seq, {columns}) SELECT seq, {values} FROM given g
+    WHERE NOT EXISTS (SELECT 1 FROM event e WHERE e.record_id = g.id AND e.kind = 'forgotten')
+    ORDER BY id COLLATE "C", seq ON CONFLICT (id) DO NOTHING RETURNING id, seq
+), {_DERIVED}"""
 
 
-_GOVERNS: Final = f"pg_has_role(current_user, '{group_role(GOVERNOR)}', 'MEMBER')"
+def derive_again(rows: str, seq: str) -> str:
+    """Inserts what is derived of a record that is there, under this number."""
+    return f"""
+WITH given AS MATERIALIZED (
+    SELECT CAST({seq} AS bigint) AS seq, u.* FROM json_to_recordset({rows}) AS u ({_GIVEN})
+), added AS (SELECT id, seq FROM given), {_DERIVED}"""
+
+
+def add_events(rows: str) -> str:
+    """Inserts the events that are not there yet; of a record that was forgotten, only that."""
+    return f"""
+INSERT INTO event ({", ".join(EVENT)})
+SELECT u.* FROM json_to_recordset({rows}) AS u ({columns_of(EVENT)})
+WHERE u.kind = 'forgotten' OR NOT EXISTS (
+    SELECT 1 FROM event e WHERE e.record_id = u.record_id AND e.kind = 'forgotten'
+) ON CONFLICT DO NOTHING RETURNING id"""
+
+
 # Whoever may only record says of a record what it may say of itself, and of others what decides
 # nothing. Bodies are what is read in the end, so they have to say the same as the columns.
-_POLICIES: Final = (
-    "".join(map(_isolated, PROJECT_TABLES))
-    + f"""
-CREATE POLICY deciding ON event AS RESTRICTIVE FOR INSERT WITH CHECK ({_GOVERNS} OR (
-    kind IN ({", ".join(f"'{kind}'" for kind in ORDINARY_EVENTS)}) AND body::json ->> 'kind' = kind AND (kind <> 'imported'
-    OR EXISTS (SELECT 1 FROM {SCHEMA}.record r WHERE r.project_id = event.project_id AND r.id = event.record_id
-        AND r.status = 'hypothesis'))
-));
-CREATE POLICY claiming ON record AS RESTRICTIVE FOR INSERT WITH CHECK ({_GOVERNS} OR (
-    status <> 'published' AND NOT (kind = 'decision' AND status IN ({_IN_EFFECT})) AND helped = 0 AND hindered = 0
-    AND status = coalesce(coalesce(validation::json, body::json #> '{{metadata,validation}}') ->> 'status', 'hypothesis')
-));
-ALTER TABLE granted ENABLE ROW LEVEL SECURITY;
-ALTER TABLE granted FORCE ROW LEVEL SECURITY;
-CREATE POLICY own ON granted FOR SELECT USING (EXISTS (
-    SELECT 1 FROM pg_roles p WHERE p.rolname = granted.role AND pg_has_role(current_user, p.oid, 'MEMBER')
-));
-CREATE POLICY owner ON granted TO {OWNER} USING (true) WITH CHECK (true);
-ALTER TABLE token ENABLE ROW LEVEL SECURITY;
-ALTER TABLE token FORCE ROW LEVEL SECURITY;
-CREATE POLICY kept ON token TO {KEEPER}, {OWNER} USING (true) WITH CHECK (true);
+_MAY_CLAIM: Final = f"""u.status <> 'published' AND u.helped = 0 AND u.hindered = 0
+            AND NOT (u.kind = 'decision' AND u.status IN ({_IN_EFFECT}))
+            AND u.status = coalesce(coalesce(
+                u.validation::json, u.body::json #> '{{metadata,validation}}'
+            ) ->> 'status', 'hypothesis')"""
+_MAY_SAY: Final = f"""u.kind IN ({", ".join(f"'{kind}'" for kind in ORDINARY_EVENTS)})
+            AND u.body::json ->> 'kind' = u.kind AND (u.kind <> 'imported' OR EXISTS (
+                SELECT 1 FROM record r WHERE r.id = u.record_id AND r.status = 'hypothesis'
+            ))"""
+
+
+def _refusing(columns: Mapping[str, str], allowed: str, what: str) -> str:
+    return f"""IF EXISTS (
+        SELECT 1 FROM json_to_recordset(rows) AS u ({columns_of(columns)})
+        WHERE ({allowed}) IS NOT TRUE
+    ) THEN
+        RAISE insufficient_privilege USING MESSAGE = 'only a governor may {what}';
+    END IF;"""
+
+
+def _functions(schema: str) -> str:
+    """With the rights of the owner of the tables: what a writer may do only so far."""
+    as_owner = f"SECURITY DEFINER SET search_path = {schema}, pg_catalog, pg_temp"
+    return f"""
+CREATE FUNCTION add_records(rows json) RETURNS TABLE (new_id text, new_seq bigint)
+LANGUAGE plpgsql {as_owner} AS $$
+#variable_conflict use_column
+BEGIN
+    {_refusing(RECORD | {"digest": "text", "extra": "text"}, _MAY_CLAIM, "record what decides")}
+    RETURN QUERY {add_records("rows")};
+END $$;
+
+CREATE FUNCTION add_events(rows json) RETURNS TABLE (new_id text)
+LANGUAGE plpgsql {as_owner} AS $$
+#variable_conflict use_column
+BEGIN
+    {_refusing(EVENT, _MAY_SAY, "decide")}
+    RETURN QUERY {add_events("rows")};
+END $$;
+
+CREATE FUNCTION credit(of_record text, helps bigint, hinders bigint) RETURNS void
+LANGUAGE sql {as_owner} AS $$
+    UPDATE record SET helped = helps, hindered = hinders WHERE id = of_record
+$$;
+
+-- As long as nobody looked at a table, each of its indexes seems as good as any other. The server
+-- looks every minute or so, where it does at all; what a large write brought cannot wait for that.
+CREATE FUNCTION follow_growth() RETURNS void LANGUAGE plpgsql {as_owner} AS $$
+DECLARE
+    grown regclass;
+BEGIN
+    FOR grown IN SELECT c.oid FROM pg_class c
+        WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
+        AND pg_relation_size(c.oid) > 2 * greatest(c.relpages, 1)
+            * current_setting('block_size')::bigint ORDER BY c.oid
+    LOOP
+        EXECUTE format('ANALYZE (SKIP_LOCKED) %s', grown);
+    END LOOP;
+END $$;
 """
-)
-
-MIGRATIONS: Final[tuple[str, ...]] = (
-    _TABLES.replace(" TEXT", f" {_TEXT}") + _MATCHING + _GROWTH + _VIEWS + _RIGHTS + _POLICIES,
-    # Steps that their reward calls failed are counted so: everything is learned anew.
-    "SELECT 1",
-)
-
-SCHEMA_VERSION: Final = len(MIGRATIONS)
-KNOWLEDGE_SINCE: Final = 2
-"""After this change the records that are there already are counted anew."""
 
 
-def with_vectors(extension: str) -> str:
-    """What is added where the server has pgvector, in this schema. An index is for one length of
-    vectors: whoever keeps the first of a length has it made, by the owner's leave.
+def _rights(schema: str) -> str:
+    reader, writer, governor = (f'"{schema}_{level}"' for level in ACCESS)
+    return f"""
+GRANT USAGE ON SCHEMA "{schema}" TO {reader}, {writer}, {governor};
+GRANT SELECT ON ALL TABLES IN SCHEMA "{schema}" TO {reader}, {writer}, {governor};
+GRANT INSERT, UPDATE ON tally, state, term_count, embedder, record_vector TO {writer};
+GRANT INSERT ON request TO {writer};
+GRANT DELETE ON request, record_vector TO {writer};
+GRANT INSERT, UPDATE, DELETE ON {", ".join(PROJECT_TABLES)} TO {governor};
+GRANT USAGE ON SEQUENCE record_seq_seq TO {governor};
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA "{schema}" FROM PUBLIC;
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA "{schema}" TO {writer}, {governor};
+"""
+
+
+def project_schema(schema: str, extension: str | None) -> str:
+    """Everything in the schema of a project, which is there and on the search path. `extension` is
+    where pgvector is.
+    """
+    vectors = with_vectors(schema, extension) if extension else ""
+    return _TABLES + _VIEWS + _functions(f'"{schema}"') + vectors + _rights(schema)
+
+
+def with_vectors(schema: str, extension: str) -> str:
+    """What is added where the server has pgvector, in the schema `extension`. An index is for one
+    length of vectors: whoever keeps the first of a length has it made, by the owner's leave.
     """
     return f"""
-ALTER TABLE record_vector ADD COLUMN IF NOT EXISTS embedding {extension}.vector;
-CREATE OR REPLACE FUNCTION index_vectors(dimension integer) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = {SCHEMA}, pg_catalog, pg_temp AS $$
+ALTER TABLE "{schema}".record_vector ADD COLUMN IF NOT EXISTS embedding {extension}.vector;
+CREATE OR REPLACE FUNCTION "{schema}".index_vectors(dimension integer) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = "{schema}", pg_catalog, pg_temp AS $$
 BEGIN
-    IF (SELECT count(*) FROM pg_class c WHERE c.relnamespace = '{SCHEMA}'::regnamespace
-        AND c.relkind = 'i' AND starts_with(c.relname::text, 'record_vector_near_')) >= {limits.VECTOR_INDEXES_MAX} THEN
+    IF (SELECT count(*) FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace
+        AND c.relkind = 'i' AND starts_with(c.relname::text, 'record_vector_near_'))
+            >= {limits.VECTOR_INDEXES_MAX} THEN
         RETURN;  -- vectors of further lengths are compared one by one
     END IF;
     EXECUTE format(
-        'CREATE INDEX IF NOT EXISTS record_vector_near_%s ON {SCHEMA}.record_vector '
+        'CREATE INDEX IF NOT EXISTS record_vector_near_%s ON record_vector '
         'USING hnsw ((embedding::{extension}.vector(%s)) {extension}.vector_cosine_ops) '
         'WHERE dimension = %s', dimension, dimension, dimension);
 END $$;
-REVOKE ALL ON FUNCTION index_vectors FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION index_vectors TO {group_role(WRITER)};
+REVOKE ALL ON FUNCTION "{schema}".index_vectors FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION "{schema}".index_vectors TO "{schema}_{WRITER}", "{schema}_{GOVERNOR}";
+"""
+
+
+# --- what versions 1 and 2 had in the schema `hardwon` ---
+
+OLD_TABLES: Final = (*PROJECT_TABLES, "granted")
+OLD_ROLES: Final = tuple(f"hardwon_{level}" for level in ACCESS)
+CLOSE_OLD: Final = f"""
+LOCK TABLE {", ".join(OLD_TABLES)} IN ACCESS EXCLUSIVE MODE;
+REVOKE ALL ON {", ".join((*OLD_TABLES, *VIEWS))} FROM PUBLIC, {", ".join(OLD_ROLES)};
+DROP POLICY kept ON token;
+ALTER TABLE token DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY;
+"""
+"""Whoever still has an older version open can neither read nor write from now on."""
+
+DROP_OLD: Final = f"""
+DROP VIEW {", ".join(VIEWS)};
+DROP FUNCTION matching, follow_growth;
+DROP FUNCTION IF EXISTS index_vectors;
+DROP TABLE {", ".join(OLD_TABLES)};
+DROP SEQUENCE record_seq;
 """

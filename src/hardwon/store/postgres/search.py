@@ -6,10 +6,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
-from hashlib import blake2b
 from typing import Any, Final
 
+from hardwon.store.postgres.schema import columns_of
 from hardwon.store.types import Dialect, Session, Values
 
 IN_BODY_ALONE: Final = ("id", "kind", "content", "metadata")
@@ -17,12 +16,12 @@ IN_BODY_ALONE: Final = ("id", "kind", "content", "metadata")
 
 _IN_BODY_ALONE: Final = ", ".join(f"'{name}'" for name in IN_BODY_ALONE)
 ONCE: Final = ":"
-# between mark and term, where a text has the term at least so often
+# before a term in the index, where a text has the term at least so often
 _TIMES: Final = (ONCE, "2", "3", "4")
 
 
 class PostgresDialect(Dialect):
-    """Row numbers are those of one project."""
+    """Every project has a schema of its own, so that row numbers are those of one project."""
 
     least = "least"
     greatest = "greatest"
@@ -39,7 +38,7 @@ class PostgresDialect(Dialect):
         return list(values)
 
     def same_row(self, one: str, other: str) -> str:
-        return f"{one}.project_id = {other}.project_id AND {one}.seq = {other}.seq"
+        return f"{one}.seq = {other}.seq"
 
     def same_text(self, row: str) -> str:
         return self.same_row("record_text", row)
@@ -64,7 +63,7 @@ class PostgresDialect(Dialect):
 
     def make_fresh_tallies(self, session: Session) -> None:
         session.run("DROP TABLE IF EXISTS pg_temp.fresh")
-        session.run("CREATE TEMP TABLE fresh (LIKE hardwon.tally INCLUDING ALL) ON COMMIT DROP")
+        session.run("CREATE TEMP TABLE fresh (LIKE tally INCLUDING ALL) ON COMMIT DROP")
 
     def insert_many(
         self,
@@ -74,10 +73,11 @@ class PostgresDialect(Dialect):
         rows: Iterable[Values],
         also: str,
     ) -> None:
-        names = ", ".join(columns)
+        kept = {name: kind for name, kind in columns.items() if name != "project_id"}
         session.run(
-            f"INSERT INTO {table} ({names}) SELECT u.* FROM {rows_with(columns)} {also}",
-            (as_rows(columns, rows),),
+            f"INSERT INTO {table} ({', '.join(kept)}) SELECT u.* "
+            f"FROM json_to_recordset(?1::json) AS u ({columns_of(kept)}) {also}",
+            (as_json(dict(zip(columns, row, strict=True)) for row in rows),),
         )
 
 
@@ -133,56 +133,29 @@ def _in_class(sign: str) -> str:
     return f"\\{sign}" if sign in "\\[]^-" else sign
 
 
-# --- many rows ---
-
-
-def rows_with(columns: Mapping[str, str]) -> str:
-    """Many rows as the first parameter, in their order, which `as_rows` makes: arrays take the
-    driver several times as long.
-    """
-    return f"json_to_recordset(?1::json) AS u ({', '.join(f'{name} {kind}' for name, kind in columns.items())})"
-
-
-def as_rows(columns: Iterable[str], rows: Iterable[Values]) -> str:
-    """Rows of texts, numbers and truth values."""
-    names = tuple(columns)
-    return json.dumps(
-        [dict(zip(names, row, strict=True)) for row in rows],
-        ensure_ascii=False,
-        separators=(",", ":"),
-    )
+def as_json(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Many rows as one parameter: arrays take the driver several times as long."""
+    return json.dumps(list(rows), ensure_ascii=False, separators=(",", ":"))
 
 
 # --- terms ---
 
 
-@lru_cache(maxsize=64)
-def mark_of(project: str) -> str:
-    """Every term in the index begins with it, so that no entry belongs to two projects but by a
-    rare chance.
+def as_vector(words: Sequence[str]) -> str:
+    """What is indexed of a text: each term once, once more where the text has it twice, three
+    times, more often. Terms have no quotes or backslashes in them: `text.terms` makes them.
     """
-    return blake2b(project.encode(), digest_size=3).hexdigest()
-
-
-def as_vector(project: str, words: Sequence[str]) -> str:
-    """What is indexed of a text. Terms have no quotes or backslashes in them: `recall.terms` makes
-    them.
-    """
-    mark = mark_of(project)
-    found = [f"'{mark}{ONCE}{term}'" for term in dict.fromkeys(words)]
+    found = [f"'{ONCE}{term}'" for term in dict.fromkeys(words)]
     if len(found) < len(words):
         for term, times in Counter(words).items():
-            found += [f"'{mark}{sign}{term}'" for sign in _TIMES[1:times]]
+            found += [f"'{sign}{term}'" for sign in _TIMES[1:times]]
     return " ".join(found)
 
 
-def as_queries(project: str, terms: Iterable[str]) -> list[tuple[str, str, int]]:
+def as_queries(terms: Iterable[str]) -> list[tuple[str, str, int]]:
     """Each term, what to search for to find it, and how often a text that is found has it at
     least.
     """
-    mark = mark_of(project)
     return [
-        (term, f"'{mark}{sign}{term}'", times)
-        for term in terms
-        for times, sign in enumerate(_TIMES, 1)
+        (term, f"'{sign}{term}'", times) for term in terms for times, sign in enumerate(_TIMES, 1)
     ]

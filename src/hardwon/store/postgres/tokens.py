@@ -10,7 +10,7 @@ from typing import Final
 
 from hardwon import limits
 from hardwon.store.postgres.connection import Link, PostgresSession
-from hardwon.store.postgres.schema import KEEPER
+from hardwon.store.postgres.schema import SCHEMA
 from hardwon.store.types import TokenKeep, TokenRow
 
 _COLUMNS: Final = ", ".join(TokenRow._fields)
@@ -27,14 +27,14 @@ class TokenTable(TokenKeep):
         """The connections are the store's."""
 
     def all(self) -> list[TokenRow]:
-        with self._link.reading(KEEPER) as session:
+        with self._link.reading() as session:
             return [
                 TokenRow._make(row)
                 for row in session.select(f"SELECT {_COLUMNS} FROM token ORDER BY created_us, id")
             ]
 
     def get(self, token_id: str) -> TokenRow | None:
-        with self._link.reading(KEEPER) as session:
+        with self._link.reading() as session:
             row = session.first(f"SELECT {_COLUMNS} FROM token WHERE id = ?1", (token_id,))
         return TokenRow._make(row) if row else None
 
@@ -60,4 +60,4 @@ class TokenTable(TokenKeep):
                 )
 
     def _writing(self) -> AbstractContextManager[PostgresSession]:
-        return self._link.writing(KEEPER, _LOCK, alone=True)
+        return self._link.writing(SCHEMA, _LOCK, alone=True)

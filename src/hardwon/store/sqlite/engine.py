@@ -22,7 +22,6 @@ import apsw
 
 from hardwon import limits
 from hardwon.errors import BusyError, NearlyFullWarning
-from hardwon.learn.fix_rows import text_of
 from hardwon.outside import files, own_files
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.kinds import Event
@@ -52,6 +51,7 @@ from hardwon.store.query import (
 )
 from hardwon.store.sqlite import search as vectors
 from hardwon.store.sqlite.file import (
+    BEFORE_UPGRADE,
     back_up,
     be_patient,
     check_contents,
@@ -61,9 +61,10 @@ from hardwon.store.sqlite.file import (
     create_if_missing,
     inspect_before_opening,
     log_of,
-    migrate,
+    size_of,
+    upgrade,
 )
-from hardwon.store.sqlite.log import moved_aside, refuse_foreign_log
+from hardwon.store.sqlite.log import ASIDE, refuse_foreign_log
 from hardwon.store.sqlite.migrations import SCHEMA_VERSION
 from hardwon.store.sqlite.open import OpenFile
 from hardwon.store.sqlite.session import (
@@ -316,6 +317,8 @@ class SqliteStore(SqlStore):
         *,
         bytes_max: int = limits.MEMORY_BYTES_MAX,
         busy_timeout_ms: int | None = None,
+        may_upgrade: bool = True,
+        progress: Progress | None = None,
     ) -> None:
         self._path = path
         self._bytes_max = bytes_max
@@ -327,7 +330,7 @@ class SqliteStore(SqlStore):
         self._vectors: dict[str, tuple[tuple[str, int], vectors.Vectors]] = {}
         if not create_if_missing(path):
             refuse_foreign_log(path)
-            inspect_before_opening(path, busy_timeout_ms)
+            inspect_before_opening(path, busy_timeout_ms, may_upgrade=may_upgrade)
         self._file = OpenFile(path, lambda: connect(path, bytes_max, busy_timeout_ms), self)
         self._pool = self._file.pool
         try:
@@ -336,7 +339,7 @@ class SqliteStore(SqlStore):
                 if self._has_log:
                     self._file.hold()
                 if connection.pragma("user_version") < SCHEMA_VERSION:
-                    migrate(connection)
+                    upgrade(connection, path, progress)
                 self._warn_when_nearly_full(connection)
         except BaseException:
             # nobody else can: or else this process would seem to have it open for good
@@ -542,19 +545,6 @@ class SqliteStore(SqlStore):
             records, events = connection.execute(sql, (project,)).get
         return int(records), int(events)
 
-    def count(self, project: str, filters: Filters, *, trusted: bool = False) -> int:
-        only_time = Filters(kind="fix", since=filters.since, until=filters.until)
-        # an index has just these
-        if trusted and project == DEFAULT_PROJECT and filters == only_time:
-            first, last = (
-                text_of(at) if at else end
-                for at, end in ((filters.since, ""), (filters.until, "~"))
-            )
-            sql = "SELECT count(*) FROM fix_history WHERE timestamp >= ?1 AND timestamp < ?2"
-            ((found,),) = self._select(project, sql, (first, last))
-            return int(found)
-        return super().count(project, filters, trusted=trusted)
-
     def nearest(
         self, project: str, vector: Sequence[float], filters: Filters, limit: int
     ) -> list[tuple[Found, float]]:
@@ -600,10 +590,9 @@ class SqliteStore(SqlStore):
     # --- the file ---
 
     def size_bytes(self) -> int:
-        log = log_of(self._path)
         with self._connected() as connection:
             pages: int = connection.pragma("page_count") * connection.pragma("page_size")
-        return pages + (log.stat().st_size if log.exists() else 0)
+        return pages + size_of(log_of(self._path))
 
     def finish_erasure(self) -> bool:
         with self._connected() as connection:
@@ -647,13 +636,19 @@ class SqliteStore(SqlStore):
             yield from check_contents(connection)
         used = self.size_bytes()
         roomy = used < self._bytes_max * limits.MEMORY_WARN_SHARE
-        aside = moved_aside(self._path)
-        if aside:
-            yield Finding(
-                "logs",
-                True,
-                f"of another database, moved aside and not replayed: {', '.join(aside)}",
-            )
+        for name, mark, what in (
+            ("logs", f"-wal{ASIDE}", "of another database, moved aside and not replayed"),
+            (
+                "backups",
+                BEFORE_UPGRADE,
+                "what it was before an upgrade or a restore, yours to remove",
+            ),
+        ):
+            begin = self._path.name + mark
+            found = [each.name for each in self._path.parent.iterdir()]
+            kept = sorted(each for each in found if each.startswith(begin))
+            if kept := [each for each in kept if not each.endswith(".sha256")]:
+                yield Finding(name, True, f"{what}: {', '.join(kept)}")
         yield Finding("size", roomy, f"{used} of at most {self._bytes_max} bytes")
         mode = self._path.stat().st_mode & 0o777
         yield Finding(

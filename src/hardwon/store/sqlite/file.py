@@ -22,13 +22,15 @@ would drop the locks that SQLite holds on it for the whole process.
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import random
 import re
+import shlex
 import struct
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -37,7 +39,13 @@ from typing import Final
 import apsw
 
 from hardwon import limits
-from hardwon.errors import DamagedError, ForeignFileError, NewerFileError, PlaceError
+from hardwon.errors import (
+    DamagedError,
+    ForeignFileError,
+    NewerFileError,
+    OlderFileError,
+    PlaceError,
+)
 from hardwon.learn.tallies import keys_of
 from hardwon.outside import files
 from hardwon.store.base import listeners, recount
@@ -239,6 +247,10 @@ os.register_at_fork(after_in_child=_in_child)
 
 # --- sqlite file ---
 
+# In the name of what a memory was before it was brought to another format, before that format's
+# number.
+BEFORE_UPGRADE: Final = ".before-"
+_log = logging.getLogger("hardwon")
 _PAGE_BYTES: Final = 4096
 _BACKUP_STEP_PAGES: Final = 4096
 
@@ -320,7 +332,9 @@ def _companions(path: Path) -> tuple[Path, Path]:
     return log_of(path), path.with_name(path.name + "-shm")
 
 
-def inspect_before_opening(path: Path, busy_timeout_ms: int | None = None) -> None:
+def inspect_before_opening(
+    path: Path, busy_timeout_ms: int | None = None, *, may_upgrade: bool = True
+) -> None:
     """Refuses what is not a sound memory, read-only, so that not a byte of it changes."""
     files.refuse_network_file_system(path.parent)
     if not path.is_file():
@@ -335,9 +349,16 @@ def inspect_before_opening(path: Path, busy_timeout_ms: int | None = None) -> No
         try:
             with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
                 be_patient(connection, busy_timeout_ms)
-                _refuse_unless_ours(connection, path)
+                version = _refuse_unless_ours(connection, path)
+                if version < SCHEMA_VERSION and not may_upgrade:
+                    raise OlderFileError(
+                        f"{path} was written by an older Hardwon (format {version}, this one "
+                        f"writes {SCHEMA_VERSION}) and was left as it is. Run hardwon --memory "
+                        f"{shlex.quote(str(path))} stats once: it makes a backup beside the file, "
+                        "and brings it to the new format"
+                    )
                 cut_off = size % _PAGE_BYTES > 0
-                if cut_off and not _has_log(path):
+                if cut_off and not size_of(log_of(path)):
                     raise apsw.CorruptError("its last page is cut off")
                 # The power may have gone just when the log was folded in: then the log has the page
                 # that is cut off.
@@ -351,25 +372,30 @@ def inspect_before_opening(path: Path, busy_timeout_ms: int | None = None) -> No
             ) from error
 
 
-def _has_log(path: Path) -> bool:
-    log = log_of(path)
-    return log.exists() and log.stat().st_size > 0
+def size_of(path: Path) -> int:
+    """0 where there is nothing that could be looked at."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
-def _refuse_unless_ours(connection: apsw.Connection, path: Path) -> None:
+def _refuse_unless_ours(connection: apsw.Connection, path: Path) -> int:
+    """The file's format."""
     if connection.pragma("application_id") != APPLICATION_ID:
         raise ForeignFileError(
             f"{path} is a SQLite database of another program. It was left as it is: choose another "
             f"place; a database of fix "
             "history is taken over by opening its folder with AIMemory"
         )
-    version = connection.pragma("user_version")
+    version: int = connection.pragma("user_version")
     if version > SCHEMA_VERSION:
         raise NewerFileError(
             f"{path} was written by a newer Hardwon (format {version}, this one knows "
             f"{SCHEMA_VERSION}): "
             "pip install --upgrade hardwon"
         )
+    return version
 
 
 def _refuse_damage(connection: apsw.Connection, path: Path) -> None:
@@ -439,28 +465,64 @@ def _refuse_unread(found: Sequence[str]) -> None:
 # --- schema ---
 
 
-def migrate(connection: apsw.Connection) -> None:
-    """Brings the file to this program's format, one transaction a step. One process does it, the
-    others wait.
+def migrate(connection: apsw.Connection, before: Callable[[], object] | None = None) -> None:
+    """Brings the file to this program's format, in one transaction: all of it or nothing. One
+    process does it, the others wait. `before` is called when nobody else can write any more, and
+    nothing has changed yet.
     """
-    for version in range(1, SCHEMA_VERSION + 1):
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            if connection.pragma("user_version") < version:
-                connection.execute(MIGRATIONS[version - 1]).fetchall()
-                if version == KNOWLEDGE_SINCE:
-                    _derive_knowledge(connection)
-                    for listener in listeners(SqliteSession(connection)):
-                        listener.rebuild(None)
-                connection.pragma("application_id", APPLICATION_ID)
-                connection.pragma("user_version", version)
-                if version == SCHEMA_VERSION:
-                    draw_number(connection)
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = connection.pragma("user_version")
+        if version < SCHEMA_VERSION:
+            if before:
+                before()
+            for script in MIGRATIONS[version:SCHEMA_VERSION]:
+                connection.execute(script).fetchall()
+            if version < KNOWLEDGE_SINCE:
+                _derive_knowledge(connection)
+            connection.pragma("application_id", APPLICATION_ID)
+            connection.pragma("user_version", SCHEMA_VERSION)
+            draw_number(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def upgrade(connection: apsw.Connection, path: Path, progress: Progress | None = None) -> None:
+    """Brings a memory of an older version to this one's format. What it was before is kept beside
+    it, and is never removed by us: it is the way back to the older version.
+    """
+    made: list[Path] = []
+    kept: list[Path] = []
+
+    def keep() -> None:
+        name = f"{path.name}{BEFORE_UPGRADE}{SCHEMA_VERSION}"
+        target, earlier = path.with_name(name), list[Path]()
+        while target.exists():  # killed in between, or the older memory was put back
+            earlier.append(target)
+            target = path.with_name(f"{name}-{len(earlier) + 1}")
+        checksum = back_up(path, target, progress)
+        made.append(target)
+        kept.append(next((each for each in earlier if _checksum_beside(each) == checksum), target))
+
+    try:
+        migrate(connection, keep)
+    except BaseException:
+        kept.clear()  # nothing was changed: no copy is needed
+        raise
+    finally:
+        for target in made:
+            if target not in kept:
+                files.remove(target, checksum_file(target))
+    if kept:
+        _log.warning(
+            "%s was brought to format %d; what it was before is kept as %s",
+            path,
+            SCHEMA_VERSION,
+            kept[0].name,
+        )
 
 
 def _derive_knowledge(connection: apsw.Connection) -> None:
@@ -478,6 +540,8 @@ def _derive_knowledge(connection: apsw.Connection) -> None:
             continue
         for key in keys:
             connection.execute("INSERT INTO record_key VALUES (?, ?, ?)", (seq, key, project))
+    for listener in listeners(SqliteSession(connection)):
+        listener.rebuild(None)
 
 
 def schema_of(connection: apsw.Connection) -> list[tuple[str, str]]:
@@ -513,8 +577,12 @@ def back_up(source: Path, target: Path, progress: Progress | None = None) -> str
         checksum = files.sha256_of(temporary)
         files.sync(temporary)
         files.publish(temporary, target)
-        with files.writing_atomically(checksum_file(target)) as file:
-            file.write(f"{checksum}  {target.name}\n".encode())
+        try:
+            with files.writing_atomically(checksum_file(target)) as file:
+                file.write(f"{checksum}  {target.name}\n".encode())
+        except OSError:
+            files.remove(target)
+            raise
     except FileExistsError:
         raise PlaceError(
             f"{target} exists already and is kept: choose another name for the backup"
@@ -546,6 +614,15 @@ def _copy_snapshot(source: Path, target: Path, progress: Progress | None) -> Non
 
 def checksum_file(backup: Path) -> Path:
     return backup.with_name(backup.name + ".sha256")
+
+
+def _checksum_beside(backup: Path) -> str | None:
+    """What the file beside a backup says; None where there is no such file."""
+    try:
+        text = checksum_file(backup).read_text(encoding="ascii", errors="replace")
+    except FileNotFoundError:
+        return None
+    return (text.split() or [""])[0]
 
 
 def restore(
@@ -604,13 +681,11 @@ def _stage(backup: Path, staged: Path) -> None:
     ):
         while chunk := origin.read(limits.MIB):
             copy.write(chunk)
-    told = checksum_file(backup)
-    if told.exists():
-        expected = told.read_text(encoding="ascii", errors="replace").split()[:1]
-        if expected != [files.sha256_of(staged)]:
-            raise DamagedError(
-                f"{backup} does not match its checksum in {told}: use another backup"
-            )
+    expected = _checksum_beside(backup)
+    if expected is not None and expected != files.sha256_of(staged):
+        raise DamagedError(
+            f"{backup} does not match its checksum in {checksum_file(backup)}: use another backup"
+        )
     with storage_errors(backup):
         try:
             with closing(

@@ -35,13 +35,14 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from struct import Struct, unpack
-from typing import BinaryIO, Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import apsw
@@ -49,12 +50,13 @@ import apsw
 from hardwon.errors import ForeignLogWarning
 from hardwon.outside import files
 from hardwon.store.sqlite import file as presence
-from hardwon.store.sqlite.file import check_whole_file, log_of
+from hardwon.store.sqlite.file import check_whole_file, log_of, size_of
 from hardwon.store.sqlite.migrations import APPLICATION_ID
 from hardwon.store.sqlite.session import NUMBER_MAX, NUMBER_NAME
 
-ASIDE: Final = ".foreign-"
-"""In the name of a log that was moved aside, before the time."""
+T = TypeVar("T")
+
+ASIDE: Final = ".foreign-"  # in the name of a log that was moved aside, before the time
 
 _HEADER_BYTES: Final = 100
 _MAGIC: Final = b"SQLite format 3\0"
@@ -75,56 +77,32 @@ class Number(NamedTuple):
     before: int
 
 
-def move_aside_if_foreign(path: Path) -> tuple[Path, str] | None:
-    """Where the log is now that lay beside the file and was another's, and what tells that; None
-    where it is the file's, or may be. While somebody has the file open, it is.
+def refuse_foreign_log(path: Path) -> None:
+    """Moves a log that lies beside the file and is another's aside, and warns. While somebody has
+    the file open, the log is the file's.
     """
     log = log_of(path)
-    if not _size(log):
-        return None
+    if not size_of(log):
+        return
     with presence.alone(path) as descriptor:
-        if descriptor is None or not _size(log):
-            return None
+        if descriptor is None or not size_of(log):
+            return
         sign = _foreign(path, os.pread(descriptor, _HEADER_BYTES, 0), log)
         if sign is None:
-            return None
+            return
         aside = log.with_name(f"{log.name}{ASIDE}{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}")
         try:
             log.rename(aside)
             files.sync(log.parent)
         except OSError as error:
             raise files.disk_error(error, aside) from error
-    return aside, sign
-
-
-def refuse_foreign_log(path: Path) -> None:
-    """Moves it aside, and warns."""
-    moved = move_aside_if_foreign(path)
-    if moved:
-        aside, sign = moved
-        warnings.warn(
-            f"beside {path} lay a log that is not this file's ({sign}): the file was copied over a "
-            f"memory that was not closed. "
-            f"The log was not replayed, the memory is what is in the file; the log is kept as "
-            f"{aside.name}",
-            ForeignLogWarning,
-            stacklevel=5,
-        )
-
-
-def moved_aside(path: Path) -> list[str]:
-    """The names of the logs that were."""
-    log = log_of(path)
-    return sorted(
-        each.name for each in log.parent.iterdir() if each.name.startswith(f"{log.name}{ASIDE}")
+    warnings.warn(
+        f"beside {path} lay a log that is not this file's ({sign}): the file was copied over a "
+        f"memory that was not closed. The log was not replayed, the memory is what is in the file; "
+        f"the log is kept as {aside.name}",
+        ForeignLogWarning,
+        stacklevel=5,
     )
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
 
 
 def _foreign(path: Path, header: bytes, log: Path) -> str | None:
@@ -162,51 +140,31 @@ def _sign(path: Path, header: bytes, log: _Log) -> str | None:
     return sign if sign and _is_sound_alone(path) else None
 
 
-def _alone(path: Path) -> apsw.Connection:
-    """The file without its log. Nobody else has it open."""
-    return apsw.Connection(
-        f"file:{quote(str(path))}?immutable=1",
-        flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
-    )
+def _ask_file_alone(path: Path, ask: Callable[[apsw.Connection], T], otherwise: T) -> T:
+    """Of the file without its log. Nobody else has it open."""
+    uri = f"file:{quote(str(path))}?immutable=1"
+    try:
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        with closing(apsw.Connection(uri, flags=flags)) as connection:
+            return ask(connection)
+    except (apsw.Error, UnicodeDecodeError):
+        return otherwise
 
 
 def _is_sound_alone(path: Path) -> bool:
     """Looked at only where something is wrong: it takes long."""
-    try:
-        with closing(_alone(path)) as connection:
-            return not check_whole_file(connection)
-    except apsw.Error:
-        return False
+    return _ask_file_alone(path, lambda connection: not check_whole_file(connection), False)
 
 
 def _number_in_file(path: Path) -> int:
     """0 where it has none, or where that cannot be read."""
-    try:
-        with closing(_alone(path)) as connection:
-            sql = "SELECT value FROM state WHERE project_id = '' AND name = ?"
-            value = connection.execute(sql, (NUMBER_NAME,)).get
-            return _number(value).own if isinstance(value, int) else 0
-    except (apsw.Error, UnicodeDecodeError):
-        return 0
+    sql = "SELECT value FROM state WHERE project_id = '' AND name = ?"
+    value = _ask_file_alone(path, lambda each: each.execute(sql, (NUMBER_NAME,)).get, None)
+    return _number(value).own if isinstance(value, int) else 0
 
 
 def _number(value: int) -> Number:
     return Number(value & NUMBER_MAX, value >> 32 & NUMBER_MAX)
-
-
-class _Told(NamedTuple):
-    """What one page of a log says."""
-
-    page: int
-    changes: int | None = None
-    application_id: int | None = None
-    number: Number | None = None
-
-
-def _told_by(number: int, page: bytes) -> _Told:
-    if number == 1:
-        return _Told(number, int.from_bytes(page[24:28], "big"), int.from_bytes(page[68:72], "big"))
-    return _Told(number, number=_number_in(page) if page[0] == _INDEX_LEAF else None)
 
 
 @dataclass
@@ -239,73 +197,68 @@ class _Log:
         """Whether the file may have this number: none, that of one here or of the one before them
         all, or torn apart of two.
         """
-        if not own:
-            return True
         allowed = [
             each.to_bytes(4, "big")
             for each in {self.numbers[0].before, *(number.own for number in self.numbers)}
         ]
-        told = own.to_bytes(4, "big")
-        return told in allowed or any(
-            told[:at] in {each[:at] for each in allowed}
-            and told[at:] in {each[at:] for each in allowed}
+        found = own.to_bytes(4, "big")
+        return not own or any(
+            any(each.startswith(found[:at]) for each in allowed)
+            and any(each.endswith(found[at:]) for each in allowed)
             for at in (1, 2, 3)
         )
 
-    def add(self, told: _Told) -> None:
-        self.pages.add(told.page)
-        if told.changes is not None and told.application_id is not None:
-            self.changes.append(told.changes)
-            self.application_ids.add(told.application_id)
-        if told.number:
-            self.numbers.append(told.number)
+    def add(self, number: int, page_count: int, page: bytes) -> None:
+        self.pages.add(number)
+        self.page_count = page_count or self.page_count
+        if number == 1:
+            self.changes.append(int.from_bytes(page[24:28], "big"))
+            self.application_ids.add(int.from_bytes(page[68:72], "big"))
+        elif page[0] == _INDEX_LEAF and (drawn := _number_in(page)):
+            self.numbers.append(drawn)
 
     @classmethod
     def read(cls, path: Path, *, checked: bool) -> _Log | None:
         """None where it is no log, or of none of its transactions anything is left."""
         try:
             with path.open("rb") as file:
-                return cls._of(file, checked)
+                start = file.read(_LOG_HEADER.size)
+                if len(start) < _LOG_HEADER.size:
+                    return None
+                magic, _, page_bytes, _, *salts, sum_1, sum_2 = _LOG_HEADER.unpack(start)
+                big = bool(magic & 1)
+                sums = _sums((0, 0), start[:24], big)
+                ours = magic & ~1 == _LOG_MAGIC and sums == (sum_1, sum_2)
+                if not ours or not 512 <= page_bytes <= 65536:
+                    return None
+
+                def frames() -> Iterator[tuple[int, int, bytes]]:
+                    file.seek(_LOG_HEADER.size)
+                    return _frames(file, page_bytes, salts, sums if checked else None, big)
+
+                found, count = cls(page_bytes), None
+                if checked:  # up to where the last transaction ends
+                    ends = [at for at, frame in enumerate(frames(), 1) if frame[1]]
+                    count = ends[-1] if ends else 0
+                for frame in islice(frames(), count):
+                    found.add(*frame)
         except OSError:
             return None
-
-    @classmethod
-    def _of(cls, file: BinaryIO, checked: bool) -> _Log | None:
-        start = file.read(_LOG_HEADER.size)
-        if len(start) < _LOG_HEADER.size:
-            return None
-        magic, _, page_bytes, _, *salts, sum_1, sum_2 = _LOG_HEADER.unpack(start)
-        sums = _sums((0, 0), start[:24], big=bool(magic & 1))
-        if magic & ~1 != _LOG_MAGIC or sums != (sum_1, sum_2) or not 512 <= page_bytes <= 65536:
-            return None
-        found = cls(page_bytes)
-        waiting: list[_Told] = []  # of a transaction whose end is not seen yet
-        for number, page_count, page in _frames(
-            file, page_bytes, tuple(salts), sums if checked else None, bool(magic & 1)
-        ):
-            waiting.append(_told_by(number, page))
-            if page_count:
-                found.page_count = page_count
-            if page_count or not checked:
-                for each in waiting:
-                    found.add(each)
-                waiting.clear()
         return found if found.pages else None
 
 
 def _frames(
-    file: BinaryIO, page_bytes: int, salts: tuple[int, ...], sums: tuple[int, int] | None, big: bool
+    file: BinaryIO, page_bytes: int, salts: list[int], sums: tuple[int, int] | None, big: bool
 ) -> Iterator[tuple[int, int, bytes]]:
     """The number of each page, how many the database has if a transaction ends there, and the page,
     as long as they are of this log. `sums`: what has been summed up before them, where they are to
     be checked.
     """
-    while (
-        len(frame := file.read(_FRAME_HEADER.size + page_bytes)) == _FRAME_HEADER.size + page_bytes
-    ):
-        number, page_count, salt_1, salt_2, sum_1, sum_2 = _FRAME_HEADER.unpack_from(frame)
+    size = _FRAME_HEADER.size + page_bytes
+    while len(frame := file.read(size)) == size:
+        number, page_count, *salt, sum_1, sum_2 = _FRAME_HEADER.unpack_from(frame)
         page = frame[_FRAME_HEADER.size :]
-        if not number or (salt_1, salt_2) != salts:
+        if not number or salt != salts:
             return
         if sums:
             sums = _sums(_sums(sums, frame[:8], big), page, big)
@@ -328,12 +281,8 @@ def _number_in(page: bytes) -> Number | None:
     """The number, where this page of an index has it. Its row is the first of its table: the first
     on its page.
     """
-    if not int.from_bytes(page[3:5], "big"):
-        return None
     at = int.from_bytes(page[8:10], "big") + 1  # behind the length, which is one byte
     value_at = at + len(_RECORD)
-    return (
-        _number(int.from_bytes(page[value_at : value_at + 8], "big"))
-        if page[at:value_at] == _RECORD
-        else None
-    )
+    if not int.from_bytes(page[3:5], "big") or page[at:value_at] != _RECORD:
+        return None
+    return _number(int.from_bytes(page[value_at : value_at + 8], "big"))

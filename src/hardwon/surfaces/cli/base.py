@@ -53,18 +53,23 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "credit": "care",
     },
     "See what is there": {
-        **dict.fromkeys(("stats", "browse", "show", "map", "hotspots", "reflect"), "derived"),
+        **dict.fromkeys(("stats", "browse", "show", "map"), "derived"),
+        "tree": "",
+        "reflect": "derived",
         "report": "serve",
     },
-    "What it learned": dict.fromkeys(
-        ("rules", "cards", "solutions", "scores", "compare", "decisions", "consolidate"), "derived"
-    ),
+    "What it learned": {
+        **dict.fromkeys(("rules", "cards", "solutions", "consolidate"), "derived"),
+        "episodes": "",
+        "tests": "",
+    },
     "Fixes": {
         "similar": "fixes",
-        **dict.fromkeys(("odds", "strategies", "successful"), "derived"),
+        "odds": "derived",
         "patterns": "fixes",
         "recent": "fixes",
-        **dict.fromkeys(("trends", "model", "matrix", "fixers"), "derived"),
+        "model": "derived",
+        "fixes": "",
     },
     "Trust": {
         **dict.fromkeys(("verify", "publish", "archive", "supersede"), "derived"),
@@ -86,20 +91,70 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "doctor": "derived",
         "backup": "data",
         "restore": "data",
-        **dict.fromkeys(("forget", "cleanup", "compress"), "care"),
+        **dict.fromkeys(("forget", "cleanup"), "care"),
         "undo": "derived",
         "compact": "care",
         "rebuild": "derived",
         "reembed": "care",
-        "sync": "data",
+        "care": "",
     },
     "For scripts written for memory.sh": {"fix-history": "fixes"},
 }
-"""In the groups and the order of the help, and the module that declares each: it is imported when
-somebody asks for the command.
+"""In the sections and the order of the help, and the module that declares each: it is imported when
+somebody asks for the command. Without a module: a word of `NOUNS`.
 """
 
-_GROUP_OF: Final = {name: group for group, names in COMMANDS.items() for name in names}
+NOUNS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+    "tree": (
+        "The files of the memory, and where most has gathered.",
+        {"hotspots": "derived", "sync": "data"},
+    ),
+    "episodes": (
+        "How attempts at tasks went.",
+        dict.fromkeys(("tasks", "scores", "compare", "candidate-rules"), "derived"),
+    ),
+    "tests": ("Tests, as they ran in this checkout.", {"failing": "derived"}),
+    "fixes": (
+        "What was done about issues, and how it went.",
+        {
+            **dict.fromkeys(("totals", "days", "types", "matrix", "trends", "fixers"), "derived"),
+            **dict.fromkeys(("strategies", "best-strategies", "failed-strategies"), "derived"),
+            **dict.fromkeys(("temporal-patterns", "count"), "derived"),
+            "compress": "care",
+        },
+    ),
+    "care": (
+        "What happened in the memory, and what waits for somebody to decide.",
+        dict.fromkeys(
+            ("activity", "decisions", "helpful", "stale", "adopted", "links", "change-mark"),
+            "derived",
+        ),
+    ),
+}
+"""The nouns that things hang on in `Memory`, too: what each is, and its commands."""
+
+ALIASES: Final[Mapping[str, str]] = {
+    "hotspots": "tree hotspots",
+    "sync": "tree sync",
+    "scores": "episodes scores",
+    "compare": "episodes compare",
+    "strategies": "fixes strategies",
+    "successful": "fixes best-strategies",
+    "trends": "fixes trends",
+    "matrix": "fixes matrix",
+    "fixers": "fixes fixers",
+    "compress": "fixes compress",
+    "decisions": "care decisions",
+}
+"""What commands were called up to 0.11: these names go on working, and the help does not list them.
+"""
+
+MODULE_OF: Final = {name: module for names in COMMANDS.values() for name, module in names.items()}
+MODULE_OF.update(
+    (f"{noun} {name}", module)
+    for noun, (_, names) in NOUNS.items()
+    for name, module in names.items()
+)
 EXAMPLES: Final = "\b\nExamples:\n"
 """What the examples of a command stand under."""
 
@@ -128,26 +183,39 @@ class Answer(NamedTuple):
             raise typer.Exit(FAILED)
 
 
-_builders: Final[dict[str, Callable[[], Any]]] = {}
-"""By name, of the commands whose modules are imported."""
+builders: Final[dict[str, Callable[[], Any]]] = {}
+"""What builds each command, by its words, of the modules that are imported."""
 
 
 class _ByName(Mapping[str, Any]):
-    """The commands. Each is built when it is asked for: to build all of them takes longer than most
-    of them run.
+    """Commands, by the word that follows the noun. Each is built when it is asked for: to build all
+    of them takes longer than most of them run.
     """
 
+    def __init__(self, names: Iterable[str], noun: str = "") -> None:
+        self._names, self._noun = tuple(names), noun
+
     def __iter__(self) -> Iterator[str]:
-        return iter(_GROUP_OF)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(_GROUP_OF)
+        return len(self._names)
 
     def __getitem__(self, name: str) -> Any:
-        group = _GROUP_OF[name]
-        import_module(f"hardwon.surfaces.cli.{COMMANDS[group][name]}")
-        built = _builders[name]()
-        built.name, built.rich_help_panel = name, group
+        words = f"{self._noun} {name}" if self._noun else ALIASES.get(name, name)
+        if MODULE_OF[words]:
+            import_module(f"hardwon.surfaces.cli.{MODULE_OF[words]}")
+            built = builders[words]()
+        else:
+            about, names = NOUNS[words]
+            built = _Group(
+                help=about,
+                commands=_ByName(names, words),  # type: ignore[arg-type]  # nothing is added to it
+                rich_markup_mode=None,
+                no_args_is_help=True,
+                context_settings=_CONTEXT,
+            )
+        built.name = name
         return built
 
 
@@ -175,21 +243,24 @@ def _value_or_nothing(parameter: Any, ctx: Any, value: Any) -> Any:
     return parameter.callback(ctx, parameter, None) if parameter.callback else None
 
 
-class _Commands(TyperGroup):
-    """The commands in their groups; an error becomes one line."""
-
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
-        self.commands = _ByName()  # type: ignore[assignment]  # nothing is added to it later
-
+class _Group(_Documented, TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # what it overrides has it
         """The names alone: completing one of them must not build all."""
         return list(self.commands)
 
+
+class _Commands(_Group):
+    """The commands in their sections; an error becomes one line."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        names = (name for names in COMMANDS.values() for name in names)
+        self.commands = _ByName(names)  # type: ignore[assignment]  # nothing is added to it later
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  # what it overrides has it
-        widest = max(map(len, _GROUP_OF))
-        for group, names in COMMANDS.items():
-            with formatter.section(group):
+        widest = max(map(len, self.commands))
+        for section, names in COMMANDS.items():
+            with formatter.section(section):
                 helps = (
                     self.commands[name].get_short_help_str(formatter.width - widest - 6)
                     for name in names
@@ -206,12 +277,15 @@ class _Commands(TyperGroup):
             fail(f"{about}{error.strerror or error}")
 
 
-def new_app(*, cls: type = TyperGroup, more: str = "", **options: Any) -> typer.Typer:
+_CONTEXT: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+def new_app(*, cls: type = _Group, more: str = "", **options: Any) -> typer.Typer:
     return typer.Typer(
-        cls=type(cls.__name__, (_Documented, cls), {"more": more}),
+        cls=type(cls.__name__, (cls,), {"more": more}),
         rich_markup_mode=None,  # its boxes take rich, which takes longer than most commands
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        context_settings=_CONTEXT,
         **{"no_args_is_help": True, **options},
     )
 
@@ -219,7 +293,7 @@ def new_app(*, cls: type = TyperGroup, more: str = "", **options: Any) -> typer.
 def add_app(name: str, about: str, **options: Any) -> typer.Typer:
     """Commands that have this word before them; `inner_command` declares them."""
     inner = new_app(name=name, help=about, add_completion=False, **options)
-    _builders[name] = partial(typer.main.get_command, inner)
+    builders[name] = partial(typer.main.get_command, inner)
     return inner
 
 
@@ -235,36 +309,32 @@ app: Final = new_app(
 
 
 def command(
-    *examples: str, settings: dict[str, Any] | None = None, **docs: str
+    *examples: str, words: str = "", settings: dict[str, Any] | None = None, **docs: str
 ) -> Callable[[Function], Function]:
-    """Adds a command under the name of its function; a test runs the examples. `settings` are those
-    of its context, `docs` the attributes of a `_Documented`.
+    """Adds a command under the name of its function, or these words; a test runs the examples.
+    `settings` are those of its context, `docs` the attributes of a `_Documented`.
     """
 
     def add(function: Function) -> Function:
-        declare(function.__name__.rstrip("_"), lambda: function, examples, settings, **docs)
+        name = words or function.__name__.rstrip("_")
+        builders[name] = partial(build_command, name, function, examples, settings, **docs)
         return function
 
     return add
 
 
-def declare(
-    name: str,
-    make: Callable[[], Function],
+def build_command(
+    words: str,
+    function: Function,
     examples: Iterable[str],
     settings: dict[str, Any] | None = None,
     **docs: Any,
-) -> None:
-    """`command`, for a function that is made when somebody asks for the command."""
-
-    def build() -> Any:
-        single = typer.Typer(
-            add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
-        )
-        inner_command(single, *examples, name=name, context_settings=settings, **docs)(make())
-        return typer.main.get_command(single)
-
-    _builders[name] = build
+) -> Any:
+    single = typer.Typer(
+        add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+    )
+    inner_command(single, *examples, name=words, context_settings=settings, **docs)(function)
+    return typer.main.get_command(single)
 
 
 def inner_command(
@@ -373,7 +443,7 @@ class Chosen:
                 f"init makes a new one, "
                 "hardwon sync --make-tree takes in a folder of memory files"
             )
-        return Memory(self.memory, self.project, embedder=embedder)
+        return Memory(self.memory, self.project, embedder=embedder, progress=_show_upgrade)
 
     def fill(
         self,
@@ -405,6 +475,12 @@ class Chosen:
     def may_exist(self) -> bool:
         """False where a name was given and nothing is there."""
         return not self.memory or "://" in self.memory or _is_memory(self.memory)
+
+
+def _show_upgrade(done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        end = "\n" if done >= total else ""
+        sys.stderr.write(f"\rhardwon: backup before the upgrade, {done} of {total} pages{end}")
 
 
 def _is_memory(location: str) -> bool:

@@ -344,7 +344,9 @@ def _publish(ctx: typer.Context) -> None:
     commit = last_commit(root)
     if commit is None:
         return
-    with Memory(memory, chosen(ctx).project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS) as opened:
+    with Memory(
+        memory, chosen(ctx).project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS, upgrade=False
+    ) as opened:
         published = opened.tests.publish(commit)
     if published:
         write(

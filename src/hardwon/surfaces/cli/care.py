@@ -14,9 +14,9 @@ import typer
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory
-from hardwon.memory.intake import record_id as record_id_of
 from hardwon.memory.results import CleanedUp, Compressed, Forgotten, LifeEvent
 from hardwon.outside.locations import DEFAULT_PROJECT
+from hardwon.records.fields import parse_id
 from hardwon.surfaces.arguments import Filtered
 from hardwon.surfaces.cli.base import (
     Answer,
@@ -129,7 +129,7 @@ def credit(
     """Say that what was recalled helped, or did not: it stands higher, or lower, from now on."""
     with chosen(ctx).open(to_read=True) as memory:
         credited = memory.credit(ids, helped, by)
-    for unknown in (each for each in ids if record_id_of(each) not in credited):
+    for unknown in (each for each in ids if parse_id(each) not in credited):
         complain(f"there is no record {unknown}")
     done = "helped" if helped else "did not help"
     return Answer(credited, f"{counted(len(credited), 'record')} {done}")
@@ -269,8 +269,9 @@ def cleanup(
 
 
 @command(
-    "hardwon compress 180 --dry-run",
-    "hardwon compress --yes",
+    "hardwon fixes compress 180 --dry-run",
+    "hardwon fixes compress --yes",
+    words="fixes compress",
     operation="fixes.compress",
     more="""Nothing that was learned changes.""",
 )

@@ -514,8 +514,9 @@ def restore(
 
 
 @command(
-    "hardwon --memory agent_brain sync --make-tree",
-    "hardwon --memory agent_brain sync --json",
+    "hardwon --memory agent_brain tree sync --make-tree",
+    "hardwon --memory agent_brain tree sync --json",
+    words="tree sync",
     operation="tree.sync",
     more="""Looks at every file and takes in what people added, changed, moved or removed. Every command does so for what it
     needs; this one looks at everything, and tells which files it could not read and left alone. `--make-tree` first gives

@@ -3,13 +3,14 @@ those of the operation; `--json` prints what HTTP answers. A row of the table ha
 examples, and what a terminal shows.
 """
 
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import datetime
 from functools import partial
 from inspect import Parameter
-from types import NoneType
+from types import NoneType, SimpleNamespace
 from typing import Annotated, Any, Final, Literal, NamedTuple, get_args, get_origin
 
 import typer
@@ -19,12 +20,13 @@ from hardwon.records.fields import Model
 from hardwon.records.kinds import AnyRecord, Decision
 from hardwon.surfaces.cli import output, views
 from hardwon.surfaces.cli.base import (
+    MODULE_OF,
     WIDTH_MIN,
     Answer,
-    Function,
+    build_command,
+    builders,
     chosen,
     counted,
-    declare,
     look,
     parameter,
     progress,
@@ -41,16 +43,16 @@ Show = Callable[..., str | Iterable[Line]]
 
 class CommandRow(NamedTuple):
     """`show` says an answer to people, given how to draw. `positional`: fields that are given
-    without a name. `spelled`: options that are called otherwise than their fields, "" those that
-    are not there. `drawing`: options for `show` alone. `help`: where the operation's own first
-    sentence speaks to a program. `busy`: what is done meanwhile, where that may take long. `fails`:
-    whether an answer ends the command with exit code 1, `fails_if` the option that asks for that,
-    if it has to be asked for.
+    without a name, else those that are required. `spelled`: options that are called otherwise
+    than their fields, "" those that are not there. `drawing`: options for `show` alone. `help`:
+    where the operation's own first sentence speaks to a program. `busy`: what is done meanwhile,
+    where that may take long. `fails`: whether an answer ends the command with exit code 1,
+    `fails_if` the option that asks for that, if it has to be asked for.
     """
 
-    examples: tuple[str, ...]
-    show: Show
-    positional: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    show: Show = lambda found, how: plain_lines(found, how)
+    positional: tuple[str, ...] | None = None
     spelled: Mapping[str, str] = {}
     drawing: tuple[Parameter, ...] = ()
     help: str = ""
@@ -62,6 +64,24 @@ class CommandRow(NamedTuple):
 
 
 # --- what a terminal shows ---
+
+
+def plain_lines(found: Any, how: Look) -> list[Line]:
+    """Items as a table of all that they have, anything else as names and values."""
+    if not isinstance(found, list):
+        shape = jsonable(found)
+        return views.value_lines(shape if isinstance(shape, dict) else {"found": shape}, how)
+    rows = [each if isinstance(each, dict) else {"found": each} for each in map(jsonable, found)]
+    rows = [{name: _in_short(value) for name, value in row.items()} for row in rows]
+    columns = list(rows[0]) if rows else []
+    return views.table_lines([SimpleNamespace(**row) for row in rows], columns, how, "None.")
+
+
+def _in_short(value: Any) -> Any:
+    """Of a record, its id and what it is about."""
+    if isinstance(value, dict) and {"id", "kind"} <= value.keys():
+        return f"{value['id']}  {value.get('content') or value.get('task_id') or value['kind']}"
+    return value
 
 
 def _table(nothing: str, *columns: str, row: Callable[[Any], object] | None = None) -> Show:
@@ -244,8 +264,8 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         more="""A bar, the count and the share of the folder above for every folder; those with less than `--min-share` of the
         one above them are summed up in one line.""",
     ),
-    "hotspots": CommandRow(
-        ("hardwon hotspots", "hardwon hotspots --share 0.5 --limit 10 --json"),
+    "tree hotspots": CommandRow(
+        ("hardwon tree hotspots", "hardwon tree hotspots --share 0.5 --limit 10 --json"),
         output.hotspot_lines,
         drawing=_SIZE,
         help="List the folders in which most has gathered.",
@@ -293,14 +313,17 @@ ROWS: Final[Mapping[str, CommandRow]] = {
             "lesson",
         ),
     ),
-    "scores": CommandRow(
-        ("hardwon scores easy", "hardwon scores easy --json"),
+    "episodes scores": CommandRow(
+        ("hardwon episodes scores easy", "hardwon episodes scores easy --json"),
         _values,
         ("task_id",),
         help="How a task went: mean, best, trend, and the newest scores.",
     ),
-    "compare": CommandRow(
-        ("hardwon compare", "hardwon compare --task-id easy --with-tag memory --by-run --json"),
+    "episodes compare": CommandRow(
+        (
+            "hardwon episodes compare",
+            "hardwon episodes compare --task-id easy --with-tag memory --by-run --json",
+        ),
         _words,
         spelled={"kind": "", "tag": "--with-tag"},
     ),
@@ -315,8 +338,11 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         ("error",),
         help="What was done after an error, or after any, in trajectories, what helped most first.",
     ),
-    "decisions": CommandRow(
-        ("hardwon decisions", "hardwon decisions --action merge --task-id easy --limit 50 --json"),
+    "care decisions": CommandRow(
+        (
+            "hardwon care decisions",
+            "hardwon care decisions --action merge --task-id easy --limit 50 --json",
+        ),
         _table("Nothing was decided yet.", *_Decided._fields, row=_Decided.of),
         more="`hardwon undo` takes one back by its id.",
     ),
@@ -336,8 +362,8 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         _values,
         help="How likely a fix, or a tool at a task, is to work, and on what that rests.",
     ),
-    "strategies": CommandRow(
-        ("hardwon strategies TIMEOUT", "hardwon strategies TIMEOUT --limit 3 --json"),
+    "fixes strategies": CommandRow(
+        ("hardwon fixes strategies TIMEOUT", "hardwon fixes strategies TIMEOUT --limit 3 --json"),
         _table(
             "Nothing was done about that yet.",
             "p_success",
@@ -349,13 +375,13 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         ),
         ("issue_type",),
     ),
-    "successful": CommandRow(
-        ("hardwon successful", "hardwon successful --limit 3 --json"),
+    "fixes best-strategies": CommandRow(
+        ("hardwon fixes best-strategies", "hardwon fixes best-strategies --limit 3 --json"),
         views.successful_lines,
         more="What never worked is not listed.",
     ),
-    "trends": CommandRow(
-        ("hardwon trends", "hardwon trends --days 90 --json"),
+    "fixes trends": CommandRow(
+        ("hardwon fixes trends", "hardwon fixes trends --days 90 --json"),
         _table(
             "No fix was attempted in that time.",
             "issue_type",
@@ -371,8 +397,8 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         views.model_lines,
         ("name",),
     ),
-    "matrix": CommandRow(
-        ("hardwon matrix", "hardwon matrix --json"),
+    "fixes matrix": CommandRow(
+        ("hardwon fixes matrix", "hardwon fixes matrix --json"),
         _table(
             "No fix was attempted yet.",
             "model",
@@ -383,8 +409,8 @@ ROWS: Final[Mapping[str, CommandRow]] = {
             "p_success",
         ),
     ),
-    "fixers": CommandRow(
-        ("hardwon fixers", "hardwon fixers --json"),
+    "fixes fixers": CommandRow(
+        ("hardwon fixes fixers", "hardwon fixes fixers --json"),
         _table(
             "Nobody fixed anything yet.",
             "fixer",
@@ -440,13 +466,16 @@ ROWS: Final[Mapping[str, CommandRow]] = {
 # --- what a command takes ---
 
 
-def _make(name: str) -> Function:
-    """The function of a command."""
-    row = ROWS[name]
-    operation = next(each for each in OPERATIONS.values() if each.command == name)
+def _build(words: str) -> Any:
+    """The command of an operation."""
+    row = ROWS.get(words, CommandRow())
+    operation = next(each for each in OPERATIONS.values() if each.command == words)
+    fields = operation.takes.model_fields
+    required = [name for name, info in fields.items() if info.is_required()]
+    positional = required if row.positional is None else row.positional
     parameters = [
         parameter("ctx", typer.Context),
-        *options_of(operation.takes, row.positional, row.spelled),
+        *options_of(operation.takes, positional, row.spelled),
         *row.drawing,
     ]
     if operation.signs == "by":
@@ -459,11 +488,15 @@ def _make(name: str) -> Function:
             parameter("fails_if", Annotated[bool, typer.Option(option, help=meaning)], False)
         )
     run = with_parameters(partial(_run, operation, row), parameters)
-    run.__name__ = name
+    run.__name__ = words
     run.__doc__ = (
         row.help or operation.description.replace("`", "").partition(". ")[0].rstrip(".") + "."
     )
-    return run
+    given = "".join(f" {shlex.quote(str((fields[name].examples or [''])[0]))}" for name in required)
+    examples = row.examples or (f"hardwon {words}{given}", f"hardwon {words}{given} --json")
+    return build_command(
+        words, run, examples, answers=row.answers, more=row.more, operation=operation.name
+    )
 
 
 def _run(
@@ -527,7 +560,8 @@ def _option(name: str, info: FieldInfo, is_positional: bool, spelling: str) -> P
         how["help"] = f"{about}; as often as you like."
     default = Parameter.empty if info.is_required() else None if many else info.default
     if is_positional:
-        option = typer.Argument(**how, metavar="ID" if name in ("record_id", "ids") else None)
+        how |= {"metavar": "ID"} if name == "record_id" else {}
+        option = typer.Argument(**how)
     else:
         option = typer.Option(spelling, **how)
     kind: Any = base if base in (bool, int, float) else str
@@ -566,13 +600,6 @@ def _base_of(annotation: Any) -> tuple[type, bool]:
     )
 
 
-for _name, _row in ROWS.items():
-    _operation = next(each.name for each in OPERATIONS.values() if each.command == _name)
-    declare(
-        _name,
-        partial(_make, _name),
-        _row.examples,
-        answers=_row.answers,
-        more=_row.more,
-        operation=_operation,
-    )
+builders.update(
+    (words, partial(_build, words)) for words, module in MODULE_OF.items() if module == "derived"
+)

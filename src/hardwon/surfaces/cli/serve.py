@@ -15,9 +15,9 @@ import typer
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, MissingExtraError
-from hardwon.memory import Memory, intake
+from hardwon.memory import Memory
 from hardwon.memory.tokens import author_name
-from hardwon.outside.locations import is_url
+from hardwon.outside.locations import check_path, is_url
 from hardwon.surfaces.cli.base import (
     Answer,
     Json,
@@ -246,7 +246,7 @@ def _serve_mcp(
         ]
         return
     try:
-        from hardwon.surfaces.mcp.stdio import serve_stdio
+        from hardwon.surfaces.mcp.transports import serve_stdio
     except ImportError as error:
         raise MissingExtraError(
             f"the MCP SDK cannot be imported ({error}); install it with: pip install 'hardwon[mcp]'"
@@ -356,7 +356,7 @@ def report(
 ) -> Answer:
     """Write what the dashboard shows as one HTML file that opens anywhere."""
     require_packages("a report", "starlette", "jinja2", "plotly")
-    path = intake.path("file", file)
+    path = check_path("file", file)
     from hardwon.outside import files, own_files
     from hardwon.surfaces.gate import Gate
     from hardwon.surfaces.web import report as web

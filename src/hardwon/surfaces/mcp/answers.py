@@ -42,10 +42,9 @@ from hardwon.text.clean import CUT
 
 # --- mcp bounds ---
 
+# Fields of records that hold whatever JSON their author liked, as deep as they liked: at last,
+# nothing of it is shown.
 _CALLERS_OWN: Final = frozenset({"system_info", "other", "data"})
-"""Fields of records that hold whatever JSON their author liked, as deep as they liked: at last,
-nothing of it is shown.
-"""
 
 
 class Fitted(NamedTuple):
@@ -55,7 +54,7 @@ class Fitted(NamedTuple):
     left_out: str
 
 
-def fitted(value: Any, chars_max: int, whole: frozenset[str] = frozenset()) -> Fitted:
+def fit(value: Any, chars_max: int, whole: frozenset[str] = frozenset()) -> Fitted:
     """A JSON value that takes at most about so many characters. `whole`: keys at the top whose
     values stay as they are, and do not count.
     """
@@ -69,7 +68,7 @@ def fitted(value: Any, chars_max: int, whole: frozenset[str] = frozenset()) -> F
             break
     if kept:
         shorter = {name: kept.get(name, shorter.get(name)) for name in value}
-    return Fitted(shorter, cut.said())
+    return Fitted(shorter, cut.note())
 
 
 def _size(value: Any) -> int:
@@ -125,19 +124,14 @@ class _Cut:
             return entries[:most]  # what every record has stands first, and is less
         return sorted(entries, key=lambda entry: (-entry[1], entry[0]))[:most]
 
-    def said(self) -> str:
-        parts = [
-            f"{self._items_left_out} {'entry' if self._items_left_out == 1 else 'entries'}"
-            if self._items_left_out
-            else "",
-            f"the end of {self._texts_cut} long {'text' if self._texts_cut == 1 else 'texts'}"
-            if self._texts_cut
-            else "",
-        ]
-        return " and ".join(filter(None, parts))
+    def note(self) -> str:
+        items, texts = self._items_left_out, self._texts_cut
+        entries = f"{items} {'entry' if items == 1 else 'entries'}"
+        ends = f"the end of {texts} long {'text' if texts == 1 else 'texts'}"
+        return " and ".join([entries] * bool(items) + [ends] * bool(texts))
 
 
-def bounded_text(text: str, chars_max: int = limits.TOOL_TEXT_CHARS_MAX) -> str:
+def cut_lines(text: str, chars_max: int = limits.TOOL_TEXT_CHARS_MAX) -> str:
     """Whole lines of it, as many as fit, and how many are missing."""
     if len(text) <= chars_max:
         return text
@@ -162,7 +156,7 @@ _EVIDENCE_IDS: Final = 3
 def data(lines: Iterable[str]) -> str:
     """Lines that others wrote, fenced; as many as a model can read."""
     cut = (line.replace("\n", " ")[: limits.CONTEXT_LINE_CHARS_MAX] for line in lines)
-    return fenced(bounded_text("\n".join(cut)).split("\n"), secrets.token_hex(limits.MARK_BYTES))
+    return fenced(cut_lines("\n".join(cut)).split("\n"), secrets.token_hex(limits.MARK_BYTES))
 
 
 def _plain(lines: Sequence[Line]) -> list[str]:
@@ -170,10 +164,9 @@ def _plain(lines: Sequence[Line]) -> list[str]:
 
 
 def kept(record: AnyRecord) -> str:
-    said = f"Kept {record.kind} {record.id} ({record.metadata.validation.status})."
-    if record.redacted:
-        said += f" Taken out before it was kept: {', '.join(record.redacted)}."
-    return said
+    names = ", ".join(record.redacted or ())
+    redacted = f" Taken out before it was kept: {names}." if names else ""
+    return f"Kept {record.kind} {record.id} ({record.metadata.validation.status}).{redacted}"
 
 
 def decided(record: AnyRecord) -> str:
@@ -182,7 +175,7 @@ def decided(record: AnyRecord) -> str:
 
 def credited(ids: list[str]) -> str:
     return (
-        bounded_text(f"Credited {len(ids)}:\n" + "\n".join(ids))
+        cut_lines(f"Credited {len(ids)}:\n" + "\n".join(ids))
         if ids
         else "Nothing was credited: no record has one of these ids."
     )
@@ -242,7 +235,7 @@ def reflection(found: Reflection) -> str:
 
 
 def topology(found: Branch) -> str:
-    return bounded_text(shown(map_lines(found, _MAP_LOOK)).rstrip())
+    return cut_lines(shown(map_lines(found, _MAP_LOOK)).rstrip())
 
 
 def hotspots(found: Sequence[Hotspot]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -19,10 +19,8 @@ from hardwon.records.fields import JsonObject, Name, Scalar, Text, Texts, Unit
 from hardwon.records.kinds import INTAKE, Experience, Outcome
 from hardwon.surfaces.arguments import Arguments, Nothing, Remember
 from hardwon.surfaces.mcp import answers as text
-from hardwon.surfaces.mcp.answers import bounded_text, fitted
-from hardwon.surfaces.mcp.tools import LEFT_OUT, Answer
-from hardwon.surfaces.mcp.views import Visitor
-from hardwon.surfaces.operations import jsonable
+from hardwon.surfaces.mcp.tools import Tool, Visitor
+from hardwon.surfaces.operations import jsonable, parsed
 from hardwon.text.globs import Glob
 from hardwon.tree.routing import Coherence, file_name
 from hardwon.trust.access import Scope
@@ -90,25 +88,22 @@ class BtbTransmit(Arguments):
     ]
 
 
-def _remember(visitor: Visitor, said: BtbRemember) -> Any:
-    given = {name: getattr(said, name) for name in said.model_fields_set if name != "metadata"}
+def _remember(visitor: Visitor, given: BtbRemember) -> Any:
+    named = {name: getattr(given, name) for name in given.model_fields_set if name != "metadata"}
     # A routing key may come among the others, as it always could.
     known = Remember.model_fields.keys() - {"content", "outcome"}
-    given |= {name: value for name, value in said.metadata.items() if name in known}
-    given["keys"] = said.keys | {
-        name: value for name, value in said.metadata.items() if name not in known
+    named |= {name: value for name, value in given.metadata.items() if name in known}
+    named["keys"] = given.keys | {
+        name: value for name, value in given.metadata.items() if name not in known
     }
-    kept = visitor.ask("remember", {name: jsonable(value) for name, value in given.items()})
+    kept = visitor.ask("remember", {name: jsonable(value) for name, value in named.items()})
     return {"id": kept.id, "path": kept.path or _path_of(kept)}
-
-
-def _packet(record: Experience) -> dict[str, Any]:
-    return {"outcome": record.outcome, "tool": record.tool, **record.extra}
 
 
 def _path_of(record: Experience) -> str:
     name = file_name(record.metadata.context.timestamp, record.summary or "", record.id[-12:])
-    return f"{_ROUTER.route(_packet(record)).folder}/{name}"
+    packet = {"outcome": record.outcome, "tool": record.tool, **record.extra}
+    return f"{_ROUTER.route(packet).folder}/{name}"
 
 
 def _experiences(visitor: Visitor, filters: Mapping[str, Any]) -> Iterator[Experience]:
@@ -133,20 +128,16 @@ def _below_root(pattern: str) -> str:
     return pattern
 
 
-def _recall(visitor: Visitor, said: BtbRecall) -> Any:
-    filters = {
-        name: value
-        for name, value in (("outcome", said.outcome), ("tool", said.tool))
-        if value is not None
-    }
-    glob = Glob(_below_root(said.pattern)) if said.pattern else None
+def _recall(visitor: Visitor, given: BtbRecall) -> Any:
+    filters = {name: each for name in ("outcome", "tool") if (each := getattr(given, name))}
+    glob = Glob(_below_root(given.pattern)) if given.pattern else None
     found = []
     for record in _experiences(visitor, filters):
         path = _path_of(record)
-        keys = {name: record.extra.get(name) for name in said.metadata}
-        if keys == said.metadata and (glob is None or glob.matches(path)):
+        keys = {name: record.extra.get(name) for name in given.metadata}
+        if keys == given.metadata and (glob is None or glob.matches(path)):
             found.append({**_memory(record), "_path": path})
-        if len(found) == said.limit:
+        if len(found) == given.limit:
             break
     return {"memories": found}
 
@@ -176,9 +167,9 @@ def _reflect(visitor: Visitor, _: Nothing) -> Any:
     }
 
 
-def _hotspots(visitor: Visitor, said: BtbHotspots) -> Any:
+def _hotspots(visitor: Visitor, given: BtbHotspots) -> Any:
     return {
-        "hotspots": visitor.ask("tree.hotspots", {"share": said.threshold, "limit": said.limit})
+        "hotspots": visitor.ask("tree.hotspots", {"share": given.threshold, "limit": given.limit})
     }
 
 
@@ -189,24 +180,28 @@ def _recalled_text(given: Any) -> str:
     return text.data(lines) if lines else "Nothing here has these keys."
 
 
-class BtbTool(NamedTuple):
-    """`scope` is what the operations that it asks take."""
+def _tool(
+    title: str,
+    description: str,
+    scope: Scope,
+    takes: type[Arguments],
+    run: Callable[[Visitor, Any], Any],
+    words: Callable[[Any], str],
+) -> Tool:
+    return Tool(
+        title,
+        description,
+        scope,
+        takes,
+        dict,
+        lambda visitor, arguments: run(visitor, parsed(takes, dict(arguments))),
+        lambda given: text.cut_lines(words(given)),
+    )
 
-    title: str
-    description: str
-    scope: Scope
-    takes: type[Arguments]
-    run: Callable[[Visitor, Any], Any]
-    said: Callable[[Any], str]
 
-    @property
-    def reads(self) -> bool:
-        return self.scope == "read"
-
-
-BTB_TOOLS: Final[Mapping[str, BtbTool]] = MappingProxyType(
+BTB_TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(
     {
-        "btb_remember": BtbTool(
+        "btb_remember": _tool(
             "Keep a memory",
             "Keep a memory under its outcome, tool and key (as remember does). Returns its id and "
             "path.",
@@ -215,7 +210,7 @@ BTB_TOOLS: Final[Mapping[str, BtbTool]] = MappingProxyType(
             _remember,
             lambda given: f"Kept as {given['path']} ({given['id']}).",
         ),
-        "btb_recall": BtbTool(
+        "btb_recall": _tool(
             "Memories with these keys",
             "Memories that have these keys, or whose path matches a glob, newest first. To search "
             "by words, use recall.",
@@ -224,7 +219,7 @@ BTB_TOOLS: Final[Mapping[str, BtbTool]] = MappingProxyType(
             _recall,
             _recalled_text,
         ),
-        "btb_reflect": BtbTool(
+        "btb_reflect": _tool(
             "What the memories add up to",
             "Totals, where failures and successes pile up, the newest memories, and sentences. "
             "Takes nothing.",
@@ -233,7 +228,7 @@ BTB_TOOLS: Final[Mapping[str, BtbTool]] = MappingProxyType(
             _reflect,
             lambda given: text.data([f"{given['total_memories']} memories", *given["insights"]]),
         ),
-        "btb_map": BtbTool(
+        "btb_map": _tool(
             "The map",
             "The tree of memories as text, with a count and share for each branch. Takes nothing.",
             "read",
@@ -241,7 +236,7 @@ BTB_TOOLS: Final[Mapping[str, BtbTool]] = MappingProxyType(
             lambda visitor, _: {"map": text.topology(visitor.ask("topology"))},
             lambda given: str(given["map"]),
         ),
-        "btb_hotspots": BtbTool(
+        "btb_hotspots": _tool(
             "Where memories pile up",
             "Places that hold at least a share (`threshold`) of what lies above them, the largest "
             "first.",
@@ -250,16 +245,16 @@ BTB_TOOLS: Final[Mapping[str, BtbTool]] = MappingProxyType(
             _hotspots,
             lambda given: text.hotspots(given["hotspots"]),
         ),
-        "btb_derive": BtbTool(
+        "btb_derive": _tool(
             "The schema behind paths",
             "The schema that files packets where these paths lie: each key=value folder becomes a "
             "level.",
             "read",
             BtbDerive,
-            lambda _, said: {"schema": Coherence.derive(said.paths)},
+            lambda _, given: {"schema": Coherence.derive(given.paths)},
             lambda given: json.dumps(given["schema"], indent=1),
         ),
-        "btb_schema": BtbTool(
+        "btb_schema": _tool(
             "The schema in use",
             "Which keys are asked for, in which order, and the values that each may have. Takes "
             "nothing.",
@@ -268,25 +263,16 @@ BTB_TOOLS: Final[Mapping[str, BtbTool]] = MappingProxyType(
             lambda _, __: {"schema": dict(_ROUTER.schema)},
             lambda given: json.dumps(given["schema"], indent=1),
         ),
-        "btb_transmit": BtbTool(
+        "btb_transmit": _tool(
             "Where a packet belongs",
             "The path that a packet with these keys would have. Nothing is written: btb_remember "
             "does that.",
             "read",
             BtbTransmit,
-            lambda _, said: {
-                "path": _ROUTER.transmit(said.packet).removeprefix(f"{_ROUTER.root}/")
+            lambda _, given: {
+                "path": _ROUTER.transmit(given.packet).removeprefix(f"{_ROUTER.root}/")
             },
             lambda given: str(given["path"]),
         ),
     }
 )
-
-
-def btb_answer(tool: BtbTool, given: Any) -> Answer:
-    value, left_out = fitted(jsonable(given), limits.TOOL_RESULT_CHARS_MAX)
-    said = bounded_text(tool.said(given))
-    if left_out:
-        note = f"Left out to keep this short: {left_out}. Ask with a smaller limit, or read hardwon://record/{{id}}."
-        return Answer({**value, LEFT_OUT: note}, f"{said}\n{note}")
-    return Answer(value, said)

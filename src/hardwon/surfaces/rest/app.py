@@ -31,8 +31,8 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.surfaces.arguments import Arguments, Load
 from hardwon.surfaces.gate import Gate
-from hardwon.surfaces.mcp.http import McpApp
-from hardwon.surfaces.operations import OPERATIONS, Operation, json_bytes, schema_of
+from hardwon.surfaces.mcp.transports import McpApp
+from hardwon.surfaces.operations import ALIASES, OPERATIONS, Operation, json_bytes, schema_of
 from hardwon.surfaces.rest.guard import (
     BODY,
     BUSY,
@@ -207,7 +207,7 @@ def build_app(gate: Gate, settings: ServerOptions) -> Starlette:
 
     app = Starlette(lifespan=lifespan)
     app.router.redirect_slashes = False
-    for each in OPERATIONS.values():
+    for each in (*OPERATIONS.values(), *ALIASES):
         # Only what looks like an id is one: other addresses below records are left to others.
         path = re.sub(r"\{(?!project)(\w+)\}", r"{\1:uuid}", path_of(each))
         app.router.routes.append(ApiRoute(path, each.name, surface.endpoint(each), each.method))

@@ -18,7 +18,6 @@ from hardwon.errors import InvalidInputError, UnknownRecordError
 from hardwon.fixes.reports import FixCell, FixDay, FixerRecord
 from hardwon.learn.actions import errors_of, pairs_of
 from hardwon.learn.compare import Comparison, Curve
-from hardwon.learn.rules import RuleState
 from hardwon.records.kinds import Episode, Step, Trajectory
 from hardwon.surfaces.web import look as charts
 from hardwon.surfaces.web.pages import RANGES, Ask, PageRequest, WebPage
@@ -27,13 +26,8 @@ _ROW_PX: Final = 34
 
 # --- fixes ---
 
-_MODELS_DRAWN: Final = 15
-_TYPES_DRAWN: Final = 12
 _FIXERS_DRAWN: Final = 15
 _BUCKETS_MAX: Final = 60
-_PATTERNS_SHOWN: Final = 30
-_STRATEGIES_SHOWN: Final = 15
-_TRENDS_SHOWN: Final = 20
 NO_MODEL: Final = "(no model)"
 
 
@@ -49,15 +43,15 @@ def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
     issue_type = request.query.get("issue_type") or next(iter(types), "")
     model = request.query.get("model", "")
     buckets = list(in_buckets(days))
-    drawn_models, drawn_types = models[:_MODELS_DRAWN], types[:_TYPES_DRAWN]
-    of_type = {"issue_type": issue_type, "limit": _STRATEGIES_SHOWN}
+    drawn_models, drawn_types = models[:15], types[:12]
+    of_type = {"issue_type": issue_type, "limit": 15}
     tried = ask("fixes.strategies", **of_type) if issue_type else []
     context = {
         "totals": totals,
         "in_range": _sum(days) if days else None,
         "buckets": buckets,
         "days_figure": _days_figure(buckets),
-        "trends": ask("fixes.trends", days=span)[:_TRENDS_SHOWN],
+        "trends": ask("fixes.trends", days=span)[:20],
         "cells": cells,
         "models": models,
         "types": types,
@@ -67,7 +61,7 @@ def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
         "fixers": fixers,
         "fixers_figure": _fixers_figure(fixers[:_FIXERS_DRAWN]),
         "fixers_px": 70 + _ROW_PX * min(len(fixers), _FIXERS_DRAWN),
-        "patterns": ask("patterns", limit=_PATTERNS_SHOWN),
+        "patterns": ask("patterns", limit=30),
         "issue_type": issue_type,
         # What worked at least every second time, and what failed more often than that.
         "worked": [each for each in tried if 2 * each.verified >= each.attempts],
@@ -194,11 +188,6 @@ def _fixers_figure(fixers: list[FixerRecord]) -> charts.Figure:
 # --- episodes ---
 
 _TASKS_SHOWN: Final = 50
-_TASKS_DRAWN: Final = 15
-_EPISODES_DRAWN: Final = 300
-_RULES_SHOWN: Final = 50
-_CARDS_SHOWN: Final = 24
-_STATES: Final[tuple[RuleState, ...]] = ("active", "candidate", "retired")
 _WITH: Final = ("with memory", charts.ACCENT, "circle")
 _WITHOUT: Final = ("without", charts.SECOND, "diamond")
 _SCORES: Final = [0, 1.02]
@@ -218,7 +207,7 @@ def view_episodes(ask: Ask, request: PageRequest) -> WebPage:
     by_run = request.query.get("by_run") == "1"
     in_time = {"task_id": task_id or None, "since": request.since, "until": request.now}
     tasks = ask("episodes.tasks", limit=_TASKS_SHOWN + 1)
-    rules = ask("rules", task_id=task_id or None, state=state or None, limit=_RULES_SHOWN)
+    rules = ask("rules", task_id=task_id or None, state=state or None, limit=50)
     if not tasks and not rules:
         return WebPage("episodes_empty.html", {}, "Episodes")
     comparison: Comparison = ask("episodes.compare", tag=tag or None, by_run=by_run, **in_time)
@@ -232,11 +221,11 @@ def view_episodes(ask: Ask, request: PageRequest) -> WebPage:
         **_compare_sides(comparison, task_id),
         "rules": rules,
         "state": state,
-        "states": _STATES,
-        "cards": ask("cards", task_id=task_id or None, limit=_CARDS_SHOWN),
+        "states": ("active", "candidate", "retired"),
+        "cards": ask("cards", task_id=task_id or None, limit=24),
     }
     if task_id:
-        size = min(_EPISODES_DRAWN, limits.PAGE_RECORDS_MAX)
+        size = min(300, limits.PAGE_RECORDS_MAX)
         found = ask("care.page", kind="episode", limit=size, **in_time)
         # The newest of this time, oldest first.
         episodes = [
@@ -295,7 +284,7 @@ def _compare_sides(comparison: Comparison, task_id: str) -> dict[str, Any]:
     ]
     if curve := comparison.curves.get(task_id):
         return {"sides": sides, "sides_figure": _running_figure(curve), "sides_px": 320}
-    both = [side for side in sides if None not in (side.mean_on, side.mean_off)][:_TASKS_DRAWN]
+    both = [side for side in sides if None not in (side.mean_on, side.mean_off)][:15]
     return {
         "sides": sides,
         "sides_figure": _sides_figure(both) if both else None,
@@ -353,8 +342,6 @@ def _running_figure(curve: Curve) -> charts.Figure:
 
 # --- trajectories ---
 
-_LISTED: Final = 50
-_SOLUTIONS_SHOWN: Final = 20
 _STEPS_SHOWN: Final = 100
 _STEPS_DRAWN: Final = 1_000
 _STEPS_TICKED: Final = 20
@@ -375,30 +362,14 @@ class FoldedText(NamedTuple):
     cut: bool
 
 
-class StepView(NamedTuple):
-    """A step of the timeline. `share` is its reward's part of the largest of them; `helped` names
-    the steps whose error it got rid of, `failed` those whose error it did not.
-    """
-
-    number: int
-    action: FoldedText
-    observation: FoldedText
-    reward: float
-    cumulative: float
-    share: float
-    error: str
-    helped: list[int]
-    failed: list[int]
-
-
 def view_trajectories(ask: Ask, request: PageRequest) -> WebPage:
     if request.item:
         return _view_trajectory(ask, request)
     cursor = request.query.get("cursor") or None
     in_time = {"since": request.since, "until": request.now, "cursor": cursor}
-    found = ask("care.page", kind="trajectory", limit=_LISTED, **in_time)
+    found = ask("care.page", kind="trajectory", limit=50, **in_time)
     error = request.query.get("error", "").strip()
-    solutions = ask("solutions", error=error or None, limit=_SOLUTIONS_SHOWN)
+    solutions = ask("solutions", error=error or None, limit=20)
     anything = found.records or solutions or cursor or error
     if not (anything or ask("care.page", kind="trajectory", limit=1).records):
         return WebPage("trajectories_empty.html", {}, "Trajectories")
@@ -425,7 +396,7 @@ def _view_trajectory(ask: Ask, request: PageRequest) -> WebPage:
         raise InvalidInputError.one("from", start, f"the number of a step, 1 to {max(count, 1)}")
     first = int(start) - 1
     after = first + _STEPS_SHOWN
-    steps = _timeline(found)
+    steps, sums = _timeline(found), _add_up(found.steps)
     context = {
         "trajectory": found,
         "steps": steps[first:after],
@@ -433,14 +404,17 @@ def _view_trajectory(ask: Ask, request: PageRequest) -> WebPage:
         "count": count,
         "before": request.here(**{"from": max(1, first + 1 - _STEPS_SHOWN)}) if first else None,
         "after": request.here(**{"from": after + 1}) if after < count else None,
-        "total": steps[-1].cumulative if steps else 0.0,
-        "errors": sum(bool(step.error) for step in steps),
-        "reward_figure": _reward_figure(steps),
+        "total": sums[-1],
+        "errors": sum(bool(step["error"]) for step in steps),
+        "reward_figure": _reward_figure(found.steps, sums),
     }
     return WebPage("trajectory.html", context, "Trajectory")
 
 
-def _timeline(trajectory: Trajectory) -> list[StepView]:
+def _timeline(trajectory: Trajectory) -> list[dict[str, Any]]:
+    """What the page shows of each step. `share` is its reward's part of the largest of them; `helped`
+    names the steps whose error it got rid of, `failed` those whose error it did not.
+    """
     errors = errors_of(trajectory.steps)
     helped: dict[int, list[int]] = {}
     failed: dict[int, list[int]] = {}
@@ -451,17 +425,17 @@ def _timeline(trajectory: Trajectory) -> list[StepView]:
     largest = max((abs(step.reward) for step in trajectory.steps), default=0.0)
     sums = _add_up(trajectory.steps)
     return [
-        StepView(
-            number + 1,
-            fold(step.action),
-            fold(step.observation),
-            step.reward,
-            sums[number + 1],
-            abs(step.reward) / largest if largest else 0.0,
-            step.observation.strip()[:_ERROR_CHARS] if errors[number] else "",
-            helped.get(number, []),
-            failed.get(number, []),
-        )
+        {
+            "number": number + 1,
+            "action": fold(step.action),
+            "observation": fold(step.observation),
+            "reward": step.reward,
+            "cumulative": sums[number + 1],
+            "share": abs(step.reward) / largest if largest else 0.0,
+            "error": step.observation.strip()[:_ERROR_CHARS] if errors[number] else "",
+            "helped": helped.get(number, []),
+            "failed": failed.get(number, []),
+        }
         for number, step in enumerate(trajectory.steps)
     ]
 
@@ -485,18 +459,17 @@ def _add_up(steps: Iterable[Step]) -> list[float]:
     )
 
 
-def _reward_figure(steps: list[StepView]) -> charts.Figure:
+def _reward_figure(steps: Sequence[Step], sums: list[float]) -> charts.Figure:
     """Each step's reward as a bar, and what it all comes to as a line; of very many steps, evenly
     chosen ones.
     """
-    drawn = steps[:: (len(steps) - 1) // _STEPS_DRAWN + 1]
-    x = [step.number for step in drawn]
-    bars = charts.bars(x, [step.reward for step in drawn], "reward", showlegend=False)
-    bars["marker"] = {"color": [charts.GOOD if step.reward > 0 else charts.BAD for step in drawn]}
+    x = list(range(1, len(steps) + 1, (len(steps) - 1) // _STEPS_DRAWN + 1))
+    rewards = [steps[number - 1].reward for number in x]
+    bars = charts.bars(x, rewards, "reward", showlegend=False)
+    bars["marker"] = {"color": [charts.GOOD if each > 0 else charts.BAD for each in rewards]}
     stairs = {"line": {"color": charts.ACCENT, "shape": "hv", "width": 2}, "showlegend": True}
-    line = charts.line(
-        x, [step.cumulative for step in drawn], "sum so far", charts.ACCENT, **stairs
-    )
+    so_far = [sums[number] for number in x]
+    line = charts.line(x, so_far, "sum so far", charts.ACCENT, **stairs)
     ticks = {"dtick": 1} if len(steps) <= _STEPS_TICKED else {}
     return charts.figure(
         [bars, line],

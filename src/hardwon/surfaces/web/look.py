@@ -33,7 +33,6 @@ from hardwon.surfaces.operations import jsonable
 Figure = dict[str, Any]
 GOOD, BAD, INFO, ACCENT, QUIET = "$good", "$bad", "$info", "$accent", "$quiet"
 SECOND: Final = "$series2"  # beside the accent, for a series that is neither good nor bad
-_TICK_CHARS: Final = 22
 _FEW_DAYS: Final = 6
 DAY_MS: Final = 86_400_000  # plotly counts times in milliseconds
 # Layout of a chart whose axis has a title where the legend would be.
@@ -53,7 +52,7 @@ def names_axis(names: Sequence[object]) -> dict[str, Any]:
     """An axis of names, cut to what leaves room for the chart. Their places are numbers: two may
     look alike once they are cut, or look like dates.
     """
-    shown = [label(shortened(name, _TICK_CHARS)) for name in names]
+    shown = [label(shortened(name, 22)) for name in names]
     return {
         "type": "linear",
         "tickvals": list(range(len(shown))),
@@ -148,7 +147,6 @@ _TYPES: Final = {
 }
 _IN_SCRIPT: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 _MONTH_S: Final = 30 * 86_400
-_PLAIN_BREAKS: Final = "\n\t"
 
 
 class Asset(NamedTuple):
@@ -193,7 +191,7 @@ def visible(text: Any) -> str:
         return given
     return "".join(
         char
-        if char.isprintable() or char in _PLAIN_BREAKS
+        if char.isprintable() or char in "\n\t"
         else char.encode("unicode_escape").decode("ascii")
         for char in given
     )

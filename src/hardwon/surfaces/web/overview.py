@@ -19,7 +19,7 @@ from hardwon.learn.fixes import Strategy
 from hardwon.learn.topology import Branch, FolderCount, hotspots_of, topology_of
 from hardwon.memory.context import Context
 from hardwon.memory.results import Activity
-from hardwon.records.kinds import INTAKE, OUTCOMES, AnyRecord, Decision
+from hardwon.records.kinds import INTAKE, OUTCOMES
 from hardwon.search.rank import headline
 from hardwon.surfaces.web import look as charts
 from hardwon.surfaces.web.pages import KINDS, RANGES, Ask, PageRequest, WebPage
@@ -28,7 +28,6 @@ from hardwon.surfaces.web.pages import KINDS, RANGES, Ask, PageRequest, WebPage
 
 _BUCKETS_MAX: Final = 60
 _SHOWN: Final = 8
-_WEEK: Final = timedelta(days=7)
 _AREA_ATTEMPTS_MIN: Final = 2
 _NORMAL_90: Final = 1.6448536269514722
 
@@ -58,14 +57,6 @@ class Rate(NamedTuple):
         return max(0.0, middle - half), min(1.0, middle + half)
 
 
-class Bucket(NamedTuple):
-    """Some days, of which the first is named."""
-
-    day: date
-    records: int
-    rate: Rate
-
-
 def view_overview(ask: Ask, request: PageRequest) -> WebPage:
     stats = ask("stats")
     if not stats.records:
@@ -81,8 +72,17 @@ def view_overview(ask: Ask, request: PageRequest) -> WebPage:
         "buckets": buckets,
         "kinds_figure": _kinds_figure(by_kind),
         "success_figure": _success_figure(buckets),
-        "week": _by_kind([day for day in days if day.day > (request.now - _WEEK).date()]),
-        "decisions": [(each, _subject(ask, each)) for each in ask("care.decisions", limit=_SHOWN)],
+        "week": _by_kind(
+            [day for day in days if day.day > (request.now - timedelta(days=7)).date()]
+        ),
+        # Of a contradiction, with the first of those that contradict each other: the others are
+        # about the same. Other decisions say themselves what they are about.
+        "decisions": [
+            (each, ask.record(each.evidence[0]))
+            if each.action == "contradiction" and each.evidence
+            else (each, None)
+            for each in ask("care.decisions", limit=_SHOWN)
+        ],
         "newest": ask("care.page", limit=_SHOWN).records,
         "rules": ask("rules", limit=_SHOWN),
         "failing": _failing_types(ask, request),
@@ -90,14 +90,6 @@ def view_overview(ask: Ask, request: PageRequest) -> WebPage:
         "failing_tests": ask("tests.failing"),
     }
     return WebPage("overview.html", context, "Overview")
-
-
-def _subject(ask: Ask, decision: Decision) -> AnyRecord | None:
-    """Of a contradiction, the first of those that contradict each other: the others are about the
-    same. Other decisions say themselves what they are about.
-    """
-    is_one = decision.action == "contradiction" and decision.evidence
-    return ask.record(decision.evidence[0]) if is_one else None
 
 
 def _rate(days: Sequence[Activity]) -> Rate:
@@ -113,8 +105,8 @@ def _by_kind(days: Sequence[Activity]) -> dict[str, list[int]]:
     }
 
 
-def _in_buckets(days: Sequence[Activity]) -> Iterator[Bucket]:
-    """As many days together as makes a chart that can be read."""
+def _in_buckets(days: Sequence[Activity]) -> Iterator[tuple[date, int, Rate]]:
+    """As many days together as makes a chart that can be read: the first, records, and rate."""
     if not days:
         return
     first, last = days[0].day, days[-1].day
@@ -124,7 +116,7 @@ def _in_buckets(days: Sequence[Activity]) -> Iterator[Bucket]:
         inside[(day.day - first).days // width].append(day)
     for place, some in sorted(inside.items()):
         start = first + timedelta(days=place * width)
-        yield Bucket(start, sum(day.records for day in some), _rate(some))
+        yield start, sum(day.records for day in some), _rate(some)
 
 
 def _kinds_figure(counts: dict[str, list[int]]) -> charts.Figure:
@@ -142,16 +134,16 @@ def _kinds_figure(counts: dict[str, list[int]]) -> charts.Figure:
     return charts.figure(data, barmode="stack", yaxis={"title": {"text": "records"}})
 
 
-def _success_figure(buckets: list[Bucket]) -> charts.Figure:
-    judged = [bucket for bucket in buckets if bucket.rate.tried]
-    x = [bucket.day.isoformat() for bucket in judged]
-    intervals = [bucket.rate.interval or (0.0, 1.0) for bucket in judged]
+def _success_figure(buckets: list[tuple[date, int, Rate]]) -> charts.Figure:
+    judged = [(day, rate) for day, _, rate in buckets if rate.tried]
+    x = [day.isoformat() for day, _ in judged]
+    intervals = [rate.interval or (0.0, 1.0) for _, rate in judged]
     low, high = [low for low, _ in intervals], [high for _, high in intervals]
     data = [
         *charts.band(x, low, high, "90 % interval", charts.ACCENT),
-        charts.line(x, [bucket.rate.p for bucket in judged], "success", charts.ACCENT),
+        charts.line(x, [rate.p for _, rate in judged], "success", charts.ACCENT),
     ]
-    axis = charts.days_axis([bucket.day for bucket in judged])
+    axis = charts.days_axis([day for day, _ in judged])
     return charts.figure(
         data, yaxis={"range": [0, 1.02], "tickformat": ".0%"}, xaxis=axis, showlegend=False
     )
@@ -182,8 +174,6 @@ ORDERS: Final = ("outcome", "tool")
 # Colours of the style sheet, from what always fails to what always succeeds; with `on-`, of the
 # text on each.
 _HEAT: Final = ("heat1", "heat2", "heat3", "heat4", "heat5")
-_NO_HEAT: Final = "heat0"
-_SPOTS: Final = 9
 _TOP: Final = "all experiences"
 _STANDARD: Final = "abcdefghijklmnopqrstuvwxyz0123456789_.-"
 
@@ -212,7 +202,7 @@ class MapNode(NamedTuple):
     @property
     def colour(self) -> str:
         if self.success is None:
-            return _NO_HEAT
+            return "heat0"
         return _HEAT[min(int(self.success * len(_HEAT)), len(_HEAT) - 1)]
 
 
@@ -228,7 +218,7 @@ def view_map(ask: Ask, request: PageRequest) -> WebPage:
         ]
         tree = topology_of(folders, tree.name)
     nodes = list(nodes_of(tree))
-    spots = hotspots_of(tree, limit=_SPOTS)
+    spots = hotspots_of(tree, limit=9)
     context = {
         "shape": shape,
         "first": first,
@@ -336,8 +326,16 @@ _VERDICTS: Final = {"ok": "good", "caution": "warn", "blocked": "bad"}
 
 
 def view_lab(ask: Ask, request: PageRequest) -> WebPage:
-    given = {name: _field(request, name) for name in FIELDS}
-    budget = _budget(given["budget"])
+    given = {name: request.query.get(name, "").replace("\r\n", "\n").strip() for name in FIELDS}
+    for name, text in given.items():
+        if len(text) > limits.WEB_LAB_CHARS_MAX:
+            allowed = f"at most {limits.WEB_LAB_CHARS_MAX} characters"
+            raise InvalidInputError.one(name, f"{len(text)} characters", allowed)
+    most, asked_for = limits.CONTEXT_TOKENS_MAX, given["budget"] or str(limits.CONTEXT_TOKENS)
+    is_number = asked_for.isascii() and asked_for.isdigit()
+    if not (is_number and 1 <= int(asked_for[:9]) <= most):
+        raise InvalidInputError.one("budget", asked_for, f"a whole number of tokens, 1 to {most}")
+    budget = int(asked_for)
     issue = {name: given[name] for name in ISSUE_FIELDS if given[name]}
     asked = {"task_id": given["task_id"] or None, "issue": issue or None}
     context: Context | None = None
@@ -383,22 +381,3 @@ def view_lab(ask: Ask, request: PageRequest) -> WebPage:
         "is_empty": not ask("stats").records,
     }
     return WebPage("lab.html", shown, "Context lab")
-
-
-def _field(request: PageRequest, name: str) -> str:
-    text = request.query.get(name, "").replace("\r\n", "\n").strip()
-    if len(text) > limits.WEB_LAB_CHARS_MAX:
-        raise InvalidInputError.one(
-            name, f"{len(text)} characters", f"at most {limits.WEB_LAB_CHARS_MAX} characters"
-        )
-    return text
-
-
-def _budget(text: str) -> int:
-    if not text:
-        return limits.CONTEXT_TOKENS
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= limits.CONTEXT_TOKENS_MAX):
-        raise InvalidInputError.one(
-            "budget", text, f"a whole number of tokens, 1 to {limits.CONTEXT_TOKENS_MAX}"
-        )
-    return int(text)

@@ -50,8 +50,6 @@ _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _WITHOUT_ZONE: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?", re.ASCII)
 _NO_WORD: Final = re.compile(r"[\W_]+")
 _HEADLINE_CHARS: Final = 140
-_NAMES_OFFERED: Final = 50
-_INVALID: Final = 422
 _BEFORE_CHARS: Final = 60  # what comes before the first match says what it is about
 
 
@@ -117,11 +115,11 @@ def view_search(ask: Ask, request: PageRequest) -> WebPage:
         "limits": limits,
         "k": count,
     }
-    return WebPage("search.html", context, "Search", _INVALID if problems else 200)
+    return WebPage("search.html", context, "Search", 422 if problems else 200)
 
 
 def _most(counts: Mapping[str, int]) -> list[str]:
-    return sorted(counts, key=lambda name: (-counts[name], name))[:_NAMES_OFFERED]
+    return sorted(counts, key=lambda name: (-counts[name], name))[:50]
 
 
 def _filters(request: PageRequest, asked: Mapping[str, str]) -> dict[str, Any]:
@@ -236,8 +234,6 @@ def _best_start(line: str, terms: Collection[str]) -> int:
 # --- one record ---
 
 Form = Literal["text", "pre", "list", "commands", "pair"]
-_NOT_FOUND: Final = 404
-_TITLE_CHARS: Final = 120
 _ENVELOPE: Final = ("id", "kind", "metadata", "redacted", "recalled", "packed", "decision")
 
 
@@ -283,7 +279,7 @@ def view_record(ask: Ask, request: PageRequest) -> WebPage | Download:
         "as_of": as_of,
         "glob_of": lambda path: re.sub(r"([*?[])", r"[\1]", path),
     }
-    return WebPage("record.html", context, shortened(headline(record), _TITLE_CHARS) or record.kind)
+    return WebPage("record.html", context, shortened(headline(record), 120) or record.kind)
 
 
 def _view_unknown(ask: Ask, request: PageRequest) -> WebPage:
@@ -293,7 +289,7 @@ def _view_unknown(ask: Ask, request: PageRequest) -> WebPage:
     except (InvalidInputError, UnknownRecordError):
         life = []
     context = {"item": request.item, "life": life}
-    return WebPage("record_unknown.html", context, "No such record", _NOT_FOUND)
+    return WebPage("record_unknown.html", context, "No such record", 404)
 
 
 def _linked(ask: Ask, record: AnyRecord) -> list[tuple[str, str, AnyRecord | None]]:

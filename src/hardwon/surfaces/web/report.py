@@ -25,9 +25,7 @@ from hardwon.surfaces.web.site import PLACES, NavItem
 SCRIPTS: Final = ("theme.js", PLOTLY, "app.js")
 # Where links lead to what is not in the file; they are taken out.
 NOWHERE: Final = "#-"
-_TO_NOWHERE: Final = re.compile(f' href="{NOWHERE}[^"]*"')
 _SHOWN: Final = ("overview", "map", "fixes", "episodes", "review")
-_NO_SESSION: Final = SignIn("", None, "", 0.0, 0.0)
 
 
 class ReportPart(NamedTuple):
@@ -93,7 +91,9 @@ def report(ask: Ask, time_range: str) -> HtmlReport:
     listed = parts()
     anchors = {_key(part.page.name, part.query): part.name for part in listed}
     anchors[_key("review", {})] = f"part-review-{next(iter(TABS))}"
-    request = InFile(ask.project, "", "", {"range": time_range}, _NO_SESSION, anchors=anchors)
+    request = InFile(
+        ask.project, "", "", {"range": time_range}, SignIn("", None, "", 0.0, 0.0), anchors=anchors
+    )
     scripts = {name: _inline(name, "script") for name in SCRIPTS}
     frame = {
         "project": ask.project,
@@ -135,7 +135,7 @@ def _render(part: ReportPart, ask: Ask, request: InFile) -> Markup:
     )
     # A quotation mark that came out of a memory is escaped, so that only our own templates write
     # this.
-    return Markup(_TO_NOWHERE.sub("", text))  # noqa: S704  # nosec B704  # it was rendered with everything escaped
+    return Markup(re.compile(f' href="{NOWHERE}[^"]*"').sub("", text))  # noqa: S704  # nosec B704  # it was rendered with everything escaped
 
 
 def _date(at: datetime | date | None) -> Markup | str:

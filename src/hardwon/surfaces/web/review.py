@@ -35,7 +35,6 @@ ACTIONS: Final[Mapping[str, str]] = {
     "undo": "Undone",
 }
 _ID: Final = re.compile(r"[0-9a-f-]{36}")
-_DECISIONS_READ: Final = 100
 # What is ranked by something else than its time is read so far, to find what lies in the range.
 _RANKED_READ: Final = 200
 _CHOICES: Final = 10
@@ -133,7 +132,7 @@ def _list(ask: Ask, request: PageRequest, tab: str) -> Listed:
                 ]
             )
         case "contradictions":
-            found = ask("care.decisions", action="contradiction", limit=_DECISIONS_READ)
+            found = ask("care.decisions", action="contradiction", limit=100)
             recent = [each for each in found if in_range(each.metadata.context.timestamp)]
             return Listed(pairs=_list_pairs(ask, recent, most))
         case "rules":

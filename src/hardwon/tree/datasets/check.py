@@ -21,10 +21,10 @@ from pydantic_core import PydanticCustomError
 
 from hardwon import limits
 from hardwon.errors import VALUE_CHARS_SHOWN, InvalidInputError, ask_foreign
-from hardwon.memory import Memory, intake
+from hardwon.memory import Memory
 from hardwon.memory.project import batches
 from hardwon.memory.record import ENVELOPE_KEYWORDS, metadata_of
-from hardwon.records.fields import ABSENT, check_keys, new_id, now, parse_time
+from hardwon.records.fields import ABSENT, check_items, check_keys, new_id, now, parse_time
 from hardwon.records.kinds import (
     OUTCOMES,
     ROUTES,
@@ -454,7 +454,7 @@ def check(
             return None, found
         if envelope.get("recalled") is not None:
             given["recalled"] = [
-                str(each) for each in intake.items("recalled", envelope["recalled"])
+                str(each) for each in check_items("recalled", envelope["recalled"])
             ]
         record = Experience(id=new_id(metadata.context.timestamp), metadata=metadata, **given)
         size = len(record.to_json_bytes())
@@ -581,7 +581,7 @@ def _metadata(envelope: Mapping[str, Any], at: datetime) -> Metadata:
     }
     plain = stable.keys() <= {"author"} and isinstance(stable.get("author", ""), str)
     whole = _plain(stable.get("author", "agent")) if plain else metadata_of(stable, at, None)
-    related = intake.items("related_files", envelope.get("related_files", ()))
+    related = check_items("related_files", envelope.get("related_files", ()))
     files = [{"path": str(path) if isinstance(path, Path) else path} for path in related]
     checked = Moment.model_validate({"related_files": files}).related_files if files else []
     try:

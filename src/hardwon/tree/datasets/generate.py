@@ -36,7 +36,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.memory import intake
+from hardwon.records.fields import check_whole_number
 from hardwon.records.kinds import ROUTES
 from hardwon.tree.datasets.check import (
     ERROR_RANGES,
@@ -153,7 +153,7 @@ def generate(
     ):
         allowed = f"{', '.join(SIZES)}, or a whole number from 1 to {limits.DATASET_GENERATED_MAX}"
         raise InvalidInputError.one("size", size, allowed)
-    intake.whole_number("seed", seed, 0, limits.JSON_INT_ABS_MAX)
+    check_whole_number("seed", seed, 0, limits.JSON_INT_ABS_MAX)
     if start is not None and not sessions:
         raise InvalidInputError.one(
             "start", start, "nothing, unless sessions=True: without them no memory has a time"

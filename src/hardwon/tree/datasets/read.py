@@ -16,8 +16,9 @@ from pydantic_core import from_json
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError, Problem
-from hardwon.memory import intake
 from hardwon.outside import files
+from hardwon.outside.locations import check_path
+from hardwon.records.fields import check_items
 
 _NAME: Final = "memories"
 _ALLOWED: Final = (
@@ -61,10 +62,10 @@ class DatasetEntries:
 def read(source: Any) -> DatasetEntries:
     """The entries of a list, or of the file at a path (a text is a path)."""
     if not isinstance(source, str | os.PathLike):
-        values = intake.items("source", source)
+        values = check_items("source", source)
         _check_count(len(values), "")
         return DatasetEntries(values)
-    path = intake.path("source", os.fspath(source))
+    path = check_path("source", os.fspath(source))
     text = _text_of(path)
     try:
         if path.suffix.lower() in _LINES:
