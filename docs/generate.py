@@ -13,7 +13,7 @@ from generating import architecture, cli, limits, mcp, python, rest, settings
 FOLDER: Final = Path(__file__).parent
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "architecture.md": architecture.page,
-    "cli.md": cli.page,
+    "reference/cli.md": cli.page,
     "reference/limits.md": limits.page,
     "reference/mcp.md": mcp.page,
     "reference/python.md": python.page,

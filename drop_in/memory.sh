@@ -1,7 +1,7 @@
 #!/bin/sh
 # The commands of fix history, on the folder AIMemory here (or the one that HARDWON_AIMEMORY names):
 #   ./memory.sh stats | model NAME | export [FILE] | recent [DAYS] | successful | patterns | cleanup [DAYS]
-# docs/cli.md tells what each prints. Copy or link this file to where you want it.
+# docs/reference/cli.md tells what each prints. Copy or link this file to where you want it.
 
 if command -v hardwon >/dev/null 2>&1; then
     exec hardwon fix-history "$@"

@@ -22,11 +22,11 @@ import typer
 from typer.testing import CliRunner, Result
 
 from hardwon.surfaces.cli import main as _cli  # noqa: F401  # it declares its commands
-from hardwon.surfaces.cli.base import ALIASES, app
+from hardwon.surfaces.cli.main import ALIASES, app
 from hardwon.surfaces.operations import OPERATIONS, jsonable, parsed, schema_of
 
 ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "cli.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "cli.md").read_text()
 
 
 def _flat(commands: Mapping[str, Any], before: str = "") -> dict[str, Any]:
@@ -166,14 +166,14 @@ def section_of(command: str) -> str:
         PAGE,
         re.MULTILINE | re.DOTALL,
     )
-    assert found, f"docs/cli.md has no section on {command}"
+    assert found, f"docs/reference/cli.md has no section on {command}"
     return found.group(1)
 
 
 def keys_told_of(command: str) -> set[str]:
     """The keys of its JSON that the page names."""
     said = re.findall(r"^JSON.*?(?=^$|\Z)", section_of(command), re.MULTILINE | re.DOTALL)
-    assert said, f"docs/cli.md does not tell what {command} --json prints"
+    assert said, f"docs/reference/cli.md does not tell what {command} --json prints"
     text = " ".join(" ".join(said).split())
     elsewhere = re.findall(r"as `hardwon ([\w -]+)` prints it", text)
     of_http = [

@@ -70,7 +70,7 @@ def served(
     verify: Any = True,
     **settings: Any,
 ) -> Iterator[Served]:
-    listening = rest_server.bound("127.0.0.1", 0)
+    listening = rest_server.bind("127.0.0.1", 0)
     ready = threading.Event()
     with Memory(folder / "brain", PROJECT, checkout=False) as memory:
         place = memory.location

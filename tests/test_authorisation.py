@@ -10,8 +10,7 @@ import httpx
 import pytest
 from starlette.routing import Route
 
-from hardwon.surfaces.arguments import EXAMPLE_ID
-from hardwon.surfaces.operations import ALIASES, OPERATIONS, Operation
+from hardwon.surfaces.operations import ALIASES, EXAMPLE_ID, OPERATIONS, Operation
 from hardwon.surfaces.rest.app import ApiRoute
 from hardwon.surfaces.rest.openapi import document, path_of
 from hardwon.trust.access import SCOPES, Scope, includes

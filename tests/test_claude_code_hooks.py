@@ -29,7 +29,7 @@ from hardwon.capture.agent_settings import EVENTS, Scope
 from hardwon.capture.agents import Manner, answer, read_event
 from hardwon.errors import PlaceError
 from hardwon.records.kinds import Trajectory
-from hardwon.surfaces.cli.base import Chosen
+from hardwon.surfaces.cli.main import Target
 from hardwon.text.shell import after_leading_cd, exit_code_tells, only_looks, parts_of
 
 COMPILER = "error[E0425]: cannot find value `total` in this scope"
@@ -142,7 +142,7 @@ def answer_to(told: dict[str, Any], *options: str) -> dict[str, Any]:
 def at_once_to(told: dict[str, Any], manner: Manner | None = None) -> dict[str, Any]:
     """The same without a process of its own."""
     said = answer(
-        read_event(io.BytesIO(json.dumps(told).encode())), Chosen(None, None), manner or Manner()
+        read_event(io.BytesIO(json.dumps(told).encode())), Target(None, None), manner or Manner()
     )
     found: dict[str, Any] = said["hookSpecificOutput"] if said else {}
     return found
@@ -544,7 +544,7 @@ def test_whatever_an_event_holds_the_answer_has_the_shape_of_one(
     project: Path, memory: Callable[[], Memory], name: str, tool: str, more: dict[str, Any]
 ) -> None:
     told = {"hook_event_name": name, "tool_name": tool} | more
-    said = answer(told, Chosen(str(project / ".hardwon"), "shop"), Manner())
+    said = answer(told, Target(str(project / ".hardwon"), "shop"), Manner())
     assert said is None or list(said) == ["hookSpecificOutput"]
     json.dumps(said).encode()
 

@@ -25,8 +25,7 @@ from command_line import (
 )
 from hardwon import Episode, Fact, Fix, Memory, Trajectory, limits
 from hardwon.errors import InvalidInputError
-from hardwon.surfaces.cli.output import Look, shown
-from hardwon.surfaces.cli.views import table_lines, value_lines
+from hardwon.surfaces.cli.output import Look, render, table_lines, value_lines
 
 ISSUE = {"model": "m", "issue_type": "TIMEOUT", "description": "no answer in 30 s"}
 
@@ -707,15 +706,15 @@ def test_a_table_fits_where_it_is_drawn() -> None:
     ]
     columns = ("name", "number", "text", "at", "yes")
     for width in (40, 80, 200):
-        lines = shown(table_lines(rows, columns, Look(width), "")).splitlines()
+        lines = render(table_lines(rows, columns, Look(width), "")).splitlines()
         assert max(map(len, lines)) <= max(width, 48)
-    wide = shown(table_lines(rows, columns, Look(300), "")).splitlines()
+    wide = render(table_lines(rows, columns, Look(300), "")).splitlines()
     assert wide[0].split() == ["name", "number", "text", "at", "yes"]
     assert r"a\x1b[31m" in wide[1]
     assert "  1.23  word word" in wide[1]
     assert wide[1].endswith("2026-01-02 03:04  yes")
     assert "one, two" in wide[2]
-    assert shown(table_lines([], columns, Look(), "Nothing.")) == "Nothing.\n"
+    assert render(table_lines([], columns, Look(), "Nothing.")) == "Nothing.\n"
 
 
 def test_values_are_drawn_with_what_is_inside_of_them() -> None:
@@ -727,7 +726,7 @@ def test_values_are_drawn_with_what_is_inside_of_them() -> None:
         "many": [{"d": 0.5}, {"d": 2}],
         "e": [1, 2],
     }
-    assert shown(value_lines(values, Look())).splitlines() == [
+    assert render(value_lines(values, Look())).splitlines() == [
         "a: 1",
         "text:",
         "  one",

@@ -29,7 +29,7 @@ from hardwon import Fix, Memory
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Issue, Metadata, Moment
 from hardwon.surfaces.cli import views as terminal_fixes
-from hardwon.surfaces.cli.output import Look, cells_of, shown
+from hardwon.surfaces.cli.output import Look, cells_of, render
 
 HOSTILE = "no answer \x1b[2J\u202e after\n30 s"
 
@@ -242,7 +242,7 @@ def test_whatever_was_recorded_fits_and_stays_on_its_line(
         for model, issue_type, fixer, text in rows
     ]
     drawn = terminal_fixes.fix_lines(fixes, Look(width, ascii_only))
-    lines = shown(drawn).splitlines()
+    lines = render(drawn).splitlines()
     assert len(lines) == len(fixes)
     assert all(line.isprintable() and cells_of(line) <= width for line in lines)
     assert all(line[18:].startswith("applied ") for line in lines)

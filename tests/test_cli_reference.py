@@ -1,4 +1,4 @@
-"""docs/cli.md says everything that there is to say of each command (that it is what its generator
+"""docs/reference/cli.md says everything that there is to say of each command (that it is what its generator
 makes: test_reference.py).
 """
 
@@ -11,8 +11,8 @@ import pytest
 import typer
 
 from command_line import BUILT, COMMANDS, EXAMPLES, PAGE, section_of
-from hardwon.surfaces.cli.base import COMMANDS as GROUPS
-from hardwon.surfaces.cli.base import app
+from hardwon.surfaces.cli.main import ALIASES, app
+from hardwon.surfaces.cli.main import COMMANDS as GROUPS
 
 ROOT_COMMAND: Any = typer.main.get_command(app)
 PRINTS_JSON = [
@@ -58,7 +58,8 @@ def test_what_is_printed_as_json_is_told_of_exactly_the_commands_that_do(name: s
         getattr(BUILT[name], "operation", ""),
     )
     assert bool(told.strip() or operation) == (name in PRINTS_JSON)
-    assert " ".join(told.split()).removeprefix("JSON") in " ".join(section_of(name).split())
+    there = " ".join(told.split()).removeprefix("JSON").replace("](reference/", "](")
+    assert there in " ".join(section_of(name).split())
 
 
 def test_most_commands_print_json() -> None:
@@ -72,3 +73,10 @@ def test_options_before_the_command_are_told() -> None:
         assert all(f"`{spelling}" in before for spelling in param.opts)
     for code in ("0", "1", "2", "130", "141"):
         assert f"\n| {code} | " in before
+
+
+def test_commands_go_on_working_under_the_names_that_they_had() -> None:
+    listed = ROOT_COMMAND.list_commands(None)
+    for old, words in ALIASES.items():
+        assert old not in listed
+        assert ROOT_COMMAND.commands[old].help == BUILT[words].help

@@ -1100,7 +1100,7 @@ def test_nothing_can_be_changed_afterwards(memory: Memory) -> None:
 
 
 def test_the_page_is_true(tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "datasets.md").read_text()
+    text = (ROOT / "docs" / "tree.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert len(blocks) >= 3
     code = "\n".join(blocks)

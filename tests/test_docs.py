@@ -246,7 +246,7 @@ def test_the_site_is_read_and_searched_without_a_network(site: Path) -> None:
         # it searches while one types
         page.locator(".md-search-result__item", has_text="Confidence").first.wait_for()
         assert "Confidence" in page.locator(".md-search-result__list").inner_text()
-        page.goto((site / "concepts" / "trust.html").as_uri())
+        page.goto((site / "trust.html").as_uri())
         assert page.get_by_role("heading", name="Trust", exact=False).first.is_visible()
         elsewhere = [
             address for address in asked if not address.startswith((url, "file:", "blob:", "data:"))

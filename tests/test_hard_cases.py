@@ -25,7 +25,7 @@ from hardwon.errors import (
     PlaceError,
     Problem,
 )
-from hardwon.memory.jsonl import read
+from hardwon.memory.transfer import read_file
 from hardwon.records.fields import new_id
 from strategies import at
 
@@ -575,4 +575,4 @@ def test_a_clock_without_a_zone_is_refused(tmp_path: Path) -> None:
 def test_blank_lines_and_the_last_line_without_an_end(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text("\n\n" + note("a").to_json() + "\n  \n" + note("b").to_json())
-    assert [getattr(record, "content", "") for record in read(path)] == ["a", "b"]
+    assert [getattr(record, "content", "") for record in read_file(path)] == ["a", "b"]

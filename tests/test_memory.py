@@ -565,8 +565,8 @@ def test_a_size_bound_with_a_warning_before_it(
     place: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class SmallStore(SqliteStore):
-        def __init__(self, path: Path, *, busy_timeout_ms: int | None = None) -> None:
-            super().__init__(path, bytes_max=400_000, busy_timeout_ms=busy_timeout_ms)
+        def __init__(self, path: Path, **options: Any) -> None:
+            super().__init__(path, bytes_max=400_000, **options)
 
     monkeypatch.setattr("hardwon.store.places.SqliteStore", SmallStore)
     monkeypatch.setattr("hardwon.store.sqlite.engine._WRITES_BETWEEN_SIZE_CHECKS", 2)

@@ -19,7 +19,7 @@ import pytest
 from engines import ENGINES, Places
 from hardwon import Memory, limits
 from hardwon.errors import ConflictError, InvalidInputError, RepeatedError, UnknownRecordError
-from hardwon.surfaces import arguments
+from hardwon.surfaces import operations as arguments
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.operations import OPERATIONS
 from hardwon.trust.access import Caller
@@ -182,7 +182,7 @@ def test_whoever_is_killed_in_between_can_be_asked_again(place: Places) -> None:
         from hardwon import Memory
         memory = Memory(sys.argv[1])
         for number in range(100_000):
-            with memory.once(b"%d" % number, b"said"):
+            with memory.care.once(b"%d" % number, b"said"):
                 memory.remember(f"number {number}", "learning", insight_type="fact")
             print(number, flush=True)
     """)

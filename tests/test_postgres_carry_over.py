@@ -21,7 +21,10 @@ from hardwon.store.postgres.connection import Link, PostgresSession
 from hardwon.store.postgres.schema import ACCESS, OLD_TABLES, PROJECT_TABLES, SCHEMA_VERSION
 from hardwon.store.types import Values
 
-RELEASED = sorted(Path(__file__).parent.joinpath("released").glob("*.sql"))
+RELEASED = [
+    Path(__file__).parent / "released" / f"{version}.sql"
+    for version in ("0.10.0", "0.11.0", "0.11.1")
+]
 PROJECTS = ("it's another", "released")
 ROLE = "hardwon_released_74d6360d3c8203e1"
 

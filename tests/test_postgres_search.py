@@ -5,6 +5,7 @@ not of times.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
@@ -13,7 +14,7 @@ import plausible
 import postgres_server
 from hardwon import Memory
 from hardwon.store.postgres import projects as setup
-from hardwon.store.postgres.connection import Link
+from hardwon.store.postgres.connection import Link, PostgresSession
 
 SIZES = {"large": 3_000, "middling": 800, "small": 200}
 # a statement is planned anew for the first ten: five before it is prepared, and five after
@@ -60,3 +61,33 @@ def test_a_search_does_not_read_the_whole_project_for_each_word_of_a_question(
         for question in plausible.questions(CALLS):
             assert memory.recall(question)
     assert entries_read(unequal) - before <= CALLS * LOOKED_UP_MAX
+
+
+def test_a_context_an_advice_and_patterns_are_one_transaction_each(
+    unequal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin, begun = PostgresSession.begin, list[str]()
+
+    def counting(session: PostgresSession, opening: str, *, is_writing: bool) -> None:
+        begun.append(opening)
+        begin(session, opening, is_writing=is_writing)
+
+    (question,) = plausible.questions(1)
+    with Memory(unequal, "small") as memory:
+        memory.recall(question)
+        monkeypatch.setattr(PostgresSession, "begin", counting)
+        for ask in (
+            lambda: memory.context(question, task_id="triage"),
+            lambda: memory.advise("pytest -x"),
+            memory.patterns,
+        ):
+            begun.clear()
+            assert ask()
+            assert len(begun) == 1
+        store = memory._project.store
+        with ThreadPoolExecutor(1) as threads, store.together("small"):
+            begun.clear()
+            store.change_mark("small")
+            assert begun == []
+            threads.submit(store.change_mark, "small").result()  # another thread has its own
+            assert len(begun) == 1

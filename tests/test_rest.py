@@ -29,8 +29,7 @@ from hardwon.errors import (
 )
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import Fact
-from hardwon.surfaces.arguments import EXAMPLE_ID
-from hardwon.surfaces.operations import OPERATIONS, Operation, parsed
+from hardwon.surfaces.operations import EXAMPLE_ID, OPERATIONS, Operation, parsed
 from hardwon.surfaces.rest.guard import answer_to
 from hardwon.surfaces.rest.openapi import document, path_of
 from serving import PROJECT, Process, Served, served, wait_until

@@ -409,7 +409,7 @@ def test_what_nobody_foresaw_is_logged_without_its_secrets(
 ) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
 
-    def broken(_: Fixes) -> None:
+    def broken(self: Fixes) -> None:
         raise RuntimeError(f"it broke at {secret}")
 
     monkeypatch.setattr(Fixes, "totals", broken)
@@ -459,7 +459,7 @@ def test_what_would_be_unsafe_is_refused_with_the_remedy(
 
 
 def test_a_port_in_use_is_told(tmp_path: Path) -> None:
-    with rest_server.bound("127.0.0.1", 0) as taken:
+    with rest_server.bind("127.0.0.1", 0) as taken:
         taken.listen()
         done = at_once(
             "--memory", str(tmp_path / "brain"), "serve", "--port", str(taken.getsockname()[1])

@@ -12,7 +12,7 @@ import pytest
 from command_line import EXAMPLES
 from snippets import PAGES, ROOT, WrongPageError, blocks_of, run_page
 
-MADE_FROM_COMMANDS = ROOT / "docs" / "cli.md"
+MADE_FROM_COMMANDS = ROOT / "docs" / "reference" / "cli.md"
 NEVER_RUN = [
     (
         "README.md",

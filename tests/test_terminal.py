@@ -16,8 +16,8 @@ from clocks import Clock
 from hardwon import Memory, Step
 from hardwon.errors import InvalidInputError
 from hardwon.learn.topology import FolderCount, Hotspot, hotspots_of, reflect_on, topology_of
-from hardwon.surfaces.cli import output as terminal
-from hardwon.surfaces.cli.output import Look, cells_of, shown, visible
+from hardwon.surfaces.cli import views
+from hardwon.surfaces.cli.output import Look, cells_of, percent, render, size_text, visible
 from test_topology import FOLDERS, ROWS
 
 HOSTILE = "tool=\x1b[2J\x07\n\r\x9b31m\u202eevil\u2066\udc80"
@@ -28,8 +28,8 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 def mapped(
     width: int = 80, ascii_only: bool = False, depth: int | None = None, min_share: float = 0.0
 ) -> list[str]:
-    return shown(
-        terminal.map_lines(BRAIN, Look(width, ascii_only), depth=depth, min_share=min_share)
+    return render(
+        views.map_lines(BRAIN, Look(width, ascii_only), depth=depth, min_share=min_share)
     ).splitlines()
 
 
@@ -60,8 +60,8 @@ def test_the_map_stops_at_a_depth_and_sums_up_what_is_small() -> None:
 
 def test_the_map_says_what_lies_beside_its_folders() -> None:
     rows = [FolderCount("a", 6, 60), FolderCount("b", 1, 2048), FolderCount("", 3, 30)]
-    lines = shown(
-        terminal.map_lines(topology_of(rows, "x"), Look(), min_share=0.2, sizes=True)
+    lines = render(
+        views.map_lines(topology_of(rows, "x"), Look(), min_share=0.2, sizes=True)
     ).splitlines()
     assert [re.sub(r"[█░ ]+", " ", line) for line in lines] == [
         "x 10 2.1 KiB",
@@ -72,7 +72,7 @@ def test_the_map_says_what_lies_beside_its_folders() -> None:
 
 
 def test_an_empty_memory_is_one_line() -> None:
-    assert shown(terminal.map_lines(topology_of([], "brain"), Look())).split() == ["brain", "0"]
+    assert render(views.map_lines(topology_of([], "brain"), Look())).split() == ["brain", "0"]
 
 
 @given(FOLDERS, st.integers(45, 120), st.booleans(), st.booleans(), st.floats(0, 1))
@@ -81,17 +81,17 @@ def test_whatever_there_is_fits_and_stays_on_its_line(
 ) -> None:
     branch = topology_of(rows, HOSTILE)
     look = Look(width, ascii_only)
-    drawn = terminal.map_lines(branch, look, min_share=min_share, sizes=sizes)
-    text = shown(drawn)
+    drawn = views.map_lines(branch, look, min_share=min_share, sizes=sizes)
+    text = render(drawn)
     lines = text.splitlines()
     assert len(lines) == len(drawn)
     assert all(line.isprintable() and cells_of(line) <= width for line in lines)
     assert text.isascii() or not ascii_only
     for others in (
-        terminal.hotspot_lines(hotspots_of(branch), look),
-        terminal.reflection_lines(reflect_on(rows), look),
+        views.hotspot_lines(hotspots_of(branch), look),
+        views.reflection_lines(reflect_on(rows), look),
     ):
-        assert all(line.isprintable() for line in shown(others).splitlines())
+        assert all(line.isprintable() for line in render(others).splitlines())
 
 
 @given(st.text(), st.integers(1, 30), st.booleans())
@@ -114,8 +114,8 @@ def test_control_characters_are_written_out() -> None:
 
 
 def test_colours_change_nothing_but_the_colour() -> None:
-    drawn = terminal.map_lines(BRAIN, Look())
-    plain, coloured = shown(drawn), shown(drawn, colour=True)
+    drawn = views.map_lines(BRAIN, Look())
+    plain, coloured = render(drawn), render(drawn, colour=True)
     stripped = COLOURS.sub("", coloured)
     assert [line.rstrip() for line in stripped.splitlines()] == plain.splitlines()
     assert "\x1b" not in plain
@@ -126,7 +126,10 @@ def test_colours_change_nothing_but_the_colour() -> None:
 
 
 def test_rich_waits_until_there_are_colours() -> None:
-    code = "import sys; import hardwon.surfaces.cli.output as t; t.shown([(t.Span('x', 'red'),)]); print('rich' in sys.modules)"
+    code = (
+        "import sys; import hardwon.surfaces.cli.output as t; t.render([(t.Span('x', 'red'),)]); "
+        "print('rich' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout == "False\n"
 
@@ -136,28 +139,27 @@ def test_rich_waits_until_there_are_colours() -> None:
 )
 def test_options_out_of_range_are_refused(options: dict[str, float]) -> None:
     with pytest.raises(InvalidInputError):
-        terminal.map_lines(BRAIN, Look(), **options)  # type: ignore[arg-type]
+        views.map_lines(BRAIN, Look(), **options)  # type: ignore[arg-type]
 
 
 def test_hotspots() -> None:
-    lines = shown(terminal.hotspot_lines(hotspots_of(BRAIN, 0.6), Look())).splitlines()
+    lines = render(views.hotspot_lines(hotspots_of(BRAIN, 0.6), Look())).splitlines()
     assert lines[0] == "██████░░░░   60%  60  success"
     assert lines[-1] == "███████░░░   67%  12  failure/code_interpreter/runtime"
     assert (
-        shown(terminal.hotspot_lines([], Look()))
-        == "No folder holds so much of the one above it.\n"
+        render(views.hotspot_lines([], Look())) == "No folder holds so much of the one above it.\n"
     )
-    odd = shown(terminal.hotspot_lines([Hotspot(HOSTILE, HOSTILE, 1, 1.0)], Look()))
+    odd = render(views.hotspot_lines([Hotspot(HOSTILE, HOSTILE, 1, 1.0)], Look()))
     assert odd.count("\n") == 1
     assert odd.rstrip("\n").isprintable()
 
 
 def test_reflection() -> None:
-    text = shown(terminal.reflection_lines(reflect_on(ROWS), Look()))
+    text = render(views.reflection_lines(reflect_on(ROWS), Look()))
     assert text.startswith("100 memories\n  success       60   60%  ██████░░░░\n")
     assert "\nFailures gather in\n  code_interpreter/runtime  12   60%  ██████░░░░\n" in text
     assert "\nIn short\n  60 of 80 attempts succeeded (75%).\n" in text
-    assert shown(terminal.reflection_lines(reflect_on([]), Look())).startswith("0 memories\n")
+    assert render(views.reflection_lines(reflect_on([]), Look())).startswith("0 memories\n")
 
 
 @pytest.mark.parametrize(
@@ -173,12 +175,12 @@ def test_reflection() -> None:
     ],
 )
 def test_no_share_is_rounded_to_nothing_or_to_everything(share: float, text: str) -> None:
-    assert terminal.percent(share) == text
+    assert percent(share) == text
 
 
 def test_sizes() -> None:
     sizes = [0, 1023, 1024, 5 * 1024**2, 3 * 1024**3, 2 * 1024**4]
-    assert [terminal.size_text(size) for size in sizes] == [
+    assert [size_text(size) for size in sizes] == [
         "0 B",
         "1023 B",
         "1.0 KiB",
@@ -195,7 +197,7 @@ def test_records_of_every_kind_are_shown_in_one_line_each(memory: Memory, clock:
     memory.record_episode("login", 0.2, trajectory_summary="went wrong")
     memory.record_fix({"model": "m", "description": "login"}, True, True)
     hits = memory.recall("login", k=10)
-    lines = shown(terminal.hit_lines(hits, Look())).splitlines()
+    lines = render(views.hit_lines(hits, Look())).splitlines()
     assert len(hits) == 5
     assert len(lines) == 10
     assert all(line.isprintable() for line in lines)
@@ -210,12 +212,12 @@ def test_records_of_every_kind_are_shown_in_one_line_each(memory: Memory, clock:
         re.fullmatch(r"\d\.\d\d  failure  experience, hypothesis, [\d-]+, [0-9a-f-]{36}", line)
         for line in lines
     )
-    assert shown(terminal.hit_lines([], Look())) == "Nothing here answers that.\n"
+    assert render(views.hit_lines([], Look())) == "Nothing here answers that.\n"
 
 
 def test_statistics(memory: Memory) -> None:
     memory.remember("something failed in the parser", "failure", "unknown")
-    text = shown(terminal.stats_lines(memory.stats(), Look()))
+    text = render(views.stats_lines(memory.stats(), Look()))
     assert re.search(r"^records +1$", text, re.MULTILINE)
     assert re.search(r"^  failure +1  100%  █{10}$", text, re.MULTILINE)
     assert str(memory.location) in text

@@ -21,7 +21,7 @@ from hardwon.memory import Memory
 from hardwon.records.kinds import AnyRecord
 from hardwon.surfaces.web.overview import map_figure, nodes_of, search_url
 from hardwon.surfaces.web.pages import PageRequest, Sessions
-from hardwon.surfaces.web.records import marked, moment, snippet
+from hardwon.surfaces.web.records import mark_terms, moment, snippet
 from hardwon.text.terms import index_text, matches, query_terms
 from serving import PROJECT, Served, served
 from test_web import HOSTILE, HOSTILE_NAME, signed_in
@@ -304,7 +304,7 @@ def test_times_of_forms() -> None:
 )
 def test_marks_are_what_the_search_finds_by(text: str, query: str, found: list[str]) -> None:
     terms = frozenset(query_terms(query))
-    pieces = marked(text, terms)
+    pieces = mark_terms(text, terms)
     assert [piece.text for piece in pieces if piece.marked] == found
     assert "".join(piece.text for piece in pieces) == text
     assert bool(found) == bool(terms & set(index_text(text).split()))

@@ -46,7 +46,7 @@ from hardwon.outside.llm import ChatModel
 from hardwon.records.kinds import Event
 from hardwon.search.terms import Filters
 from hardwon.surfaces import client
-from hardwon.surfaces.cli.base import Chosen
+from hardwon.surfaces.cli.main import Target as MemoryTarget
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.server import (
@@ -356,7 +356,7 @@ def _engine(folder: Path) -> Iterator[Run]:
 def _hooked(folder: Path) -> Iterator[Run]:
     with _filled(folder):
         pass
-    chosen = Chosen(str(folder / "brain"), "default")
+    chosen = MemoryTarget(str(folder / "brain"), "default")
 
     def run(data: bytes) -> None:
         from io import BytesIO
@@ -684,7 +684,7 @@ _EVENTS: Final = ("hardwon.store.query", "hardwon.store.sqlite.engine", "hardwon
 MEMORY_TARGETS: Final = (
     Target(
         "load",
-        ("hardwon.memory.jsonl", "hardwon.memory.transfer"),
+        ("hardwon.memory.transfer",),
         "bytes",
         lambda: [b"\n".join(records()[:9]), *records()[:5]],
         _taken_in("in.jsonl", lambda file, memory: memory.load(file)),
@@ -813,7 +813,7 @@ MEMORY_TARGETS: Final = (
     ),
     Target(
         "MCP arguments",
-        ("hardwon.surfaces.mcp.server", "hardwon.surfaces.mcp.btb", "hardwon.surfaces.arguments"),
+        ("hardwon.surfaces.mcp.server", "hardwon.surfaces.mcp.btb", "hardwon.surfaces.operations"),
         "value",
         _visits,
         _visited,
@@ -855,7 +855,7 @@ MEMORY_TARGETS: Final = (
     ),
     Target(
         "command line",
-        ("hardwon.surfaces.cli.main", "hardwon.surfaces.cli.base", "hardwon.surfaces.cli.input"),
+        ("hardwon.surfaces.cli.main", "hardwon.surfaces.cli.derived", "hardwon.surfaces.cli.input"),
         "value",
         _command_lines,
         _commanded,

@@ -619,7 +619,7 @@ TARGETS: Final = (
     ),
     Target(
         "REST query",
-        ("hardwon.surfaces.rest.app", "hardwon.surfaces.arguments"),
+        ("hardwon.surfaces.rest.app", "hardwon.surfaces.operations"),
         "text",
         lambda: queries(),
         by(_query),

@@ -1,10 +1,12 @@
-"""docs/cli.md: the command line. What it says of a command is the command's own help, options and
+"""docs/reference/cli.md: the command line. What it says of a command is the command's own help, options and
 examples, and the `answers` or `operation`, and the `more`, beside its declaration.
 """
 
 from __future__ import annotations
 
 import inspect
+import posixpath
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -13,7 +15,7 @@ from markdown.extensions.toc import slugify  # type: ignore[import-untyped]
 
 from generating.markdown import MADE, code, table
 from hardwon.surfaces.cli import main as cli  # noqa: F401  # it declares its commands
-from hardwon.surfaces.cli.base import COMMANDS, EXAMPLES, app
+from hardwon.surfaces.cli.main import COMMANDS, EXAMPLES, app
 from hardwon.surfaces.operations import OPERATIONS
 
 BEGINS: Final = f"""\
@@ -59,6 +61,9 @@ the next attempt is to work, and `strength` how many attempts that is worth; `co
 }
 """What concerns all commands of a group."""
 
+_LINK_FROM_DOCS: Final = re.compile(r"(\]\()([\w/-]+\.md)")
+"""Help texts link as pages in docs/ do; the page is a folder below."""
+
 
 def page() -> str:
     root = typer.main.get_command(app)
@@ -68,7 +73,9 @@ def page() -> str:
         parts += [f"## {group}\n", *([ABOUT[group]] if group in ABOUT else [])]
         for name in names:
             parts += _about(root.commands[name], context, "###")  # type: ignore[attr-defined]  # it is a group
-    return "\n".join(parts)
+    return _LINK_FROM_DOCS.sub(
+        lambda link: link[1] + posixpath.relpath(link[2], "reference"), "\n".join(parts)
+    )
 
 
 def _about(command: Any, above: Any, heading: str) -> Iterator[str]:

@@ -14,12 +14,11 @@ from mcp import Client
 from generating.markdown import MADE, code, listed, table
 from generating.takes import own_fields, shared_fields
 from hardwon.memory import Memory
-from hardwon.surfaces.arguments import Nothing
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.server import INSTRUCTIONS, make_server
 from hardwon.surfaces.mcp.tools import TOOLS, Visitor
-from hardwon.surfaces.operations import OPERATIONS
+from hardwon.surfaces.operations import OPERATIONS, Nothing
 from hardwon.trust.access import Caller
 
 BEGINS: Final = f"""\
@@ -28,7 +27,8 @@ BEGINS: Final = f"""\
 {MADE}
 
 What a client of `hardwon mcp`, or of `/mcp` on a server, is told: tools, resources and prompts, from the server's own lists.
-[mcp.md](../mcp.md) tells how to set it up and how far a client may go. Tools beyond its scope are not listed to it.
+[coding-agents.md](../coding-agents.md) says how to set it up and how far a client may go.
+Tools beyond its scope are not listed to it.
 
 The server introduces itself with these words:
 

@@ -19,8 +19,7 @@ from hardwon.memory.decide import Deciding
 from hardwon.memory.learned import Learned
 from hardwon.memory.record import Envelope, Recording
 from hardwon.search.terms import Filters
-from hardwon.surfaces.arguments import Filtered
-from hardwon.surfaces.operations import HERE_ALONE
+from hardwon.surfaces.operations import HERE_ALONE, Filtered
 
 GROUPS: Final[Mapping[str, tuple[type, str]]] = {
     "Recording": (
@@ -81,8 +80,8 @@ with Memory("agent_brain") as memory:
 
 Everything here is imported from `hardwon`; what methods give back is described under [Answers](#answers). Code written for
 older designs imports from [`hardwon.doors`](../migration/btb-tree.md), data sets come from
-[`hardwon.tree.datasets`](../datasets.md). Names that are not on this page may change without notice. [limits.md](limits.md) has
-every bound with its reason.
+[`hardwon.tree.datasets`](../tree.md#data-sets). Names that are not on this page may change without notice.
+[limits.md](limits.md) has every bound with its reason.
 
 A wrong argument is an [`InvalidInputError`](#errors) that names the field, what was given and what is allowed; nothing was
 changed then. Every method may also raise a [`StorageError`](#errors).

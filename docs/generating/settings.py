@@ -52,7 +52,7 @@ elsewhere or a database.
 """
 VARIABLES: Final = {
     "HARDWON_AIMEMORY": "the folder of `hardwon fix-history` and `memory.sh`",
-    "HARDWON_PYTEST": "`1`: the pytest plugin records ([feedback.md](../feedback.md))",
+    "HARDWON_PYTEST": "`1`: the pytest plugin records ([run.md](../run.md))",
     "HARDWON_RUN": "set by `hardwon run` for what it runs, so that one run inside another is "
     "known; not yours to set",
     "GROQ_API_KEY": "the key of the language model, where one is asked for "

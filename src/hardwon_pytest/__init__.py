@@ -4,7 +4,7 @@ was tried in between.
 Every run of pytest loads the plugins of all installed packages, so this is a package of its own
 that imports nothing: Hardwon itself is loaded at the end of a run, and only for those who asked for
 it, with `-p hardwon`, `--hardwon`, `hardwon = true` in the configuration or HARDWON_PYTEST=1.
-Whatever goes wrong here is one line in the summary and changes nothing else. docs/feedback.md says
+Whatever goes wrong here is one line in the summary and changes nothing else. docs/run.md says
 what is recorded.
 """
 

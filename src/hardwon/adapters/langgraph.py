@@ -95,7 +95,7 @@ class HardwonStore(BaseStore):
                 raise InvalidInputError.one(
                     "ttl", op.ttl, "none: what is kept here stays until it is deleted"
                 )
-            if not _checked_namespace(op.namespace):
+            if not _check_namespace(op.namespace):
                 raise InvalidNamespaceError("a namespace has at least one label")
             _check_shown("namespace", _namespace_tag(op.namespace))
             _check_shown("key", op.key)
@@ -112,7 +112,7 @@ class HardwonStore(BaseStore):
         if isinstance(op, PutOp):
             return None
         if isinstance(op, GetOp):
-            return self._get(_checked_namespace(op.namespace), op.key)
+            return self._get(_check_namespace(op.namespace), op.key)
         if isinstance(op, SearchOp):
             return self._search(op)
         if isinstance(op, ListNamespacesOp):
@@ -128,7 +128,7 @@ class HardwonStore(BaseStore):
         value = json_object("value", op.value)
         at = self.memory.care.now()
         stood = self._get(op.namespace, op.key)
-        text = _searched_text(value, self._fields if op.index is None else op.index)
+        text = _text_of(value, self._fields if op.index is None else op.index)
         metadata = Metadata(
             source=Source(author=self._author),
             context=Moment(timestamp=at),
@@ -180,12 +180,12 @@ class HardwonStore(BaseStore):
         return None
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
-        prefix = _checked_namespace(op.namespace_prefix)
+        prefix = _check_namespace(op.namespace_prefix)
         offset = check_whole_number("offset", op.offset, 0, limits.JSON_INT_ABS_MAX)
         wanted = offset + check_whole_number("limit", op.limit, 0, limits.JSON_INT_ABS_MAX - offset)
         conditions = check_filter(op.filter)
         found = (
-            self._ranked(_prefix_name(prefix), check_text("query", op.query), conditions, wanted)
+            self._rank(_prefix_name(prefix), check_text("query", op.query), conditions, wanted)
             if op.query
             else []
         )
@@ -215,7 +215,7 @@ class HardwonStore(BaseStore):
                     break
         return found
 
-    def _ranked(
+    def _rank(
         self, name: str, query: str, conditions: Mapping[str, Any], wanted: int
     ) -> list[SearchItem]:
         """The items that answer, the best first. Only as many hits are looked at as one recall may
@@ -320,7 +320,7 @@ def _namespace_in(tag: str) -> Namespace | None:
     )
 
 
-def _checked_namespace(namespace: Namespace) -> Namespace:
+def _check_namespace(namespace: Namespace) -> Namespace:
     """As LangGraph has it, also where a batch goes past the methods that check it."""
     for label in namespace:
         if not isinstance(label, str) or not label or "." in label or "\0" in label:
@@ -360,7 +360,7 @@ def _matches(namespace: Namespace, condition: MatchCondition) -> bool:
 # --- values ---
 
 
-def _searched_text(value: dict[str, Any], fields: Sequence[str] | Literal[False] | None) -> str:
+def _text_of(value: dict[str, Any], fields: Sequence[str] | Literal[False] | None) -> str:
     """What a query finds the item by; empty where it is not to be found by one."""
     if fields is False:
         return ""

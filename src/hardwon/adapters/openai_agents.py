@@ -221,7 +221,7 @@ def memory_tools(
         return f"Kept {kept.kind} {kept.id} ({kept.metadata.validation.status})."
 
     offered = (memory_context, memory_recall, memory_advise, memory_record)
-    return [function_tool(each, failure_error_function=_refused) for each in offered]
+    return [function_tool(each, failure_error_function=_explain) for each in offered]
 
 
 class TrajectoryHooks(RunHooks[Any]):
@@ -242,10 +242,10 @@ class TrajectoryHooks(RunHooks[Any]):
     ) -> None:
         """A step. Whatever a tool gave, the run goes on."""
         arguments = context.tool_arguments if isinstance(context, ToolContext) else ""
-        self._trajectory.step(_fitting(f"{tool.name} {arguments}".strip()), _fitting(str(result)))
+        self._trajectory.step(_fit(f"{tool.name} {arguments}".strip()), _fit(str(result)))
 
 
-def _fitting(text: str) -> str:
+def _fit(text: str) -> str:
     """As a step can hold it."""
     sound = text.replace("\0", "").encode(errors="replace").decode()
     return cut(sound, limits.TEXT_CHARS_MAX)
@@ -254,7 +254,7 @@ def _fitting(text: str) -> str:
 # --- what is shown to a model ---
 
 
-def _refused(context: RunContextWrapper[Any], error: Exception) -> str:
+def _explain(context: RunContextWrapper[Any], error: Exception) -> str:
     """What a memory refuses it explains, so that the model can do better; of other errors the SDK
     says what it always does.
     """

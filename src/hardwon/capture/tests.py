@@ -651,7 +651,7 @@ class Tests(Group):
     ) -> TestFeedback:
         """What a test run says: each of `ran` is a `hardwon.capture.tests.RanTest`. A test that
         fails becomes a fact with its failure hash, and one that passes again verifies what was
-        tried since it last failed, as far as `docs/feedback.md` says. `run_id` names the run,
+        tried since it last failed, as far as `docs/run.md` says. `run_id` names the run,
         `task` tags its records, `started` is when it began (now where nobody says). One
         transaction, and none where nothing changed.
         """

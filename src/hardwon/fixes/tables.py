@@ -45,7 +45,6 @@ from hardwon.search.terms import Filters
 from hardwon.store.base import Kept, Listener
 from hardwon.store.knowledge import SqlStore
 from hardwon.store.query import FIXES, did, is_packed, original_of, rolled_back_authors
-from hardwon.store.sqlite.session import SQLITE
 from hardwon.store.types import Row, Session, Stored
 from hardwon.text.words import canonical
 
@@ -213,7 +212,7 @@ class FixTables(Listener):
         return {author for (author,) in self._run("SELECT author FROM main.fix_left_out")}
 
     def _rolled_back(self) -> set[str]:
-        return rolled_back_authors(self.session, SQLITE, DEFAULT_PROJECT)
+        return rolled_back_authors(self.session, DEFAULT_PROJECT)
 
     def _follow_rollbacks(self) -> None:
         """After a rollback, or after one was taken back: the sources that count are others."""

@@ -9,8 +9,9 @@ import re
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -38,7 +39,6 @@ from hardwon.records.kinds import (
     Decision,
     Event,
     Issue,
-    StaleFile,
     Status,
     Step,
     Validation,
@@ -47,7 +47,7 @@ from hardwon.records.kinds import (
 from hardwon.search.rank import Candidate, Hit, Ranked, lowered, rank
 from hardwon.search.terms import Filters
 from hardwon.store.query import original_of, readable, record_of, restored
-from hardwon.store.types import Found, Store, Stored
+from hardwon.store.types import Counts, Found, Store, Stored
 from hardwon.text.failures import failure_hash, shows_error
 from hardwon.text.terms import query_terms
 from hardwon.text.tokens import count_tokens
@@ -58,21 +58,19 @@ if TYPE_CHECKING:
     from hardwon.learn.topology import Branch, FolderCount, Reflection
     from hardwon.memory.context import Context, Recaller
     from hardwon.memory.results import LifeEvent, Links
-    from hardwon.memory.stats import Stats
 
 # --- believing ---
 
 
-class Then:
+class PastView:
     """A project as it was at a time. Records carry the time at which something was found out; one
     that was loaded later was not here yet. What was forgotten since is gone from then as well, and
     fixes that left the history since are not searched.
     """
 
-    def __init__(self, store: Store, project: str, at: datetime) -> None:
-        self._store, self._project = store, project
+    def __init__(self, project: Project, at: datetime) -> None:
+        self._store, self._project = project.store, project.name
         self.at_us = to_us(at)
-        self._left_out: set[str] | None = None
 
     def seen(self, found: Found, status: Status | None, author: str | None) -> Found | None:
         """A record as it stood then; None where a reader would not have been given it."""
@@ -83,7 +81,7 @@ class Then:
         if stored is None or validation is None:
             return None
         asked_for = validation.status == status if status else validation.status != "archived"
-        if not asked_for or (author is None and found.author in self._rolled_back()):
+        if not asked_for or (author is None and found.author in self._rolled_back):
             return None
         return found._replace(
             stored=stored, status=validation.status, helped=stored.helped, hindered=stored.hindered
@@ -113,26 +111,22 @@ class Then:
             before, metadata.source.author
         )
 
+    @cached_property
     def _rolled_back(self) -> set[str]:
-        if self._left_out is None:
-            found = [
-                stored
-                for undone in (False, True)
-                for stored in self._store.decisions(
-                    self._project, ["rollback"], None, limits.DECISIONS_MAX, undone=undone
-                )
-            ]
-            self._left_out = {
-                target for stored in found if (target := self._rolled_back_by(stored))
-            }
-        return self._left_out
-
-    def _rolled_back_by(self, stored: Stored) -> str | None:
-        decision = original_of(stored)
-        if not isinstance(decision, Decision) or stored.at_us > self.at_us:
-            return None
-        validation, _, _ = self._standing(stored, self._store.events_of(self._project, stored.id))
-        return decision.target if validation.status in VOUCHED_STATUSES else None
+        found = set()
+        for undone in (False, True):
+            for stored in self._store.decisions(
+                self._project, ["rollback"], None, limits.DECISIONS_MAX, undone=undone
+            ):
+                decision = original_of(stored)
+                events = self._store.events_of(self._project, stored.id)
+                if (
+                    isinstance(decision, Decision)
+                    and stored.at_us <= self.at_us
+                    and self._standing(stored, events)[0].status in VOUCHED_STATUSES
+                ):
+                    found.add(decision.target)
+        return found
 
 
 def links_of(store: Store, project: str, record_id: str) -> Links:
@@ -179,27 +173,16 @@ NEIGHBOURS: Final = 10
 """Of the sessions of so many of the best hits, so many records each."""
 
 
-Embed = Callable[[str], Sequence[float]]
-ChangesOf = Callable[[AnyRecord], tuple[StaleFile, ...]]
-"""Tells what became of the files that a record is about, where there is a checkout to look at."""
-
-
 class Finder:
     """Finds the records of one project that answer a question."""
 
-    def __init__(
-        self,
-        store: Store,
-        project: str,
-        today: int,
-        embed: Embed | None = None,
-        changes_of: ChangesOf | None = None,
-    ) -> None:
-        self._store, self._project, self._today = store, project, today
-        self._embed, self._changes_of = embed, changes_of
+    def __init__(self, project: Project, today: int) -> None:
+        self._store, self._project, self._today = project.store, project.name, today
+        self._embed = project.embed_query if project.embedder else None
+        self._changes_of = project.staleness
 
     def find(
-        self, query: str, k: int, filters: Filters, then: Then | None = None
+        self, query: str, k: int, filters: Filters, then: PastView | None = None
     ) -> list[tuple[Ranked, Found]]:
         """The best `k` by what the store knows of the records; none of them is read. `then`: as it
         would have been answered at that time.
@@ -220,10 +203,12 @@ class Finder:
             ):
                 found[each.id] = each
                 cosines[each.id] = cosine
-        if about_error or _HASH.fullmatch(query.strip()):
-            for each in self._store.by_key(
-                self._project, _keys_in(query, about_error), filters, CANDIDATES
-            ):
+        # of the very failure that it reports, or of the signature or failure hash that it is
+        keys = [f"failure:{failure_hash(query)}"] if about_error else []
+        if _HASH.fullmatch(query.strip()):
+            keys += [f"{name}:{query.strip()}" for name in ("signature", "failure")]
+        if keys:
+            for each in self._store.by_key(self._project, keys, filters, CANDIDATES):
                 found[each.id] = each
                 exact.add(each.id)
         if any(each.session for each, _ in searched[:NEIGHBOURED]):
@@ -292,14 +277,23 @@ class Finder:
         ]
 
 
-def _keys_in(query: str, about_error: bool) -> list[str]:
-    """Of the very failure that the query reports, or of the signature or failure hash that it
-    is.
-    """
-    keys = [f"failure:{failure_hash(query)}"] if about_error else []
-    if _HASH.fullmatch(query.strip()):
-        keys += [f"{name}:{query.strip()}" for name in ("signature", "failure")]
-    return keys
+@dataclass(frozen=True)
+class Stats(Counts):
+    """What there is, and where. Events do not count creations, which are the records themselves."""
+
+    location: str
+    project: str
+    size_bytes: int
+
+    @property
+    def first(self) -> datetime | None:
+        """The time of the oldest record; None where there is none."""
+        return None if self.first_us is None else from_us(self.first_us)
+
+    @property
+    def last(self) -> datetime | None:
+        """The time of the newest record; None where there is none."""
+        return None if self.last_us is None else from_us(self.last_us)
 
 
 class Asking(Uses):
@@ -311,9 +305,7 @@ class Asking(Uses):
         """
         stored = self._project.store.get(self._project.name, parse_id(record_id))
         if stored and as_of is not None:
-            stored = Then(
-                self._project.store, self._project.name, check_time("as_of", as_of)
-            ).record(stored)
+            stored = PastView(self._project, check_time("as_of", as_of)).record(stored)
         return record_of(stored) if stored else None
 
     def audit(self, record_id: str | UUID) -> list[LifeEvent]:
@@ -373,32 +365,19 @@ class Asking(Uses):
         if project.listeners:
             project.before_read()
         if as_of is not None:
-            return self._recall_then(query, k, asked, check_time("as_of", as_of))
-        finder = Finder(
-            project.store,
-            project.name,
-            to_us(project.now()) // limits.DAY_US,
-            project.embed_query if project.embedder else None,
-            project.staleness,
-        )
+            at = check_time("as_of", as_of)
+            last = from_us(min(to_us(at) + 1, TIME_US_MAX))
+            asked = asked.altered(until=last if asked.until is None else min(asked.until, last))
+            finder = Finder(project, to_us(at) // limits.DAY_US)
+            found = finder.find(query, k, asked, PastView(project, at))
+            return finder.read_hits(found, marked=False)
+        finder = Finder(project, to_us(project.now()) // limits.DAY_US)
         hits = finder.read_hits(finder.find(query, k, asked))
         if project.listeners:
             ids = [hit.record.id for hit in hits]
             if any(listener.look_again(ids) for listener in project.listeners):
                 return finder.read_hits(finder.find(query, k, asked))
         return hits
-
-    def _recall_then(self, query: str, k: int, asked: Filters, at: datetime) -> list[Hit]:
-        project = self._project
-        last = from_us(min(to_us(at) + 1, TIME_US_MAX))
-        asked = asked.altered(until=last if asked.until is None else min(asked.until, last))
-        finder = Finder(
-            project.store,
-            project.name,
-            to_us(at) // limits.DAY_US,
-            project.embed_query if project.embedder else None,
-        )
-        return finder.read_hits(finder.find(query, k, asked, Then(project.store, project.name, at)))
 
     def context(
         self,
@@ -422,12 +401,16 @@ class Asking(Uses):
             raise InvalidInputError.one(
                 "count_tokens", count_tokens, "a function from text to a number of tokens"
             )
+
+        def counted(text: str) -> int:
+            tokens = count_tokens(text)
+            return check_whole_number("count_tokens(text)", tokens, 0, limits.JSON_INT_ABS_MAX)
+
         given, fixer = parse_issue(issue) if issue is not None else (None, None)
         mark = secrets.token_hex(limits.MARK_BYTES)
         self._project.before_read()
-        return self._recaller.context(
-            query or "", task_id, given, fixer, budget, _checked_counter(count_tokens), mark
-        )
+        with self._project.store.together(self._project.name):
+            return self._recaller.context(query or "", task_id, given, fixer, budget, counted, mark)
 
     def advise(
         self,
@@ -450,25 +433,19 @@ class Asking(Uses):
             Step.model_validate(step) if not isinstance(step, Step) else step
             for step in check_items("steps", steps)
         ]
-        return self._recaller.advise(
-            action, task, error, given, so_far[-limits.STEPS_LEARNED_MAX :]
-        )
+        with self._project.store.together(self._project.name):
+            return self._recaller.advise(
+                action, task, error, given, so_far[-limits.STEPS_LEARNED_MAX :]
+            )
 
     @property
     def _recaller(self) -> Recaller:
         from hardwon.memory.context import Recaller
 
-        return Recaller(
-            self._project.store,
-            self._project.knowledge,
-            self._project.embed_query if self._project.embedder else None,
-            self._project.staleness,
-        )
+        return Recaller(self._project)
 
     def stats(self) -> Stats:
         """How much there is, of what, and where."""
-        from hardwon.memory.stats import Stats
-
         self._project.before_read()
         counts = vars(self._project.store.counts(self._project.name))
         return Stats(
@@ -519,12 +496,3 @@ def folder_counts(project: Project) -> list[FolderCount]:
         FolderCount(router.route(each.packet).folder, each.records, each.bytes)
         for each in project.store.routes(project.name, keys)
     ]
-
-
-def _checked_counter(count: Callable[[str], int]) -> Callable[[str], int]:
-    """A caller's counter whose answers are numbers of tokens."""
-
-    def checked(text: str) -> int:
-        return check_whole_number("count_tokens(text)", count(text), 0, limits.JSON_INT_ABS_MAX)
-
-    return checked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,6 @@ from uuid import UUID
 
 from hardwon import limits
 from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError
-from hardwon.memory import jsonl
 from hardwon.memory.ask import links_of
 from hardwon.memory.designs import Group
 from hardwon.memory.project import R, Uses, batches, current_folder, derive_again, embedded
@@ -34,7 +33,6 @@ from hardwon.records.fields import (
 )
 from hardwon.records.kinds import (
     ACTIONS,
-    LOCAL_ACTIONS,
     STATUSES,
     Action,
     Adopted,
@@ -46,10 +44,10 @@ from hardwon.records.kinds import (
 from hardwon.search.terms import Filters
 from hardwon.store import places as place
 from hardwon.store.places import COPIES
-from hardwon.store.query import original_of, readable, record_of, restored
+from hardwon.store.query import original_of, readable, record_of
 from hardwon.store.sqlite.file import restore as restore_file
 from hardwon.store.sqlite.log import refuse_foreign_log
-from hardwon.store.types import Cursor, Finding, Progress, Row, Stored, Writer
+from hardwon.store.types import Cursor, Finding, Progress
 
 if TYPE_CHECKING:
     from hardwon.memory import Memory
@@ -135,16 +133,14 @@ class Keeping(Uses):
         written whole; of those that were compacted since there is nothing left to write, and only
         `merge` carries what they taught.
         """
+        from hardwon.memory import transfer
+
         if format not in ("jsonl", "json"):
             raise InvalidInputError.one("format", format, "jsonl or json")
         target = own_files.target(
             "path", check_path("path", path), self._project.store.location, "records.jsonl"
         )
-        counts = self._project.store.counts(self._project.name) if progress else None
-        total = counts.total if counts else 0
-        with closing(self._project.store.stream(self._project.name)) as records:
-            whole = (found for stored in records if (found := _exported(stored)))
-            return jsonl.write(target, whole, total, progress, as_list=format == "json")
+        return transfer.export(self._project, target, format == "json", progress)
 
     def load(
         self,
@@ -159,7 +155,7 @@ class Keeping(Uses):
         """
         from hardwon.memory import transfer
 
-        read = partial(jsonl.read, check_path("path", path))
+        read = partial(transfer.read_file, check_path("path", path))
         return transfer.load(self._project, read, by, dry_run, progress)
 
     def backup(self, path: str | Path, progress: Progress | None = None) -> Backup:
@@ -239,33 +235,16 @@ class Keeping(Uses):
         for batch in batches(project.store.rows(project.name), limits.BATCH_ROWS):
             with project.write() as change:
                 for row, _ in batch:
-                    corrected += _derive_again_and_keep(change.writer, project.name, row)
+                    try:
+                        derived = derive_again(row, change.writer.events_of(project.name, row.id))
+                    except DamagedError:  # only a backup has it; doctor names it
+                        continue
+                    if derived != row and change.writer.get(project.name, row.id):
+                        change.writer.rewrite(derived)
+                        corrected += 1
         with project.write() as change:
             change.writer.recount(project.name)
         return corrected
-
-
-def _exported(stored: Stored) -> Stored | None:
-    """As it is written to a file; None for what is of no use elsewhere: what was decided about this
-    file alone, and fixes of which a compaction left only what they taught.
-    """
-    if stored.kind == "decision":
-        decision = original_of(stored)
-        return (
-            None if isinstance(decision, Decision) and decision.action in LOCAL_ACTIONS else stored
-        )
-    return restored(stored)
-
-
-def _derive_again_and_keep(writer: Writer, project: str, row: Row) -> bool:
-    try:
-        derived = derive_again(row, writer.events_of(project, row.id))
-    except DamagedError:  # only a backup has it; doctor names it
-        return False
-    changed = derived != row and writer.get(project, row.id) is not None
-    if changed:
-        writer.rewrite(derived)
-    return changed
 
 
 def _finding(check: str, ids: Sequence[str], fine: str, remedy: str) -> Finding:

@@ -38,8 +38,9 @@ from hardwon.learn.tallies import (
     generate_issue_signature,
     strategy_key,
 )
-from hardwon.memory.ask import CANDIDATES, ChangesOf, Embed, Finder
+from hardwon.memory.ask import CANDIDATES, Finder
 from hardwon.memory.knowledge import Knowledge, few_of_each
+from hardwon.memory.project import Project
 from hardwon.records.kinds import (
     VOUCHED_STATUSES,
     AnyRecord,
@@ -54,7 +55,6 @@ from hardwon.records.kinds import (
 from hardwon.search.rank import RELEVANT_FROM, Hit
 from hardwon.search.terms import Filters
 from hardwon.store.query import readable
-from hardwon.store.types import Store
 from hardwon.text.clean import CUT, clean_line
 from hardwon.text.failures import error_core, failure_hash
 from hardwon.text.shell import reported_failure
@@ -101,7 +101,8 @@ def _worded(known: Knowledge, choices: Iterable[Choice]) -> Iterator[tuple[Choic
 
 def _of_model(history: ModelHistory, issue_type: str, tokens_max: int) -> Line:
     name = clean_line(history.model_name, limits.NAME_CHARS_MAX)
-    counts = f"{name}: {_times(history.attempts, 'attempt')}, {history.verified} verified, p = {history.p_success:.2f}"
+    attempts = "attempt" if history.attempts == 1 else "attempts"
+    counts = f"{name}: {history.attempts} {attempts}, {history.verified} verified, p = {history.p_success:.2f}"
     common = ", ".join(
         f"{issue} ({count})" for issue, count in history.issues[: limits.ISSUES_IN_CONTEXT_MAX]
     )
@@ -165,10 +166,6 @@ def _mark(strategy: Strategy) -> str:
     return sources_mark(strategy.sources, strategy.vouched)
 
 
-def _times(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
 # --- recalling ---
 
 
@@ -197,15 +194,9 @@ class Context:
 class Recaller(Finder):
     """Everything that is asked before an attempt, of one project."""
 
-    def __init__(
-        self,
-        store: Store,
-        known: Knowledge,
-        embed: Embed | None = None,
-        changes_of: ChangesOf | None = None,
-    ) -> None:
-        super().__init__(store, known.project, known.today, embed, changes_of)
-        self._known = known
+    def __init__(self, project: Project) -> None:
+        self._known = project.knowledge
+        super().__init__(project, self._known.today)
 
     # --- context ---
 
@@ -219,16 +210,8 @@ class Recaller(Finder):
         count: Callable[[str], int],
         mark: str,
     ) -> Context:
-        asked = " ".join(
-            filter(
-                None,
-                (
-                    query,
-                    issue.description if issue else "",
-                    (issue.error_output or "") if issue else "",
-                ),
-            )
-        )
+        described = (issue.description, issue.error_output or "") if issue else ()
+        asked = " ".join(filter(None, (query, *described)))
         hits = self._hits_to_say(asked) if asked else []
         fresh, stale = [hit for hit in hits if not hit.stale], [hit for hit in hits if hit.stale]
         lessons = list(self._lessons(task_id, issue, fixer, int(limits.HISTORY_SHARE_MAX * budget)))

@@ -21,8 +21,7 @@ from hardwon.store.postgres.connection import Link
 from hardwon.store.postgres.projects import Setup
 from hardwon.store.postgres.schema import ACCESS, WRITER
 
-# Citus wants policies without subqueries, roles that can log in, no COPY under row-level security,
-# no sequence for all.
+# A schema for each project is what Citus can spread, but nothing of this was tried with one.
 _NOT_DISTRIBUTED: Final = (
     "projects cannot be spread over several machines by Citus yet, and nothing was changed: set up "
     "a database on each machine, "
@@ -34,10 +33,10 @@ _NOT_DISTRIBUTED: Final = (
 def initialise(
     url: str, projects: Sequence[str] = (DEFAULT_PROJECT,), *, distribute: bool = False
 ) -> Setup:
-    """Makes what is missing for memories of these projects: the schema `hardwon`, its roles and its
-    policies. What is there stays. The url's user needs CREATEROLE, and CREATE on the database.
-    `distribute` is refused with PlaceError: Citus cannot distribute a database that keeps its
-    projects apart.
+    """Makes what is missing for memories of these projects: a schema and roles for each. What is
+    there stays, and what an older version set up is carried over. The url's user needs CREATEROLE,
+    and CREATE on the database. `distribute` is refused with PlaceError: it was never tried with
+    Citus.
     """
     if distribute:
         raise PlaceError(_NOT_DISTRIBUTED)

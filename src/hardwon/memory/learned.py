@@ -61,7 +61,8 @@ class Learned(Uses):
         """Issues that came up, by signature, by model and type, and by type; the most frequent
         first.
         """
-        return self._project.knowledge.patterns(check_limit(limit))
+        with self._project.store.together(self._project.name):
+            return self._project.knowledge.patterns(check_limit(limit))
 
     def model_insights(self, name: str) -> ModelInsights:
         """What is known of the model of this `name`: how its fixes went, its common issues, and

@@ -1,14 +1,16 @@
-"""Records from a file or from another memory. A batch is a transaction: other writers get their
+"""Records to a file, and from a file or another memory. A batch that comes in is a transaction: other writers get their
 turn in between, and what was interrupted is finished by doing it again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import closing
+from pathlib import Path
 from typing import Final
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
+from hardwon.errors import InvalidInputError, PlaceError
 from hardwon.memory.project import (
     Change,
     Project,
@@ -18,13 +20,18 @@ from hardwon.memory.project import (
     same_content,
 )
 from hardwon.memory.results import Loaded, Merged
-from hardwon.records.fields import new_id
-from hardwon.records.kinds import LOCAL_ACTIONS, AnyRecord, Cleaned, Event
+from hardwon.outside import files
+from hardwon.records.fields import ABSENT, new_id
+from hardwon.records.kinds import LOCAL_ACTIONS, AnyRecord, Cleaned, Decision, Event, parse_record
 from hardwon.store.base import row_of
-from hardwon.store.query import original_of, restored
-from hardwon.store.types import Progress, Row, Store
+from hardwon.store.query import original_of, record_of, restored, sound_body
+from hardwon.store.types import Progress, Row, Store, Stored
 from hardwon.trust.redact import clean_event, without_secrets
 
+_ID_ALLOWED: Final = (
+    "a UUID, so that loading the file again adds nothing; Memory.add_many takes records without one"
+)
+_LINE_BYTES_MAX: Final = 2 * limits.RECORD_BYTES_MAX  # other programs escape what we write plainly
 _OF_ONE_PLACE: Final = ("forgotten", "absent", "stale", "fresh")
 
 Read = Callable[[], Iterable[AnyRecord]]
@@ -51,7 +58,15 @@ def load(
     for transaction in transactions:
         with project.write() as change:
             for batch in transaction:
-                added = incoming.append(change, batch, [_imported_row(record) for record in batch])
+                for record in batch:
+                    if isinstance(record, Cleaned):
+                        allowed = "records that are whole: this is what is left of one"
+                        raise InvalidInputError.one("records", record.id, allowed)
+                rows = [
+                    row_of(record, record.metadata.validation.altered(status="hypothesis"))
+                    for record in batch
+                ]
+                added = incoming.append(change, batch, rows)
                 at = project.now()
                 events = [
                     Event(id=new_id(at), record_id=new, kind="imported", at=at, by=by)
@@ -96,14 +111,6 @@ class _Incoming:
     @property
     def present(self) -> int:
         return self.done - self.added - self.forgotten - len(self.conflicts)
-
-
-def _imported_row(record: AnyRecord) -> Row:
-    if isinstance(record, Cleaned):
-        raise InvalidInputError.one(
-            "records", record.id, "records that are whole: this is what is left of one"
-        )
-    return row_of(record, record.metadata.validation.altered(status="hypothesis"))
 
 
 def _foresee(store: Store, project: str, records: Iterable[AnyRecord]) -> Loaded:
@@ -199,3 +206,85 @@ def _merge_events(
             change.follow(erased=bool(tombstones), restored=True)
         added += len(fresh)
     return added, erased
+
+
+# --- JSON Lines: one record a line, in UTF-8; or one JSON list ---
+
+
+def export(project: Project, path: Path, as_list: bool, progress: Progress | None) -> int:
+    """Every record of the project, as of one instant; how many."""
+    total = project.store.counts(project.name).total if progress else 0
+    with closing(project.store.stream(project.name)) as records:
+        whole = (found for stored in records if (found := _exported(stored)))
+        return write_file(path, whole, total, progress, as_list=as_list)
+
+
+def _exported(stored: Stored) -> Stored | None:
+    """As it is written to a file; None for what is of no use elsewhere: what was decided about this
+    file alone, and fixes of which a compaction left only what they taught.
+    """
+    if stored.kind == "decision":
+        decision = original_of(stored)
+        return (
+            None if isinstance(decision, Decision) and decision.action in LOCAL_ACTIONS else stored
+        )
+    return restored(stored)
+
+
+def write_file(
+    path: Path,
+    records: Iterable[Stored],
+    total: int,
+    progress: Progress | None = None,
+    *,
+    as_list: bool = False,
+) -> int:
+    """Writes the file whole or not at all; returns how many records it holds."""
+    before, between, after = (b"[\n", b",\n", b"\n]\n") if as_list else (b"", b"\n", b"\n")
+    done = 0
+    with files.writing_atomically(path) as file:
+        file.write(before)
+        for stored in records:
+            if done:
+                file.write(between)
+            file.write(line_of(stored).encode())
+            done += 1
+            if progress and done % limits.BATCH_ROWS == 0:
+                progress(done, max(total, done))
+        if done or as_list:
+            file.write(after)
+    return done
+
+
+def line_of(stored: Stored) -> str:
+    """The record as a reader sees it. A body whose record had no events since is that already."""
+    if stored.validation is None:
+        return sound_body(stored)
+    return record_of(stored).to_json()
+
+
+def read_file(path: Path) -> Iterator[AnyRecord]:
+    """Every record of the file; blank lines are passed over. A line that is invalid, or has no id,
+    raises and names itself.
+    """
+    try:
+        with path.open("rb") as file:
+            number = 0
+            while line := file.readline(_LINE_BYTES_MAX + 1):
+                number += 1
+                where = f"{path.name}, line {number}"
+                if len(line) > _LINE_BYTES_MAX:
+                    allowed = f"lines of at most {_LINE_BYTES_MAX} bytes"
+                    raise InvalidInputError(
+                        InvalidInputError.one("line", f"{len(line)} bytes", allowed).problems, where
+                    )
+                if line.strip():
+                    try:
+                        record = parse_record(line)
+                        if "id" not in record.model_fields_set:  # the next reading makes another
+                            raise InvalidInputError.one("id", ABSENT, _ID_ALLOWED)
+                        yield record
+                    except InvalidInputError as error:
+                        raise InvalidInputError(error.problems, where) from None
+    except OSError as error:
+        raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error

@@ -392,7 +392,7 @@ class Checkout:
         """Those of the words that are files of the checkout, as they are now."""
         found: dict[str, str] = {}
         for word in words:
-            for path in self._named(word):
+            for path in self._paths_meant(word):
                 # most words are no file, and this says so without an exception
                 if not os.access(self._prefix + path, os.R_OK):
                     continue
@@ -417,7 +417,7 @@ class Checkout:
             full, self._prefix, self._real_root, status.st_ino, status.st_ctime_ns
         )
 
-    def _named(self, word: str) -> list[str]:
+    def _paths_meant(self, word: str) -> list[str]:
         """What a word may mean, from the root: said from there, or from where we are, or in
         full.
         """

@@ -199,7 +199,7 @@ class Endpoint:
         except ValueError:
             raise self.error(f"sent a reply that is not JSON; {self._api.is_it}") from None
         if isinstance(answer, dict) and answer.get("error"):
-            raise self.error(f"reports an error{self._quoted(_error_text(answer))}")
+            raise self.error(f"reports an error{self._quote(_error_text(answer))}")
         return answer
 
     def _refusal(self, reply: Reply) -> str:
@@ -223,9 +223,9 @@ class Endpoint:
             text = _error_text(from_json(reply.body))
         except ValueError:
             text = reply.body.decode(errors="replace")
-        return f"{what} (HTTP {status}){self._quoted(text)}"
+        return f"{what} (HTTP {status}){self._quote(text)}"
 
-    def _quoted(self, text: str) -> str:
+    def _quote(self, text: str) -> str:
         """What an endpoint says, fit to be shown: it may repeat the key, whole, cut or in other
         letter case.
         """

@@ -68,13 +68,13 @@ def _is_own_name(name: str, memory: Path, also: tuple[str, ...]) -> bool:
     """The database, its log, what restoring and upgrading kept, its tokens, the tree's mark, and what is on its
     way to one of these.
     """
-    told, database = name.lower().removeprefix("."), memory.name.lower()
+    plain, database = name.lower().removeprefix("."), memory.name.lower()
     tokens = memory.with_suffix(".tokens.db").name.lower()
-    if told in (database, tokens) or name.lower() == MARK:
+    if plain in (database, tokens) or name.lower() == MARK:
         return True
     parts = (f".{database}.", f".{tokens}.") if name.startswith(".") else ()
     begins = (f"{database}-", f"{database}.before-", f"{tokens}-", *also)
-    return told.startswith(begins) or name.lower().startswith(parts)
+    return plain.startswith(begins) or name.lower().startswith(parts)
 
 
 def _is_second_name(found: Path, memory: Path, also: tuple[str, ...]) -> bool:

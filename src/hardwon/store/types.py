@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -84,12 +84,6 @@ class Dialect(ABC):
     @abstractmethod
     def listed(self, values: Iterable[Any]) -> Any:
         """Several values as one parameter."""
-
-    @abstractmethod
-    def same_row(self, one: str, other: str) -> str:
-        """Whether rows of two tables, by their aliases, belong to the same record. Both tables have
-        its number and project.
-        """
 
     @abstractmethod
     def same_text(self, row: str) -> str:
@@ -551,6 +545,12 @@ class Store(ABC):
         nothing but append (`append`, `keep_vectors`, `number_of`, `get`, `request`, `keep_request`,
         `on_failure`): others may then append at the same time, where the store can do that.
         """
+
+    def together(self, project: str) -> AbstractContextManager[object]:  # noqa: ARG002
+        """What this thread reads of the project in the block is read in one transaction, where
+        beginning one costs a way to a server. Each reading sees what was kept when it began.
+        """
+        return nullcontext()
 
     @abstractmethod
     def get(self, project: str, record_id: str) -> Stored | None:

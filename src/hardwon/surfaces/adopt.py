@@ -1,5 +1,5 @@
-"""Older stores of every kind into a memory: what it is, is found out by looking, and the door that
-knows it does the work.
+"""Older stores of every kind into a memory: what it is, is found out by looking, and the design
+that knows it does the work.
 
 The store itself is only read. Adopting it twice adds nothing the second time, but for a data set,
 whose memories have no ids.
@@ -8,12 +8,11 @@ whose memories have no ids.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
-from enum import StrEnum
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from pydantic_core import from_json
 
@@ -21,7 +20,6 @@ from hardwon import limits
 from hardwon.errors import ForeignFileError, InvalidInputError, PlaceError
 from hardwon.fixes import adopt as fix_adoption
 from hardwon.fixes import legacy as legacy_fixes
-from hardwon.fixes.adopt import FixAdoption
 from hardwon.memory import Memory
 from hardwon.memory.results import Loaded
 from hardwon.outside import files
@@ -31,7 +29,11 @@ from hardwon.records.kinds import AnyRecord, Source, is_record
 from hardwon.tree.files import TreeFiles
 
 if TYPE_CHECKING:
+    from hardwon.fixes.adopt import FixAdoption
     from hardwon.store.types import Progress
+
+StoreKind = Literal["tree", "training-memory", "fix-history", "knowledge-base", "data-set"]
+"""What an older store is."""
 
 _MEMORY_NAMES: Final = ("memory.db", fix_adoption.FILE_NAME)
 _TRAINING_KEYS: Final = frozenset(
@@ -45,16 +47,6 @@ _LOOKED_FOR: Final = (
     "fix history or its folder, a "
     "knowledge_base.json, or a data set"
 )
-
-
-class StoreKind(StrEnum):
-    """What an older store is."""
-
-    TREE = "tree"
-    TRAINING_MEMORY = "training-memory"
-    FIX_HISTORY = "fix-history"
-    KNOWLEDGE_BASE = "knowledge-base"
-    DATA_SET = "data-set"
 
 
 class Remark(NamedTuple):
@@ -86,31 +78,28 @@ class Adoption:
             name: [each._asdict() for each in getattr(self, name)]
             for name in ("rejected", "mended")
         }
-        return {**asdict(self), **remarks, "kind": self.kind.value}
+        return {**asdict(self), **remarks}
 
     def __str__(self) -> str:
         would = "would be " if self.dry_run else ""
-        told = f"{self.kind.value}: {self.read} read, {self.added} {would}added, {self.present} present already"
-        lines = [f"{told}, {len(self.rejected)} rejected, {len(self.mended)} mended"]
+        counts = f"{self.read} read, {self.added} {would}added, {self.present} present already"
+        more = f"{len(self.rejected)} rejected, {len(self.mended)} mended"
+        lines = [f"{self.kind}: {counts}, {more}"]
         lines += [f"{self.forgotten} were forgotten here and stay so"] if self.forgotten else []
-        lines += self.notes[: limits.ADOPTION_SHOWN_MAX]
-        return "\n".join(
-            [*lines, *_listed("rejected", self.rejected), *_listed("mended", self.mended)]
-        )
-
-
-def _listed(heading: str, remarks: list[Remark]) -> Iterator[str]:
-    for remark in remarks[: limits.ADOPTION_SHOWN_MAX]:
-        yield f"{heading}: {remark.where}: {remark.what}"
-    if len(remarks) > limits.ADOPTION_SHOWN_MAX:
-        yield f"{heading}: and {len(remarks) - limits.ADOPTION_SHOWN_MAX} more"
+        most = limits.ADOPTION_SHOWN_MAX
+        lines += self.notes[:most]
+        for heading, remarks in (("rejected", self.rejected), ("mended", self.mended)):
+            lines += [f"{heading}: {each.where}: {each.what}" for each in remarks[:most]]
+            if len(remarks) > most:
+                lines.append(f"{heading}: and {len(remarks) - most} more")
+        return "\n".join(lines)
 
 
 def adopt(
     path: str | Path,
     memory: Memory,
     *,
-    kind: StoreKind | str | None = None,
+    kind: str | None = None,
     author: str | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
@@ -119,17 +108,13 @@ def adopt(
     `author` is the source that it counts as, else the one that each kind has.
     """
     source = check_path("path", path)
+    if kind is not None and kind not in _ADOPTED_BY:
+        raise InvalidInputError.one("kind", kind, f"one of {', '.join(_ADOPTED_BY)}")
+    how: dict[str, Any] = {"dry_run": dry_run, "progress": progress}
     if author is not None:
-        Source(author=author)  # what is wrong with the name is told before anything is read
-    what = _checked_kind(kind) if kind is not None else kind_of(source)
-    return _BY_KIND[what](source, memory, author, dry_run, progress)
-
-
-def _checked_kind(given: StoreKind | str) -> StoreKind:
-    try:
-        return StoreKind(given)
-    except ValueError:
-        raise InvalidInputError.one("kind", given, f"one of {', '.join(StoreKind)}") from None
+        # what is wrong with the name is told before anything is read
+        how["author"] = Source(author=author).author
+    return _ADOPTED_BY[kind or kind_of(source)](source, memory, **how)
 
 
 # --- what it is ---
@@ -138,27 +123,23 @@ def _checked_kind(given: StoreKind | str) -> StoreKind:
 def kind_of(given: str | Path) -> StoreKind:
     """What an older store is. Raises where it is none, or is a memory already."""
     path = check_path("path", given)
-    if path.is_dir():
-        return _kind_of_folder(path)
-    if not path.is_file():
+    if path.is_file():
+        if legacy_fixes.is_database(path):
+            _refuse_memory(path)
+            return "fix-history"
+        return _kind_of_text(path)
+    if not path.is_dir():
         raise PlaceError(f"cannot adopt {path}: there is no such file or folder")
-    if legacy_fixes.is_database(path):
-        _refuse_memory(path)
-        return StoreKind.FIX_HISTORY
-    return _kind_of_text(path)
-
-
-def _kind_of_folder(folder: Path) -> StoreKind:
     for name in _MEMORY_NAMES:
-        if (folder / name).is_file():
-            _refuse_memory(folder / name)
-    if (folder / fix_adoption.FILE_NAME).is_file():
-        return StoreKind.FIX_HISTORY
-    if (folder / fix_adoption.KNOWLEDGE_BASE_NAME).is_file():
-        return StoreKind.KNOWLEDGE_BASE
-    if TreeFiles(folder).listed("", look=False).folders:
-        return StoreKind.TREE
-    raise PlaceError(f"cannot adopt {folder}: it is none of {_LOOKED_FOR}; --kind says what it is")
+        if (path / name).is_file():
+            _refuse_memory(path / name)
+    if (path / fix_adoption.FILE_NAME).is_file():
+        return "fix-history"
+    if (path / fix_adoption.KNOWLEDGE_BASE_NAME).is_file():
+        return "knowledge-base"
+    if TreeFiles(path).listed("", look=False).folders:
+        return "tree"
+    raise PlaceError(f"cannot adopt {path}: it is none of {_LOOKED_FOR}; --kind says what it is")
 
 
 def _refuse_memory(file: Path) -> None:
@@ -169,123 +150,76 @@ def _refuse_memory(file: Path) -> None:
 
 
 def _kind_of_text(file: Path) -> StoreKind:
-    if file.suffix.lower() in (".py", ".jsonl", ".ndjson"):
-        return _kind_of_lines(file)
+    of_lines = file.suffix.lower() in (".py", ".jsonl", ".ndjson")
+    most = limits.RECORD_BYTES_MAX if of_lines else limits.DATASET_BYTES_MAX + 1
     try:
-        found = from_json(files.read_regular(file, limits.DATASET_BYTES_MAX + 1))
+        data = files.read_regular(file, most)
     except OSError as error:
         raise PlaceError(f"cannot read {file}: {error.strerror or error}") from error
-    except (ValueError, RecursionError):
-        return _kind_of_lines(file)
-    keys: set[str] = set(found) if isinstance(found, dict) else set()
+    whole = None if of_lines else _json_of(data)
+    keys: set[str] = set(whole) if isinstance(whole, dict) else set()
     if keys & _TRAINING_KEYS:
-        return StoreKind.TRAINING_MEMORY
+        return "training-memory"
     if keys & _KNOWLEDGE_KEYS:
-        return StoreKind.KNOWLEDGE_BASE
-    _refuse_export(file, found[0] if isinstance(found, list) and found else found)
-    return StoreKind.DATA_SET
-
-
-def _kind_of_lines(file: Path) -> StoreKind:
-    try:
-        first = files.read_regular(file, limits.RECORD_BYTES_MAX).lstrip().partition(b"\n")[0]
-        _refuse_export(file, from_json(first))
-    except OSError as error:
-        raise PlaceError(f"cannot read {file}: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, InvalidInputError):
-            raise
-    return StoreKind.DATA_SET
-
-
-def _refuse_export(file: Path, found: object) -> None:
-    if is_record(found):
+        return "knowledge-base"
+    if whole is None:
+        whole = _json_of(data[: limits.RECORD_BYTES_MAX].lstrip().partition(b"\n")[0])
+    if is_record(whole[0] if isinstance(whole, list) and whole else whole):
         raise InvalidInputError.one(
             "path",
             str(file),
             "an older store; these are records of a memory, which hardwon load "
             "takes in as JSON Lines",
         )
+    return "data-set"
+
+
+def _json_of(data: bytes) -> Any:
+    """None where it is no JSON."""
+    try:
+        return from_json(data)
+    except (ValueError, RecursionError):
+        return None
 
 
 # --- each kind ---
 
 
-def _adopt_fix_history(
-    source: Path, memory: Memory, author: str | None, dry_run: bool, progress: Progress | None
-) -> Adoption:
+def _adopt_fix_history(source: Path, memory: Memory, **how: Any) -> Adoption:
     """A database; of a folder, also the knowledge base beside it."""
     database = source / fix_adoption.FILE_NAME if source.is_dir() else source
-    done = _of_fixes(
-        StoreKind.FIX_HISTORY,
-        fix_adoption.adopt_fix_history(
-            database, memory, dry_run=dry_run, progress=progress, **_named(author)
-        ),
-    )
+    done = _of_fixes("fix-history", fix_adoption.adopt_fix_history(database, memory, **how))
     knowledge = database.with_name(fix_adoption.KNOWLEDGE_BASE_NAME)
     if not source.is_dir() or not knowledge.is_file():
         return done
-    beside = _adopt_knowledge_base(knowledge, memory, author, dry_run, progress)
-    note = (
-        f"{knowledge.name} {'would be' if dry_run else 'was'} adopted"
-        if beside.added
-        else f"{knowledge.name} added nothing"
-    )
-    counts = {
+    beside = _adopt_knowledge_base(knowledge, memory, **how)
+    note = f"{knowledge.name} added nothing"
+    if beside.added:
+        note = f"{knowledge.name} {'would be' if done.dry_run else 'was'} adopted"
+    sums = {
         name: getattr(done, name) + getattr(beside, name)
         for name in ("read", "added", "present", "forgotten")
     }
-    return Adoption(
-        done.kind,
-        **counts,
-        rejected=done.rejected,
-        mended=done.mended,
-        notes=[*done.notes, note],
-        dry_run=dry_run,
-    )
+    return replace(done, **sums, notes=[*done.notes, note])
 
 
-def _adopt_knowledge_base(
-    source: Path, memory: Memory, author: str | None, dry_run: bool, progress: Progress | None
-) -> Adoption:
+def _adopt_knowledge_base(source: Path, memory: Memory, **how: Any) -> Adoption:
     file = source / fix_adoption.KNOWLEDGE_BASE_NAME if source.is_dir() else source
-    done = fix_adoption.adopt_knowledge_base(
-        file, memory, dry_run=dry_run, progress=progress, **_named(author)
-    )
-    return _of_fixes(StoreKind.KNOWLEDGE_BASE, done)
-
-
-def _named(author: str | None) -> dict[str, str]:
-    """Where nobody says whose it is, each kind has a name of its own."""
-    return {} if author is None else {"author": author}
+    return _of_fixes("knowledge-base", fix_adoption.adopt_knowledge_base(file, memory, **how))
 
 
 def _of_fixes(kind: StoreKind, done: FixAdoption) -> Adoption:
+    counts = (done.read, done.added, done.present, done.forgotten)
     rejected, mended = (
         [Remark(f"row {row}", what) for row, what in rows] for rows in (done.rejected, done.mended)
     )
-    return Adoption(
-        kind,
-        done.read,
-        done.added,
-        done.present,
-        done.forgotten,
-        rejected,
-        mended,
-        done.notes,
-        done.dry_run,
-    )
+    return Adoption(kind, *counts, rejected, mended, done.notes, done.dry_run)
 
 
-def _adopt_training_memory(
-    source: Path, memory: Memory, author: str | None, dry_run: bool, progress: Progress | None
-) -> Adoption:
+def _adopt_training_memory(source: Path, memory: Memory, **how: Any) -> Adoption:
     from hardwon.training.adopt import adopt as adopt_training_memory
 
-    done = adopt_training_memory(
-        source, memory, dry_run=dry_run, progress=progress, **_named(author)
-    )
-    return _of_loaded(StoreKind.TRAINING_MEMORY, done, [])
+    return _of_loaded("training-memory", adopt_training_memory(source, memory, **how), [])
 
 
 def _of_loaded(kind: StoreKind, done: Loaded, rejected: list[Remark]) -> Adoption:
@@ -293,26 +227,14 @@ def _of_loaded(kind: StoreKind, done: Loaded, rejected: list[Remark]) -> Adoptio
         Remark(record_id, "is kept here with other content, which stays")
         for record_id in done.conflicting
     ]
-    read = done.read + len(rejected)
-    return Adoption(
-        kind,
-        read,
-        done.added,
-        done.present,
-        done.forgotten,
-        [*rejected, *kept],
-        dry_run=done.dry_run,
-    )
+    counts = (done.read + len(rejected), done.added, done.present, done.forgotten)
+    return Adoption(kind, *counts, [*rejected, *kept], dry_run=done.dry_run)
 
 
-def _adopt_data_set(
-    source: Path, memory: Memory, author: str | None, dry_run: bool, progress: Progress | None
-) -> Adoption:
+def _adopt_data_set(source: Path, memory: Memory, **how: Any) -> Adoption:
     from hardwon.tree import datasets
 
-    done = datasets.load_dataset(  # nosec B615  # our own function, which reads a file of this machine
-        memory, source, dry_run=dry_run, progress=progress, **_named(author)
-    )
+    done = datasets.load_dataset(memory, source, **how)  # nosec B615  # our own function, which reads a file of this machine
     rejected = [
         Remark(f"memory {fault.index}, {fault.field}", f"{fault.wrong}; {fault.remedy}")
         for fault in done.rejected
@@ -321,12 +243,22 @@ def _adopt_data_set(
         [f"{len(done.warnings)} warnings, which hardwon validate tells"] if done.warnings else []
     )
     return Adoption(
-        StoreKind.DATA_SET, done.total, done.stored, rejected=rejected, notes=notes, dry_run=dry_run
+        "data-set",
+        done.total,
+        done.stored,
+        rejected=rejected,
+        notes=notes,
+        dry_run=how["dry_run"],
     )
 
 
 def _adopt_tree(
-    source: Path, memory: Memory, author: str | None, dry_run: bool, progress: Progress | None
+    source: Path,
+    memory: Memory,
+    *,
+    dry_run: bool,
+    progress: Progress | None,
+    author: str | None = None,
 ) -> Adoption:
     """Takes a copy of the memory files in, elsewhere: a tree that is opened gets a database, and
     this one is not to change.
@@ -342,7 +274,7 @@ def _adopt_tree(
             records = [_by(record, author) for record in engine.memory.browse()]
         done = memory.care.take_in(records, dry_run, author or "user", progress)
     rejected += [Remark(path, reason) for path, reason in left.items()]
-    return _of_loaded(StoreKind.TREE, done, rejected)
+    return _of_loaded("tree", done, rejected)
 
 
 def _by(record: AnyRecord, author: str | None) -> AnyRecord:
@@ -376,12 +308,10 @@ def _copy_tree(tree: TreeFiles, target: Path) -> list[Remark]:
     return left
 
 
-_BY_KIND: Final[
-    dict[StoreKind, Callable[[Path, Memory, str | None, bool, Progress | None], Adoption]]
-] = {
-    StoreKind.TREE: _adopt_tree,
-    StoreKind.TRAINING_MEMORY: _adopt_training_memory,
-    StoreKind.FIX_HISTORY: _adopt_fix_history,
-    StoreKind.KNOWLEDGE_BASE: _adopt_knowledge_base,
-    StoreKind.DATA_SET: _adopt_data_set,
+_ADOPTED_BY: Final[Mapping[str, Callable[..., Adoption]]] = {
+    "tree": _adopt_tree,
+    "training-memory": _adopt_training_memory,
+    "fix-history": _adopt_fix_history,
+    "knowledge-base": _adopt_knowledge_base,
+    "data-set": _adopt_data_set,
 }

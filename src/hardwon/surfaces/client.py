@@ -50,8 +50,15 @@ from hardwon.outside.git import Repository, repository_root
 from hardwon.outside.locations import DEFAULT_PROJECT, check_path
 from hardwon.records.fields import check_items, check_text, check_whole_number
 from hardwon.records.kinds import AnyRecord, Record
-from hardwon.surfaces.arguments import Enveloped, Remember
-from hardwon.surfaces.operations import OPERATIONS, Operation, json_bytes, jsonable, parsed
+from hardwon.surfaces.operations import (
+    OPERATIONS,
+    Enveloped,
+    Operation,
+    Remember,
+    json_bytes,
+    jsonable,
+    parsed,
+)
 
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _NOT_SENT: Final = ("author", "by", "progress", "count_tokens")

@@ -24,8 +24,7 @@ from hardwon.errors import (
 )
 from hardwon.memory import Memory
 from hardwon.memory.tokens import Tokens
-from hardwon.surfaces.arguments import Arguments
-from hardwon.surfaces.operations import OPERATIONS, Operation, json_bytes
+from hardwon.surfaces.operations import OPERATIONS, Arguments, Operation, json_bytes
 from hardwon.trust.access import SCOPES, Caller, Scope
 
 HOW: Final = "send a token as `Authorization: Bearer …`; hardwon tokens create makes one"
@@ -88,12 +87,12 @@ class Gate:
                 else None
             )
             if found is None:
-                said = (
+                problem = (
                     "no token was sent"
                     if secret is None
                     else "the token is unknown, expired or revoked"
                 )
-                raise NotAdmittedError(f"{said}: {HOW}")
+                raise NotAdmittedError(f"{problem}: {HOW}")
             caller = found
         self._rate.count(caller)
         return caller
@@ -117,14 +116,14 @@ class Gate:
         )
 
     def perform(
-        self, caller: Caller, name: str, project: str, said: Arguments, key: str | None = None
+        self, caller: Caller, name: str, project: str, given: Arguments, key: str | None = None
     ) -> Any:
         """Carries out an operation, if the caller may. `key`: under an idempotency key, once."""
         operation = OPERATIONS[name]
         with self.memory(caller, operation, project) as memory:
             if key is None or operation.again is None:
-                return operation.do(memory, said, caller)
-            return _once(memory, operation, said, caller, key)
+                return operation.do(memory, given, caller)
+            return _once(memory, operation, given, caller, key)
 
     @contextmanager
     def memory(self, caller: Caller, operation: Operation, project: str) -> Iterator[Memory]:
@@ -146,17 +145,17 @@ class Gate:
         return self._memories.names()
 
 
-def _once(memory: Memory, operation: Operation, said: Arguments, caller: Caller, key: str) -> Any:
+def _once(memory: Memory, operation: Operation, given: Arguments, caller: Caller, key: str) -> Any:
     if not key or len(key) > limits.IDEMPOTENCY_KEY_CHARS_MAX or not key.isprintable():
         allowed = f"1 to {limits.IDEMPOTENCY_KEY_CHARS_MAX} printable characters, such as a UUID"
         raise InvalidInputError.one("Idempotency-Key", key, allowed)
     assert operation.again is not None  # noqa: S101  # for type checkers: who calls has looked
-    wanted = _fingerprint(operation.name, json_bytes(said))
+    wanted = _fingerprint(operation.name, json_bytes(given))
     try:
         with memory.care.once(
             _fingerprint(caller.name, key.encode("utf-8", "surrogatepass")), wanted
         ):
-            return operation.do(memory, said, caller)
+            return operation.do(memory, given, caller)
     except RepeatedError as before:
         if before.said != wanted:
             raise ConflictError(
@@ -166,8 +165,8 @@ def _once(memory: Memory, operation: Operation, said: Arguments, caller: Caller,
         return operation.again(memory, before.ids)
 
 
-def _fingerprint(name: str, said: bytes) -> bytes:
-    return blake2b(len(name).to_bytes(4, "big") + name.encode() + said, digest_size=32).digest()
+def _fingerprint(name: str, content: bytes) -> bytes:
+    return blake2b(len(name).to_bytes(4, "big") + name.encode() + content, digest_size=32).digest()
 
 
 @dataclass

@@ -497,7 +497,10 @@ class ReportFormat:
         return RE.compile(self.source)
 
     def find(self, text: str) -> re.Match[str] | None:
-        return next(filter(self.accept, self.pattern.finditer(text)), None)
+        match = self.pattern.search(text)
+        if match is None or self.accept(match):
+            return match
+        return next(filter(self.accept, self.pattern.finditer(text, match.end())), None)
 
 
 @cache
@@ -515,15 +518,23 @@ def reports() -> tuple[ReportFormat, ...]:
 
 
 @cache
-def _triggers() -> frozenset[str]:
-    return frozenset().union(*(report.triggers for report in reports()))
+def _places_by_trigger(*, folded: bool) -> list[tuple[str, set[int]]]:
+    """Which reports of the table a trigger stands for: those in small letters, or the others."""
+    places: dict[str, set[int]] = {}
+    for place, report in enumerate(reports()):
+        for trigger in report.triggers:
+            if trigger.islower() == folded:
+                places.setdefault(trigger, set()).add(place)
+    return list(places.items())
 
 
 def _possible(text: str) -> list[ReportFormat]:
     """The reports that a text may hold, in the order of the table."""
     lower = text.lower()
-    hits = {each for each in _triggers() if each in (lower if each.islower() else text)}
-    return [report for report in reports() if not report.triggers.isdisjoint(hits)]
+    hits = [places for trigger, places in _places_by_trigger(folded=False) if trigger in text]
+    hits += [places for trigger, places in _places_by_trigger(folded=True) if trigger in lower]
+    table = reports()
+    return [table[place] for place in sorted(set().union(*hits))]
 
 
 def _words_of_failure(text: str) -> str:
@@ -541,7 +552,7 @@ def _words_of_failure(text: str) -> str:
 
 def _bare(line: str) -> str:
     """A line without what log, shell and compiler put before the message."""
-    if level := RE.level.match(line):
+    if RE.levels.search(line) and (level := RE.level.match(line)):  # the first costs little
         line = line[level.end() :]
     if "zsh: " in line:  # other shells name the file first
         line = RE.zsh.sub(r"\2: \1", line)
@@ -580,7 +591,8 @@ def _hide_number(match: re.Match[str]) -> str:
 def _normalize(words: str) -> str:
     """The words that say what failed, without what differs between two runs."""
     line = _bare(words[: limits.FAILURE_LINE_CHARS_MAX].replace("\n", " "))
-    line = RE.aside.sub("", line)
+    if " at " in line or "[recovered" in line:
+        line = RE.aside.sub("", line)
     if RE.quote.search(line):
         line = RE.named_code.sub(r"code \1", line)
         line = RE.quoted.sub("<q>", RE.near.sub("<q>", line))
@@ -588,7 +600,8 @@ def _normalize(words: str) -> str:
             line = RE.unclosed.sub("<q>", line)
     if "/" in line or "\\" in line:
         line = RE.path.sub(_shorten_path, RE.url.sub("<url>", line))
-    line = RE.temp_name.sub("<tmp>", line)
+    if "tmp" in line:
+        line = RE.temp_name.sub("<tmp>", line)
     if RE.digit.search(line):
         if "20" in line or line.count(":") > 1:
             line = RE.time.sub("<time>", line)
@@ -597,5 +610,6 @@ def _normalize(words: str) -> str:
             line = RE.named_id.sub(r"\1 <n>", line)
         line = RE.position.sub("", RE.id.sub("<n>", line))
         line = RE.number.sub(_hide_number, line).replace(" -<n>", " <n>")
-    line = RE.row.sub(r"\1", line)
+    if ">, <" in line:
+        line = RE.row.sub(r"\1", line)
     return " ".join(line.lower().split())[: limits.FAILURE_CORE_CHARS_MAX].rstrip(" .:")

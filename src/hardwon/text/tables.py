@@ -10,7 +10,6 @@ words. A file is read, and a pattern compiled, when it is used first: most comma
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache
 from pkgutil import get_data
 from typing import Any, Final
@@ -21,6 +20,8 @@ _PART: Final = re.compile(r"\{\{(\w+)\}\}")
 @cache
 def read_tables(file: str) -> dict[str, Any]:
     """Everything in `file`.toml."""
+    import tomllib  # most commands need none of it
+
     return tomllib.loads((get_data("hardwon", f"{file}.toml") or b"").decode())
 
 

@@ -11,7 +11,7 @@ from hardwon.errors import InvalidInputError, UnknownTokenError
 from hardwon.memory.tokens import Token
 from hardwon.outside.locations import DEFAULT_PROJECT, is_url, without_password
 from hardwon.records.fields import now
-from hardwon.surfaces.cli.base import (
+from hardwon.surfaces.cli.main import (
     Answer,
     Yes,
     add_app,
@@ -193,12 +193,12 @@ _GRANT: Final = "`user`, `project` (null: the tokens of a server)"
     "hardwon postgres init postgresql://admin@localhost/brain --project shop --project website "
     "--json",
     answers=_SETUP,
-    more="""It may be run again, to add a project or after an upgrade. In one transaction it makes what is missing of
+    more="""It may be run again, to add a project or after an upgrade. It makes what is missing of
 
-    - the schema `hardwon`, with tables, indexes and three views of fix history;
-    - roles of the whole server: `hardwon_owner` (has the tables), `hardwon_keeper` (reaches the tokens), `hardwon_reader`,
-      `hardwon_writer` and `hardwon_governor` (what each may do with a table);
-    - three roles for each project (`hardwon_shop_1a2b3c4d_reader` …), and policies that let a role see its project alone;
+    - the schema `hardwon`, with the list of projects and the tokens of a server;
+    - roles of the whole server: `hardwon_owner` (has the tables) and `hardwon_keeper` (reaches the tokens);
+    - a schema for each project (`hardwon_shop_1a2b3c4d5e6f7a8b`), with tables and three views of fix history, and three
+      roles that alone reach it (the same name and `_reader`, `_writer`, `_governor`);
     - the extension pgvector, where the server has it and the user may add it. Without it, vectors are compared one by one.
 
     No role can log in. The user of `URL` becomes a governor of the projects. Make the database first (`createdb brain`).
@@ -222,8 +222,8 @@ def init(
         ),
     ] = False,
 ) -> Answer:
-    """Set a database up for memories: the schema `hardwon`, roles and policies. What is there
-    stays.
+    """Set a database up for memories: a schema and roles for each project. What is there stays,
+    and what an older version set up is carried over.
 
     The database user needs CREATEROLE, and CREATE on the database.
     """

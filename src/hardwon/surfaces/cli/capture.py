@@ -1,6 +1,6 @@
 """Outcomes that nobody has to report: `run` is a command between the memory's word of warning and
-the record of how it went; `hooks` lets git tell what a commit proves (docs/feedback.md), and Claude
-Code ask before it works and tell what came of it (docs/hooks.md).
+the record of how it went; `hooks` lets git tell what a commit proves (docs/run.md), and Claude
+Code ask before it works and tell what came of it (docs/coding-agents.md).
 
 Nothing that the memory does, or fails to do, changes the run of a command or of a hook: it is told
 in one line on standard error.
@@ -25,7 +25,7 @@ from hardwon.errors import PlaceError
 from hardwon.memory import Memory
 from hardwon.memory.project import memory_exists, place_of
 from hardwon.outside.git import Repository, last_commit, repository_root
-from hardwon.surfaces.cli.base import (
+from hardwon.surfaces.cli.main import (
     FAILED,
     Answer,
     add_app,
@@ -201,7 +201,7 @@ hooks: Final = add_app(
     "Hooks of git and of Claude Code: the memory is asked and told without anybody having to "
     "remember it.",
     more="""`hardwon hooks install` puts a `post-commit` hook into this repository: a commit that makes tests pass publishes
-    what led to it, as [feedback.md](feedback.md) says. `hardwon hooks status` tells whether it is there, `hardwon hooks
+    what led to it, as [run.md](run.md) says. `hardwon hooks status` tells whether it is there, `hardwon hooks
     remove` takes it away. Each takes `git` as an argument, which is also what it means without one.
 
     A hook that is there already is kept as `post-commit.before-hardwon`, called first, and gets its name back on removal;
@@ -211,7 +211,8 @@ hooks: Final = add_app(
     `PATH` or else by the Python that installed it, and is silent where neither is there any more.
 
     `hardwon hooks install claude-code` sets up Claude Code's hooks instead, `status` and `remove` take the same word:
-    [hooks.md](hooks.md) says what they do. `--local` and `--user` choose another settings file than the project's,
+    [coding-agents.md](coding-agents.md#claude-codes-hooks) says what they do.
+    `--local` and `--user` choose another settings file than the project's,
     `--ask-blocked`, `--deny-blocked`, `--make-memory` and `--budget` are how the hooks will behave, `--dry-run` prints the
     file.""",
 )

@@ -17,8 +17,10 @@ from hardwon.memory import Memory
 from hardwon.memory.results import CleanedUp, Compressed, Forgotten, LifeEvent
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import parse_id
-from hardwon.surfaces.arguments import Filtered
-from hardwon.surfaces.cli.base import (
+from hardwon.surfaces.cli import views
+from hardwon.surfaces.cli.derived import given_fields, options_of
+from hardwon.surfaces.cli.input import Options, gathered
+from hardwon.surfaces.cli.main import (
     Answer,
     By,
     DryRun,
@@ -32,17 +34,15 @@ from hardwon.surfaces.cli.base import (
     progress,
     require_consent,
 )
-from hardwon.surfaces.cli.derived import given_fields, options_of
-from hardwon.surfaces.cli.input import Options, gathered
 from hardwon.surfaces.cli.output import (
     QUIET,
     STRONG,
     Line,
     Span,
-    record_lines,
     size_text,
     visible,
 )
+from hardwon.surfaces.operations import Filtered
 
 if TYPE_CHECKING:
     from hardwon.outside.embedders import Embedder
@@ -98,7 +98,7 @@ def _forgotten_lines(memory: Memory, found: Forgotten) -> list[Line]:
         records = [
             record for record in map(memory.get, found.ids[: limits.RECORDS_PREVIEWED]) if record
         ]
-        lines += record_lines(records, look())
+        lines += views.record_lines(records, look())
         if len(found.ids) > len(records):
             lines.append((Span(f"and {len(found.ids) - len(records)} more", QUIET),))
     done = "would be forgotten" if found.dry_run else "forgotten"
@@ -193,7 +193,7 @@ def _life_line(happened: LifeEvent) -> Line:
     answers="""`checked`, `stale`, `archived`, `restored`, `files_changed`, `dry_run`, `files` (each with `id`, `path`,
     `change`, `now`).""",
     more="""It looks at the files that records are about, in the git checkout that `--repo` lies in: those that changed, and
-    those that vanished ([governance.md](governance.md)).""",
+    those that vanished ([trust.md](trust.md)).""",
 )
 def stale(
     ctx: typer.Context,
@@ -205,8 +205,8 @@ def stale(
     """Archive records whose files are no longer what they were, and bring back those whose files
     are again.
     """
-    with chosen(ctx).open(to_read=True) as memory, progress("looking at files") as told:
-        found = memory.check_stale(repo, dry_run, progress=told)
+    with chosen(ctx).open(to_read=True) as memory, progress("looking at files") as bar:
+        found = memory.check_stale(repo, dry_run, progress=bar)
     would = "would be " if dry_run else ""
     lines: list[Line] = [
         (Span(f"{counted(found.checked, 'record')} checked, {found.stale} stale", STRONG),)
@@ -261,8 +261,8 @@ def cleanup(
     with chosen(ctx).open(to_read=True) as memory:
 
         def clean(dry: bool) -> tuple[CleanedUp, int, str]:
-            with progress("looking" if dry else "cleaning up") as told:
-                done = memory.cleanup(days, dry, successes_days=keep_successes, progress=told)
+            with progress("looking" if dry else "cleaning up") as bar:
+                done = memory.cleanup(days, dry, successes_days=keep_successes, progress=bar)
             return done, done.failed + done.successful, cleaned_text(asdict(done), days)
 
         return _do(memory, clean, "Take them out?", dry_run=dry_run, yes=yes, as_json=as_json)
@@ -288,8 +288,8 @@ def compress(
     with chosen(ctx).open(to_read=True) as memory:
 
         def pack(dry: bool) -> tuple[Compressed, int, str]:
-            with progress("looking" if dry else "compressing") as told:
-                done = memory.fixes.compress(days, dry, progress=told)
+            with progress("looking" if dry else "compressing") as bar:
+                done = memory.fixes.compress(days, dry, progress=bar)
             would = "would be " if done.dry_run else ""
             return (
                 done,
@@ -362,8 +362,8 @@ def compact(ctx: typer.Context, yes: Yes = False, as_json: bool = False) -> Answ
         require_consent(
             "After this no earlier cleanup can be undone. Compact?", yes, as_json=as_json
         )
-        with progress("compacting") as told:
-            done = memory.compact(progress=told)
+        with progress("compacting") as bar:
+            done = memory.compact(progress=bar)
     return Answer(
         done,
         f"{size_text(done.before_bytes)} before, {size_text(done.after_bytes)} now; "
@@ -414,8 +414,8 @@ def reembed(
 ) -> Answer:
     """Make the vectors that recall by meaning needs."""
     made_by = _embedder(embedder, model, base_url)
-    with chosen(ctx).open(to_read=True, embedder=made_by) as memory, progress("embedding") as told:
-        made = memory.reembed(progress=told)
+    with chosen(ctx).open(to_read=True, embedder=made_by) as memory, progress("embedding") as bar:
+        made = memory.reembed(progress=bar)
     return Answer(
         {"embedder": made_by.name, "dimension": made_by.dimension, "made": made},
         f"{counted(made, 'vector')} made by {made_by.name}",

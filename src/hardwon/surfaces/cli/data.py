@@ -17,10 +17,10 @@ from hardwon.memory.project import memory_exists, place_of
 from hardwon.memory.results import Merged
 from hardwon.outside.locations import is_url
 from hardwon.surfaces.adopt import StoreKind
-from hardwon.surfaces.cli.base import (
+from hardwon.surfaces.cli.main import (
     Answer,
-    Chosen,
     DryRun,
+    Target,
     Yes,
     chosen,
     command,
@@ -190,9 +190,9 @@ def load(
     if not _holds_records(Path(file)):
         found = _load_dataset(ctx, file, author, dry_run)
         return Answer({"source": "dataset", **found.to_dict()}, str(found), bool(found.rejected))
-    with progress("loading") as told:
+    with progress("loading") as bar:
         records = chosen(ctx).fill(
-            lambda memory, trying: memory.load(file, trying, progress=told),
+            lambda memory, trying: memory.load(file, trying, progress=bar),
             lambda tried: tried.added,
             dry_run=dry_run,
         )
@@ -216,11 +216,11 @@ def _load_dataset(
 ) -> "DatasetLoaded":
     from hardwon.tree import datasets
 
-    with progress("loading") as told:
+    with progress("loading") as bar:
 
         def loaded(memory: Memory, trying: bool) -> "DatasetLoaded":
             return datasets.load_dataset(  # nosec B615  # our own function, which reads a file of this machine
-                memory, source, author=author, dry_run=trying, progress=told
+                memory, source, author=author, dry_run=trying, progress=bar
             )
 
         return chosen(ctx).fill(loaded, lambda tried: tried.stored, dry_run=dry_run)
@@ -286,11 +286,11 @@ def merge(
             f"there is no memory at {other}: name the folder, the .db file or the database of "
             f"another one"
         )
-    with progress("merging") as told:
+    with progress("merging") as bar:
         project, done = chosen(ctx).fill(
-            lambda memory, _: (memory.project, memory.merge(other, progress=told)), _brings
+            lambda memory, _: (memory.project, memory.merge(other, progress=bar)), _brings
         )
-    wrong = _not_well(chosen(ctx), Chosen(other, project)) if check else None
+    wrong = _not_well(chosen(ctx), Target(other, project)) if check else None
 
     def tell() -> str:
         for each in wrong or ():
@@ -301,7 +301,7 @@ def merge(
     return Answer(value, tell, bool(done.conflicting or wrong))
 
 
-def _not_well(this: Chosen, other: Chosen) -> list[str]:
+def _not_well(this: Target, other: Target) -> list[str]:
     """What doctor finds wrong, on each side. Where nothing was brought, no memory was made, and
     there is none to check.
     """
@@ -345,7 +345,7 @@ def _merged_text(done: Merged, project: str) -> str:
     | `training-memory` | the JSON that a training loop saves: `agent_memory.json` ([episodes.md](episodes.md)) |
     | `fix-history` | an `ai_memory.db` of any shape, or its folder with the knowledge base in it ([fixes.md](fixes.md)) |
     | `knowledge-base` | a `knowledge_base.json` |
-    | `data-set` | whatever `hardwon validate` takes ([datasets.md](datasets.md)) |
+    | `data-set` | whatever `hardwon validate` takes ([tree.md](tree.md#data-sets)) |
 
     Which of them it is, is found out by looking; `--kind` says it where that does not do. The store is only read, and
     nothing in it is believed because it says so: everything lands as a hypothesis of one source, the `--author`, whom
@@ -371,11 +371,11 @@ def adopt(
     from hardwon.surfaces import adopt as adoption
 
     what = kind or adoption.kind_of(path)  # told before a memory is made for it
-    with progress("adopting") as told:
+    with progress("adopting") as bar:
 
         def taken_in(memory: Memory, trying: bool) -> adoption.Adoption:
             return adoption.adopt(
-                path, memory, kind=what, author=author, dry_run=trying, progress=told
+                path, memory, kind=what, author=author, dry_run=trying, progress=bar
             )
 
         done = chosen(ctx).fill(taken_in, lambda tried: tried.added, dry_run=dry_run)
@@ -431,9 +431,9 @@ def export(
     wanted = form or of_name.get(path.suffix.lower(), "jsonl")
     if not force and path.exists():
         fail(f"{path} exists already: choose another name, or add --force")
-    with chosen(ctx).open(to_read=True) as memory, progress("exporting") as told:
+    with chosen(ctx).open(to_read=True) as memory, progress("exporting") as bar:
         if wanted in ("jsonl", "json"):
-            count = memory.export(path, wanted, progress=told)
+            count = memory.export(path, wanted, progress=bar)
             what = counted(count, "record")
         else:
             count = _export_fixes(memory, path, wanted)
@@ -471,8 +471,8 @@ def backup(
     """Copy the whole memory. Others may use it meanwhile; the copy is verified and gets a checksum
     beside it.
     """
-    with chosen(ctx).open(to_read=True) as memory, progress("copying") as told:
-        made = memory.backup(file, progress=told)
+    with chosen(ctx).open(to_read=True) as memory, progress("copying") as bar:
+        made = memory.backup(file, progress=bar)
     return Answer(
         {"file": str(made.path), "sha256": made.sha256, "size_bytes": made.size_bytes},
         f"{size_text(made.size_bytes)} copied to {made.path}\nsha256 {made.sha256}",
@@ -504,8 +504,8 @@ def restore(
             yes,
             as_json=as_json,
         )
-    with progress("restoring") as told:
-        kept = Memory.restore(file, location, progress=told)
+    with progress("restoring") as bar:
+        kept = Memory.restore(file, location, progress=bar)
     text = f"{file} is the memory now" + (f"; what was there is kept at {kept}" if kept else "")
     return Answer({"file": file, "kept": kept}, text)
 
@@ -534,7 +534,9 @@ def sync(
         if make_tree:
             memory.tree.make()
         elif memory.tree.mirror is None:
-            fail(f"{memory.location} has no tree of files: hardwon sync --make-tree gives it one")
+            fail(
+                f"{memory.location} has no tree of files: hardwon tree sync --make-tree gives it one"
+            )
         found = memory.tree.sync()
 
     def tell() -> str:

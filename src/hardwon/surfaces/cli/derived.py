@@ -18,8 +18,9 @@ from pydantic.fields import FieldInfo
 
 from hardwon.records.fields import Model
 from hardwon.records.kinds import AnyRecord, Decision
-from hardwon.surfaces.cli import output, views
-from hardwon.surfaces.cli.base import (
+from hardwon.surfaces.cli import views
+from hardwon.surfaces.cli.input import json_object, moment
+from hardwon.surfaces.cli.main import (
     MODULE_OF,
     WIDTH_MIN,
     Answer,
@@ -33,8 +34,16 @@ from hardwon.surfaces.cli.base import (
     with_parameters,
     write,
 )
-from hardwon.surfaces.cli.input import json_object, moment
-from hardwon.surfaces.cli.output import QUIET, STRONG, Line, Look, Span, visible
+from hardwon.surfaces.cli.output import (
+    QUIET,
+    STRONG,
+    Line,
+    Look,
+    Span,
+    table_lines,
+    value_lines,
+    visible,
+)
 from hardwon.surfaces.operations import OPERATIONS, Operation, jsonable
 from hardwon.trust.access import Caller
 
@@ -70,11 +79,11 @@ def plain_lines(found: Any, how: Look) -> list[Line]:
     """Items as a table of all that they have, anything else as names and values."""
     if not isinstance(found, list):
         shape = jsonable(found)
-        return views.value_lines(shape if isinstance(shape, dict) else {"found": shape}, how)
+        return value_lines(shape if isinstance(shape, dict) else {"found": shape}, how)
     rows = [each if isinstance(each, dict) else {"found": each} for each in map(jsonable, found)]
     rows = [{name: _in_short(value) for name, value in row.items()} for row in rows]
     columns = list(rows[0]) if rows else []
-    return views.table_lines([SimpleNamespace(**row) for row in rows], columns, how, "None.")
+    return table_lines([SimpleNamespace(**row) for row in rows], columns, how, "None.")
 
 
 def _in_short(value: Any) -> Any:
@@ -88,13 +97,13 @@ def _table(nothing: str, *columns: str, row: Callable[[Any], object] | None = No
     """These columns of each item, or of what `row` makes of it."""
 
     def show(found: Sequence[Any], how: Look) -> list[Line]:
-        return views.table_lines(list(map(row, found)) if row else found, columns, how, nothing)
+        return table_lines(list(map(row, found)) if row else found, columns, how, nothing)
 
     return show
 
 
 def _values(found: Any, how: Look) -> list[Line]:
-    return views.value_lines(jsonable(found), how)
+    return value_lines(jsonable(found), how)
 
 
 def _words(found: object, _: Look) -> str:
@@ -112,11 +121,11 @@ def _record(found: AnyRecord, how: Look) -> list[Line]:
     """First what it says, then where it comes from."""
     shape = jsonable(found)
     metadata = shape.pop("metadata")
-    return views.value_lines({**shape, "metadata": metadata}, how)
+    return value_lines({**shape, "metadata": metadata}, how)
 
 
 def _records(page: Any, how: Look) -> list[Line]:
-    lines = output.record_lines(page.records, how) or [(Span("No record is like that.", QUIET),)]
+    lines = views.record_lines(page.records, how) or [(Span("No record is like that.", QUIET),)]
     if page.next:
         lines.append((Span(f"The newest {len(page.records)}; there are more.", QUIET),))
     return lines
@@ -244,7 +253,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
             'hardwon recall "login fails with KeyError"',
             'hardwon recall "timeout while uploading" -k 10 --outcome failure --since 2026-01-01',
         ),
-        output.hit_lines,
+        views.hit_lines,
         ("query",),
         {"k": "-k"},
         help="Find what answers a question, the best first.",
@@ -252,12 +261,12 @@ ROWS: Final[Mapping[str, CommandRow]] = {
     ),
     "stats": CommandRow(
         ("hardwon stats", "hardwon --memory agent_brain stats --json"),
-        output.stats_lines,
+        views.stats_lines,
         help="Print how much there is, of what, and where.",
     ),
     "map": CommandRow(
         ("hardwon map", "hardwon map --depth 2 --min-share 0.05 --sizes"),
-        output.map_lines,
+        views.map_lines,
         drawing=(*_OF_THE_MAP, *_SIZE),
         help="Draw the tree: what lies where, as bars, counts and shares.",
         answers="That is the whole tree, whatever the options say.",
@@ -266,7 +275,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
     ),
     "tree hotspots": CommandRow(
         ("hardwon tree hotspots", "hardwon tree hotspots --share 0.5 --limit 10 --json"),
-        output.hotspot_lines,
+        views.hotspot_lines,
         drawing=_SIZE,
         help="List the folders in which most has gathered.",
         more="""Folders that hold at least `--share` of the nearest folder above them that holds more, the largest first.
@@ -274,7 +283,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
     ),
     "reflect": CommandRow(
         ("hardwon reflect", "hardwon reflect --json"),
-        output.reflection_lines,
+        views.reflection_lines,
         drawing=_SIZE,
         help="Say what works, where things fail, and how sure that is.",
         more="""How often things work, where failures and successes gather, how much could not be routed, and what that comes to

@@ -17,7 +17,9 @@ from hardwon.memory import Memory
 from hardwon.outside.locations import is_url
 from hardwon.records.kinds import Fix
 from hardwon.surfaces.cli import views
-from hardwon.surfaces.cli.base import (
+from hardwon.surfaces.cli.care import OlderThan, cleaned_text, undo_hint
+from hardwon.surfaces.cli.input import Limit, issue_of
+from hardwon.surfaces.cli.main import (
     Answer,
     add_app,
     chosen,
@@ -28,9 +30,7 @@ from hardwon.surfaces.cli.base import (
     look,
     progress,
 )
-from hardwon.surfaces.cli.care import OlderThan, cleaned_text, undo_hint
-from hardwon.surfaces.cli.input import Limit, issue_of
-from hardwon.surfaces.cli.output import QUIET, Span
+from hardwon.surfaces.cli.output import QUIET, Span, table_lines
 
 if TYPE_CHECKING:
     from hardwon.fixes.ai_memory import AIMemory
@@ -84,7 +84,7 @@ def similar(
         found = memory.similar_issues(about, limit)
     matches = [_Match.of(name, fix) for name, fixes in vars(found).items() for fix in fixes]
     nothing = "Nothing like that was fixed yet."
-    return Answer(found, views.table_lines(matches, _Match._fields, look(), nothing))
+    return Answer(found, table_lines(matches, _Match._fields, look(), nothing))
 
 
 class _Match(NamedTuple):
@@ -326,7 +326,7 @@ def recent_fixes(
     "hardwon fix-history successful --json",
     answers="""a list of `issue_type` and `strategies` (each `fix_commands`, `analysis`, `attempts`, `applied`, `verified`,
     `p_success`, `interval`, `last_used`, `evidence`).""",
-    more="As `hardwon successful`.",
+    more="As `hardwon fixes best-strategies`.",
 )
 def successful(
     ctx: typer.Context,

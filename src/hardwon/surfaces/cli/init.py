@@ -17,7 +17,15 @@ from hardwon.memory.project import memory_exists, place_of, project_of
 from hardwon.outside import files
 from hardwon.outside.locations import FOLDER_NAME, is_url, without_password
 from hardwon.records.kinds import Source
-from hardwon.surfaces.cli.base import Answer, Chosen, Given, chosen, command, counted, settings_of
+from hardwon.surfaces.cli.main import (
+    Answer,
+    GlobalOptions,
+    Target,
+    chosen,
+    command,
+    counted,
+    settings_of,
+)
 from hardwon.surfaces.cli.output import QUIET, STRONG, Line, Span, visible
 from hardwon.trust.redact import redact
 
@@ -69,7 +77,7 @@ def init(
 
 
 @contextmanager
-def _opened(named: Chosen) -> Iterator[tuple[Memory, bool]]:
+def _opened(named: Target) -> Iterator[tuple[Memory, bool]]:
     """The memory, and whether it is new. A folder that was made for nothing goes again."""
     folder = None if named.memory else Path(FOLDER_NAME)
     new_folder = folder is not None and not folder.is_dir()
@@ -108,7 +116,7 @@ def demo(
     """Make a memory to look at: two months of records of every kind, by several authors."""
     from hardwon.tree.datasets.demo import fill
 
-    given: Given = ctx.obj
+    given: GlobalOptions = ctx.obj
     location = given.memory or DEMO_FOLDER
     shown = without_password(location)
     look = f"hardwon --memory {shown} serve --no-auth"
@@ -130,7 +138,7 @@ def demo(
     from hardwon.surfaces.cli.serve import serve as serve_it
 
     answer.print(as_json)
-    ctx.obj = Given(location, given.project)
+    ctx.obj = GlobalOptions(location, given.project)
     serve_it(ctx, port=port, no_auth=True)
     raise typer.Exit
 

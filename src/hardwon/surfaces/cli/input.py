@@ -16,7 +16,7 @@ import typer
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.surfaces.cli.base import Function, parameter, with_parameters
+from hardwon.surfaces.cli.main import Function, parameter, with_parameters
 
 STDIN: Final = "-"
 

@@ -1,27 +1,546 @@
-"""The `hardwon` command. Each command is one call of `Memory` (of `datasets`, of a door) and prints
-what it answers: lines for people, or, with `--json`, one JSON value for programs. docs/cli.md has
-the keys and the exit codes.
+"""The `hardwon` command, and what its commands share: the table of them, the memory they work on,
+and how they write, ask and fail. Each command is one call of `Memory` (of `datasets`, of a design)
+and gives an `Answer`, which is printed here: lines for people, or, with `--json`, one JSON value
+for programs. docs/reference/cli.md has the keys and the exit codes.
 
-`base` has what the commands share, and the names of the modules that declare them.
+Everything that goes to standard output passes `write`: a reader that left, or a full disk, ends the
+command there.
+
+Annotations are not postponed in these modules: typer would have to evaluate each of them twice
+before any command could start.
 """
 
 import gc
+import inspect
+import json
 import logging
 import os
+import shutil
 import sys
 import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, NoReturn, TypeVar
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 import hardwon
-from hardwon.memory.settings import VARIABLES
-from hardwon.surfaces.cli.base import FAILED, Given, app, complain, drop_output, write
-from hardwon.surfaces.cli.output import visible
+from hardwon.errors import HardwonError, InvalidInputError, MissingExtraError
+from hardwon.memory import Memory
+from hardwon.memory.project import memory_exists, project_of
+from hardwon.memory.settings import VARIABLES, Settings
+from hardwon.outside.locations import without_password
+from hardwon.surfaces.cli.output import Line, Look, render, visible
 
-_SHELLS: Final = ("bash", "zsh", "fish")
+if TYPE_CHECKING:
+    from hardwon.outside.embedders import Embedder
+
+T = TypeVar("T")
+
+FAILED: Final = 1
+READER_LEFT: Final = 141
+"""As a shell reports a program that a broken pipe ended."""
+
 _WRONG_USAGE: Final = 2
+_SHELLS: Final = ("bash", "zsh", "fish")
+WIDTH_MIN: Final = 20
+_WIDTH: Final = 80
+
+COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Remember and recall": {
+        "init": "init",
+        "remember": "record",
+        "record": "record",
+        **dict.fromkeys(("recall", "context", "advise"), "derived"),
+        "run": "capture",
+        "credit": "care",
+    },
+    "See what is there": {
+        **dict.fromkeys(("stats", "browse", "show", "map"), "derived"),
+        "tree": "",
+        "reflect": "derived",
+        "report": "serve",
+    },
+    "What it learned": {
+        **dict.fromkeys(("rules", "cards", "solutions", "consolidate"), "derived"),
+        "episodes": "",
+        "tests": "",
+    },
+    "Fixes": {
+        "similar": "fixes",
+        "odds": "derived",
+        "patterns": "fixes",
+        "recent": "fixes",
+        "model": "derived",
+        "fixes": "",
+    },
+    "Trust": {
+        **dict.fromkeys(("verify", "publish", "archive", "supersede"), "derived"),
+        **dict.fromkeys(("stale", "rollback", "audit"), "care"),
+    },
+    "Bring in and take out": {
+        "demo": "init",
+        **dict.fromkeys(("generate", "validate", "load", "export", "adopt", "merge"), "data"),
+    },
+    "For agents and other programs": {
+        "hooks": "capture",
+        "mcp": "serve",
+        "serve": "serve",
+        "tokens": "admin",
+        "postgres": "admin",
+    },
+    "Care": {
+        "config": "init",
+        "doctor": "derived",
+        "backup": "data",
+        "restore": "data",
+        **dict.fromkeys(("forget", "cleanup"), "care"),
+        "undo": "derived",
+        "compact": "care",
+        "rebuild": "derived",
+        "reembed": "care",
+        "care": "",
+    },
+    "For scripts written for memory.sh": {"fix-history": "fixes"},
+}
+"""In the sections and the order of the help, and the module that declares each: it is imported when
+somebody asks for the command. Without a module: a word of `NOUNS`.
+"""
+
+NOUNS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+    "tree": (
+        "The files of the memory, and where most has gathered.",
+        {"hotspots": "derived", "sync": "data"},
+    ),
+    "episodes": (
+        "How attempts at tasks went.",
+        dict.fromkeys(("tasks", "scores", "compare", "candidate-rules"), "derived"),
+    ),
+    "tests": ("Tests, as they ran in this checkout.", {"failing": "derived"}),
+    "fixes": (
+        "What was done about issues, and how it went.",
+        {
+            **dict.fromkeys(("totals", "days", "types", "matrix", "trends", "fixers"), "derived"),
+            **dict.fromkeys(("strategies", "best-strategies", "failed-strategies"), "derived"),
+            **dict.fromkeys(("temporal-patterns", "count"), "derived"),
+            "compress": "care",
+        },
+    ),
+    "care": (
+        "What happened in the memory, and what waits for somebody to decide.",
+        dict.fromkeys(
+            ("activity", "decisions", "helpful", "stale", "adopted", "links", "change-mark"),
+            "derived",
+        ),
+    ),
+}
+"""The nouns that things hang on in `Memory`, too: what each is, and its commands."""
+
+ALIASES: Final[Mapping[str, str]] = {
+    "hotspots": "tree hotspots",
+    "sync": "tree sync",
+    "scores": "episodes scores",
+    "compare": "episodes compare",
+    "strategies": "fixes strategies",
+    "successful": "fixes best-strategies",
+    "trends": "fixes trends",
+    "matrix": "fixes matrix",
+    "fixers": "fixes fixers",
+    "compress": "fixes compress",
+    "decisions": "care decisions",
+}
+"""What commands were called up to 0.11: these names go on working, and the help does not list them.
+"""
+
+MODULE_OF: Final = {name: module for names in COMMANDS.values() for name, module in names.items()}
+MODULE_OF.update(
+    (f"{noun} {name}", module)
+    for noun, (_, names) in NOUNS.items()
+    for name, module in names.items()
+)
+EXAMPLES: Final = "\b\nExamples:\n"
+"""What the examples of a command stand under."""
+
+Function = Callable[..., Any]
+
+
+# --- the commands ---
+
+
+class Answer(NamedTuple):
+    """What a command answers: as `--json` prints it, for people as text or as lines (or what makes
+    them), and whether the exit code is 1 because of it.
+    """
+
+    value: Any
+    text: str | Iterable[Line] | Callable[[], str | Iterable[Line]]
+    failed: bool = False
+
+    def print(self, as_json: bool) -> None:
+        if as_json:
+            write(json_text(self.value) + "\n")
+        else:
+            text = self.text() if callable(self.text) else self.text
+            write_text(text) if isinstance(text, str) else write_lines(text)
+        if self.failed:
+            raise typer.Exit(FAILED)
+
+
+builders: Final[dict[str, Callable[[], Any]]] = {}
+"""What builds each command, by its words, of the modules that are imported."""
+
+
+class _ByName(Mapping[str, Any]):
+    """Commands, by the word that follows the noun. Each is built when it is asked for: to build all
+    of them takes longer than most of them run.
+    """
+
+    def __init__(self, names: Iterable[str], noun: str = "") -> None:
+        self._names, self._noun = tuple(names), noun
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __getitem__(self, name: str) -> Any:
+        words = f"{self._noun} {name}" if self._noun else ALIASES.get(name, name)
+        if MODULE_OF[words]:
+            import_module(f"hardwon.surfaces.cli.{MODULE_OF[words]}")
+            built = builders[words]()
+        else:
+            about, names = NOUNS[words]
+            built = _Group(
+                help=about,
+                commands=_ByName(names, words),  # type: ignore[arg-type]  # nothing is added to it
+                rich_markup_mode=None,
+                no_args_is_help=True,
+                context_settings=_CONTEXT,
+            )
+        built.name = name
+        return built
+
+
+class _Documented:
+    """A command, and what docs/reference/cli.md says of it beyond its help, in Markdown: `operation`, whose
+    answer `--json` prints as HTTP does; `answers`, what it prints else, with every key; and `more`.
+    """
+
+    answers = more = operation = ""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Typer would make a validator for every parameter first, also for texts and for those that
+        nobody gave, and the first of all takes a tenth of the time of a short command.
+        """
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # of the command's class
+        for each in parameters:
+            if each.nargs == 1 and not each.multiple and not each.required:
+                each.process_value = partial(_process_value, each)
+        return parameters
+
+
+def _process_value(parameter: Any, ctx: Any, value: Any) -> Any:
+    is_text = parameter.type_descriptor.annotation is str and isinstance(value, str)
+    if value is not None and not is_text:
+        return type(parameter).process_value(parameter, ctx, value)
+    return parameter.callback(ctx, parameter, value) if parameter.callback else value
+
+
+class _Group(_Documented, TyperGroup):
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # what it overrides has it
+        """The names alone: completing one of them must not build all."""
+        return list(self.commands)
+
+
+class _Commands(_Group):
+    """The commands in their sections; an error becomes one line."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        names = (name for names in COMMANDS.values() for name in names)
+        self.commands = _ByName(names)  # type: ignore[assignment]  # nothing is added to it later
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  # what it overrides has it
+        widest = max(map(len, self.commands))
+        for section, names in COMMANDS.items():
+            with formatter.section(section):
+                helps = (
+                    self.commands[name].get_short_help_str(formatter.width - widest - 6)
+                    for name in names
+                )
+                formatter.write_dl(list(zip(names, helps, strict=True)), col_max=widest)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except HardwonError as error:
+            fail(str(error))
+        except OSError as error:
+            about = f"{error.filename}: " if error.filename else ""
+            fail(f"{about}{error.strerror or error}")
+
+
+_CONTEXT: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+def new_app(*, cls: type = _Group, more: str = "", **options: Any) -> typer.Typer:
+    return typer.Typer(
+        cls=type(cls.__name__, (cls,), {"more": more}),
+        rich_markup_mode=None,  # its boxes take rich, which takes longer than most commands
+        pretty_exceptions_enable=False,
+        context_settings=_CONTEXT,
+        **{"no_args_is_help": True, **options},
+    )
+
+
+def add_app(name: str, about: str, **options: Any) -> typer.Typer:
+    """Commands that have this word before them; `inner_command` declares them."""
+    inner = new_app(name=name, help=about, add_completion=False, **options)
+    builders[name] = partial(typer.main.get_command, inner)
+    return inner
+
+
+app: Final = new_app(
+    name="hardwon",
+    cls=_Commands,
+    help="An experience memory for AI agents: what was tried, how it turned out, and what to do "
+    "next time.",
+    epilog="\b\n"
+    "Exit codes: 0 all is well, 1 an error or invalid data, 2 wrong usage,\n"
+    "130 interrupted, 141 the reader of the output left.",
+)
+
+
+def command(
+    *examples: str, words: str = "", settings: dict[str, Any] | None = None, **docs: str
+) -> Callable[[Function], Function]:
+    """Adds a command under the name of its function, or these words; a test runs the examples.
+    `settings` are those of its context, `docs` the attributes of a `_Documented`.
+    """
+
+    def add(function: Function) -> Function:
+        name = words or function.__name__.rstrip("_")
+        builders[name] = partial(build_command, name, function, examples, settings, **docs)
+        return function
+
+    return add
+
+
+def build_command(
+    words: str,
+    function: Function,
+    examples: Iterable[str],
+    settings: dict[str, Any] | None = None,
+    **docs: Any,
+) -> Any:
+    single = typer.Typer(
+        add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+    )
+    inner_command(single, *examples, name=words, context_settings=settings, **docs)(function)
+    return typer.main.get_command(single)
+
+
+def inner_command(
+    inner: typer.Typer,
+    *examples: str,
+    name: str | None = None,
+    hidden: bool = False,
+    context_settings: dict[str, Any] | None = None,
+    **docs: Any,
+) -> Callable[[Function], Function]:
+    """`command`, for one that has a word before it."""
+
+    def add(function: Function) -> Function:
+        inner.command(
+            name or function.__name__.rstrip("_"),
+            cls=type("Command", (_Documented, TyperCommand), docs),
+            epilog=epilog_of(examples),
+            context_settings=context_settings,
+            hidden=hidden,
+        )(_print_answer_of(function))
+        return function
+
+    return add
+
+
+def _print_answer_of(function: Function) -> Function:
+    """The function, with `--json`, where it gives an answer."""
+    signature = inspect.signature(function)
+    if signature.return_annotation is not Answer:
+        return function
+    parameters = dict(signature.parameters)
+    decides_itself = "as_json" in parameters
+    parameters["as_json"] = parameter("as_json", Json, False)
+
+    def run(**given: Any) -> None:
+        as_json = given["as_json"] if decides_itself else given.pop("as_json")
+        function(**given).print(as_json)
+
+    return with_parameters(run, parameters.values(), function)
+
+
+def with_parameters(
+    run: Function, parameters: Iterable[inspect.Parameter], like: Function | None = None
+) -> Function:
+    """A function of keywords, as one with these parameters, in the name of another."""
+    keywords = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+    run.__annotations__ = {each.name: each.annotation for each in keywords}
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # inspect looks for it there
+        keywords, return_annotation=Answer
+    )
+    if like is not None:
+        run.__name__, run.__doc__, run.__module__ = like.__name__, like.__doc__, like.__module__
+    return run
+
+
+def parameter(
+    name: str, annotation: Any, default: Any = inspect.Parameter.empty
+) -> inspect.Parameter:
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
+
+
+def epilog_of(examples: Iterable[str]) -> str:
+    return EXAMPLES + "\n".join(f"  {example}" for example in examples)
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would happen and change nothing.")
+]
+By = Annotated[str, typer.Option(help="Who says so.")]
+
+
+# --- the memory ---
+
+
+@dataclass(frozen=True)
+class GlobalOptions:
+    """What the options before the command say."""
+
+    memory: str | None
+    project: str | None
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Read when a command needs them: what is wrong with a file must not keep anybody from the
+        others.
+        """
+        return Settings.read({"memory": self.memory, "project": self.project})
+
+
+def _show_upgrade(done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        end = "\n" if done >= total else ""
+        sys.stderr.write(f"\rhardwon: backup before the upgrade, {done} of {total} pages{end}")
+
+
+@dataclass(frozen=True)
+class Target:
+    """The memory and the project that the settings name."""
+
+    memory: str | None
+    project: str | None
+
+    def open(self, *, to_read: bool = False, embedder: "Embedder | None" = None) -> Memory:
+        """A command that only reads does not make a memory where somebody mistyped its name."""
+        if to_read and not self.may_exist():
+            fail(
+                f"there is no memory at {self.memory}: check --memory and hardwon config; hardwon "
+                f"init makes a new one, "
+                "hardwon tree sync --make-tree takes in a folder of memory files"
+            )
+        return Memory(self.memory, self.project, embedder=embedder, progress=_show_upgrade)
+
+    def fill(
+        self,
+        work: Callable[[Memory, bool], T],
+        brings: Callable[[T], object],
+        *,
+        dry_run: bool = False,
+    ) -> T:
+        """What `work` (its second argument: a dry run) brings in from elsewhere. Where there is no
+        memory yet it is tried in a passing one first: what fails, or brings nothing, leaves no
+        empty memory behind.
+        """
+        if dry_run:
+            with self.open(to_read=True) as memory:
+                return work(memory, True)
+        if not memory_exists(self.memory):
+            from tempfile import TemporaryDirectory
+
+            project = self.project or project_of(self.memory)
+            with (
+                TemporaryDirectory(prefix="hardwon-trying-") as folder,
+                Memory(folder, project) as passing,
+            ):
+                if not brings(work(passing, True)):
+                    return work(passing, False)
+        with self.open() as memory:
+            return work(memory, False)
+
+    def may_exist(self) -> bool:
+        """False where a name was given and nothing is there."""
+        if not self.memory or "://" in self.memory:
+            return True
+        try:
+            path = Path(self.memory).expanduser()
+            files = (path / "memory.db", path / "ai_memory.db")
+            return path.is_file() or any(file.exists() for file in files)
+        # too long, no such user, a zero byte: Memory says it better
+        except (OSError, RuntimeError, ValueError):
+            return True
+
+
+def chosen(ctx: typer.Context) -> Target:
+    settings = settings_of(ctx)
+    return Target(settings.memory.value, settings.project.value)
+
+
+def memory_options(ctx: typer.Context) -> list[str]:
+    """The memory and project that something is installed for, where somebody names them. Files of
+    settings it reads itself. Raises where a password would be written down with them.
+    """
+    memory, project = (
+        each.value if each.origin in ("option", "environment") else None
+        for each in list(settings_of(ctx))[:2]
+    )
+    if memory and "://" in memory:
+        where = without_password(memory)
+        if where != memory:
+            allowed = "an address without a password, which others would read: PGPASSWORD, ~/.pgpass or ?service=NAME has it"
+            raise InvalidInputError.one("memory", where, allowed)
+    else:
+        where = str(Path(memory).expanduser().absolute()) if memory else ""
+    return [*(["--memory", where] if where else []), *(["--project", project] if project else [])]
+
+
+def author_of(ctx: typer.Context, given: str | None) -> str | None:
+    """Who writes: as the command's own option says, else as the settings do."""
+    return settings_of(ctx).author.value if given is None else given
+
+
+def signed(ctx: typer.Context, envelope: Mapping[str, Any]) -> dict[str, Any]:
+    """An envelope with its author: the one that it names, else the one that the settings do."""
+    author = author_of(ctx, envelope.get("author"))
+    return {**envelope, "author": author} if author is not None else dict(envelope)
+
+
+def settings_of(ctx: typer.Context) -> Settings:
+    found = ctx.find_object(GlobalOptions)
+    assert found is not None  # noqa: S101  # for type checkers: the options before the command set it
+    return found.settings
+
+
+# --- the command itself ---
 
 
 def _print_version(wanted: bool) -> None:
@@ -59,16 +578,12 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    ctx.obj = Given(memory, project)
+    ctx.obj = GlobalOptions(memory, project)
 
 
 class _OneLine(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         return f"hardwon: {visible(' '.join(super().format(record).split()))}"
-
-
-def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    complain(f"warning: {message}")
 
 
 def main() -> None:
@@ -85,7 +600,7 @@ def main() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(_OneLine())
     logging.getLogger("hardwon").addHandler(handler)
-    warnings.showwarning = _show_warning
+    warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
     _show_completion_of_a_named_shell()
     try:
         app(prog_name="hardwon")
@@ -118,5 +633,128 @@ def _show_completion_of_a_named_shell() -> None:
         os.environ["_HARDWON_COMPLETE"] = f"source_{shell}"
 
 
+# --- writing, asking, failing ---
+
+
+def look(width: int | None = None, ascii_only: bool = False) -> Look:
+    columns = width or max(WIDTH_MIN, shutil.get_terminal_size((_WIDTH, 24)).columns)
+    can_draw = (getattr(sys.stdout, "encoding", "") or "").lower().startswith("utf")
+    return Look(columns, ascii_only or not can_draw)
+
+
+def write_lines(lines: Iterable[Line]) -> None:
+    colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    write(render(lines, colour and sys.stdout.isatty()))
+
+
+def write_text(text: str) -> None:
+    """Lines that may hold what came from a file."""
+    ascii_only = look().ascii_only
+    write("".join(visible(line, ascii_only) + "\n" for line in text.split("\n")))
+
+
+def json_text(value: object) -> str:
+    """What HTTP would answer. ASCII, so that it reaches whatever reads it, and a terminal obeys
+    nothing in it.
+    """
+    # the table of operations takes a while to load
+    from hardwon.surfaces.operations import jsonable
+
+    return json.dumps(jsonable(value), indent=2, allow_nan=False)
+
+
+def write(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        drop_output()
+        if isinstance(error, BrokenPipeError):
+            raise typer.Exit(READER_LEFT) from None
+        fail(f"cannot write the output: {error.strerror}")
+
+
+def drop_output() -> None:
+    """What is left in the buffer would be tried, and complained about, once more when the process
+    ends.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def require_packages(what: str, *names: str) -> None:
+    """Raises where something of the extra `serve` is missing."""
+    from importlib.util import find_spec  # only whoever serves waits for it
+
+    missing = [name for name in names if find_spec(name) is None]
+    if missing:
+        raise MissingExtraError(f"{what} needs {', '.join(missing)}: pip install 'hardwon[serve]'")
+
+
+def counted(count: int, one: str, more: str = "") -> str:
+    return f"{count} {one if count == 1 else more or one + 's'}"
+
+
+def fail(message: str) -> NoReturn:
+    complain(message)
+    raise typer.Exit(FAILED) from None
+
+
+def complain(message: str) -> None:
+    sys.stderr.write(f"hardwon: {visible(' '.join(message.split()))}\n")
+
+
+def can_ask() -> bool:
+    """Whether somebody sits there who reads a question and can answer it."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def require_consent(question: str, yes: bool, *, as_json: bool = False) -> None:
+    """Goes on only where somebody agrees: `--yes`, or an answer on a terminal. Whoever wants JSON
+    is a program.
+    """
+    if yes:
+        return
+    if as_json or not can_ask():
+        fail("nothing was changed: add --yes to do it")
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    answer = sys.stdin.readline()
+    if not answer.endswith("\n"):  # the input ended: the next line would stand beside the question
+        sys.stderr.write("\n")
+    if answer.strip().lower() not in ("y", "yes"):
+        fail("nothing was changed")
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on standard error while something long goes on; nothing where that is not a
+    terminal.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(title, total=None)
+        yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
 if __name__ == "__main__":
-    main()
+    # the modules of the commands declare them in the module of that name
+    from hardwon.surfaces.cli.main import main as run
+
+    run()

@@ -1,6 +1,6 @@
 """What a person reads in a terminal: the map of a memory, its hotspots, what it says about itself.
 
-Everything is drawn as lines of spans, a text and a style each; `shown` makes them a string, with
+Everything is drawn as lines of spans, a text and a style each; `render` makes them a string, with
 colours only where it is told to. Whatever came out of a memory passes `visible` first: a folder's
 name or a record's text may hold anything, also what a terminal would obey.
 """
@@ -10,17 +10,10 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from datetime import date, datetime
+from typing import Final, NamedTuple
 
-from hardwon import limits
-from hardwon.errors import InvalidInputError
-from hardwon.records.kinds import INTAKE, AnyRecord
-from hardwon.search.rank import headline, outcome_of
-
-if TYPE_CHECKING:
-    from hardwon.learn.topology import Branch, Hotspot, Reflection
-    from hardwon.memory.stats import Stats
-    from hardwon.search.rank import Hit
+from hardwon.records.kinds import INTAKE
 
 STYLES: Final[Mapping[str, str]] = {
     "success": "green",
@@ -33,11 +26,6 @@ STYLES: Final[Mapping[str, str]] = {
 
 QUIET: Final = "dim"
 STRONG: Final = "bold"
-_SHARE_CELLS: Final = 4
-_SIZE_CELLS: Final = 9
-_NAME_CELLS_MIN: Final = 12
-_BAR_CELLS_MIN: Final = 6
-_BAR_CELLS_MAX: Final = 24
 _CONTENT_CHARS: Final = 4_000  # of a text that will be cut to a line: more of it is not looked at
 
 
@@ -84,7 +72,7 @@ class Look:
         return text + " " * (cells - taken)
 
 
-def shown(lines: Iterable[Line], colour: bool = False) -> str:
+def render(lines: Iterable[Line], colour: bool = False) -> str:
     """The lines as one text."""
     if not colour:
         return "".join("".join(span.text for span in line).rstrip() + "\n" for line in lines)
@@ -143,111 +131,6 @@ def cut(text: str, cells: int) -> str:
     return text
 
 
-# --- the map ---
-
-
-class _Row(NamedTuple):
-    """One line of the map before it is fitted: where it hangs, its name, what it holds, and of how
-    much.
-    """
-
-    twigs: str
-    name: str
-    amount: int
-    bytes: int
-    share: float
-    style: str
-    bar: bool = True
-
-
-def map_lines(
-    branch: Branch,
-    look: Look,
-    *,
-    depth: int | None = None,
-    min_share: float = 0.0,
-    sizes: bool = False,
-) -> list[Line]:
-    """The tree: a bar, the count and the share of the folder above for every folder. `depth` is how
-    many levels are shown; folders below `min_share` are summed up in one line.
-    """
-    if depth is not None and depth < 1:
-        raise InvalidInputError.one("depth", depth, "a whole number, 1 or more")
-    if not 0 <= min_share <= 1:
-        raise InvalidInputError.one("min_share", min_share, "a number from 0 to 1")
-    levels = limits.TOPOLOGY_DEPTH_MAX if depth is None else depth
-    top = _Row("", look.visible(branch.name), branch.count, branch.bytes, 1.0, STRONG, bar=False)
-    rows = [top, *_rows(branch, look, "", "", levels, min_share)]
-    count_cells = max(len(str(branch.count)), len("count"))
-    fixed = 2 + count_cells + 2 + _SHARE_CELLS + (2 + _SIZE_CELLS if sizes else 0)
-    longest = max(cells_of(row.twigs) + cells_of(row.name) for row in rows)
-    bar = min(_BAR_CELLS_MAX, max(_BAR_CELLS_MIN, look.width - fixed - longest - 2))
-    name = min(longest, look.width - fixed - bar - 2)
-    if name < min(longest, _NAME_CELLS_MIN):  # too narrow for both: the name says more than the bar
-        bar, name = 0, max(_NAME_CELLS_MIN, min(longest, look.width - fixed))
-    return [_map_line(row, look, name, bar, count_cells, sizes) for row in rows]
-
-
-def _rows(
-    parent: Branch, look: Look, above: str, style: str, levels: int, min_share: float
-) -> Iterator[_Row]:
-    if levels < 1 or not parent.branches:
-        return
-    shown_ones = [
-        inner for inner in parent.branches if _share(inner.count, parent.count) >= min_share
-    ]
-    rest = parent.branches[len(shown_ones) :]  # largest first, so what is too small comes last
-    direct = parent.count - sum(inner.count for inner in parent.branches)
-    direct_bytes = parent.bytes - sum(inner.bytes for inner in parent.branches)
-    before, last, go_on = look.twigs
-    for number, inner in enumerate(shown_ones, 1):
-        is_last = number == len(shown_ones) and not rest and not direct
-        own = style or STYLES.get(inner.name.partition("=")[2] or inner.name, "")
-        share = _share(inner.count, parent.count)
-        yield _Row(
-            above + (last if is_last else before),
-            look.visible(inner.name),
-            inner.count,
-            inner.bytes,
-            share,
-            own,
-        )
-        yield from _rows(
-            inner, look, above + ("   " if is_last else go_on), own, levels - 1, min_share
-        )
-    if rest:
-        count, size = sum(inner.count for inner in rest), sum(inner.bytes for inner in rest)
-        twig = above + (before if direct else last)
-        yield _Row(
-            twig, f"{look.more} {len(rest)} more", count, size, _share(count, parent.count), QUIET
-        )
-    if direct:
-        yield _Row(
-            above + last,
-            "(directly here)",
-            direct,
-            direct_bytes,
-            _share(direct, parent.count),
-            QUIET,
-        )
-
-
-def _map_line(row: _Row, look: Look, name: int, bar: int, count_cells: int, sizes: bool) -> Line:
-    twigs = cut(row.twigs, name)
-    spans = [Span(twigs, QUIET), Span(look.fitted(row.name, name - cells_of(twigs)), row.style)]
-    if bar:
-        spans.append(Span("  " + (look.bar(row.share, bar) if row.bar else " " * bar), row.style))
-    spans.append(Span(f"  {row.amount:>{count_cells}}"))
-    spans.append(Span(f"  {percent(row.share) if row.bar else '':>{_SHARE_CELLS}}", QUIET))
-    if sizes:
-        spans.append(Span(f"  {size_text(row.bytes):>{_SIZE_CELLS}}", QUIET))
-    return tuple(spans)
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0
-
-
 def percent(share: float) -> str:
     """Never 0% or 100% where that is not so."""
     if 0 < share < 0.005:
@@ -264,167 +147,113 @@ def size_text(size_bytes: int) -> str:
     return f"{size:.1f} TiB"
 
 
-# --- hotspots, reflection, statistics ---
+# --- tables, and names with values ---
+
+_BETWEEN: Final = "  "
+_CELLS_MIN: Final = 8  # what a column keeps where there is too little room for all
+_INDENT: Final = "  "
 
 
-def hotspot_lines(spots: Sequence[Hotspot], look: Look) -> list[Line]:
-    """One hotspot a line: its share of the folder above it, its count, its area."""
-    if not spots:
-        return [(Span("No folder holds so much of the one above it.", QUIET),)]
-    count_cells = max(len(str(spot.count)) for spot in spots)
-    lines: list[Line] = []
-    for spot in spots:
-        first = spot.path.partition("/")[0]
-        style = STYLES.get(first.partition("=")[2] or first, "")
-        numbers = f"{percent(spot.share):>{_SHARE_CELLS}}  {spot.count:>{count_cells}}  "
-        area = look.fitted(
-            look.visible(spot.area), max(_NAME_CELLS_MIN, look.width - len(numbers) - 12)
-        )
-        lines.append(
-            (Span(look.bar(spot.share, 10) + "  ", style), Span(numbers), Span(area, style))
-        )
-    return lines
-
-
-def reflection_lines(said: Reflection, look: Look) -> list[Line]:
-    lines: list[Line] = [
-        (Span(f"{said.total} {'memory' if said.total == 1 else 'memories'}", STRONG),)
-    ]
-    outcomes = [(name, count, STYLES.get(name, "")) for name, count in said.by_outcome.items()]
-    if said.intake:
-        outcomes.append((INTAKE, said.intake, STYLES[INTAKE]))
-    lines += _counted("", outcomes, said.total, look)
-    lines += _counted(
-        "By tool", [(name, count, "") for name, count in said.by_tool.items()], said.total, look
-    )
-    failures, successes = said.by_outcome.get("failure", 0), said.by_outcome.get("success", 0)
-    lines += _counted(
-        "Failures gather in",
-        [(area, count, "red") for area, count in said.hotspots],
-        failures,
-        look,
-    )
-    lines += _counted(
-        "Successes gather in",
-        [(area, count, "green") for area, count in said.strengths],
-        successes,
-        look,
-    )
-    if said.insights:
-        lines += [(), (Span("In short", STRONG),)]
-        lines += [(Span(f"  {look.visible(sentence)}"),) for sentence in said.insights]
-    if said.recent:
-        lines += [(), (Span("Newest", STRONG),)]
-        lines += [_record_line(record, look) for record in said.recent]
-    return lines
-
-
-def _counted(
-    title: str, rows: Sequence[tuple[str, int, str]], whole: int, look: Look
+def table_lines(
+    rows: Sequence[object], columns: Sequence[str], look: Look, nothing: str
 ) -> list[Line]:
-    if not rows:
-        return []
-    count_cells = max(len(str(count)) for _, count, _ in rows)
-    fixed = 2 + 2 + count_cells + 2 + _SHARE_CELLS + 2 + 10
-    names = [look.visible(name) for name, _, _ in rows]
-    cells = max(_NAME_CELLS_MIN, min(max(map(cells_of, names)), look.width - fixed))
-    lines: list[Line] = [(), (Span(title, STRONG),)] if title else []
-    for name, (_, count, style) in zip(names, rows, strict=True):
-        share = _share(count, whole)
-        numbers = f"  {count:>{count_cells}}  {percent(share):>{_SHARE_CELLS}}  "
-        bar = look.bar(share, 10) if look.width >= fixed + _NAME_CELLS_MIN else ""
-        lines.append(
-            (Span(f"  {look.fitted(name, cells)}", style), Span(numbers), Span(bar, style))
-        )
-    return lines
-
-
-def stats_lines(stats: Stats, look: Look) -> list[Line]:
-    facts = [
-        ("memory", stats.location),
-        ("project", stats.project),
-        ("size", size_text(stats.size_bytes)),
-        ("records", str(stats.records)),
-        ("forgotten", str(stats.forgotten)),
-        ("decisions", str(stats.decisions)),
-        ("events", str(stats.events)),
-    ]
-    if stats.first and stats.last:
-        facts.append(("from, to", f"{stats.first:%Y-%m-%d %H:%M}, {stats.last:%Y-%m-%d %H:%M} UTC"))
-    lines: list[Line] = [
-        (Span(f"{name:<10}", STRONG), Span(look.visible(value))) for name, value in facts
-    ]
-    for title, counts in (
-        ("By kind", stats.by_kind),
-        ("By outcome", stats.by_outcome),
-        ("By tool", stats.by_tool),
-        ("By status", stats.by_status),
-        ("By author", stats.by_author),
-    ):
-        rows = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[
-            : limits.HOTSPOTS_SHOWN_MAX
-        ]
-        lines += _counted(
-            title,
-            [(name, count, STYLES.get(name, "")) for name, count in rows],
-            stats.records,
-            look,
-        )
-    return lines
-
-
-# --- records ---
-
-
-def hit_lines(hits: Sequence[Hit], look: Look) -> list[Line]:
-    """Each hit in two lines: what it is, and what it says; a third where files that it is about are
-    others by now.
+    """The attributes of each row that the columns name. Where there is too little room, the widest
+    columns are cut.
     """
-    if not hits:
-        return [(Span("Nothing here answers that.", QUIET),)]
-    lines: list[Line] = []
-    for hit in hits:
-        day = f"{hit.record.metadata.context.timestamp:%Y-%m-%d}"
-        lines += _two_lines(
-            hit.record, f"{hit.score:.2f}", look, f"{', stale' if hit.stale else ''}, {day}"
-        )
-        if hit.changed:
-            told = "; ".join(map(str, hit.changed))
-            lines.append(
-                (Span("  " + look.fitted(one_line(told, look), look.width - 2), STYLES[INTAKE]),)
-            )
-    return lines
-
-
-def record_lines(records: Sequence[AnyRecord], look: Look) -> list[Line]:
-    """Each record in two lines: what it is, and what it says."""
+    if not rows:
+        return [(Span(nothing, QUIET),)]
+    values = [[getattr(row, name) for name in columns] for row in rows]
+    texts = [[one_line(text_of(value), look) for value in row] for row in values]
+    titles = [name.replace("_", " ") for name in columns]
+    cells = _widths([titles, *texts], look.width)
+    right = [
+        all(isinstance(value, int | float | None) for value in column)
+        for column in zip(*values, strict=True)
+    ]
     return [
-        line
-        for record in records
-        for line in _two_lines(record, f"{record.metadata.context.timestamp:%Y-%m-%d %H:%M}", look)
+        (Span(_row(titles, cells, right, look), STRONG),),
+        *((Span(_row(row, cells, right, look)),) for row in texts),
     ]
 
 
-def _two_lines(record: AnyRecord, start: str, look: Look, more: str = "") -> list[Line]:
-    """`more` is said of it beside its status."""
-    name = outcome_of(record)
-    facts = f"  {record.kind}, {record.metadata.validation.status}{more}, {record.id}"
-    first = (
-        Span(start, STRONG),
-        Span(f"  {look.visible(name)}" if name else "", STYLES.get(name, "")),
-        Span(facts, QUIET),
-    )
-    return [first, (Span("  " + look.fitted(one_line(headline(record), look), look.width - 2)),)]
+def _widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:
+    cells = [max(map(cells_of, column)) for column in zip(*rows, strict=True)]
+    excess = sum(cells) + len(_BETWEEN) * (len(cells) - 1) - room
+    while excess > 0 and max(cells) > _CELLS_MIN:
+        widest = max(cells)
+        others = [width for width in cells if width < widest]
+        # one column at a time, down to the next widest
+        at_once = min(excess, widest - max([*others, _CELLS_MIN]))
+        cells[cells.index(widest)] -= max(1, at_once)
+        excess -= max(1, at_once)
+    return cells
 
 
-def _record_line(record: AnyRecord, look: Look) -> Line:
-    name = outcome_of(record)
-    start = f"  {record.metadata.context.timestamp:%Y-%m-%d %H:%M}  "
-    said = look.fitted(
-        one_line(headline(record), look), max(_NAME_CELLS_MIN, look.width - len(start) - 13)
-    )
-    return (
-        Span(start, QUIET),
-        Span(look.fitted(look.visible(name), 11) + "  ", STYLES.get(name, "")),
-        Span(said),
-    )
+def _row(texts: Sequence[str], cells: Sequence[int], right: Sequence[bool], look: Look) -> str:
+    shown = []
+    for text, width, to_the_right in zip(texts, cells, right, strict=True):
+        fitted = look.fitted(text, width)
+        shown.append(
+            " " * (width - cells_of(fitted.rstrip())) + fitted.rstrip() if to_the_right else fitted
+        )
+    return _BETWEEN.join(shown)
+
+
+def value_lines(values: Mapping[str, object], look: Look) -> list[Line]:
+    """`name: value`, what is inside of something indented below its name. What is empty is left
+    out.
+    """
+    return list(_values(values, look, ""))
+
+
+def _values(values: Mapping[str, object], look: Look, indent: str) -> Iterator[Line]:
+    for name, value in values.items():
+        if value is None or value in ("", [], {}, ()):
+            continue
+        start = Span(f"{indent}{look.visible(name)}:", STRONG)
+        inside = [] if isinstance(value, str | bytes) else _inside(value, look, indent + _INDENT)
+        text = text_of(value)
+        if inside:
+            yield (start,)
+            yield from inside
+        elif "\n" in text:
+            yield (start,)
+            yield from (
+                (Span(f"{indent}{_INDENT}{look.visible(line)}"),) for line in text.splitlines()
+            )
+        else:
+            yield (start, Span(f" {look.visible(text)}"))
+
+
+def _inside(value: object, look: Look, indent: str) -> list[Line]:
+    """The lines of what holds names and values itself, or several that do; none where it fits a
+    line.
+    """
+    if isinstance(value, Mapping):
+        return list(_values(value, look, indent))
+    if not isinstance(value, list | tuple) or not any(
+        isinstance(each, Mapping) or "\n" in text_of(each) for each in value
+    ):
+        return []
+    lines: list[Line] = []
+    for number, each in enumerate(value, 1):
+        lines += _values({str(number): each}, look, indent)
+    return lines
+
+
+def text_of(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:.3g}"
+        case datetime():
+            return f"{value:%Y-%m-%d %H:%M}"
+        case date():
+            return f"{value:%Y-%m-%d}"
+        case list() | tuple():
+            return ", ".join(map(text_of, value))
+        case _:
+            return str(value)

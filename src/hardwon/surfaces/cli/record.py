@@ -10,7 +10,8 @@ import typer
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Fact, Kind
-from hardwon.surfaces.cli.base import (
+from hardwon.surfaces.cli.input import STDIN, Options, enveloped, issue_of, json_object, objects_of
+from hardwon.surfaces.cli.main import (
     Answer,
     add_app,
     chosen,
@@ -19,7 +20,6 @@ from hardwon.surfaces.cli.base import (
     inner_command,
     signed,
 )
-from hardwon.surfaces.cli.input import STDIN, Options, enveloped, issue_of, json_object, objects_of
 
 
 @command(

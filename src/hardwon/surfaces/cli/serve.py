@@ -1,5 +1,5 @@
 """The memory for others: `serve` over HTTP (docs/serve.md tells all of it), `mcp` for MCP clients
-(docs/mcp.md says what they get), `report` as one file of the dashboard's views.
+(docs/coding-agents.md says what they get), `report` as one file of the dashboard's views.
 """
 
 import json
@@ -18,7 +18,7 @@ from hardwon.errors import InvalidInputError, MissingExtraError
 from hardwon.memory import Memory
 from hardwon.memory.tokens import author_name
 from hardwon.outside.locations import check_path, is_url
-from hardwon.surfaces.cli.base import (
+from hardwon.surfaces.cli.main import (
     Answer,
     Json,
     Yes,
@@ -107,7 +107,7 @@ def serve(
     )
     with (
         Memory(chosen(ctx).memory, chosen(ctx).project, checkout=False) as memory,
-        closing(rest_server.bound(host, port)) as listening,
+        closing(rest_server.bind(host, port)) as listening,
         _spool(memory.location) as spool,
     ):
         settings = ServerOptions(
@@ -201,7 +201,8 @@ mcp: Final = add_app(
     "mcp",
     "Serve the memory to an MCP client over standard input and output; or tell a client to "
     "start it.",
-    more="""[mcp.md](mcp.md) says what a client gets. Without a further word it serves, until the client closes its end, or
+    more="""[coding-agents.md](coding-agents.md) says what a client gets.
+    Without a further word it serves, until the client closes its end, or
     SIGTERM (exit code 0) or SIGINT (130) ends it. It takes `pip install 'hardwon[mcp]'`.
 
     `hardwon mcp install CLIENT` prints what a client needs to start it, with the `--memory`, `--project` and options that
@@ -246,7 +247,7 @@ def _serve_mcp(
         ]
         return
     try:
-        from hardwon.surfaces.mcp.transports import serve_stdio
+        from hardwon.surfaces.mcp.stdio import serve_stdio
     except ImportError as error:
         raise MissingExtraError(
             f"the MCP SDK cannot be imported ({error}); install it with: pip install 'hardwon[mcp]'"

@@ -21,23 +21,21 @@ from hardwon.brief.fence import fenced
 from hardwon.learn.fixes import ModelInsights
 from hardwon.learn.rules import Rule
 from hardwon.learn.topology import Branch, Hotspot, Reflection
+from hardwon.memory.ask import Stats
 from hardwon.memory.context import Context
 from hardwon.memory.results import SimilarIssues
-from hardwon.memory.stats import Stats
 from hardwon.records.kinds import AnyRecord, Fix
 from hardwon.search.rank import Hit, headline
-from hardwon.surfaces.cli.output import (
-    Line,
-    Look,
+from hardwon.surfaces.cli.output import Line, Look, one_line, render
+from hardwon.surfaces.cli.views import (
     hit_lines,
     hotspot_lines,
     map_lines,
-    one_line,
+    model_lines,
+    outcome_of,
     reflection_lines,
-    shown,
     stats_lines,
 )
-from hardwon.surfaces.cli.views import model_lines, outcome_of
 from hardwon.text.clean import CUT
 
 # --- mcp bounds ---
@@ -128,7 +126,7 @@ class _Cut:
         items, texts = self._items_left_out, self._texts_cut
         entries = f"{items} {'entry' if items == 1 else 'entries'}"
         ends = f"the end of {texts} long {'text' if texts == 1 else 'texts'}"
-        return " and ".join([entries] * bool(items) + [ends] * bool(texts))
+        return " and ".join(part for part, count in ((entries, items), (ends, texts)) if count)
 
 
 def cut_lines(text: str, chars_max: int = limits.TOOL_TEXT_CHARS_MAX) -> str:
@@ -160,20 +158,20 @@ def data(lines: Iterable[str]) -> str:
 
 
 def _plain(lines: Sequence[Line]) -> list[str]:
-    return [line for line in shown(lines).split("\n") if line.strip()]
+    return [line for line in render(lines).split("\n") if line.strip()]
 
 
-def kept(record: AnyRecord) -> str:
+def confirm_kept(record: AnyRecord) -> str:
     names = ", ".join(record.redacted or ())
     redacted = f" Taken out before it was kept: {names}." if names else ""
     return f"Kept {record.kind} {record.id} ({record.metadata.validation.status}).{redacted}"
 
 
-def decided(record: AnyRecord) -> str:
+def confirm_decided(record: AnyRecord) -> str:
     return f"{record.kind} {record.id} is now {record.metadata.validation.status}."
 
 
-def credited(ids: list[str]) -> str:
+def confirm_credited(ids: list[str]) -> str:
     return (
         cut_lines(f"Credited {len(ids)}:\n" + "\n".join(ids))
         if ids
@@ -216,7 +214,7 @@ def _fix(fix: Fix) -> str:
 
 def insights(found: ModelInsights) -> str:
     lines = model_lines(found, _LOOK)
-    return data(_plain(lines)) if found.total_tests else shown(lines).strip()
+    return data(_plain(lines)) if found.total_tests else render(lines).strip()
 
 
 def rules(found: Sequence[Rule]) -> str:
@@ -235,12 +233,12 @@ def reflection(found: Reflection) -> str:
 
 
 def topology(found: Branch) -> str:
-    return cut_lines(shown(map_lines(found, _MAP_LOOK)).rstrip())
+    return cut_lines(render(map_lines(found, _MAP_LOOK)).rstrip())
 
 
 def hotspots(found: Sequence[Hotspot]) -> str:
     lines = hotspot_lines(found, _MAP_LOOK)
-    return data(_plain(lines)) if found else shown(lines).strip()
+    return data(_plain(lines)) if found else render(lines).strip()
 
 
 def stats(found: Stats) -> str:

@@ -17,10 +17,9 @@ from pydantic import Field
 from hardwon import limits
 from hardwon.records.fields import JsonObject, Name, Scalar, Text, Texts, Unit
 from hardwon.records.kinds import INTAKE, Experience, Outcome
-from hardwon.surfaces.arguments import Arguments, Nothing, Remember
 from hardwon.surfaces.mcp import answers as text
 from hardwon.surfaces.mcp.tools import Tool, Visitor
-from hardwon.surfaces.operations import jsonable, parsed
+from hardwon.surfaces.operations import Arguments, Nothing, Remember, jsonable, parsed
 from hardwon.text.globs import Glob
 from hardwon.tree.routing import Coherence, file_name
 from hardwon.trust.access import Scope

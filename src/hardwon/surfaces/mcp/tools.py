@@ -11,11 +11,10 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
-from hardwon.surfaces.arguments import Arguments
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.mcp import answers as text
 from hardwon.surfaces.mcp.answers import fit
-from hardwon.surfaces.operations import OPERATIONS, jsonable, parsed, schema_of
+from hardwon.surfaces.operations import OPERATIONS, Arguments, jsonable, parsed, schema_of
 from hardwon.trust.access import Caller, Scope
 
 LEFT_OUT: Final = "left_out"
@@ -142,7 +141,7 @@ _TABLE: Final = (
         "reason; a learning needs insight_type, an interaction sentiment. Failures are worth as"
         " much as successes. Returns the record with its id. Secrets are taken out before it is"
         " kept.",
-        text.kept,
+        text.confirm_kept,
     ),
     _tool(
         "record_fix",
@@ -151,7 +150,7 @@ _TABLE: Final = (
         "whether the fix was applied (fix_success), whether it was verified to work, and what "
         "was done (fix_commands: kept as text, never run). Record fixes that failed too: they "
         "keep others from trying them again. Returns the record.",
-        text.kept,
+        text.confirm_kept,
     ),
     _tool(
         "record_episode",
@@ -159,7 +158,7 @@ _TABLE: Final = (
         "Record one whole attempt at a task with a score from 0 to 1, the mistakes and what "
         "went well. Rules are learned from episodes of the same task_id, so use the same one "
         "each time. Returns the record.",
-        text.kept,
+        text.confirm_kept,
     ),
     _tool(
         "record_fact",
@@ -167,7 +166,7 @@ _TABLE: Final = (
         "Record one sentence that stands alone: no 'it', no 'yesterday', names spelled out. "
         "fact_type says whether it is an error, a solution, an observation or a decision. "
         "Returns the record with the names that were found in it.",
-        text.kept,
+        text.confirm_kept,
     ),
     _tool(
         "record_trajectory",
@@ -175,7 +174,7 @@ _TABLE: Final = (
         "Record a task with its steps in order (action, observation, reward) and a "
         "final_reward; from 0.5 on it counts as solved. Use it where the order of steps "
         "matters; for a single action use remember. Returns the record.",
-        text.kept,
+        text.confirm_kept,
     ),
     _tool(
         "credit",
@@ -183,7 +182,7 @@ _TABLE: Final = (
         "After you used something that recall or context gave you, pass its ids with outcome "
         "true if it helped and false if it misled you. What helps is found first next time. "
         "Returns the ids that were credited.",
-        text.credited,
+        text.confirm_credited,
     ),
     _tool(
         "similar_issues",
@@ -214,14 +213,14 @@ _TABLE: Final = (
         "Say that something independent confirmed a record: a test that passed, a compiler, a "
         "person who approved. `by` says what, `verification_id` which run or approval it was. "
         "Do not confirm your own guess. Returns the record with its new status.",
-        text.decided,
+        text.confirm_decided,
     ),
     _tool(
         "archive",
         "Take a record out of use",
         "Say that a record is no longer true, and why. It is no longer recalled, and stays in "
         "the audit. Returns the record.",
-        text.decided,
+        text.confirm_decided,
     ),
     _tool(
         "reflect",

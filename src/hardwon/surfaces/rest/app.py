@@ -13,12 +13,19 @@ import shutil
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    ExitStack,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, BinaryIO, Final, TypeVar
+from typing import Any, BinaryIO, Final, TypeVar, cast
 from urllib.parse import unquote
 
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from pydantic_core import from_json, to_json
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -29,10 +36,18 @@ from starlette.types import Receive, Scope, Send
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.surfaces.arguments import Arguments, Load
-from hardwon.surfaces.gate import Gate
-from hardwon.surfaces.mcp.transports import McpApp
-from hardwon.surfaces.operations import ALIASES, OPERATIONS, Operation, json_bytes, schema_of
+from hardwon.surfaces.gate import Gate, check_access
+from hardwon.surfaces.mcp.server import make_server
+from hardwon.surfaces.mcp.tools import Visitor
+from hardwon.surfaces.operations import (
+    ALIASES,
+    OPERATIONS,
+    Arguments,
+    Load,
+    Operation,
+    json_bytes,
+    schema_of,
+)
 from hardwon.surfaces.rest.guard import (
     BODY,
     BUSY,
@@ -73,6 +88,8 @@ _WHOLE: Final = re.compile(r"-?[0-9]{1,19}")
 _NUMBER: Final = re.compile(r"-?[0-9]{1,19}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?")
 _TRUTH: Final = {"true": True, "false": False}
 _PREFIX: Final = ".hardwon-serving-"
+PROJECT_HEADER: Final = "Hardwon-Project"
+_VISITOR: Final = "hardwon.visitor"
 
 # --- what a request says ---
 
@@ -188,13 +205,7 @@ class ApiRoute(Route):
 def build_app(gate: Gate, settings: ServerOptions) -> Starlette:
     """The whole service behind one guard. Closing it closes the gate's memories."""
     surface = _Surface(gate, settings)
-    mcp = McpApp(
-        gate,
-        settings.default_project,
-        btb=settings.btb,
-        hosts=settings.names,
-        origins=settings.allow_origins,
-    )
+    mcp = McpApp(gate, settings)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -241,6 +252,49 @@ async def _refuse(request: Request, error: Exception) -> Response:
     raise RefusedError(
         NOT_FOUND, f"nothing is at this address: {API}/openapi.json tells what is where"
     )
+
+
+class McpApp:
+    """The MCP server over HTTP, for callers whom the guard let in. Every request is answered by
+    itself: there are no sessions, so that none can be taken over, and a server that is started anew
+    goes on where it was.
+    """
+
+    def __init__(self, gate: Gate, settings: ServerOptions) -> None:
+        self._gate = gate
+        self._default_project = settings.default_project
+        self._manager = StreamableHTTPSessionManager(
+            make_server(lambda ctx: cast("Request", ctx.request).scope[_VISITOR], btb=settings.btb),
+            json_response=True,
+            stateless=True,
+            max_request_body_size=limits.MCP_BODY_BYTES_MAX,
+        )
+
+    def run(self) -> AbstractAsyncContextManager[None]:
+        """While it is entered, the application answers."""
+        return self._manager.run()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        caller: Caller = request.state.caller
+        named = request.headers.getlist(PROJECT_HEADER)
+        # A token for one project means that one.
+        only = caller.projects if caller.projects and len(caller.projects) == 1 else ()
+        project = next(iter(only), self._default_project)
+        if named:
+            try:
+                (project,) = [name.encode("latin-1").decode() for name in named]
+            except ValueError:
+                raise InvalidInputError.one(PROJECT_HEADER, named, "one name, in UTF-8") from None
+        check_access(caller, "read", project)
+        if request.method != "POST":  # nothing is ever sent unasked, and there is no session to end
+            raise RefusedError(
+                WRONG_METHOD,
+                "send a POST: there are no sessions here, and no stream of events",
+                {"Allow": "POST"},
+            )
+        scope[_VISITOR] = Visitor(self._gate, caller, project)
+        await self._manager.handle_request(scope, receive, send)
 
 
 class _Surface:

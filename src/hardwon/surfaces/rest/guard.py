@@ -56,8 +56,8 @@ from hardwon.errors import (
     UnknownRecordError,
     UnreachableError,
 )
-from hardwon.surfaces.arguments import Nothing
 from hardwon.surfaces.gate import Gate
+from hardwon.surfaces.operations import Nothing
 from hardwon.trust.access import Caller
 from hardwon.trust.redact import redact, redact_json
 
@@ -123,11 +123,6 @@ class ServerOptions:
         return given == f"{self.scheme}://{host.lower()}" or given in {
             each.lower() for each in self.allow_origins
         }
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Every name it goes by; those without a port hold for any."""
-        return (*self._own_names(), *(host.lower() for host in self.allow_hosts))
 
     @property
     def _own_name(self) -> str:

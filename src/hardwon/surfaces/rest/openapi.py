@@ -10,8 +10,14 @@ from typing import Any, Final
 
 import hardwon
 from hardwon import limits
-from hardwon.surfaces.arguments import EXAMPLE_ID, Arguments
-from hardwon.surfaces.operations import OPERATIONS, REF, Operation, schemas_of
+from hardwon.surfaces.operations import (
+    EXAMPLE_ID,
+    OPERATIONS,
+    REF,
+    Arguments,
+    Operation,
+    schemas_of,
+)
 from hardwon.surfaces.rest.guard import (
     ADDRESS_TOO_LONG,
     BUSY,

@@ -46,7 +46,7 @@ class Certificate:
         return context
 
 
-def bound(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int) -> socket.socket:
     """A socket that listens to nobody yet, so that its port is known before anything is said
     of it.
     """

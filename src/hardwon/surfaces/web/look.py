@@ -44,7 +44,7 @@ LEGEND_ABOVE: Final[Figure] = {
 
 def label(name: object) -> str:
     """A name as a chart shows it. Plotly reads some markup in texts; a name has none."""
-    text = html.escape(shortened(name, limits.WEB_CHART_LABEL_CHARS), quote=False)
+    text = html.escape(shorten(name, limits.WEB_CHART_LABEL_CHARS), quote=False)
     return f"&#36;{text[1:]}" if text.startswith("$") else text  # it names no colour
 
 
@@ -52,7 +52,7 @@ def names_axis(names: Sequence[object]) -> dict[str, Any]:
     """An axis of names, cut to what leaves room for the chart. Their places are numbers: two may
     look alike once they are cut, or look like dates.
     """
-    shown = [label(shortened(name, 22)) for name in names]
+    shown = [label(shorten(name, 22)) for name in names]
     return {
         "type": "linear",
         "tickvals": list(range(len(shown))),
@@ -72,7 +72,7 @@ def days_axis(days: Sequence[date]) -> dict[str, Any]:
     return {"type": "date", "range": around, "dtick": DAY_MS, "tickformat": "%b %-d\n%Y"}
 
 
-def thinned(points: Sequence[Any]) -> list[Any]:
+def newest(points: Sequence[Any]) -> list[Any]:
     """No more points than a chart may have: the newest."""
     return list(points)[-limits.WEB_CHART_POINTS_MAX :]
 
@@ -86,8 +86,8 @@ def bars(
 ) -> dict[str, Any]:
     return {
         "type": "bar",
-        "x": thinned(x),
-        "y": thinned(y),
+        "x": newest(x),
+        "y": newest(y),
         "name": label(name),
         "marker": {"color": colour},
         **more,
@@ -100,8 +100,8 @@ def line(
     return {
         "type": "scatter",
         "mode": "lines+markers",
-        "x": thinned(x),
-        "y": thinned(y),
+        "x": newest(x),
+        "y": newest(y),
         "name": label(name),
         "line": {"color": colour, "width": 2},
         "marker": {"color": colour, "size": 5},
@@ -120,19 +120,19 @@ def band(
     edge = {
         "type": "scatter",
         "mode": "lines",
-        "x": thinned(x),
+        "x": newest(x),
         "line": {"width": 0},
         "hoverinfo": "skip",
         "showlegend": False,
     }
     filled = {
         **edge,
-        "y": thinned(high),
+        "y": newest(high),
         "fill": "tonexty",
         "fillcolor": f"{colour}/0.18",
         "name": label(name),
     }
-    return [{**edge, "y": thinned(low)}, filled]
+    return [{**edge, "y": newest(low)}, filled]
 
 
 # --- look ---
@@ -197,7 +197,7 @@ def visible(text: Any) -> str:
     )
 
 
-def shortened(text: Any, most: int = 160) -> str:
+def shorten(text: Any, most: int = 160) -> str:
     """The beginning of a text, on one line."""
     line = visible(" ".join(str(text)[: 8 * most].split()))
     return line if len(line) <= most else line[: most - 1] + "…"
@@ -280,7 +280,7 @@ def environment() -> Environment:
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
     made.filters.update(
-        shortened=shortened,
+        shorten=shorten,
         number=number,
         percent=percent,
         time=time,

@@ -14,8 +14,8 @@ from typing import Any, Final, Literal, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem, UnknownRecordError
+from hardwon.memory.ask import Stats
 from hardwon.memory.results import LifeEvent, Links
-from hardwon.memory.stats import Stats
 from hardwon.records.fields import Model
 from hardwon.records.kinds import (
     OUTCOMES,
@@ -33,7 +33,7 @@ from hardwon.records.kinds import (
 from hardwon.search.rank import Hit, headline
 from hardwon.search.terms import own_texts
 from hardwon.surfaces.operations import jsonable
-from hardwon.surfaces.web.look import shortened
+from hardwon.surfaces.web.look import shorten
 from hardwon.surfaces.web.pages import KINDS, Ask, Download, PageRequest, WebPage
 from hardwon.text.terms import matches, query_terms
 
@@ -174,7 +174,7 @@ def _view(record: AnyRecord, terms: Collection[str]) -> HitView:
     if len(title) > _HEADLINE_CHARS:
         title = title[: _HEADLINE_CHARS - 1] + "…"
     below = snippet(_texts_besides(record, title), terms)
-    return HitView(record, marked(title, terms) or [Piece("(nothing said)")], below)
+    return HitView(record, mark_terms(title, terms) or [Piece("(nothing said)")], below)
 
 
 def _texts_besides(record: AnyRecord, title: str) -> str:
@@ -194,7 +194,7 @@ def _bare(text: str) -> str:
     return " ".join(_NO_WORD.sub(" ", text.lower()).split())
 
 
-def marked(text: str, terms: Collection[str]) -> list[Piece]:
+def mark_terms(text: str, terms: Collection[str]) -> list[Piece]:
     """A whole text in pieces: where it has these terms, found by the search's own rules."""
     pieces, last = [], 0
     for match in matches(text, terms) if terms else ():
@@ -215,7 +215,7 @@ def snippet(text: str, terms: Collection[str]) -> list[Piece]:
         end = blank if blank > start else end
     is_cut = end < len(line) or len(text) > limits.WEB_SNIPPET_READ_CHARS
     before, after = [Piece("… ")] if start else [], [Piece(" …")] if is_cut else []
-    return [*before, *marked(line[start:end], terms), *after]
+    return [*before, *mark_terms(line[start:end], terms), *after]
 
 
 def _best_start(line: str, terms: Collection[str]) -> int:
@@ -274,12 +274,12 @@ def view_record(ask: Ask, request: PageRequest) -> WebPage | Download:
         "repeated": kinds.count("repeated"),
         # The newest of what was noticed of its files.
         "stale": next((kind for kind in reversed(kinds) if kind in ("stale", "fresh")), ""),
-        "others": _linked(ask, record),
+        "others": _links_of(ask, record),
         "json": written,
         "as_of": as_of,
         "glob_of": lambda path: re.sub(r"([*?[])", r"[\1]", path),
     }
-    return WebPage("record.html", context, shortened(headline(record), 120) or record.kind)
+    return WebPage("record.html", context, shorten(headline(record), 120) or record.kind)
 
 
 def _view_unknown(ask: Ask, request: PageRequest) -> WebPage:
@@ -292,7 +292,7 @@ def _view_unknown(ask: Ask, request: PageRequest) -> WebPage:
     return WebPage("record_unknown.html", context, "No such record", 404)
 
 
-def _linked(ask: Ask, record: AnyRecord) -> list[tuple[str, str, AnyRecord | None]]:
+def _links_of(ask: Ask, record: AnyRecord) -> list[tuple[str, str, AnyRecord | None]]:
     """Other records that this one has to do with: how, the id, and the record, unless it is not
     here, or one of too many to look up.
     """

@@ -14,7 +14,7 @@ from hardwon import limits
 from hardwon.errors import ConflictError, InvalidInputError, UnknownRecordError
 from hardwon.records.kinds import AnyRecord, Decision
 from hardwon.search.rank import headline
-from hardwon.surfaces.web.look import shortened
+from hardwon.surfaces.web.look import shorten
 from hardwon.surfaces.web.pages import Ask, Form, PageRequest, WebPage
 
 TABS: Final[Mapping[str, str]] = {
@@ -97,7 +97,7 @@ def view_review(ask: Ask, request: PageRequest) -> WebPage:
 def _view_choices(ask: Ask, request: PageRequest, tab: str) -> WebPage:
     """Which record replaces another: those that say something like it."""
     record = ask("get", record_id=request.item)
-    asked = request.query.get("q", "").strip() or shortened(headline(record), 400)
+    asked = request.query.get("q", "").strip() or shorten(headline(record), 400)
     hits = ask("recall", query=asked, k=_CHOICES + 1)
     context = {
         "record": ReviewItem(record),
@@ -208,10 +208,10 @@ def decide(ask: Ask, request: PageRequest, form: Form) -> str:
         except (InvalidInputError, UnknownRecordError, ConflictError) as error:
             refused.append(str(error))
     if done:
-        title = shortened(headline(done[0]), _TITLE_CHARS)
+        title = shorten(headline(done[0]), _TITLE_CHARS)
         flash(f"{ACTIONS[action]}: {title if len(done) == 1 else f'{len(done)} records'}")
     if refused:
-        flash(f"Not done for {len(refused)}: {shortened(refused[0], 2 * _TITLE_CHARS)}")
+        flash(f"Not done for {len(refused)}: {shorten(refused[0], 2 * _TITLE_CHARS)}")
     if action == "undo":
         return request.url("review", **back)
     # What was decided about each of them by this request, the last first, to be taken back.

@@ -187,7 +187,7 @@ class Site:
             self._sessions.end(session.name)
             return None
 
-    def _admitted(self, http: HttpRequest) -> _Visit:
+    def _require_visit(self, http: HttpRequest) -> _Visit:
         visit = self._visit(http)
         if visit is None:
             raise NotAdmittedError("nobody is signed in")
@@ -228,12 +228,12 @@ class Site:
         return self._render(WebPage("sign_in.html", context, "Sign in", status), None, None)
 
     def _sign_out(self, http: HttpRequest, body: bytes) -> Response:
-        visit, _ = self._posted(http, body)
+        visit, _ = self._read_post(http, body)
         self._sessions.end(visit.session.name)
         return self._set_cookie(_redirect(SIGN_IN), None)
 
-    def _posted(self, http: HttpRequest, body: bytes) -> tuple[_Visit, Form]:
-        visit = self._admitted(http)
+    def _read_post(self, http: HttpRequest, body: bytes) -> tuple[_Visit, Form]:
+        visit = self._require_visit(http)
         form = _read_form(http, body)
         if not visit.session.vouches_for(form.get("csrf", "")):
             raise RefusedError(
@@ -248,7 +248,7 @@ class Site:
         return _redirect(f"{ROOT}/")
 
     def _home(self, http: HttpRequest, _: bytes) -> Response:
-        visit = self._admitted(http)
+        visit = self._require_visit(http)
         named = http.path_params.get("project")
         project = self._first(self._projects(visit.caller)) if named is None else unquote(named)
         return _redirect(f"{ROOT}/{quote(project, safe='')}/{PLACES[0].name}")
@@ -262,7 +262,7 @@ class Site:
         return usual if usual in projects or not projects else projects[0]
 
     def _changes(self, http: HttpRequest, _: bytes) -> Response:
-        visit = self._admitted(http)
+        visit = self._require_visit(http)
         ask = Ask(self._gate, visit.caller, unquote(http.path_params["project"]))
         return Response(
             json.dumps({"mark": ask("care.change_mark")}), media_type="application/json"
@@ -270,7 +270,7 @@ class Site:
 
     def _page(self, http: HttpRequest, body: bytes) -> Response:
         posts = http.method == "POST"
-        visit, form = self._posted(http, body) if posts else (self._admitted(http), None)
+        visit, form = self._read_post(http, body) if posts else (self._require_visit(http), None)
         address = {name: unquote(value) for name, value in http.path_params.items()}
         project, place = address["project"], self._places.get(address["page"])
         if place is None:
@@ -292,7 +292,7 @@ class Site:
         return self._render(shown, visit, request, mark=ask("care.change_mark"), flashes=fresh)
 
     def _unknown(self, http: HttpRequest, _: bytes) -> Response:
-        self._admitted(http)
+        self._require_visit(http)
         raise RefusedError(NOT_FOUND, "there is no such page")
 
     def _static(self, http: HttpRequest, _: bytes) -> Response:

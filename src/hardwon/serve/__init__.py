@@ -1,0 +1,1 @@
+"""Where the command line was up to 0.11, for hooks and settings that name it."""

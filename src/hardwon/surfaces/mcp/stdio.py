@@ -1,0 +1,117 @@
+"""The MCP server on standard input and output: one client, which started this process and is
+trusted as far as `scope` says.
+
+Standard output belongs to the protocol alone; the transport puts whatever else is printed onto
+standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from typing import Any, Final
+
+import anyio
+import anyio.abc
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.server.stdio import stdio_server
+
+from hardwon import limits
+from hardwon.errors import HardwonError
+from hardwon.memory import Memory
+from hardwon.memory.tokens import author_name
+from hardwon.surfaces.gate import Gate
+from hardwon.surfaces.mcp.server import make_server
+from hardwon.surfaces.mcp.tools import Visitor
+from hardwon.trust.access import Caller, Scope
+
+# The author of what a client records that does not say who it is.
+NO_NAME: Final = "agent"
+INTERRUPTED: Final = 130
+_FLUSH_S: Final = 0.2  # for the last answers to get out; nothing tells when a pipe was written to
+
+
+def serve_stdio(memory: Memory, author: str | None, scope: Scope, *, btb: bool = False) -> None:
+    """Serves until the client closes its end, or a signal says so. `author`: who is named in what
+    is recorded; where nobody is given, the client by the name it introduces itself with.
+    """
+    gate = Gate(lambda _: memory, None)
+
+    def visitor(ctx: ServerRequestContext[Any, Any]) -> Visitor:
+        client = ctx.session.client_params
+        name = author or client_name(client.client_info.name if client else "")
+        return Visitor(gate, Caller(name, scope), memory.project)
+
+    server = make_server(visitor, btb=btb)
+    under_way = _UnderWay()
+    server.middleware.append(under_way)
+    try:
+        anyio.run(_serve, server, under_way, memory)
+    except BaseExceptionGroup as several:
+        # a client left without a word
+        failed = [error for error in _each(several) if not isinstance(error, BrokenPipeError)]
+        if failed:
+            raise failed[0] from None
+
+
+def _each(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _each(inner)
+    else:
+        yield error
+
+
+def client_name(given: str) -> str:
+    """A client's own name as an author's; `agent` where it has none that could be one."""
+    plain = " ".join("".join(char if char.isprintable() else " " for char in given).split())
+    try:
+        return author_name("client", plain[: limits.NAME_CHARS_MAX])
+    except HardwonError:
+        return NO_NAME
+
+
+class _UnderWay:
+    """Counts what was begun and has not ended."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: Any) -> Any:
+        self.count += 1
+        try:
+            return await call_next(ctx)
+        finally:
+            self.count -= 1
+
+
+async def _serve(server: Server[Any], under_way: _UnderWay, memory: Memory) -> None:
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(_end_on_signal, under_way, memory)
+        async with stdio_server() as (reading, writing):
+            await server.run(reading, writing, server.create_initialization_options())
+        tasks.cancel_scope.cancel()
+
+
+async def _end_on_signal(
+    under_way: _UnderWay,
+    memory: Memory,
+    *,
+    task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+) -> None:
+    """Finishes what was begun, then ends the process at once: a thread waits for a line of input
+    that may never come.
+    """
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        task_status.started()
+        async for which in signals:
+            with anyio.move_on_after(limits.STDIO_SHUTDOWN_S_MAX):
+                while under_way.count:
+                    await anyio.sleep(_FLUSH_S / 10)
+                await anyio.sleep(_FLUSH_S)
+            memory.close()
+            sys.stderr.flush()
+            os._exit(INTERRUPTED if which == signal.SIGINT else 0)
