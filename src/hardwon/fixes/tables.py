@@ -24,17 +24,22 @@ import apsw
 
 from hardwon import limits
 from hardwon.errors import DamagedError
-from hardwon.learn.fix_rows import FixEntry, FixRow, entry_of, shortened, strategy_text, text_of
 from hardwon.learn.odds import ATTEMPTS_OF_FULL_CONFIDENCE
 from hardwon.learn.tallies import (
     APPLIED,
     SUCCEEDED,
+    FixEntry,
+    FixRow,
     cleaned_key,
+    entry_of,
     same_strategy_key,
+    shortened,
     signature_keys,
+    strategy_text,
+    text_of,
 )
 from hardwon.outside.locations import DEFAULT_PROJECT
-from hardwon.records.fields import check_time, check_whole_number, from_us
+from hardwon.records.fields import check_limit, check_time, from_us
 from hardwon.records.kinds import VOUCHED_STATUSES, Decision, Issue, Record
 from hardwon.search.terms import Filters
 from hardwon.store.base import Kept, Listener
@@ -586,7 +591,7 @@ class FixHistory:
         type, and of the same type on any model: verified ones first, then applied ones, then the
         newest.
         """
-        limit = check_whole_number("limit", limit, 1, limits.SHOWN_MAX)
+        limit = check_limit(limit)
         found = self._store.by_key(
             DEFAULT_PROJECT, signature_keys(issue), Filters(), limits.SIMILAR_CONSIDERED_MAX
         )
@@ -611,7 +616,7 @@ class FixHistory:
         self, since: datetime | str | None = None, limit: int = 100, model: str | None = None
     ) -> list[FixRow]:
         """The newest attempts, all of them or those of one model."""
-        limit = check_whole_number("limit", limit, 1, limits.SHOWN_MAX)
+        limit = check_limit(limit)
         where, values = (
             "timestamp >= ?",
             ["" if since is None else text_of(check_time("since", since))],

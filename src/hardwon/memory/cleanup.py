@@ -16,11 +16,12 @@ from typing import Literal, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
-from hardwon.learn.fix_rows import document_signature, pattern_name
 from hardwon.learn.tallies import (
     SUCCEEDED,
+    document_signature,
     generate_issue_signature,
     level_of_fix,
+    pattern_name,
     same_strategy_key,
     strategy_key,
     tallies_of,

@@ -26,7 +26,6 @@ from hardwon.learn.actions import (
     error_in,
     forecast,
     judged_by,
-    same_action,
     worked,
 )
 from hardwon.learn.fixes import Choice, ModelHistory, Strategy
@@ -61,6 +60,7 @@ from hardwon.text.failures import error_core, failure_hash
 from hardwon.text.shell import reported_failure
 from hardwon.text.terms import query_terms
 from hardwon.text.tokens import cut_to_tokens
+from hardwon.text.words import same_action
 
 # --- fixing ---
 

@@ -18,7 +18,6 @@ from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
-from hardwon.learn.fix_rows import summary_of
 from hardwon.learn.tallies import (
     KIND_OF_SCOPE,
     LEVELS,
@@ -28,6 +27,7 @@ from hardwon.learn.tallies import (
     has_keys,
     keys_of,
     sum_counts,
+    summary_of,
     tallies_of,
     tidied_key,
 )

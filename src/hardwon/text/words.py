@@ -58,6 +58,13 @@ def key_of(*parts: object) -> str:
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
+def same_action(action: str) -> str:
+    """The same for the very same action, but for case and spacing. Quoted values and numbers count:
+    another timeout, or another command inside a shell, is another action.
+    """
+    return key_of("same", " ".join(action[: limits.ACTION_CHARS_MAX].casefold().split()))
+
+
 # From this share of common words on two texts may be near-duplicates.
 _SAME_FROM: Final = 0.8
 

@@ -22,8 +22,7 @@ from pydantic_core import to_json
 
 from hardwon import limits
 from hardwon.errors import FileOnlyError, ForbiddenError, StorageError
-from hardwon.learn.fix_rows import FixRow, entry_of, shortened, strategy_text
-from hardwon.learn.tallies import RecordCounts
+from hardwon.learn.tallies import FixRow, RecordCounts, entry_of, shortened, strategy_text
 from hardwon.records.kinds import SOLVED_FROM, VOUCHED_STATUSES, Event
 from hardwon.search import rank as bm25
 from hardwon.search.terms import Filters
