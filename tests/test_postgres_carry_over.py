@@ -18,7 +18,7 @@ from hardwon import Experience, Fix, Memory
 from hardwon.errors import ForbiddenError, InterruptedWriteError, PlaceError, UnreachableError
 from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link, PostgresSession
-from hardwon.store.postgres.schema import ACCESS, OLD_TABLES, PROJECT_TABLES, SCHEMA_VERSION
+from hardwon.store.postgres.schema import ACCESS, BEFORE, OLD_TABLES, PROJECT_TABLES, SCHEMA_VERSION
 from hardwon.store.types import Values
 
 RELEASED = [
@@ -84,6 +84,13 @@ def assert_carried_over(url: str, before: dict[tuple[str, str], list[Any]]) -> N
         sql = "SELECT relname FROM pg_class WHERE relnamespace = 'hardwon'::regnamespace"
         there = {name for (name,) in connection.execute(sql)}
         assert there & set(OLD_TABLES) == set()
+        # what was there is the backup, which only its owner reaches
+        records_kept = connection.execute(f"SELECT count(*) FROM {BEFORE}.record").fetchone()
+        assert records_kept == (
+            sum(len(rows) for key, rows in before.items() if key[1] == "record"),
+        )
+        sql = f"SELECT has_schema_privilege('public', '{BEFORE}', 'USAGE')"
+        assert connection.execute(sql).fetchone() == (False,)
     for project in PROJECTS:
         with Memory(url, project=project) as memory:
             assert wrong_with(memory) == []

@@ -4,6 +4,7 @@ reaches it, and databases of older versions. Done by whoever administers it.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -25,8 +26,9 @@ from hardwon.store.base import recount
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted
 from hardwon.store.postgres.schema import (
     ACCESS,
+    BEFORE,
     CLOSE_OLD,
-    DROP_OLD,
+    KEEP_OLD,
     KEEPER,
     OLD_ROLES,
     OWNER,
@@ -40,6 +42,7 @@ from hardwon.store.postgres.schema import (
 from hardwon.store.postgres.search import POSTGRES
 
 # the advisory lock under which a database is set up, one process at a time
+_log = logging.getLogger("hardwon")
 _SETTING_UP: Final = 0x48415244
 _HAS_RIGHTS: Final = "coalesce((to_jsonb(a) ->> 'inherit_option')::boolean, m.rolinherit)"
 """Since PostgreSQL 16, whoever made a role is a member of it that may give it away and has none of
@@ -390,7 +393,13 @@ def carry_over(link: Link) -> None:
                 "ORDER BY 1 LIMIT 1"
             )
             if left is None:
-                session.run(DROP_OLD)
+                session.run(KEEP_OLD)
+                _log.warning(
+                    "the tables of before are kept in the schema %s; when everything is there, "
+                    "DROP SCHEMA %s CASCADE removes them",
+                    BEFORE,
+                    BEFORE,
+                )
                 break
             project, reader = map(str, left)
             _carry_project(session, project, reader.removesuffix(f"_{ACCESS[0]}"))

@@ -518,10 +518,23 @@ ALTER TABLE token DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY;
 """
 """Whoever still has an older version open can neither read nor write from now on."""
 
-DROP_OLD: Final = f"""
+BEFORE: Final = "hardwon_before_3"
+KEEP_OLD: Final = f"""
 DROP VIEW {", ".join(VIEWS)};
-DROP FUNCTION matching, follow_growth;
+DO $$
+DECLARE
+    each pg_policies%ROWTYPE;
+BEGIN
+    FOR each IN SELECT * FROM pg_policies WHERE schemaname = 'hardwon' LOOP
+        EXECUTE format('DROP POLICY %I ON hardwon.%I', each.policyname, each.tablename);
+    END LOOP;
+END $$;
+CREATE SCHEMA {BEFORE};
+{"".join(f"ALTER TABLE {table} SET SCHEMA {BEFORE};" for table in OLD_TABLES)}
+DROP FUNCTION matching, follow_growth CASCADE;
 DROP FUNCTION IF EXISTS index_vectors;
-DROP TABLE {", ".join(OLD_TABLES)};
-DROP SEQUENCE record_seq;
+ALTER SEQUENCE IF EXISTS hardwon.record_seq SET SCHEMA {BEFORE};
+"""
+"""The old tables are the backup: without rights for anybody but their owner, in a schema of their
+own.
 """
