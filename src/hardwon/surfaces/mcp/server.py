@@ -30,8 +30,8 @@ from hardwon.surfaces.mcp import answers as text
 from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.tools import (
     TOOLS,
-    Answer,
     Tool,
+    ToolAnswer,
     Visitor,
     answer_of,
     input_schema,
@@ -153,7 +153,7 @@ async def _call_tool(
     )
 
 
-def _run(tool: Tool, visitor: Visitor, arguments: Mapping[str, Any]) -> Answer:
+def _run(tool: Tool, visitor: Visitor, arguments: Mapping[str, Any]) -> ToolAnswer:
     return answer_of(tool, tool.run(visitor, arguments))
 
 

@@ -76,7 +76,7 @@ class Tool(NamedTuple):
         return self.scope == "read"
 
 
-class Answer(NamedTuple):
+class ToolAnswer(NamedTuple):
     structured: dict[str, Any]
     text: str
 
@@ -257,7 +257,7 @@ _TABLE: Final = (
 TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(dict(_TABLE))
 
 
-def answer_of(tool: Tool, given: Any) -> Answer:
+def answer_of(tool: Tool, given: Any) -> ToolAnswer:
     """What a tool gave, in a size that a model can read."""
     found = jsonable(given)
     whole = {_WRAPPED: found} if _is_wrapped(tool.gives) else found
@@ -269,7 +269,7 @@ def answer_of(tool: Tool, given: Any) -> Answer:
         note = f"Left out to keep this short: {left_out}. For the rest: {', or '.join(ways)}."
         value = {**value, LEFT_OUT: note}
         words = words if "text" in tool.whole else f"{words}\n{note}"
-    return Answer(value, words)
+    return ToolAnswer(value, words)
 
 
 @cache
