@@ -609,7 +609,7 @@ TARGETS: Final = (
         lambda: ["2026-03-02T09:00:00Z", 1_772_441_600, 1.5e9, "2026-03-02", "20260302T09"],
         by(_time),
     ),
-    Target("cursor", ("hardwon.memory.intake",), "text", lambda: cursors(), by(_cursor)),
+    Target("cursor", ("hardwon.memory.care",), "text", lambda: cursors(), by(_cursor)),
     Target(
         "place",
         ("hardwon.outside.locations", "hardwon.store.places"),

@@ -31,6 +31,7 @@ from pydantic_core import PydanticCustomError
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
+from hardwon.fixes.input import seconds
 from hardwon.fixes.legacy import LegacyDatabase, LegacyRow
 from hardwon.learn.support import FIX_HISTORY
 from hardwon.learn.tallies import RECORDED_SIGNATURE, fix_history_signature
@@ -337,13 +338,11 @@ class _RowReader:
         if value is None or value == "":
             return None
         try:
-            seconds = float(value.decode() if isinstance(value, bytes) else value)
+            number = float(value.decode() if isinstance(value, bytes) else value)
+            return seconds("execution_time_seconds", number)
         except ValueError:  # undecodable bytes included
-            seconds = math.nan
-        if math.isfinite(seconds) and seconds >= 0:
-            return seconds
-        self._mend("execution_time_seconds", "no number of seconds; left out")
-        return None
+            self._mend("execution_time_seconds", "no number of seconds; left out")
+            return None
 
     def _system_info(self) -> dict[str, Any]:
         value = self._row.get("system_info")

@@ -221,17 +221,14 @@ def _check_memory(memory: Any, *, fully: bool = False) -> None:
     ours = isinstance(memory, dict) and isinstance(memory.get("episode_log"), EpisodeLog)
     if problem := shape.shape_problem(memory) if ours and not fully else shape.problem_of(memory):
         raise _no_memory(memory, problem)
-    if (
-        not ours
-        or _KEYS - memory.keys()
-        or None in map(memory.get, _KEYS)
-        or None in _optional(memory)
-    ):
+    if not ours or not _is_whole(memory):
         shape.upgrade(memory)
 
 
-def _optional(memory: AgentMemory) -> list[Any]:
-    return [memory.get(name, ()) for name in shape.OPTIONAL]
+def _is_whole(memory: AgentMemory) -> bool:
+    return all(memory.get(name) is not None for name in _KEYS) and all(
+        memory.get(name, ()) is not None for name in shape.OPTIONAL
+    )
 
 
 @contextmanager
@@ -255,7 +252,7 @@ def _readable(memory: Any) -> AgentMemory:
     """The memory, or where it lacks something, another that has it: reading changes nothing."""
     if problem := shape.shape_problem(memory):
         raise _no_memory(memory, problem)
-    if all(memory.get(name) is not None for name in _KEYS) and None not in _optional(memory):
+    if _is_whole(memory):
         return cast("AgentMemory", memory)
     return {**shape.empty(), **{name: value for name, value in memory.items() if value is not None}}
 
