@@ -31,7 +31,7 @@ SCRIPTS = {
         m = Memory("x")
         for n in range(3):
             m.record_fact(f"Port {n} is open.", "observation")
-        reader = m._store.stream("default")
+        reader = m._project.store.stream("default")
         next(reader)
     """,
     "used by a handler that is asked later": f"""

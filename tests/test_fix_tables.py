@@ -22,8 +22,7 @@ from hypothesis import strategies as st
 from cases import examples
 from hardwon import Fix, Issue, Memory
 from hardwon.errors import PlaceError
-from hardwon.learn.fix_rows import FixRow
-from hardwon.learn.tallies import fix_history_signature
+from hardwon.learn.tallies import FixRow, fix_history_signature
 from hardwon.records.kinds import Cleaned
 from logs import fixes
 from strategies import at

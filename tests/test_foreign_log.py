@@ -362,11 +362,11 @@ def test_each_transaction_draws_one_number_that_follows_the_one_before(tmp_path:
     script = """
         m = Memory("x")
         m.record_fact("Port 2 is open.", "observation")
-        with m._store.write("default") as writer:
+        with m._project.store.write("default") as writer:
             pass  # which changes nothing
         m.archive(m.record_fact("Port 3 is open.", "observation").id, "of no use")
         m.rebuild()
-        with m._store.write("default") as writer:  # as before the file is compacted
+        with m._project.store.write("default") as writer:  # as before the file is compacted
             writer.clean_index()
             writer.count_as_changed()
         m.record_fact("Port 4 is open.", "observation")

@@ -182,7 +182,7 @@ def test_whoever_is_killed_in_between_can_be_asked_again(place: Places) -> None:
         from hardwon import Memory
         memory = Memory(sys.argv[1])
         for number in range(100_000):
-            with memory.once(b"%d" % number, b"said"):
+            with memory.care.once(b"%d" % number, b"said"):
                 memory.remember(f"number {number}", "learning", insight_type="fact")
             print(number, flush=True)
     """)

@@ -160,7 +160,7 @@ AT_WORK = """
         memory.similar_issues(issue), memory.patterns(), memory.model_insights("m"), memory.rules("task"), memory.cards("task")
         memory.consolidate(), memory.reflect(), memory.stats(), memory.doctor(), memory.rebuild()
         memory.export("out.jsonl"), memory.load("out.jsonl"), memory.backup("copy.db"), list(memory.browse())
-        memory.make_tree()
+        memory.tree.make()
         memory.cleanup(0, dry_run=False), memory.forget(kind="fact")
     print(json.dumps(seen))
 """

@@ -696,7 +696,6 @@ MEMORY_TARGETS: Final = (
             "hardwon.learn.actions",
             "hardwon.text.sentences",
             "hardwon.text.shell",
-            "hardwon.learn.fix_rows",
             "hardwon.fixes.tables",
         ),
         "json",

@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from hardwon import limits
 from hardwon.errors import BusyError
-from hardwon.learn.actions import error_in, same_action
+from hardwon.learn.actions import error_in
 from hardwon.memory.record import metadata_of
 from hardwon.outside.git import repository_root
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import AnyRecord, SourceType, Step, Trajectory
 from hardwon.text.shell import reported_failure, run_observation
+from hardwon.text.words import same_action
 from hardwon.trust.redact import redact
 
 if TYPE_CHECKING:

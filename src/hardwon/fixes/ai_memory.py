@@ -46,13 +46,12 @@ from hardwon.fixes.input import (
 )
 from hardwon.fixes.knowledge_base import KnowledgeBase
 from hardwon.fixes.knowledge_file import KnowledgeFile
-from hardwon.learn.fix_rows import FixRow
-from hardwon.learn.tallies import fix_history_signature
+from hardwon.learn.tallies import FixRow, fix_history_signature
 from hardwon.memory import Clock, Memory
 from hardwon.memory.results import CleanedUp, Compressed
 from hardwon.outside import files, own_files
 from hardwon.outside.locations import DEFAULT_PROJECT, check_path
-from hardwon.records.fields import check_whole_number, new_id
+from hardwon.records.fields import check_flag, check_whole_number, new_id
 from hardwon.records.kinds import Metadata, Moment, Source
 from hardwon.store.types import Progress
 from hardwon.text.clean import clean_line
@@ -202,8 +201,7 @@ class AIMemory:
         model (`model_matches`) and on any model (`type_matches`); successes first, then what was
         applied, then the newest.
         """
-        wanted = check_whole_number("limit", limit, 1, limits.SHOWN_MAX)
-        found = self.memory.fixes.history.similar(issue_from(issue_data), wanted)
+        found = self.memory.fixes.history.similar(issue_from(issue_data), limit)
         names = ("exact_matches", "model_matches", "type_matches")
         return {
             name: [_row(each) for each in rows] for name, rows in zip(names, found, strict=True)
@@ -428,7 +426,9 @@ class AIMemory:
     def import_knowledge_base(self, source_file: Where, dry_run: bool = False) -> dict[str, Any]:
         """Brings in a knowledge base of others, as one source's word. Returns what it brought."""
         source = _path("source_file", source_file)
-        return _report(adopt_knowledge_base(source, self.memory, dry_run=_flag(dry_run)))
+        return _report(
+            adopt_knowledge_base(source, self.memory, dry_run=check_flag("dry_run", dry_run))
+        )
 
     def migrate_legacy_data(
         self, legacy_db_path: Where, dry_run: bool = False, progress: Progress | None = None
@@ -438,7 +438,9 @@ class AIMemory:
         """
         source = _path("legacy_db_path", legacy_db_path)
         return _report(
-            adopt_fix_history(source, self.memory, dry_run=_flag(dry_run), progress=progress)
+            adopt_fix_history(
+                source, self.memory, dry_run=check_flag("dry_run", dry_run), progress=progress
+            )
         )
 
     # --- care ---
@@ -450,7 +452,7 @@ class AIMemory:
         is worth more stay, and `memory.undo(id)` with each of the `event_ids` takes it back until
         the memory is compacted. Returns what was removed.
         """
-        dry = _flag(dry_run)
+        dry = check_flag("dry_run", dry_run)
         return _in_turns(lambda: self.memory.cleanup(days, dry), ("failed", "successful"))
 
     def compress_historical_data(
@@ -460,7 +462,7 @@ class AIMemory:
         summaries, and `memory.undo(id)` with each of the `event_ids` unpacks them. Returns what
         that saved.
         """
-        dry = _flag(dry_run)
+        dry = check_flag("dry_run", dry_run)
         return _in_turns(lambda: self.memory.fixes.compress(days, dry), ("records", "saved_bytes"))
 
 
@@ -469,12 +471,6 @@ def generate_issue_signature(issue_data: Mapping[str, Any]) -> str:
     tag, the first 50 characters of the prompt, and the length of the response.
     """
     return fix_history_signature(readable("issue_data", issue_data))
-
-
-def _flag(dry_run: Any) -> bool:
-    if not isinstance(dry_run, bool):
-        raise InvalidInputError.one("dry_run", dry_run, "true or false")
-    return dry_run
 
 
 def _report(found: FixAdoption) -> dict[str, Any]:

@@ -24,23 +24,27 @@ import apsw
 
 from hardwon import limits
 from hardwon.errors import DamagedError
-from hardwon.learn.fix_rows import FixEntry, FixRow, entry_of, shortened, strategy_text, text_of
 from hardwon.learn.odds import ATTEMPTS_OF_FULL_CONFIDENCE
 from hardwon.learn.tallies import (
     APPLIED,
     SUCCEEDED,
+    FixEntry,
+    FixRow,
     cleaned_key,
+    entry_of,
     same_strategy_key,
+    shortened,
     signature_keys,
+    strategy_text,
+    text_of,
 )
 from hardwon.outside.locations import DEFAULT_PROJECT
-from hardwon.records.fields import check_time, check_whole_number, from_us
+from hardwon.records.fields import check_limit, check_time, from_us
 from hardwon.records.kinds import VOUCHED_STATUSES, Decision, Issue, Record
 from hardwon.search.terms import Filters
 from hardwon.store.base import Kept, Listener
 from hardwon.store.knowledge import SqlStore
 from hardwon.store.query import FIXES, did, is_packed, original_of, rolled_back_authors
-from hardwon.store.sqlite.session import SQLITE
 from hardwon.store.types import Row, Session, Stored
 from hardwon.text.words import canonical
 
@@ -208,7 +212,7 @@ class FixTables(Listener):
         return {author for (author,) in self._run("SELECT author FROM main.fix_left_out")}
 
     def _rolled_back(self) -> set[str]:
-        return rolled_back_authors(self.session, SQLITE, DEFAULT_PROJECT)
+        return rolled_back_authors(self.session, DEFAULT_PROJECT)
 
     def _follow_rollbacks(self) -> None:
         """After a rollback, or after one was taken back: the sources that count are others."""
@@ -587,7 +591,7 @@ class FixHistory:
         type, and of the same type on any model: verified ones first, then applied ones, then the
         newest.
         """
-        limit = check_whole_number("limit", limit, 1, limits.SHOWN_MAX)
+        limit = check_limit(limit)
         found = self._store.by_key(
             DEFAULT_PROJECT, signature_keys(issue), Filters(), limits.SIMILAR_CONSIDERED_MAX
         )
@@ -612,7 +616,7 @@ class FixHistory:
         self, since: datetime | str | None = None, limit: int = 100, model: str | None = None
     ) -> list[FixRow]:
         """The newest attempts, all of them or those of one model."""
-        limit = check_whole_number("limit", limit, 1, limits.SHOWN_MAX)
+        limit = check_limit(limit)
         where, values = (
             "timestamp >= ?",
             ["" if since is None else text_of(check_time("since", since))],

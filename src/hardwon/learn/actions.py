@@ -50,13 +50,6 @@ def action_words(action: str) -> list[str]:
     return words_of(_LITERAL.sub(" ", action[: limits.ACTION_CHARS_MAX])) or words_of(action)
 
 
-def same_action(action: str) -> str:
-    """The same for the very same action, but for case and spacing. Quoted values and numbers count:
-    another timeout, or another command inside a shell, is another action.
-    """
-    return key_of("same", " ".join(action[: limits.ACTION_CHARS_MAX].casefold().split()))
-
-
 def action_shape(action: str) -> str:
     """The same for actions that differ in quoted values and numbers only."""
     cut = action[: limits.ACTION_CHARS_MAX].lower()

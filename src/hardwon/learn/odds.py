@@ -257,7 +257,7 @@ class FixCounts(NamedTuple):
 
 
 class _FixShares:
-    """The same, added up."""
+    """The same, added up, and what an issue type and a fixer let expect."""
 
     def __init__(self, counts: FixCounts, today: int) -> None:
         def shares(given: Counts | None) -> Shares:
@@ -269,23 +269,42 @@ class _FixShares:
         self.of_type = (
             self.everything if counts.issue_type is None else self.types[counts.issue_type]
         )
-        self.model, self.subject, self.signature = (
-            shares(counts.model),
-            shares(counts.subject),
-            shares(counts.signature),
+        self.model, self.subject, self.signature = map(
+            shares, (counts.model, counts.subject, counts.signature)
         )
+        self.overall = shrink(self.everything.whole, FIRST_GUESS, ALL_STRENGTH)
+        self._rates: dict[str, float] = {}
 
     def of_model_and_type(self, fixer: str | None) -> Share:
         """Of the model's attempts those of the issue type, by any fixer or by one."""
         wanted = f"{self.issue_type}{BETWEEN_NAMES}{fixer or ''}"
         return self.model.beginning(wanted) if fixer is None else self.model.item(wanted)
 
+    def expected(self, shares: Shares, moved: float = 0.0) -> float:
+        """The mean over some attempts, each moved by so much."""
+        weights = {item: share.weight for item, share in shares.items.items()}
+        total = sum(weights.values())
+        if not total:
+            return _probability(_log_odds(self.overall) + moved)
+        rates = {item: _probability(_log_odds(self._rate(item)) + moved) for item in weights}
+        return sum(weight * rates[item] for item, weight in weights.items()) / total
+
+    def _rate(self, item: str) -> float:
+        if item not in self._rates:
+            issue_type, _, fixer = item.partition(BETWEEN_NAMES)
+            known = self.types.get(issue_type)
+            of_type, of_fixer = (known.whole, known.item(fixer)) if known else (Share(), Share())
+            p = shrink(of_type, self.overall, NAMED_STRENGTH)
+            self._rates[item] = (
+                shrink(of_fixer, p, NAMED_STRENGTH) if of_fixer.attempts < of_type.attempts else p
+            )
+        return self._rates[item]
+
 
 def fix_odds(counts: FixCounts, fixer: str | None, today: int) -> Odds:
     """How likely a fix is to be applied and verified."""
     shares = _FixShares(counts, today)
     estimate = _Estimate(shares.everything.whole)
-    rates = _Rates(estimate.p, shares.types)
     if counts.issue_type is not None:
         estimate.narrow("issue type", shares.of_type.whole, NAMED_STRENGTH)
     if fixer is not None:
@@ -296,7 +315,7 @@ def fix_odds(counts: FixCounts, fixer: str | None, today: int) -> Odds:
         # The only model there is, or the only one with this issue type, tells nothing that was not
         # counted already.
         if of_model.attempts not in (estimate.everything.attempts, shares.of_type.whole.attempts):
-            expected = rates.expected(shares.model)
+            expected = shares.expected(shares.model)
             estimate.move("model", of_model, expected, MODEL_STRENGTH)
             moved = _log_odds(shrink(of_model, expected, MODEL_STRENGTH)) - _log_odds(expected)
         if counts.issue_type is None:
@@ -309,7 +328,7 @@ def fix_odds(counts: FixCounts, fixer: str | None, today: int) -> Odds:
     # else it is all there is of the model, counted above
     if of_subject.attempts and of_subject.attempts < of_model.attempts:
         estimate.move(
-            "subject", of_subject, rates.expected(shares.subject, moved), SUBJECT_STRENGTH
+            "subject", of_subject, shares.expected(shares.subject, moved), SUBJECT_STRENGTH
         )
     if counts.signature is not None:
         _narrow_to_signature(estimate, shares, fixer)
@@ -327,34 +346,6 @@ def _narrow_to_signature(estimate: _Estimate, shares: _FixShares, fixer: str | N
         if fixer is not None:
             estimate.narrow("signature and fixer", of_fixer, SIGNATURE_STRENGTH)
     estimate.share = of_fixer
-
-
-class _Rates:
-    """What an issue type and a fixer let expect."""
-
-    def __init__(self, overall: float, types: Mapping[str, Shares]) -> None:
-        self._overall, self._types = overall, types
-        self._known: dict[str, float] = {}
-
-    def expected(self, shares: Shares, moved: float = 0.0) -> float:
-        """The mean over some attempts, each moved by so much."""
-        weights = {item: share.weight for item, share in shares.items.items()}
-        total = sum(weights.values())
-        if not total:
-            return _probability(_log_odds(self._overall) + moved)
-        rates = {item: _probability(_log_odds(self._of(item)) + moved) for item in weights}
-        return sum(weight * rates[item] for item, weight in weights.items()) / total
-
-    def _of(self, item: str) -> float:
-        if item not in self._known:
-            issue_type, _, fixer = item.partition(BETWEEN_NAMES)
-            known = self._types.get(issue_type)
-            of_type, of_fixer = (known.whole, known.item(fixer)) if known else (Share(), Share())
-            p = shrink(of_type, self._overall, NAMED_STRENGTH)
-            self._known[item] = (
-                shrink(of_fixer, p, NAMED_STRENGTH) if of_fixer.attempts < of_type.attempts else p
-            )
-        return self._known[item]
 
 
 def tool_odds(

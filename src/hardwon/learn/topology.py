@@ -70,35 +70,23 @@ class Reflection:
     recent: Sequence[AnyRecord] = field(default=())
 
 
-class _Folder:
-    """A folder while it is being filled."""
-
-    __slots__ = ("bytes", "count", "folders")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.bytes = 0
-        self.folders: dict[str, _Folder] = {}
-
-
 def topology_of(rows: Iterable[FolderCount], name: str) -> Branch:
     """The tree of all rows, under a root of this name. Rows of the same folder add up."""
-    root = _Folder()
-    for row in rows:
-        folder = root
-        folder.count += row.count
-        folder.bytes += row.bytes
-        for part in _parts(row.path)[: limits.TOPOLOGY_DEPTH_MAX]:
-            folder = folder.folders.setdefault(part, _Folder())
-            folder.count += row.count
-            folder.bytes += row.bytes
-    return _branch(name, root)
-
-
-def _branch(name: str, folder: _Folder) -> Branch:
-    below = [_branch(part, inner) for part, inner in folder.folders.items()]
-    below.sort(key=lambda branch: (-branch.count, branch.name))
-    return Branch(name, folder.count, folder.bytes, tuple(below))
+    counts: Counter[tuple[str, ...]] = Counter()
+    sizes: Counter[tuple[str, ...]] = Counter()
+    for row in (FolderCount("", 0, 0), *rows):
+        parts = tuple(_parts(row.path)[: limits.TOPOLOGY_DEPTH_MAX])
+        for depth in range(len(parts) + 1):
+            counts[parts[:depth]] += row.count
+            sizes[parts[:depth]] += row.bytes
+    below: dict[tuple[str, ...], list[Branch]] = {}
+    # the deepest first, so that what is in a folder is there before the folder
+    for place in sorted(counts, key=len, reverse=True):
+        inner = sorted(below.pop(place, ()), key=lambda branch: (-branch.count, branch.name))
+        named = place[-1] if place else name
+        branch = Branch(named, counts[place], sizes[place], tuple(inner))
+        below.setdefault(place[:-1], []).append(branch)
+    return below[()][-1]
 
 
 def hotspots_of(

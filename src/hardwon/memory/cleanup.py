@@ -16,11 +16,12 @@ from typing import Literal, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
-from hardwon.learn.fix_rows import document_signature, pattern_name
 from hardwon.learn.tallies import (
     SUCCEEDED,
+    document_signature,
     generate_issue_signature,
     level_of_fix,
+    pattern_name,
     same_strategy_key,
     strategy_key,
     tallies_of,
@@ -120,7 +121,11 @@ def compress(
     savings: dict[str, int] = {}
     left = 0
     for each in _old_fixes(project, before_us):
-        saving = 0 if is_packed(each.stored.body) else _saving(each, decision.id)
+        saving = 0
+        if not is_packed(each.stored.body):
+            row = row_of(each.fix)._replace(body=each.stored.body)
+            small = packed_row(row, each.fix, decision.id)
+            saving = len(row.body) + len(row.terms) - len(small.body) - len(small.terms)
         if saving > 0 and len(picked) < limits.TIDIED_RECORDS_MAX:
             picked.append(each)
             savings[each.fix.id] = saving
@@ -131,12 +136,6 @@ def compress(
     return Compressed(
         len(packed), saved, left, None if dry_run or not packed else decision.id, dry_run
     )
-
-
-def _saving(picked: _Picked, decision_id: str) -> int:
-    row = row_of(picked.fix)._replace(body=picked.stored.body)
-    small = packed_row(row, picked.fix, decision_id)
-    return len(row.body) + len(row.terms) - len(small.body) - len(small.terms)
 
 
 MakeRow = Callable[[Row, Stored, Fix, str], Row]

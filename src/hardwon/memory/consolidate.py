@@ -18,14 +18,13 @@ from hardwon.learn import prompts as distil
 from hardwon.learn.rules import (
     Weighed,
     holds_for_project,
-    merged_items,
     near_duplicates,
     opposite_outcomes,
     opposite_rules,
     situation_of,
 )
 from hardwon.learn.tallies import decision_key
-from hardwon.memory.knowledge import RULE_ACTIONS, Knowledge
+from hardwon.memory.knowledge import Knowledge
 from hardwon.memory.project import Change, Project, put_in_effect
 from hardwon.memory.results import Consolidation
 from hardwon.outside.llm import Llm
@@ -95,7 +94,7 @@ def consolidate_recent(project: Project) -> Consolidation:
     drafts = Drafts(project.now())
     tasks = dict.fromkeys(record.task_id for record in recent if isinstance(record, Episode))
     knowledge = project.knowledge
-    promoted = {decision.target for decision in knowledge.decisions(["promote"], None)}
+    promoted = {decision.target for decision in knowledge.decisions(("promote",), None)}
     _consolidate(
         project, knowledge, list(tasks)[: limits.TASKS_AT_ONCE_MAX], recent, drafts, promoted
     )
@@ -165,9 +164,8 @@ def _consolidate_task(
     task: str, knowledge: Knowledge, drafts: Drafts
 ) -> tuple[list[Weighed], Texts]:
     """What concerns one task alone; its rules and their wording, for what concerns others too."""
-    decisions = knowledge.decisions(RULE_ACTIONS, task)
-    same = merged_items(each for each in decisions if each.task_id == task and each.in_effect)
-    weighed = knowledge.weighed_rules(task, decisions)[: limits.RULES_COMPARED_MAX]
+    same = knowledge.merged_rules(task)
+    weighed = knowledge.weighed_rules(task)[: limits.RULES_COMPARED_MAX]
     texts: Texts = {"works": {}, "avoid": {}}
     for each in weighed:
         text = knowledge.worded(each, same)

@@ -26,7 +26,6 @@ from hardwon.learn.actions import (
     error_in,
     forecast,
     judged_by,
-    same_action,
     worked,
 )
 from hardwon.learn.fixes import Choice, ModelHistory, Strategy
@@ -61,6 +60,7 @@ from hardwon.text.failures import error_core, failure_hash
 from hardwon.text.shell import reported_failure
 from hardwon.text.terms import query_terms
 from hardwon.text.tokens import cut_to_tokens
+from hardwon.text.words import same_action
 
 # --- fixing ---
 
@@ -224,11 +224,14 @@ class Recaller(Finder):
             for group in (fresh, stale)
         ]
         spoken = [*lessons, *unproven]
-        room = Budget(
-            budget - count(fenced([], mark) + "\n"),
-            count,
-            len(_sources(spoken, fresh or stale)) < 2,
-        )
+        # who has something relevant to say
+        sources = {source for line in spoken for source in line.sources}
+        sources |= {
+            hit.record.metadata.source.author
+            for hit in (fresh or stale)
+            if hit.score >= RELEVANT_FROM * (fresh or stale)[0].score
+        }
+        room = Budget(budget - count(fenced([], mark) + "\n"), count, len(sources) < 2)
         # what may no longer hold takes the room that is left
         for group, cases in zip((fresh, stale), groups, strict=True):
             spoken += _sentences(group, int(budget * _SENTENCE_SHARE), room)
@@ -598,16 +601,6 @@ def _source_of(record: AnyRecord) -> str | None:
         if record.metadata.validation.status in VOUCHED_STATUSES
         else record.metadata.source.author
     )
-
-
-def _sources(lessons: Iterable[Line], hits: Sequence[Hit]) -> set[str]:
-    """Who has something relevant to say."""
-    sources = {source for lesson in lessons for source in lesson.sources}
-    return sources | {
-        hit.record.metadata.source.author
-        for hit in hits
-        if hit.score >= RELEVANT_FROM * hits[0].score
-    }
 
 
 def _sentences(hits: Sequence[Hit], tokens_max: int, room: Budget) -> Iterator[Line]:

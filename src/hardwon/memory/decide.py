@@ -237,7 +237,7 @@ class Deciding(Uses):
             return Forgotten(ids, unknown, dry_run, erased=False, pending=False)
         forgotten: list[str] = []
         for batch in batches(ids, limits.BATCH_ROWS):
-            forgotten += project.carry_out(partial(_forget, batch, by))
+            forgotten += project.carry_out(partial(_erase_known, batch, by))
         erased = project.store.finish_erasure()
         return Forgotten(forgotten, unknown, dry_run, erased=erased, pending=not erased)
 
@@ -286,8 +286,7 @@ def _taking_back(change: Change, event_id: str, by: str) -> Event:
     return Event(record_id=event.record_id, kind="undone", at=project.now(), by=by, undoes=event_id)
 
 
-def _forget(record_ids: Sequence[str], by: str, change: Change) -> list[str]:
-    name = change.project.name
-    found = [gone for gone in record_ids if change.writer.get(name, gone)]
+def _erase_known(record_ids: Sequence[str], by: str, change: Change) -> list[str]:
     change.follow(erased=True)
-    return change.erase(found, by)
+    name = change.project.name
+    return change.erase([gone for gone in record_ids if change.writer.get(name, gone)], by)

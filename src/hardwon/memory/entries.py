@@ -48,8 +48,11 @@ class Entries(Group):
             for name, record in ready.items():
                 if record:
                     _replace(change, name, record, by)
-                else:
-                    erases = _erase_under(change, name, by) or erases
+                    continue
+                everything = Filters(tag=name)
+                while page := change.writer.page(project.name, everything, None, limits.BATCH_ROWS):
+                    change.erase([stored.id for stored in page], by)
+                    erases = True
             change.keep_vectors(vectors)
             change.follow(erased=erases)
             return erases
@@ -107,16 +110,6 @@ class Entries(Group):
     def __call__(self, name: str, limit: int | None = None) -> Iterator[AnyRecord]:
         """As `list`: what `Memory.entries` was up to 0.11."""
         return self.list(name, limit)
-
-
-def _erase_under(change: Change, name: str, by: str) -> bool:
-    """Everything that ever stood there; whether there was anything."""
-    erases = False
-    project = change.project.name
-    while page := change.writer.page(project, Filters(tag=name), None, limits.BATCH_ROWS):
-        change.erase([stored.id for stored in page], by)
-        erases = True
-    return erases
 
 
 def _replace(change: Change, name: str, record: AnyRecord, by: str) -> None:

@@ -5,10 +5,11 @@ looked up last, and only for what is shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial
-from itertools import islice
-from typing import Any, Final, TypeVar
+from functools import cached_property, partial, wraps
+from itertools import chain, islice
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from hardwon import limits
 from hardwon.errors import DamagedError
@@ -105,6 +106,7 @@ from hardwon.text.failures import error_core, failure_hash
 from hardwon.trust.lifecycle import least
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 _RULE_KINDS: Final[tuple[RuleKind, ...]] = ("works", "avoid")
 _WRITTEN: Final[RuleKind] = "written"
@@ -125,39 +127,41 @@ _PATTERN_SCOPES: Final[tuple[tuple[PatternKind, str], ...]] = (
 )
 
 
+def _read_once(
+    read: Callable[Concatenate[Knowledge, P], T],
+) -> Callable[Concatenate[Knowledge, P], T]:
+    """What was read for one part of an answer is not read again for another."""
+
+    @wraps(read)
+    def kept(self: Knowledge, /, *args: P.args, **options: P.kwargs) -> T:
+        key = (read, *args)
+        if key not in self._kept:
+            self._kept[key] = read(self, *args, **options)
+        found: T = self._kept[key]
+        return found
+
+    return kept
+
+
 class Knowledge:
-    """Everything that can be asked of one project. Made anew for every question: what it read for
-    one part of an answer is not read again for another.
-    """
+    """Everything that can be asked of one project. Made anew for every question."""
 
     def __init__(self, store: Store, project: str, today: int) -> None:
         self._store = store
         self.project = project
         self.today = today
+        self._kept: dict[tuple[Any, ...], Any] = {}
         self._records: dict[str, AnyRecord | None] = {}
-        self._counts: dict[tuple[str, str], list[Daily]] = {}
-        self._shared: dict[tuple[str, str], Shares] = {}
-        self._weighed: dict[str, list[Weighed]] = {}
-        self._told: dict[str, AdoptedClaims] | None = None
-        self._episodes: dict[str, list[Episode]] = {}
-        self._scored: dict[str, Evidence] = {}
-        self._weighed_claimed: dict[
-            tuple[str | None, frozenset[tuple[str, str]]], list[Weighed]
-        ] = {}
 
+    @_read_once
     def daily(self, scope: str, key: str) -> list[Daily]:
-        """Counts by item and day, read once."""
-        if (scope, key) not in self._counts:
-            self._counts[scope, key] = self._store.daily(self.project, scope, key)
-        return self._counts[scope, key]
+        """Counts by item and day."""
+        return self._store.daily(self.project, scope, key)
 
+    @_read_once
     def shares(self, scope: str, key: str) -> Shares:
-        """The same, added up once."""
-        if (scope, key) not in self._shared:
-            self._shared[scope, key] = Shares.added_up(
-                self._store.shares(self.project, scope, key, self.today)
-            )
-        return self._shared[scope, key]
+        """The same, added up."""
+        return Shares.added_up(self._store.shares(self.project, scope, key, self.today))
 
     def _all(self, scope: str, key: str) -> list[Tally]:
         return self._store.tallies(self.project, scope, key, limits.ITEMS_CONSIDERED_MAX)
@@ -313,7 +317,15 @@ class Knowledge:
 
     def worded_strategy(self, ranked: RankedStrategy) -> Strategy | None:
         """In the words of a fix that used it; None where none can be read."""
-        did = self._first(ranked.support.sample_ids, _did)
+        did = self._first(
+            ranked.support.sample_ids,
+            # what was done is told also by a fix that left the history
+            lambda record: (
+                Did(record.fix_commands, record.analysis)
+                if isinstance(record, Fix | Cleaned)
+                else None
+            ),
+        )
         return strategy_from(ranked, did) if did else None
 
     def choices_for(self, issue: Issue, fixer: str | None) -> Choices:
@@ -387,7 +399,10 @@ class Knowledge:
         newest = self._store.newest_taught(
             self.project, f"fix.{scope}", key, item_start, limits.EVIDENCE_SHOWN_MAX
         )
-        fix = self._first((record_id for _, record_id in newest), _fix_of)
+        fix = self._first(
+            (record_id for _, record_id in newest),
+            lambda record: record if isinstance(record, Fix) else None,
+        )
         if fix is None:
             return None
         issue, model = fix.issue, None if kind == "type" else fix.issue.model
@@ -463,16 +478,21 @@ class Knowledge:
         exact = [each.stored for each in found]
         model = self._newest(Filters(kind="fix", model=issue.model, issue_type=issue.issue_type))
         of_type = self._newest(Filters(kind="fix", issue_type=issue.issue_type))
-        return SimilarIssues(
-            *(_successes_first(readable(found))[:limit] for found in (exact, model, of_type))
-        )
+        groups = []
+        for stored in (exact, model, of_type):
+            fixes = [record for record in readable(stored) if isinstance(record, Fix)]
+            # successes first
+            fixes.sort(key=lambda fix: (not fix.succeeded, not fix.fix_success, -fix.at_us, fix.id))
+            groups.append(fixes[:limit])
+        return SimilarIssues(*groups)
 
     def _newest(self, filters: Filters, limit: int = limits.SIMILAR_CONSIDERED_MAX) -> list[Stored]:
         return self._store.page(self.project, filters, None, limit, trusted=True)
 
     # --- rules, cards, scores ---
 
-    def decisions(self, actions: Sequence[Action], task_id: str | None) -> list[Decision]:
+    @_read_once
+    def decisions(self, actions: tuple[Action, ...], task_id: str | None) -> list[Decision]:
         """Of a task and of the whole project (None: of every task), newest first."""
         stored = self._store.decisions(self.project, actions, task_id, limits.DECISIONS_MAX)
         return [record for record in readable(stored) if isinstance(record, Decision)]
@@ -502,51 +522,54 @@ class Knowledge:
             if decision.task_id == task_id
         ]
 
-    def weighed_rules(self, task_id: str, decisions: Sequence[Decision]) -> list[Weighed]:
-        """What the task's own episodes say, and what was adopted about it, without texts."""
-        if task_id not in self._weighed:
-            own = [
-                decision
-                for decision in decisions
-                if decision.task_id == task_id and decision.in_effect
-            ]
-            same = merged_items(own)
-            retired = retired_days(own)
-            thresholds = self._thresholds(task_id)
-            claimed = self._claimed(task_id, same)
-            weighed: list[Weighed] = []
-            for kind in _RULE_KINDS:
-                supports = _joined(self._supports(kind, task_id, same), claimed.get(kind, {}))
-                weighed += weigh(kind, task_id, supports.values(), thresholds, retired, self.today)
-            self._weighed[task_id] = weighed
-        return self._weighed[task_id]
+    def _own_decisions(self, task_id: str | None) -> list[Decision]:
+        """About the rules of this very task, in effect."""
+        found = self.decisions(RULE_ACTIONS, task_id)
+        return [each for each in found if each.task_id == task_id and each.in_effect]
 
-    @property
+    @_read_once
+    def merged_rules(self, task_id: str | None) -> Mapping[str, str]:
+        """The rules of a task that were merged, each with the one that stands for it."""
+        return merged_items(self._own_decisions(task_id))
+
+    @_read_once
+    def weighed_rules(self, task_id: str) -> list[Weighed]:
+        """What the task's own episodes say, and what was adopted about it, without texts."""
+        same, retired = self.merged_rules(task_id), retired_days(self._own_decisions(task_id))
+        thresholds = self._thresholds(task_id)
+        claimed = self._claimed(task_id, same)
+        weighed: list[Weighed] = []
+        for kind in _RULE_KINDS:
+            supports = self._supports(kind, task_id, same)
+            for item, claims in claimed.get(kind, {}).items():
+                support = supports.setdefault(item, Evidence(item))
+                support.keys |= claims.keys
+                for claim in claims.claims:
+                    support.claim(claim)
+            weighed += weigh(kind, task_id, supports.values(), thresholds, retired, self.today)
+        return weighed
+
+    @cached_property
     def _adopted(self) -> dict[str, AdoptedClaims]:
         """What was adopted, by the id of its record: what somebody vouches for first, then the
-        newest of each source, which take turns. Read once.
+        newest of each source, which take turns.
         """
-        if self._told is None:
-            keys, most = [adopted_key(TRAINING_MEMORY)], limits.ADOPTED_READ_MAX
-            vouched = [
-                each
-                for status in VOUCHED_STATUSES
-                for each in self._store.by_key(
-                    self.project, keys, Filters(kind="adopted", status=status), most
-                )
-            ]
-            others = self._store.by_key(
-                self.project, keys, Filters(kind="adopted"), _ADOPTED_CONSIDERED * most
+        keys, most = [adopted_key(TRAINING_MEMORY)], limits.ADOPTED_READ_MAX
+        vouched = [
+            each
+            for status in VOUCHED_STATUSES
+            for each in self._store.by_key(
+                self.project, keys, Filters(kind="adopted", status=status), most
             )
-            chosen = {each.id: each.stored for each in (*vouched, *_in_turns(others))}
-            records = [
-                each
-                for each in readable(islice(chosen.values(), most))
-                if isinstance(each, Adopted)
-            ]
-            self._told = {told.record.id: told for told in adopted_claims(records)}
-            self._records.update((record.id, record) for record in records)
-        return self._told
+        ]
+        others = self._store.by_key(
+            self.project, keys, Filters(kind="adopted"), _ADOPTED_CONSIDERED * most
+        )
+        chosen = {each.id: each.stored for each in (*vouched, *_in_turns(others))}
+        read = readable(islice(chosen.values(), most))
+        records = [each for each in read if isinstance(each, Adopted)]
+        self._records.update((record.id, record) for record in records)
+        return {each.record.id: each for each in adopted_claims(records)}
 
     def _claimed(
         self, task_id: str | None, same: Mapping[str, str]
@@ -567,10 +590,9 @@ class Knowledge:
         neither what works nor what to avoid. Without those that the task has as rules of its own.
         """
         shown = frozenset((each.kind, each.support.item) for each in known)
-        if (task_id, shown) not in self._weighed_claimed:
-            self._weighed_claimed[task_id, shown] = self._weigh_claims(task_id, shown)
-        return self._weighed_claimed[task_id, shown]
+        return self._weigh_claims(task_id, shown)
 
+    @_read_once
     def _weigh_claims(
         self, task_id: str | None, shown: frozenset[tuple[str, str]]
     ) -> list[Weighed]:
@@ -599,14 +621,13 @@ class Knowledge:
         own = self._own_scores(task_id)
         return Thresholds.of(own.levels if own.records else [])
 
+    @_read_once
     def _own_scores(self, task_id: str) -> Evidence:
         """Without those of adopted episodes: a file must not decide what is good here. An author's
         day counts as adopted if the last of its episodes was.
         """
-        if task_id not in self._scored:
-            own = (tally for tally in self._all("score", task_id) if not is_derived(tally.last_id))
-            self._scored[task_id] = gather(own).get("", Evidence(""))
-        return self._scored[task_id]
+        own = (tally for tally in self._all("score", task_id) if not is_derived(tally.last_id))
+        return gather(own).get("", Evidence(""))
 
     def worded(self, weighed: Weighed, same: Mapping[str, str]) -> str | None:
         """The rule in the words of an episode that shows it."""
@@ -614,15 +635,13 @@ class Knowledge:
             weighed.support.item,
             *(item for item, leader in same.items() if leader == weighed.support.item),
         }
-        return self._first(weighed.support.sample_ids, partial(self._words_of_rule, weighed, items))
 
-    def _words_of_rule(
-        self, weighed: Weighed, items: Iterable[str], record: AnyRecord
-    ) -> str | None:
-        told = self._adopted.get(record.id)
-        if told:
-            return adopted_text(told.memory, weighed.task_id, weighed.kind, items)
-        return rule_text(record, weighed.kind, items) if isinstance(record, Episode) else None
+        def words(record: AnyRecord) -> str | None:
+            if adopted := self._adopted.get(record.id):
+                return adopted_text(adopted.memory, weighed.task_id, weighed.kind, items)
+            return rule_text(record, weighed.kind, items) if isinstance(record, Episode) else None
+
+        return self._first(weighed.support.sample_ids, words)
 
     def rules(self, task_id: str | None, state: str | None, limit: int) -> list[Rule]:
         decisions = self.decisions(RULE_ACTIONS, task_id)
@@ -636,12 +655,11 @@ class Knowledge:
         )
         own: list[Weighed] = []
         if task_id is not None:
-            own = self.weighed_rules(task_id, decisions)
-            rules += self._worded_rules(
-                task_id, sorted(own, key=_by_order), decisions, state, limit
-            )
-        claimed = self._weighed_claims(task_id, own)
-        rules += self._worded_rules(task_id, sorted(claimed, key=_by_order), (), state, limit)
+            own = self.weighed_rules(task_id)
+            same = self.merged_rules(task_id)
+            rules += self._worded_rules(sorted(own, key=_by_order), same, state, limit)
+        claimed = sorted(self._weighed_claims(task_id, own), key=_by_order)
+        rules += self._worded_rules(claimed, {}, state, limit)
         wanted = [rule for rule in rules if state in (None, rule.state)]
         wanted.sort(key=lambda rule: (STATE_ORDER[rule.state], rule.task_id is None, -rule.helpful))
         return [self._trusted_as_far(rule) for rule in wanted[:limit]]
@@ -673,22 +691,19 @@ class Knowledge:
         only adopted last. Some more than `limit`, no source having more than that alone: who shows
         them may have no room for a source's second.
         """
-        decisions = self.decisions(RULE_ACTIONS, task_id)
-        own = self.weighed_rules(task_id, decisions)
+        own = self.weighed_rules(task_id)
         waiting = [each for each in (*own, *self._weighed_claims(task_id, own)) if each.is_new]
         newest = sorted(waiting, key=lambda each: (each.support.only_claimed, *each.newest_first))
         allowed = few_of_each(newest, lambda each: each.support.only_source, limit)
-        return self._worded_rules(task_id, allowed, decisions, "candidate", _CONSIDERED * limit)
+        same = self.merged_rules(task_id)
+        return self._worded_rules(allowed, same, "candidate", _CONSIDERED * limit)
 
     def unjudged(self, episode: Episode, besides: Iterable[Rule]) -> list[str]:
         """What an episode says beside these rules, as far as nobody can tell yet whether it
         holds.
         """
-        decisions = self.decisions(RULE_ACTIONS, episode.task_id)
-        same = merged_items(
-            each for each in decisions if each.task_id == episode.task_id and each.in_effect
-        )
-        weighed = self.weighed_rules(episode.task_id, decisions)
+        same = self.merged_rules(episode.task_id)
+        weighed = self.weighed_rules(episode.task_id)
         judged = {(each.kind, each.support.item) for each in weighed if not each.is_new}
         judged |= {(rule.kind, rule.id) for rule in besides}
         found = []
@@ -721,17 +736,9 @@ class Knowledge:
         return found
 
     def _worded_rules(
-        self,
-        task_id: str | None,
-        weighed: Iterable[Weighed],
-        decisions: Iterable[Decision],
-        state: str | None,
-        limit: int,
+        self, weighed: Iterable[Weighed], same: Mapping[str, str], state: str | None, limit: int
     ) -> list[Rule]:
         """As many as are wanted of those that can be put into words, in the order given."""
-        same = merged_items(
-            each for each in decisions if each.task_id == task_id and each.in_effect
-        )
         found: list[Rule] = []
         for each in weighed:
             text = self.worded(each, same) if state in (None, each.state) else None
@@ -781,17 +788,13 @@ class Knowledge:
         return list(islice(filter(None, map(self._worded_card, allowed)), _CONSIDERED * limit))
 
     def _ranked_cards(self, task_id: str | None) -> list[Evidence]:
-        tasks = [task_id] if task_id is not None else self._tasks_with_cards()
-        return ranked_cards(
-            (support for task in tasks for support in self._card_supports(task)), self.today
-        )
-
-    def _tasks_with_cards(self) -> list[str]:
+        if task_id is not None:
+            return ranked_cards(self._card_supports(task_id), self.today)
         counted = self._store.most_counted(self.project, "card", limits.TASKS_CONSIDERED_MAX)
-        adopted = sorted(
-            {card.task_id for card in cards_of(self._adopted.values(), None, self._now_us)}
-        )
-        return list(dict.fromkeys([*counted, *adopted]))[: limits.TASKS_CONSIDERED_MAX]
+        adopted = cards_of(self._adopted.values(), None, self._now_us)
+        tasks = dict.fromkeys([*counted, *sorted({card.task_id for card in adopted})])
+        supports = map(self._card_supports, islice(tasks, limits.TASKS_CONSIDERED_MAX))
+        return ranked_cards(chain.from_iterable(supports), self.today)
 
     def _card_supports(self, task: str) -> list[Evidence]:
         own = self._supports("card", task)
@@ -807,14 +810,13 @@ class Knowledge:
         return list(own.values())
 
     def _worded_card(self, support: Evidence) -> Card | None:
-        said = self._first(support.sample_ids, partial(self._words_of_card, support.item))
-        return card_from(support, next(iter(support.keys)), said) if said else None
+        def words(record: AnyRecord) -> MistakeCard | None:
+            if adopted := self._adopted.get(record.id):
+                return adopted_card(adopted.memory, support.item)
+            return card_in(record, [support.item]) if isinstance(record, Episode) else None
 
-    def _words_of_card(self, item: str, record: AnyRecord) -> MistakeCard | None:
-        told = self._adopted.get(record.id)
-        if told:
-            return adopted_card(told.memory, item)
-        return card_in(record, [item]) if isinstance(record, Episode) else None
+        card = self._first(support.sample_ids, words)
+        return card_from(support, next(iter(support.keys)), card) if card else None
 
     def scores(self, task_id: str) -> ScoreHistory:
         support = self._supports("score", task_id).get("", Evidence(""))
@@ -842,14 +844,11 @@ class Knowledge:
             return last
         return next(reversed(self.newest_episodes(task_id)), None)
 
+    @_read_once
     def newest_episodes(self, task_id: str) -> list[Episode]:
         """The last ones, oldest first."""
-        if task_id not in self._episodes:
-            newest = self._newest(Filters(kind="episode", task_id=task_id), limits.SCORES_SHOWN_MAX)
-            self._episodes[task_id] = [
-                each for each in readable(reversed(newest)) if isinstance(each, Episode)
-            ]
-        return self._episodes[task_id]
+        newest = self._newest(Filters(kind="episode", task_id=task_id), limits.SCORES_SHOWN_MAX)
+        return [each for each in readable(reversed(newest)) if isinstance(each, Episode)]
 
     def scored(self, filters: Filters, tag: str | None) -> list[Scored]:
         """Episodes in the order of time, each with whether it had the memory: it has the tag, or
@@ -861,11 +860,11 @@ class Knowledge:
             page := self._store.page(self.project, filters, before, limits.PAGE_ROWS, trusted=True)
         ):
             before = Cursor(page[-1].at_us, page[-1].id)
-            found += (
-                _scored(each, tag)
-                for each in _undamaged(page)
-                if tag is not None or not is_derived(each["id"])
-            )
+            for stored in page:
+                with suppress(DamagedError):
+                    written = written_in(stored)
+                    if tag is not None or not is_derived(written["id"]):
+                        found.append(_scored(written, tag))
         return found[: limits.COMPARED_EPISODES_MAX][::-1]
 
     # --- diagnoses and solutions ---
@@ -903,14 +902,6 @@ class Knowledge:
         )
 
 
-def _undamaged(stored: Iterable[Stored]) -> Iterator[dict[str, Any]]:
-    for each in stored:
-        try:
-            yield written_in(each)
-        except DamagedError:
-            continue
-
-
 def _scored(said: dict[str, Any], tag: str | None) -> Scored:
     metadata = said.get("metadata", {})
     had = said.get("recalled") is not None if tag is None else tag in metadata.get("tags", ())
@@ -926,15 +917,6 @@ def retired_days(decisions: Iterable[Decision]) -> dict[str, int]:
         if decision.action == "retire" and decision.replacement.isdecimal():
             days[decision.target] = max(days.get(decision.target, -1), int(decision.replacement))
     return days
-
-
-def _did(record: AnyRecord) -> Did | None:
-    """What was done is told also by a fix that left the history."""
-    return Did(record.fix_commands, record.analysis) if isinstance(record, Fix | Cleaned) else None
-
-
-def _fix_of(record: AnyRecord) -> Fix | None:
-    return record if isinstance(record, Fix) else None
 
 
 def few_of_each(things: Iterable[T], source: Callable[[T], str | None], most: int) -> Iterator[T]:
@@ -962,16 +944,6 @@ def _by_order(weighed: Weighed) -> tuple[int, float, int, bool, int, str]:
     return weighed.order
 
 
-def _joined(supports: dict[str, Evidence], claimed: Mapping[str, Evidence]) -> dict[str, Evidence]:
-    """The supports, with what was claimed for the same items."""
-    for item, claims in claimed.items():
-        support = supports.setdefault(item, Evidence(item))
-        support.keys |= claims.keys
-        for claim in claims.claims:
-            support.claim(claim)
-    return supports
-
-
 def _words_of_pair(diagnosis: str, action: str, record: AnyRecord) -> tuple[str, str] | None:
     """What the error was, and what was done, in the words of one trajectory."""
     if isinstance(record, Trajectory):
@@ -985,10 +957,3 @@ def _words_of_pair(diagnosis: str, action: str, record: AnyRecord) -> tuple[str,
                     : limits.LESSON_CHARS_MAX
                 ]
     return None
-
-
-def _successes_first(records: Iterable[AnyRecord]) -> list[Fix]:
-    fixes = [record for record in records if isinstance(record, Fix)]
-    return sorted(
-        fixes, key=lambda fix: (not fix.succeeded, not fix.fix_success, -fix.at_us, fix.id)
-    )

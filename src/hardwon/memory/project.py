@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -49,7 +49,6 @@ from hardwon.store.base import kept_row, row_of
 from hardwon.store.places import Place, open_store
 from hardwon.store.query import has_tree, original_of, record_of, restored
 from hardwon.store.types import (
-    Appended,
     Cursor,
     Finding,
     Progress,
@@ -173,8 +172,8 @@ class Project:
         self.consolidate_every, self.publish_after = consolidate_every, publish_after
         self._clock, self._llm = clock or now, llm
         self._request = threading.local()
-        root = repository_root(folder) if checkout else None
-        self.repository = Repository(root) if root else None
+        self.root = repository_root(folder) if checkout else None
+        self.repository = Repository(self.root) if self.root else None
         self.checkout = checkout_of(self.repository, folder, where.path)
         self.staleness: Watch | None = None
         if staleness and self.checkout:
@@ -214,11 +213,6 @@ class Project:
     @property
     def head(self) -> Head:
         return self.repository.head if self.repository else NO_HEAD
-
-    @property
-    def root(self) -> Path | None:
-        """The checkout's folder."""
-        return self.repository.root if self.repository else None
 
     @property
     def knowledge(self) -> Knowledge:
@@ -409,9 +403,14 @@ class Change:
                 f"id"
             )
         if appended.conflicting:
-            self._refuse_conflicts(appended.conflicting, given)
-        if self.request:
-            self.concern(record.id for record in records)
+            same = [_with_provenance_kept(self.writer, row, given) for row in appended.conflicting]
+            for record_id in really_conflicting(self.writer, self.project.name, same):
+                raise ConflictError(
+                    f"record {record_id} is kept already and says something else: records are "
+                    "append-only; record the new version under an id of its own and supersede the "
+                    "old one"
+                )
+        self.concern(record.id for record in records)
         added = set(appended.added)
         recalled: dict[str, None] = {}
         for record in records:  # one that is here already claims nothing new
@@ -422,26 +421,16 @@ class Change:
                     recalled |= dict.fromkeys(record.recalled)
         if recalled:
             self.publish_proven(recalled)
-        self.tell_appended(records, rows, appended)
+        if appended.has_tree:
+            self.tell_appended(records, rows, added)
 
     def tell_appended(
-        self, records: Sequence[Record], rows: Sequence[Row], appended: Appended
+        self, records: Sequence[Record], rows: Sequence[Row], added: Collection[str]
     ) -> None:
         """Tells listeners, if there are any, of what was new among these."""
-        if appended.has_tree:
-            new = set(appended.added)
-            kept = [each for each in zip(records, rows, strict=True) if each[1].id in new]
-            for listener in self.project.find_listeners(self.writer.session):
-                listener.on_append(self, kept)
-
-    def _refuse_conflicts(self, suspects: Iterable[Row], given: Sequence[Record]) -> None:
-        rows = [_with_provenance_kept(self.writer, row, given) for row in suspects]
-        for record_id in really_conflicting(self.writer, self.project.name, rows):
-            raise ConflictError(
-                f"record {record_id} is kept already and says something else: records are "
-                "append-only; record the new version under an id of its own and supersede the old "
-                "one"
-            )
+        kept = [each for each in zip(records, rows, strict=True) if each[1].id in added]
+        for listener in self.project.find_listeners(self.writer.session):
+            listener.on_append(self, kept)
 
     def with_paths(self, records: list[R]) -> list[R]:
         """The records, those that have a file knowing where it is."""

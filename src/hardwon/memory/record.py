@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
+from typing import Any, Final, TypedDict, Unpack
 
 from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError
@@ -39,10 +39,6 @@ from hardwon.records.kinds import (
     Validation,
 )
 from hardwon.trust.redact import redact, redact_json
-
-if TYPE_CHECKING:
-    from hardwon.memory.context import Context
-
 
 _log = logging.getLogger("hardwon")
 _NOT_EXTRA_KEYS: Final = ("id", "kind", "metadata", "redacted", "unrouted", "own_schema")
@@ -320,14 +316,15 @@ def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]])
 
 def make(project: Project, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
     """A record from what a caller says of it."""
-    at = project.now()
-    recalled = envelope.get("recalled")
+    at, recalled = project.now(), envelope.get("recalled")
+    if recalled is not None:  # a context knows the ids of what it showed
+        recalled = list(map(str, check_items("recalled", getattr(recalled, "ids", recalled))))
     return kind.model_validate(
         {
             **own,
             "id": new_id(at),
             "metadata": metadata_of(envelope, at, project.root, project.place.path),
-            "recalled": None if recalled is None else _recalled(recalled),
+            "recalled": recalled,
         }
     )
 
@@ -343,17 +340,6 @@ def _consolidate_when_due(project: Project) -> None:
             consolidate.consolidate_recent(project)
     except HardwonError as error:
         _log.warning("the episodes are kept, but consolidation failed: %s", error)
-
-
-def _recalled(given: Context | Iterable[str]) -> list[str]:
-    """The ids of what was recalled before a record's attempt."""
-    from hardwon.memory.context import Context
-
-    return (
-        given.ids
-        if isinstance(given, Context)
-        else [str(each) for each in check_items("recalled", given)]
-    )
 
 
 def recordable(record: R) -> R:

@@ -176,11 +176,15 @@ class EpisodeRecorder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        # left on purpose: by `sys.exit()` without an error, or because nobody asks its generator on
+        on_purpose = isinstance(error, GeneratorExit) or (
+            isinstance(error, SystemExit) and error.code in (None, 0)
+        )
         if error is None:
             self._record(1.0 if self._score is None else self._score)
             return
         try:
-            if _ended_well(error):
+            if on_purpose:
                 self._record(1.0 if self._score is None else self._score)
             else:
                 self.mistakes.append(_told(error))
@@ -228,15 +232,6 @@ def _checked_envelope(given: Envelope) -> Envelope:
         None,
     )
     return envelope
-
-
-def _ended_well(error: BaseException) -> bool:
-    """Whether the block was left on purpose: by `sys.exit()` without an error, or because nobody
-    asks its generator on.
-    """
-    return isinstance(error, GeneratorExit) or (
-        isinstance(error, SystemExit) and error.code in (None, 0)
-    )
 
 
 def _note(error: BaseException, note: str) -> None:

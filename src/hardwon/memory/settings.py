@@ -27,7 +27,7 @@ from typing import Final, Literal, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError, Problem
-from hardwon.memory.project import place_of
+from hardwon.memory.project import current_folder, place_of
 from hardwon.outside.locations import FOLDER_NAME
 from hardwon.records.kinds import Source
 
@@ -72,7 +72,7 @@ class Settings:
     ) -> Settings:
         """Raises where a file cannot be read, or says what it may not; the error names the file."""
         layers = _Layers(
-            options, os.environ if environ is None else environ, folder or _current_folder()
+            options, os.environ if environ is None else environ, folder or current_folder()
         )
         memory = layers.found("memory")
         heard = layers.speaks_for(memory.value)
@@ -102,8 +102,11 @@ class _Layers:
         self._options, self._environ = options, environ
         self._user = _values(self.user_file)
         self._project = _values(self.project_file) if self.project_file else {}
-        if "memory" in self._user:
-            self._user["memory"] = _memory_of_user(self._user["memory"], self.user_file)
+        own = self._user.get("memory", "~")
+        # a relative one would be another memory in every folder
+        if "://" not in own and not Path(own).is_absolute() and not own.startswith("~"):
+            allowed = "a path from the root (/…) or from a home folder (~/…)"
+            raise _refused(self.user_file, "memory", own, allowed)
         if self.project_file and "memory" in self._project:
             self._project["memory"] = _memory_of_project(self._project["memory"], self.project_file)
 
@@ -136,13 +139,6 @@ class _Layers:
         return tuple(
             f"{name} in {self.project_file}: {why}" for name in NAMES[1:] if name in self._project
         )
-
-
-def _current_folder() -> Path:
-    try:
-        return Path.cwd()
-    except OSError:  # it was removed
-        return Path("/")
 
 
 def _nearest(folder: Path) -> Path | None:
@@ -213,15 +209,6 @@ def _check(file: Path, key: str, value: object) -> None:
             Source(author=value)
         except InvalidInputError as error:
             raise InvalidInputError(error.problems, str(file)) from None
-
-
-def _memory_of_user(given: str, file: Path) -> str:
-    """A relative one would be another memory in every folder."""
-    if "://" not in given and not Path(given).is_absolute() and not given.startswith("~"):
-        raise _refused(
-            file, "memory", given, "a path from the root (/…) or from a home folder (~/…)"
-        )
-    return given
 
 
 def _memory_of_project(given: str, file: Path) -> str:

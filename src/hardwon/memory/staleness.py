@@ -116,7 +116,11 @@ def check_stale(
         due: list[tuple[str, tuple[StaleFile, ...]]] = []
         for record in readable(page):
             changes = watch(record)
-            _count(report, record.id, changes)
+            report.checked += 1
+            report.stale += is_stale(changes)
+            report.files_changed += len(changes)
+            room = limits.STALE_LISTED_MAX - len(report.files)
+            report.files += [(record.id, change) for change in changes[:room]]
             archived = record.metadata.validation.status == "archived"
             if is_stale(changes) != archived:
                 due.append((record.id, changes))
@@ -131,14 +135,6 @@ def check_stale(
     if (report.archived or report.restored) and not dry_run:
         project.on_commit(restored=True)
     return report
-
-
-def _count(report: StaleReport, record_id: str, changes: Sequence[StaleFile]) -> None:
-    report.checked += 1
-    report.stale += is_stale(changes)
-    report.files_changed += len(changes)
-    room = limits.STALE_LISTED_MAX - len(report.files)
-    report.files += [(record_id, change) for change in changes[:room]]
 
 
 def _foresee(

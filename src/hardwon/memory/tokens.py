@@ -75,7 +75,18 @@ class Tokens:
         name = author_name("name", name)
         if scope not in SCOPES:
             raise InvalidInputError.one("scope", scope, ", ".join(SCOPES))
-        reached = None if projects is None else _projects(projects)
+        listed = None
+        if projects is not None:
+            names = [
+                Metadata(project_id=one).project_id for one in check_items("projects", projects)
+            ]
+            if not names or not all(map(str.strip, names)) or len(names) > limits.ITEMS_MAX:
+                raise InvalidInputError.one(
+                    "projects",
+                    projects,
+                    f"1 to {limits.ITEMS_MAX} names of projects, or None for all",
+                )
+            listed = json.dumps(sorted(set(names)))
         at = self._clock()
         if days is not None and (
             isinstance(days, bool)
@@ -88,7 +99,6 @@ class Tokens:
         expires_us = None if days is None else to_us(at + timedelta(days=days))
         token_id = secrets.token_hex(6)
         secret = f"hwt_{token_id}_{secrets.token_urlsafe(32)}"
-        listed = None if reached is None else json.dumps(reached)
         row = TokenRow(token_id, name, _digest(secret), scope, listed, to_us(at), expires_us, None)
         kept = self._keep.add(row, to_us(at - timedelta(days=limits.TOKEN_REMEMBERED_DAYS)))
         if kept > limits.TOKENS_MAX:
@@ -148,15 +158,6 @@ def author_name(field: str, name: str) -> str:
 def _digest(secret: str) -> bytes:
     """A plain hash is enough: nobody guesses 256 random bits, however fast they can try."""
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()
-
-
-def _projects(given: Sequence[str]) -> list[str]:
-    names = [Metadata(project_id=name).project_id for name in check_items("projects", given)]
-    if not names or not all(name.strip() for name in names) or len(names) > limits.ITEMS_MAX:
-        raise InvalidInputError.one(
-            "projects", given, f"1 to {limits.ITEMS_MAX} names of projects, or None for all"
-        )
-    return sorted(set(names))
 
 
 def _token(row: TokenRow) -> Token:

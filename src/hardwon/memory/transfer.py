@@ -102,7 +102,7 @@ class _Incoming:
         self.conflicts += really_conflicting(
             change.writer, change.project.name, appended.conflicting
         )
-        change.tell_appended(records, rows, appended)
+        change.tell_appended(records, rows, set(appended.added))
         self.added += len(appended.added)
         self.forgotten += len(appended.forgotten)
         self.done += len(records)

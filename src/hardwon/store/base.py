@@ -18,7 +18,6 @@ from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
-from hardwon.learn.fix_rows import summary_of
 from hardwon.learn.tallies import (
     KIND_OF_SCOPE,
     LEVELS,
@@ -28,6 +27,7 @@ from hardwon.learn.tallies import (
     has_keys,
     keys_of,
     sum_counts,
+    summary_of,
     tallies_of,
     tidied_key,
 )
@@ -46,6 +46,8 @@ from hardwon.records.kinds import (
 from hardwon.search.terms import Filters, searchable_text
 from hardwon.store.query import (
     STORED,
+    TRUSTED_AUTHORS,
+    TRUSTED_RECORD,
     digest_of,
     embedder_of,
     event_of,
@@ -58,8 +60,6 @@ from hardwon.store.query import (
     rolled_back_authors,
     sound_body,
     stored_of,
-    trusted_authors,
-    trusted_record,
 )
 from hardwon.store.types import (
     Bound,
@@ -596,7 +596,7 @@ class SqlWriter(Writer):
             f"coalesce(sum({at_most.format('v.bad')}), 0) FROM ("
             "SELECT sum(level1) AS good, sum(level0) AS bad FROM tally WHERE project_id = ?1 AND "
             "scope = 'credit' AND key = ?2 "
-            f"AND author <> ?3 AND {trusted_authors(self._dialect)} GROUP BY author) v"
+            f"AND author <> ?3 AND {TRUSTED_AUTHORS} GROUP BY author) v"
         )
         good, bad = self.session.first(sql, (project, record_id, besides)) or (0, 0)
         return good, bad
@@ -608,7 +608,7 @@ class SqlWriter(Writer):
         within = self._dialect.within
         sql = (
             f"SELECT DISTINCT k.key FROM record_key k JOIN record r ON "
-            f"{self._dialect.same_row('r', 'k')} "
+            f"r.seq = k.seq "
             f"WHERE k.project_id = ?1 AND {within('k.key', '?2')} AND {within('r.status', '?3')}"
         )
         found = self.session.select(
@@ -619,7 +619,7 @@ class SqlWriter(Writer):
     def with_key(self, project: str, key: str) -> list[Stored]:
         sql = (
             f"SELECT {STORED} FROM record_key k {self._dialect.join} record r ON "
-            f"{self._dialect.same_row('r', 'k')} "
+            f"r.seq = k.seq "
             "WHERE k.project_id = ?1 AND k.key = ?2 ORDER BY k.seq"
         )
         return [Stored._make(row) for row in self.session.select(sql, (project, key))]
@@ -627,15 +627,15 @@ class SqlWriter(Writer):
     def facts_with_key(self, project: str, key: str, limit: int) -> list[Stored]:
         sql = (
             f"SELECT {STORED} FROM record_key k {self._dialect.join} record r ON "
-            f"{self._dialect.same_row('r', 'k')} "
+            f"r.seq = k.seq "
             f"WHERE k.project_id = ?1 AND k.key = ?2 AND r.kind = 'fact' AND "
-            f"{trusted_record(self._dialect)} "
+            f"{TRUSTED_RECORD} "
             "ORDER BY k.seq LIMIT ?3"
         )
         return [Stored._make(row) for row in self.session.select(sql, (project, key, limit))]
 
     def is_rolled_back(self, project: str, author: str) -> bool:
-        return author in rolled_back_authors(self.session, self._dialect, project)
+        return author in rolled_back_authors(self.session, project)
 
     def embedder(self, project: str) -> tuple[str, int] | None:
         return embedder_of(self.session, project)

@@ -4,14 +4,13 @@ rolled back are left out.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, Final
 
 from hardwon import limits
 from hardwon.learn.odds import Share
 from hardwon.learn.tallies import APPLIED, FAILED, LEVELS, SUCCEEDED, Tally, levels_of
-from hardwon.store.query import ORDINARY, Query, trusted_authors
-from hardwon.store.types import Active, Bound, Daily, DayTotal, Dialect, Total
+from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, Query
+from hardwon.store.types import Active, Bound, Daily, DayTotal, Total
 
 _LEVELS: Final = [f"level{level}" for level in range(LEVELS)]
 # after so many a weight is next to nothing; after a few more no number can hold it
@@ -29,14 +28,15 @@ def _times_of(scope: str) -> str:
     return f"({' + '.join(_LEVELS[: levels_of(scope)])})"
 
 
-def _most_counted_items(scope: str, here: str, most: str) -> str:
-    times = _times_of(scope)
-    return f"item IN (SELECT item FROM tally WHERE {here} GROUP BY item ORDER BY sum{times} DESC, item LIMIT {most})"
+_TRUSTED_UNDER_KEY: Final = f"project_id = ?1 AND scope = ?2 AND key = ?3 AND {TRUSTED_AUTHORS}"
 
 
-@cache
-def _trusted_under_key(dialect: Dialect) -> str:
-    return f"project_id = ?1 AND scope = ?2 AND key = ?3 AND {trusted_authors(dialect)}"
+def _most_counted_items(scope: str) -> str:
+    """Of a key, as many as parameter 4 says."""
+    return (
+        f"item IN (SELECT item FROM tally WHERE {_TRUSTED_UNDER_KEY} GROUP BY item "
+        f"ORDER BY sum{_times_of(scope)} DESC, item LIMIT ?4)"
+    )
 
 
 class SqlStore(Query):
@@ -47,9 +47,11 @@ class SqlStore(Query):
     def daily(
         self, project: str, scope: str, key: str, items_max: int | None = None
     ) -> list[Daily]:
-        here = _trusted_under_key(self.dialect)
-        chosen = "" if items_max is None else f" AND {_most_counted_items(scope, here, '?4')}"
-        sql = f"SELECT item, day, {_sums_of(scope)} FROM tally WHERE {here}{chosen} GROUP BY item, day ORDER BY item, day"
+        chosen = "" if items_max is None else f" AND {_most_counted_items(scope)}"
+        sql = (
+            f"SELECT item, day, {_sums_of(scope)} FROM tally WHERE {_TRUSTED_UNDER_KEY}{chosen} "
+            "GROUP BY item, day ORDER BY item, day"
+        )
         given = (project, scope, key, *(() if items_max is None else (items_max,)))
         return [
             Daily(item, day, tuple(levels))
@@ -68,7 +70,7 @@ class SqlStore(Query):
         sql = (
             f"SELECT item, sum{tried}, sum(level1 + level2), sum(level2), sum({tried} * {weight}), "
             f"sum(level2 * {weight}) "
-            f"FROM tally WHERE {_trusted_under_key(self.dialect)} GROUP BY item ORDER BY 2 DESC, "
+            f"FROM tally WHERE {_TRUSTED_UNDER_KEY} GROUP BY item ORDER BY 2 DESC, "
             f"item{most}"
         )
         return [(item, Share(*figures)) for item, *figures in self._select(project, sql, bound)]
@@ -77,7 +79,7 @@ class SqlStore(Query):
         self, project: str, scope: str, key: str, item_start: str, limit: int
     ) -> list[tuple[int, str]]:
         sql = (
-            f"SELECT last_us, last_id FROM tally WHERE {_trusted_under_key(self.dialect)} AND item "
+            f"SELECT last_us, last_id FROM tally WHERE {_TRUSTED_UNDER_KEY} AND item "
             f">= ?4 "
             "AND substr(item, 1, length(CAST(?4 AS TEXT))) = ?4 ORDER BY last_us DESC, last_id "
             "DESC LIMIT ?5"
@@ -86,8 +88,7 @@ class SqlStore(Query):
         return [(last_us, last_id) for last_us, last_id in found]
 
     def tallies(self, project: str, scope: str, key: str, items_max: int) -> list[Tally]:
-        chosen = _most_counted_items(scope, _trusted_under_key(self.dialect), "?4")
-        return self._tallies(project, scope, key, chosen, items_max)
+        return self._tallies(project, scope, key, _most_counted_items(scope), items_max)
 
     def tallies_of_item(self, project: str, scope: str, key: str, item: str) -> list[Tally]:
         return self._tallies(project, scope, key, "item = ?4", item)
@@ -98,7 +99,7 @@ class SqlStore(Query):
         )
         sql = (
             f"SELECT scope, key, item, day, author, {figures} FROM tally WHERE "
-            f"{_trusted_under_key(self.dialect)} "
+            f"{_TRUSTED_UNDER_KEY} "
             f"AND {chosen} {_IN_ORDER}"
         )
         found = self._select(project, sql, (project, scope, key, value))
@@ -108,14 +109,14 @@ class SqlStore(Query):
         sql = (
             f"SELECT DISTINCT scope, item FROM tally{self.dialect.hint('tally_vouched')} WHERE "
             f"project_id = ?1 "
-            f"AND scope IN ('works', 'avoid') AND vouched > 0 AND {trusted_authors(self.dialect)}"
+            f"AND scope IN ('works', 'avoid') AND vouched > 0 AND {TRUSTED_AUTHORS}"
         )
         return {(str(scope), str(item)) for scope, item in self._select(project, sql, (project,))}
 
     def most_counted(self, project: str, scope: str, limit: int) -> list[str]:
         sql = (
             f"SELECT key FROM tally WHERE project_id = ?1 AND scope = ?2 AND "
-            f"{trusted_authors(self.dialect)} "
+            f"{TRUSTED_AUTHORS} "
             f"GROUP BY key ORDER BY sum{_times_of(scope)} DESC, key LIMIT ?3"
         )
         return [key for (key,) in self._select(project, sql, (project, scope, limit))]
@@ -127,7 +128,7 @@ class SqlStore(Query):
         since = "" if since_day is None else f"AND day >= {bound.add(since_day)} "
         sql = (
             f"SELECT key, item, {_sums_of(scope)} FROM tally WHERE project_id = ?1 AND scope = ?2 "
-            f"AND {trusted_authors(self.dialect)} "
+            f"AND {TRUSTED_AUTHORS} "
             f"{since}GROUP BY key, item ORDER BY sum{_times_of(scope)} DESC, key, item LIMIT ?3"
         )
         return [
@@ -136,7 +137,7 @@ class SqlStore(Query):
         ]
 
     def day_totals(self, project: str, scope: str, keys_max: int, since_day: int) -> list[DayTotal]:
-        here = f"project_id = ?1 AND scope = ?2 AND {trusted_authors(self.dialect)} AND day >= ?4"
+        here = f"project_id = ?1 AND scope = ?2 AND {TRUSTED_AUTHORS} AND day >= ?4"
         sql = (
             f"SELECT key, day, {_sums_of(scope)} FROM tally WHERE {here} AND key IN "
             f"(SELECT key FROM tally WHERE {here} GROUP BY key ORDER BY sum{_times_of(scope)} "
@@ -147,8 +148,7 @@ class SqlStore(Query):
         return [DayTotal(key, day, tuple(levels)) for key, day, *levels in found]
 
     def distinct_keys(self, project: str, scope: str) -> int:
-        trusted = trusted_authors(self.dialect)
-        sql = f"SELECT count(DISTINCT key) FROM tally WHERE project_id = ?1 AND scope = ?2 AND key <> '' AND {trusted}"
+        sql = f"SELECT count(DISTINCT key) FROM tally WHERE project_id = ?1 AND scope = ?2 AND key <> '' AND {TRUSTED_AUTHORS}"
         ((found,),) = self._select(project, sql, (project, scope))
         return int(found)
 
@@ -168,14 +168,13 @@ class SqlStore(Query):
             " + ".join(f"level{level}" for level in levels)
             for levels in (range(half, LEVELS), range(half))
         )
-        trusted = trusted_authors(self.dialect)
         judged = (
             f"SELECT 'fix', day, sum(level{SUCCEEDED}), sum(level{FAILED} + level{APPLIED}) FROM "
             f"tally "
-            f"WHERE project_id = ?1 AND scope = 'fix' AND day >= ?2 AND day < ?3 AND {trusted} "
+            f"WHERE project_id = ?1 AND scope = 'fix' AND day >= ?2 AND day < ?3 AND {TRUSTED_AUTHORS} "
             f"GROUP BY day "
             f"UNION ALL SELECT 'episode', day, sum({good}), sum({bad}) FROM tally "
-            f"WHERE project_id = ?1 AND scope = 'score' AND day >= ?2 AND day < ?3 AND {trusted} "
+            f"WHERE project_id = ?1 AND scope = 'score' AND day >= ?2 AND day < ?3 AND {TRUSTED_AUTHORS} "
             f"GROUP BY day"
         )
         with self.snapshot(project) as session:

@@ -290,27 +290,18 @@ _EQUAL_COLUMNS: Final = (
 )
 
 
-@cache
-def rolled_back(dialect: Dialect) -> str:
-    """Selects the sources that were rolled back."""
-    return (
-        f"SELECT substr(k.key, 10) FROM record_key k JOIN record d ON {dialect.same_row('d', 'k')} "
-        f"WHERE k.project_id = ?1 "
-        f"AND k.key >= 'rollback:' AND k.key < 'rollback;' AND d.kind = 'decision' AND d.status IN "
-        f"{_IN_EFFECT}"
-    )
+ROLLED_BACK: Final = (
+    "SELECT substr(k.key, 10) FROM record_key k JOIN record d ON d.seq = k.seq "
+    "WHERE k.project_id = ?1 AND k.key >= 'rollback:' AND k.key < 'rollback;' "
+    f"AND d.kind = 'decision' AND d.status IN {_IN_EFFECT}"
+)
+"""Selects the sources that were rolled back."""
 
+TRUSTED_AUTHORS: Final = f"author NOT IN ({ROLLED_BACK})"
+"""Leaves out the sources that were rolled back."""
 
-@cache
-def trusted_authors(dialect: Dialect) -> str:
-    """Leaves out the sources that were rolled back."""
-    return f"author NOT IN ({rolled_back(dialect)})"
-
-
-@cache
-def trusted_record(dialect: Dialect) -> str:
-    """Leaves out of the records `r` what is archived, and the sources that were rolled back."""
-    return f"r.status <> 'archived' AND r.{trusted_authors(dialect)}"
+TRUSTED_RECORD: Final = f"r.status <> 'archived' AND r.{TRUSTED_AUTHORS}"
+"""Leaves out of the records `r` what is archived, and the sources that were rolled back."""
 
 
 def is_undone(dialect: Dialect, event: str) -> str:
@@ -330,7 +321,7 @@ def _votes(dialect: Dialect, level: str) -> str:
         f"(SELECT coalesce(sum({dialect.least}(v.votes, {limits.VOTES_OF_AUTHOR_MAX})), 0) FROM "
         f"(SELECT sum({level}) AS votes "
         "FROM tally t WHERE t.project_id = r.project_id AND t.scope = 'credit' AND t.key = r.id "
-        f"AND t.{trusted_authors(dialect)} GROUP BY t.author) v)"
+        f"AND t.{TRUSTED_AUTHORS} GROUP BY t.author) v)"
     )
 
 
@@ -349,7 +340,7 @@ def found_columns(dialect: Dialect, *, votes: bool = True) -> str:
     """
     helped, hindered = credit_columns(dialect) if votes else ("r.helped", "r.hindered")
     session = (
-        f"(SELECT substr(s.key, 9) FROM record_key s WHERE {dialect.same_row('s', 'r')} "
+        "(SELECT substr(s.key, 9) FROM record_key s WHERE s.seq = r.seq "
         "AND s.key >= 'session:' AND s.key < 'session;' LIMIT 1)"
     )
     return f"{STORED}, r.author, r.status, {dialect.solved}, record_text.terms, {session}, {helped}, {hindered}"
@@ -411,7 +402,7 @@ def search_condition_of(dialect: Dialect, project: str, filters: Filters) -> tup
     if filters.status is None:
         conditions += " AND r.status <> 'archived'"
     if filters.author is None:
-        conditions += f" AND r.{trusted_authors(dialect)}"
+        conditions += f" AND r.{TRUSTED_AUTHORS}"
     return conditions, bound
 
 
@@ -437,10 +428,10 @@ def page(
     source = "record r"
     # from the few rows of the tag to their records, not through all records in the order of time
     if few:
-        source = f"record_tag g {dialect.join} record r ON {dialect.same_row('r', 'g')}"
+        source = f"record_tag g {dialect.join} record r ON r.seq = g.seq"
         conditions += f" AND g.project_id = ?1 AND g.tag = {bound.add(asked.tag)}"
     if only_trusted:
-        conditions += f" AND {trusted_record(dialect)}"
+        conditions += f" AND {TRUSTED_RECORD}"
     if before:
         conditions += f" AND (r.at_us, r.id) < ({bound.add(before.at_us)}, {bound.add(before.id)})"
     sql = f"SELECT {STORED} FROM {source} WHERE {conditions} ORDER BY r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
@@ -481,9 +472,9 @@ def embedder_of(session: Session, project: str) -> tuple[str, int] | None:
     return (row[0], row[1]) if row else None
 
 
-def rolled_back_authors(session: Session, dialect: Dialect, project: str) -> set[str]:
+def rolled_back_authors(session: Session, project: str) -> set[str]:
     """The sources that do not count at present."""
-    return {author for (author,) in session.select(rolled_back(dialect), (project,))}
+    return {author for (author,) in session.select(ROLLED_BACK, (project,))}
 
 
 # --- the store ---
@@ -554,7 +545,7 @@ class Query(Store):
         # Those that were credited, and those that attempts name which turned out well; of the
         # latter, those that most do.
         most = limits.HELPFUL_CONSIDERED_MAX
-        trusted = trusted_authors(self.dialect)
+        trusted = TRUSTED_AUTHORS
         credited = (
             f"SELECT id FROM record WHERE project_id = ?1 AND status = ?2 AND helped > 0 ORDER BY "
             f"helped DESC LIMIT {most}"
@@ -624,10 +615,10 @@ class Query(Store):
         # From the few rows of the keys to their records, not through all records in the order of
         # time.
         sql = (
-            f"SELECT {found_columns(self.dialect)} FROM (SELECT DISTINCT project_id, seq FROM "
+            f"SELECT {found_columns(self.dialect)} FROM (SELECT DISTINCT seq FROM "
             f"record_key "
             f"WHERE project_id = ?1 AND {within}) k {self.dialect.join} record r ON "
-            f"{self.dialect.same_row('r', 'k')} "
+            f"r.seq = k.seq "
             f"{self.dialect.join} record_text ON {self.dialect.same_text('k')} WHERE {where} "
             f"ORDER BY r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
         )
@@ -639,7 +630,7 @@ class Query(Store):
             f"SELECT {STORED} FROM record r{self.dialect.hint('record_by_id')} WHERE r.project_id "
             f"= ?1 AND r.id > ?2 "
             f"AND r.{ORDINARY} AND EXISTS (SELECT 1 FROM record_file f WHERE "
-            f"{self.dialect.same_row('f', 'r')}) "
+            f"f.seq = r.seq) "
             "ORDER BY r.id LIMIT ?3"
         )
         return self._stored(project, sql, (project, after_id, limit))
@@ -656,9 +647,9 @@ class Query(Store):
     def newest_fixes(self, project: str, key: str) -> tuple[str | None, str | None]:
         fixes = (
             f"SELECT r.id FROM record_key k {self.dialect.join} record r ON "
-            f"{self.dialect.same_row('r', 'k')} "
+            f"r.seq = k.seq "
             f"WHERE k.project_id = ?1 AND k.key = ?2 AND r.kind = 'fix' AND "
-            f"{trusted_record(self.dialect)}"
+            f"{TRUSTED_RECORD}"
         )
         newest_first = "ORDER BY r.at_us DESC, r.id DESC LIMIT 1"
         with self.snapshot(project) as session:
@@ -687,7 +678,7 @@ class Query(Store):
             f"SELECT {STORED} FROM record r{self.dialect.hint('record_decision')} WHERE "
             f"r.project_id = ?1 "
             f"AND r.kind = 'decision' AND r.status {'=' if undone else '<>'} 'archived' "
-            f"AND (r.outcome = 'rollback' OR r.{trusted_authors(self.dialect)}) "
+            f"AND (r.outcome = 'rollback' OR r.{TRUSTED_AUTHORS}) "
             f"AND {self.dialect.within('r.outcome', '?2')} {of_task}ORDER BY r.at_us DESC, r.id "
             f"DESC LIMIT ?3"
         )
@@ -696,9 +687,9 @@ class Query(Store):
     def tags(self, project: str, start: str) -> list[str]:
         sql = (
             f"SELECT DISTINCT t.tag FROM record_tag t {self.dialect.join} record r ON "
-            f"{self.dialect.same_row('r', 't')} "
+            f"r.seq = t.seq "
             f"WHERE t.project_id = ?1 AND t.tag >= ?2 AND t.tag < ?3 AND "
-            f"{trusted_record(self.dialect)}"
+            f"{TRUSTED_RECORD}"
         )
         with self.read(project) as session:
             return sorted(
@@ -760,7 +751,7 @@ class Query(Store):
     def count(self, project: str, filters: Filters, *, trusted: bool = False) -> int:
         where, bound = condition_of(self.dialect, project, filters)
         if trusted:
-            where += f" AND {trusted_record(self.dialect)}"
+            where += f" AND {TRUSTED_RECORD}"
         with self.read(project) as session:
             (found,) = session.first(f"SELECT count(*) FROM record r WHERE {where}", bound) or (0,)
         return int(found)
@@ -785,7 +776,7 @@ class Query(Store):
 
     def rolled_back(self, project: str) -> set[str]:
         with self.read(project) as session:
-            return rolled_back_authors(session, self.dialect, project)
+            return rolled_back_authors(session, project)
 
     def embedder(self, project: str) -> tuple[str, int] | None:
         with self.read(project) as session:

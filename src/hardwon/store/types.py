@@ -86,12 +86,6 @@ class Dialect(ABC):
         """Several values as one parameter."""
 
     @abstractmethod
-    def same_row(self, one: str, other: str) -> str:
-        """Whether rows of two tables, by their aliases, belong to the same record. Both tables have
-        its number and project.
-        """
-
-    @abstractmethod
     def same_text(self, row: str) -> str:
         """Whether a row of `record_text` belongs to the same record as another row, by its
         alias.

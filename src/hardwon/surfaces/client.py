@@ -60,6 +60,7 @@ from hardwon.surfaces.operations import (
     parsed,
 )
 
+_IDLE_S: Final = 2.0  # a server hangs up after 5: none that is about to is asked once more
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _NOT_SENT: Final = ("author", "by", "progress", "count_tokens")
 """Keywords of `Memory` that a caller elsewhere has no say in, or that do not go over a wire."""
@@ -336,14 +337,14 @@ def _record_json(record: Any) -> Any:
     return jsonable(record)
 
 
-class _Group:
+class _ClientGroup:
     """The operations that hang on a noun, as they do on a memory."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
 
-class _ClientCare(_Group):
+class _ClientCare(_ClientGroup):
     def projects(self) -> list[str]:
         """The projects that have records, as far as the token reaches."""
         found: list[str] = self._client._server.answer("GET", "/api/v1/projects")
@@ -359,8 +360,8 @@ def _method(operation: Operation) -> Callable[..., Any]:
     original = operation.method_of(Memory)
     signature = inspect.signature(original)
 
-    def ask(self: Client | _Group, /, *positional: Any, **keywords: Any) -> Any:
-        client = self._client if isinstance(self, _Group) else self
+    def ask(self: Client | _ClientGroup, /, *positional: Any, **keywords: Any) -> Any:
+        client = self._client if isinstance(self, _ClientGroup) else self
         given: dict[str, Any] = {}
         for name, value in signature.bind(self, *positional, **keywords).arguments.items():
             keyword_rest = signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD
@@ -375,10 +376,10 @@ def _method(operation: Operation) -> Callable[..., Any]:
     return ask
 
 
-_groups: dict[str, type[_Group]] = {"care": _ClientCare}
+_groups: dict[str, type[_ClientGroup]] = {"care": _ClientCare}
 for _operation in OPERATIONS.values():
     _noun, _, _name = _operation.name.rpartition(".")
-    _owner = _groups.setdefault(_noun, type(_noun, (_Group,), {})) if _noun else Client
+    _owner = _groups.setdefault(_noun, type(_noun, (_ClientGroup,), {})) if _noun else Client
     if _name not in vars(_owner):
         setattr(_owner, _name, _method(_operation))
 for _noun, _group in _groups.items():
@@ -412,7 +413,7 @@ class _Server:
             # without TLS the context is never used, and the machine's certificates take long to load
             verify=tls or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
             trust_env=False,
-            limits=httpx.Limits(max_connections=None),
+            limits=httpx.Limits(max_connections=None, keepalive_expiry=_IDLE_S),
         )
         self.close = finalize(self, self._transport.close)
 

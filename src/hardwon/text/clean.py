@@ -18,6 +18,7 @@ import unicodedata
 from typing import Final
 
 from hardwon import limits
+from hardwon.text.words import Remembered
 
 # The last character of a line that was longer.
 CUT: Final = "…"
@@ -102,28 +103,19 @@ _INVISIBLE: Final = frozenset(
 )
 
 
-class _Visible(dict[int, str | None]):
+def _show(code: int) -> str | None:
     """For `translate`: blanks of all kinds as a space, what is neither seen nor a blank as nothing.
     Python's `isprintable` is false for control, format, surrogate, private and unassigned
     characters and for all separators but the space.
     """
-
-    def __missing__(self, code: int) -> str | None:
-        character = chr(code)
-        shown: str | None = character
-        if character.isspace() or code == _BRAILLE_BLANK:
-            shown = " "
-        elif not character.isprintable() or code in _INVISIBLE:
-            shown = None
-        if len(self) >= _REMEMBERED_MAX:
-            self.clear()
-        self[code] = shown
-        return shown
+    character = chr(code)
+    if character.isspace() or code == _BRAILLE_BLANK:
+        return " "
+    return character if character.isprintable() and code not in _INVISIBLE else None
 
 
 _BRAILLE_BLANK: Final = 0x2800
-_REMEMBERED_MAX: Final = 16_384
-_visible = _Visible()
+_visible = Remembered(_show)
 
 # ---- what is looked for, however it is written
 
@@ -156,26 +148,20 @@ _ALIKE: Final = {
 _SKIPPED: Final = "\u0300"
 
 
-class _Plain(dict[int, str]):
+def _look(code: int) -> str:
     """For `translate`: one character for each, so that places agree. Look-alikes as what they look
     like, everything that is not seen, or only sits on another, as one sign that the patterns skip.
     """
-
-    def __missing__(self, code: int) -> str:
-        character = chr(code)
-        plain = unicodedata.normalize("NFKC", character).casefold()
-        if unicodedata.combining(character) or not (character.isspace() or _visible[code]):
-            plain = _SKIPPED
-        elif len(plain) != 1:
-            plain = unicodedata.normalize("NFKD", character)[:1].casefold()[:1] or character
-        plain = _ALIKE.get(plain, plain)
-        if len(self) >= _REMEMBERED_MAX:
-            self.clear()
-        self[code] = plain
-        return plain
+    character = chr(code)
+    if unicodedata.combining(character) or not (character.isspace() or _visible[code]):
+        return _SKIPPED
+    plain = unicodedata.normalize("NFKC", character).casefold()
+    if len(plain) != 1:
+        plain = unicodedata.normalize("NFKD", character)[:1].casefold()[:1] or character
+    return _ALIKE.get(plain, plain)
 
 
-_plain = _Plain()
+_plain = Remembered(_look)
 
 
 def _written(word: str) -> str:

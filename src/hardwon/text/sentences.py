@@ -167,24 +167,20 @@ def _tenses(plain: str, matches: list[re.Match[str]]) -> Iterator[_Tense]:
         if found.start() > end:
             while found.start() > end:
                 begin, end = end + 1, next(ends, len(plain))
-            tense = _tense_of(plain[begin:end])
+            sentence = plain[begin:end]
+            # of what comes after "that" nothing is taken: jobs that failed may be any day's
+            clause = RE.whose.split(sentence, maxsplit=1)[0]
+            past = any(
+                verb["sure"]
+                or (
+                    (verb["before"] or "").lower() not in WORDS.no_verb_after
+                    and verb["past"].lower() not in WORDS.no_past
+                )
+                for verb in RE.happened.finditer(clause)
+            )
+            usual = RE.time_and_again.search(sentence)
+            tense = _Tense() if usual else _Tense(past, bool(RE.coming.search(sentence)), True)
         yield tense
-
-
-def _tense_of(sentence: str) -> _Tense:
-    if RE.time_and_again.search(sentence):
-        return _Tense()
-    # of what comes after nothing is taken: jobs that failed may be any day's
-    clause = RE.whose.split(sentence, maxsplit=1)[0]
-    past = any(
-        found["sure"]
-        or (
-            (found["before"] or "").lower() not in WORDS.no_verb_after
-            and found["past"].lower() not in WORDS.no_past
-        )
-        for found in RE.happened.finditer(clause)
-    )
-    return _Tense(past, bool(RE.coming.search(sentence)), True)
 
 
 def _is_name(found: re.Match[str], before: str) -> bool:

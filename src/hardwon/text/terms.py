@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple
 
 from hardwon import limits
+from hardwon.text.words import Remembered
 
 # What may stand inside a term besides letters and digits; the engines' tokenizers are given the
 # same.
@@ -105,22 +106,8 @@ _WORD: Final = re.compile(r"\S+")
 _CACHED_CHARS_MAX: Final = 2_000
 
 
-class _TermsOfWords(dict[str, str]):
-    """Words come again and again. Forgets all of them when it is full, which costs less than to
-    choose.
-    """
-
-    def __missing__(self, word: str) -> str:
-        if len(self) >= _CACHED_WORDS_MAX:
-            self.clear()
-        terms = _terms(word)
-        if not terms.isdigit():  # numbers hardly come again
-            self[word] = terms
-        return terms
-
-
-_CACHED_WORDS_MAX: Final = 16_384
-_cached_terms = _TermsOfWords().__getitem__
+# numbers hardly come again
+_cached_terms = Remembered(_terms, lambda _, terms: not terms.isdigit()).__getitem__
 
 
 def query_terms(query: str) -> list[str]:

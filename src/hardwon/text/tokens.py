@@ -26,6 +26,7 @@ from functools import cache, lru_cache
 from typing import Final, TypeAlias
 
 from hardwon import limits
+from hardwon.text.words import Remembered
 
 # What a caller passes to have its own model's tokens counted: a text in, their number out.
 Counter: TypeAlias = Callable[[str], int]
@@ -102,24 +103,6 @@ _PARTS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _JOINED_TO_A_SPACE: Final = frozenset("$&*+<=`")
 
 
-class _Counted(dict[str, int]):
-    """Words come again and again. Forgets all of them when it is full, which costs less than to
-    choose.
-    """
-
-    def __missing__(self, chunk: str) -> int:
-        tokens = _chunk_tokens(chunk)
-        if len(chunk) <= limits.WORD_CHARS_MAX:
-            if len(self) >= _REMEMBERED_MAX:
-                self.clear()
-            self[chunk] = tokens
-        return tokens
-
-
-_REMEMBERED_MAX: Final = 16_384
-_counted = _Counted().__getitem__
-
-
 def _chunk_tokens(chunk: str) -> int:
     """The tokens of what follows a space up to the next, with that space; or of a line break up to
     the next space. An empty chunk is a space that follows another: one token.
@@ -135,6 +118,11 @@ def _chunk_tokens(chunk: str) -> int:
         else:
             tokens += len(run)
     return tokens
+
+
+_counted = Remembered(
+    _chunk_tokens, lambda chunk, _: len(chunk) <= limits.WORD_CHARS_MAX
+).__getitem__
 
 
 def _letters_tokens(letters: str, after_space: bool) -> int:
@@ -178,7 +166,7 @@ def _most_pieces(letters: str) -> int:
 _NEVER: Final = -1_000_000_000
 
 
-@lru_cache(maxsize=_REMEMBERED_MAX)
+@lru_cache(maxsize=16_384)
 def _character_tokens(character: str) -> int:
     """One per byte, of the form with the most bytes that a tokenizer may bring the text into first:
     a single ligature can stand for a whole phrase. Tokenizers that take accents apart and know no

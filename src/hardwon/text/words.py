@@ -7,10 +7,33 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Callable
 from hashlib import blake2b
-from typing import Final
+from typing import Final, TypeVar
 
 from hardwon import limits
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Remembered(dict[K, V]):
+    """What `work` gives for each key: words and characters come again and again. Forgets all of
+    them when it is full, which costs less than to choose. What is not `worth` it is not kept.
+    """
+
+    def __init__(self, work: Callable[[K], V], worth: Callable[[K, V], bool] | None = None) -> None:
+        super().__init__()
+        self._work, self._worth = work, worth
+
+    def __missing__(self, key: K) -> V:
+        value = self._work(key)
+        if self._worth is None or self._worth(key, value):
+            if len(self) >= 16_384:
+                self.clear()
+            self[key] = value
+        return value
+
 
 _AROUND: Final = " \t.,;:!-*•\"'`"
 
@@ -33,6 +56,13 @@ def key_of(*parts: object) -> str:
     """16 hex characters. As JSON, so that no text can pose as two parts or two as one."""
     text = json.dumps(parts, ensure_ascii=True, separators=(",", ":"), default=str)
     return blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def same_action(action: str) -> str:
+    """The same for the very same action, but for case and spacing. Quoted values and numbers count:
+    another timeout, or another command inside a shell, is another action.
+    """
+    return key_of("same", " ".join(action[: limits.ACTION_CHARS_MAX].casefold().split()))
 
 
 # From this share of common words on two texts may be near-duplicates.

@@ -81,11 +81,30 @@ _REFUSED: Final = re.compile(
 _NO_DATABASE: Final = re.compile(r"database \".*\" does not exist", re.IGNORECASE)
 
 _GONE: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "53300"})
-_BUSY: Final = frozenset({"55P03", "40P01", "40001"})
-_NO_ROOM: Final = frozenset({"53000", "53100", "53200"})
 _NOT_THERE: Final = frozenset({"3D000", "3F000", "42P01", "42883"})
-_DAMAGED: Final = frozenset({"XX001", "XX002"})
 _READ_ONLY: Final = frozenset({"25006", "0A000"})
+_REFUSALS: Final[tuple[tuple[frozenset[str], type[StorageError], str], ...]] = (
+    (
+        frozenset({"55P03", "40P01", "40001"}),
+        BusyError,
+        "was locked by another writer for too long; nothing was changed, try again",
+    ),
+    (
+        frozenset({"53000", "53100", "53200"}),
+        FullError,
+        "has no room: nothing was changed and everything acknowledged before is kept; free some "
+        "space and try again",
+    ),
+    (
+        frozenset({"57014"}),
+        StorageError,
+        "ended a statement: it took more than {seconds} seconds "
+        "(limits.POSTGRES_STATEMENT_S), or somebody cancelled it",
+    ),
+    (_NOT_THERE, PlaceError, "has no memory in it: `hardwon postgres init` makes one"),
+    (frozenset({"XX001", "XX002"}), DamagedError, "is damaged: restore a backup"),
+)
+"""What the server says by its codes, as our errors."""
 
 _PARAMETER: Final = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\?(\d*)""")
 
@@ -257,6 +276,10 @@ class PostgresSession(Session):
         found: tuple[Any, ...] | None = self._execute(sql, values).fetchone()
         return found
 
+    def value(self, sql: str, values: Values = ()) -> Any:
+        """The first value of the first row, None where there is none."""
+        return (self.first(sql, values) or (None,))[0]
+
     def run(self, sql: str, values: Values = ()) -> int:
         return max(0, self._execute(sql, values).rowcount)
 
@@ -420,34 +443,13 @@ class PostgresSession(Session):
 
     def _refusal(self, error: psycopg.Error) -> HardwonError:
         code = error.sqlstate
-        if code in _BUSY:
-            return BusyError(
-                self._said(
-                    error,
-                    "was locked by another writer for too long; nothing was changed, try again",
-                )
-            )
-        if code == "42501":
-            return self._forbidden(error)
-        if code in _NO_ROOM:
-            text = "has no room: nothing was changed and everything acknowledged before is kept; free some space and try again"
-            return FullError(self._said(error, text))
-        if code == "57014":
-            bound = f"{limits.POSTGRES_STATEMENT_S} seconds (limits.POSTGRES_STATEMENT_S)"
-            return StorageError(
-                self._said(
-                    error, f"ended a statement: it took more than {bound}, or somebody cancelled it"
-                )
-            )
         # Whoever reaches a schema no longer, to whom it was known, finds nothing in it.
-        if code in _NOT_THERE and self.schema != SCHEMA:
+        if code == "42501" or (code in _NOT_THERE and self.schema != SCHEMA):
             return self._forbidden(error)
-        if code in _NOT_THERE:
-            return PlaceError(
-                self._said(error, "has no memory in it: `hardwon postgres init` makes one")
-            )
-        if code in _DAMAGED:
-            return DamagedError(self._said(error, "is damaged: restore a backup"))
+        for codes, kind, text in _REFUSALS:
+            if code in codes:
+                said = text.format(seconds=limits.POSTGRES_STATEMENT_S)
+                return kind(self._said(error, said))
         return StorageError(self._said(error, "refused an operation: run doctor"))
 
     def _forbidden(self, error: psycopg.Error) -> ForbiddenError:

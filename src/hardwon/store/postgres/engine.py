@@ -22,8 +22,7 @@ from pydantic_core import to_json
 
 from hardwon import limits
 from hardwon.errors import FileOnlyError, ForbiddenError, StorageError
-from hardwon.learn.fix_rows import FixEntry, FixRow, entry_of, shortened, strategy_text
-from hardwon.learn.tallies import RecordCounts
+from hardwon.learn.tallies import FixRow, RecordCounts, entry_of, shortened, strategy_text
 from hardwon.records.kinds import SOLVED_FROM, VOUCHED_STATUSES, Event
 from hardwon.search import rank as bm25
 from hardwon.search.terms import Filters
@@ -35,7 +34,6 @@ from hardwon.store.postgres.connection import Link, PostgresSession, quoted
 from hardwon.store.postgres.schema import (
     ACCESS,
     DERIVED_TABLES,
-    EVENT,
     GOVERNOR,
     ORDINARY_EVENTS,
     PROJECT_TABLES,
@@ -64,6 +62,7 @@ from hardwon.store.query import (
     ORDINARY,
     STORED,
     STREAM,
+    TRUSTED_RECORD,
     did,
     embedder_of,
     event_of,
@@ -73,7 +72,6 @@ from hardwon.store.query import (
     is_whole,
     original_of,
     search_condition_of,
-    trusted_record,
     untrue_events,
 )
 from hardwon.store.sqlite.search import COSINE_MIN, cosines_of
@@ -245,7 +243,20 @@ class PostgresWriter(SqlWriter):
         if demotes or any(event.kind not in ORDINARY_EVENTS for event in wanted):
             self._must_govern()
             sql = _ADD_EVENTS
-        given = as_json(dict(zip(EVENT, _event_values(event), strict=True)) for event in wanted)
+        given = as_json(
+            {
+                "id": event.id,
+                "record_id": event.record_id,
+                "kind": event.kind,
+                "at_us": event.at_us,
+                "body": event.to_json(),
+                "said_by": event.by,
+                "said_status": event.status,
+                "said_replaced_by": event.replaced_by,
+                "said_undoes": event.undoes,
+            }
+            for event in wanted
+        )
         added = {found for (found,) in self.session.select(sql, (given,))}
         kept: list[Event] = []
         for event in wanted:
@@ -288,20 +299,20 @@ class PostgresWriter(SqlWriter):
             f"UPDATE record SET {changes} WHERE seq = ?1",
             (seq, *(given[name] for name in _REWRITTEN)),
         )
-        counted = self.session.first(
+        counted = self.session.value(
             "SELECT t.length FROM record_text t JOIN state s ON s.name = ?2 AND s.value >= t.seq "
             "WHERE t.seq = ?1",
             (seq, COUNTED_TO),
         )
-        if counted:
+        if counted is not None:
             self._add_terms([seq], -1)
         self._drop_derived(row.project_id, seq)
         self.session.run(_DERIVE_AGAIN, (as_json([given]), seq))
-        if counted:
+        if counted is not None:
             self._add_terms([seq], 1)
             self.session.run(
                 "UPDATE state SET value = value + ?2 WHERE name = ?1",
-                (WORDS_COUNTED, given["length"] - counted[0]),
+                (WORDS_COUNTED, given["length"] - counted),
             )
 
     def replace(self, row: Row) -> None:
@@ -407,10 +418,9 @@ class PostgresWriter(SqlWriter):
     def number_of(self, project: str, record_id: str) -> int | None:  # noqa: ARG002
         if record_id in self._numbers:  # it was just added
             return self._numbers[record_id]
-        found = self.session.first(
-            "SELECT seq FROM record WHERE id = ?1 AND kind = 'fix'", (record_id,)
-        )
-        return int(found[0]) if found else None
+        sql = "SELECT seq FROM record WHERE id = ?1 AND kind = 'fix'"
+        found: int | None = self.session.value(sql, (record_id,))
+        return found
 
     def request(self, project: str, key: bytes) -> Request | None:
         # Two that send the same request at once: the second waits here until the first is through.
@@ -431,7 +441,7 @@ class PostgresWriter(SqlWriter):
         this transaction ends.
         """
         sql = "SELECT pg_try_advisory_xact_lock(hashtextextended(?1, ?2))"
-        return bool((self.session.first(sql, (self._project, what)) or (False,))[0])
+        return bool(self.session.value(sql, (self._project, what)))
 
     def set_embedder(self, project: str, name: str, dimension: int) -> None:
         if self.embedder(project) == (name, dimension):
@@ -536,14 +546,12 @@ def as_text(value: Any) -> str:
     return to_json(value).decode()
 
 
-def _event_values(event: Event) -> tuple[Any, ...]:
-    said = (event.by, event.status, event.replaced_by, event.undoes)
-    return (event.id, event.record_id, event.kind, event.at_us, event.to_json(), *said)
-
-
 def _fix_values(row: Row) -> dict[str, Any]:
     """What the views of fix history show of it."""
-    entry = _entry(row)
+    entry = entry_of(row.record or original_of(row))
+    assert entry is not None  # noqa: S101  # for type checkers: only fixes come here
+    if is_packed(row.body):
+        entry = shortened(entry)
     done = did(row.body)
     values: dict[str, Any] = {
         "at": entry.timestamp,
@@ -566,13 +574,6 @@ def _fix_values(row: Row) -> dict[str, Any]:
         }
         values = {**shown._asdict(), **values, **flags}
     return values
-
-
-def _entry(row: Row) -> FixEntry:
-    """What the views of fix history need."""
-    entry = entry_of(row.record or original_of(row))
-    assert entry is not None  # noqa: S101  # for type checkers: only fixes come here
-    return shortened(entry) if is_packed(row.body) else entry
 
 
 # --- store ---
@@ -610,7 +611,7 @@ class PostgresStore(SqlStore):
                 sql = "SELECT schema, level FROM reachable WHERE name = ?1"
                 found = session.select(sql, (project,))
                 if not found:
-                    (user,) = session.first("SELECT session_user::text") or ("",)
+                    user = session.value("SELECT session_user")
                     raise ForbiddenError(
                         f"the database user {user} does not reach project {project!r} in "
                         f"{self.location}: `hardwon postgres init URL --project NAME` makes a "
@@ -661,7 +662,7 @@ class PostgresStore(SqlStore):
 
     def last_arrived(self, project: str, limit: int) -> list[Stored]:
         sql = (
-            f"SELECT {STORED} FROM record r WHERE r.{ORDINARY} AND {trusted_record(POSTGRES)} "
+            f"SELECT {STORED} FROM record r WHERE r.{ORDINARY} AND {TRUSTED_RECORD} "
             f"AND r.seq > (SELECT max(seq) FROM record) - {limits.ARRIVALS_LOOKED_THROUGH_MAX} "
             "ORDER BY r.seq DESC LIMIT ?1"
         )
@@ -811,8 +812,7 @@ class PostgresStore(SqlStore):
     def untrue_tallies(self, project: str) -> int:
         # What is counted afresh lies in a table of this transaction alone, which nobody keeps.
         with self._link.scratch(self._reach(project).schema) as session:
-            (fixes,) = session.first(_UNTRUE_FIXES) or (0,)
-            return count_differing(session, POSTGRES, project) + int(fixes)
+            return count_differing(session, POSTGRES, project) + int(session.value(_UNTRUE_FIXES))
 
     def size_bytes(self) -> int:
         sql = (
@@ -823,8 +823,7 @@ class PostgresStore(SqlStore):
         # of the projects that this store was used for: there may be thousands of others
         schemas = [SCHEMA, *(reach.schema for reach in self._reached.values())]
         with self._link.reading() as session:
-            (size,) = session.first(sql, (schemas,)) or (0,)
-        return int(size)
+            return int(session.value(sql, (schemas,)))
 
     def finish_erasure(self) -> bool:
         """Vacuums, where the URL's user may: rows that are gone lie in the tables until then. The
@@ -856,29 +855,26 @@ class PostgresStore(SqlStore):
     def check(self, project: str) -> Iterator[Finding]:
         reach = self._reach(project)
         with self._link.reading() as session:
-            server = _setting(session, "server_version")
-            yield Finding(
-                "postgresql",
-                True,
-                f"PostgreSQL {server}; {'pgvector' if reach.extension else 'no pgvector'}",
+            server = session.value("SELECT current_setting('server_version')")
+            vectors = "pgvector" if reach.extension else "no pgvector"
+            yield Finding("postgresql", True, f"PostgreSQL {server}; {vectors}")
+            names = ("fsync", "synchronous_commit", "full_page_writes")
+            fsync, commit, pages = (
+                session.value("SELECT current_setting(?1)", (name,)) for name in names
             )
-            settings = {
-                name: _setting(session, name)
-                for name in ("fsync", "synchronous_commit", "full_page_writes")
-            }
-            durable = settings["fsync"] == "on" and settings["full_page_writes"] == "on"
-            durable = durable and settings["synchronous_commit"] != "off"
             yield Finding(
                 "durability",
-                durable,
-                ", ".join(f"{name} {value}" for name, value in settings.items()),
+                fsync == pages == "on" and commit != "off",
+                f"fsync {fsync}, synchronous_commit {commit}, full_page_writes {pages}",
             )
             yield _encryption(session)
             version, missing = setup.version_of(session), _missing(session, reach.schema)
-            told = f"version {version} of {SCHEMA_VERSION}" + (
-                f"; missing: {', '.join(missing)}" if missing else ""
+            lacking = f"; missing: {', '.join(missing)}" if missing else ""
+            yield Finding(
+                "schema",
+                version == SCHEMA_VERSION and not missing,
+                f"version {version} of {SCHEMA_VERSION}{lacking}",
             )
-            yield Finding("schema", version == SCHEMA_VERSION and not missing, told)
             yield _isolation(session, reach.schema)
         with self.snapshot(project) as session:
             damaged = [
@@ -891,9 +887,9 @@ class PostgresStore(SqlStore):
                 not damaged,
                 "; ".join(damaged[:5]) or "every record is what was written",
             )
-            strays = sum((session.first(sql) or (0,))[0] for sql in _STRAYS)
+            strays = sum(session.value(sql) for sql in _STRAYS)
             yield Finding("side tables", strays == 0, f"{strays} rows that belong to no record")
-            (misfits,) = session.first(_MISFITS) or (0,)
+            misfits = session.value(_MISFITS)
             yield Finding(
                 "vectors", misfits == 0, f"{misfits} that are not of the embedder they are kept for"
             )
@@ -1034,11 +1030,6 @@ _UNTRUE_FIXES: Final = (
     "OR f.issue_type IS DISTINCT FROM r.issue_type)"
 )
 """Fixes that the views do not show as they should."""
-
-
-def _setting(session: PostgresSession, name: str) -> str:
-    (value,) = session.first("SELECT current_setting(?1)", (name,)) or ("",)
-    return str(value)
 
 
 def _encryption(session: PostgresSession) -> Finding:

@@ -102,7 +102,11 @@ def initialise(link: Link, projects: Sequence[str]) -> None:
             raise InvalidInputError.one("project", project, allowed)
     try:
         with administering(link) as session:
-            _refuse_old_server(session)
+            if session.value("SELECT current_setting('server_version_num')::int") < SERVER_MIN:
+                shown = session.value("SELECT current_setting('server_version')")
+                raise PlaceError(
+                    f"this is PostgreSQL {shown}: memories need {SERVER_MIN // 10_000} or newer"
+                )
             _make_shared(session)
         carry_over(link)
         with administering(link) as session:
@@ -161,7 +165,6 @@ def describe(link: Link) -> Setup:
             f"WHERE g.rolname = ANY (?1) AND {_HAS_RIGHTS} AND (m.rolname = session_user OR ?2)",
             ([*reached, KEEPER], owns),
         )
-        (server,) = session.first("SELECT current_setting('server_version')") or ("",)
         furthest: dict[tuple[str, str], str] = {}
         for user, role in members:
             project, access = reached.get(role, ("", "server"))
@@ -170,7 +173,7 @@ def describe(link: Link) -> Setup:
         return Setup(
             link.location,
             version,
-            str(server),
+            session.value("SELECT current_setting('server_version')"),
             sorted({str(name) for name, _ in known}),
             [
                 Grant(user, project or None, furthest[user, project])
@@ -187,10 +190,10 @@ def _make_shared(session: PostgresSession) -> None:
     """Roles are of the whole server, and several databases share them. None can log in."""
     for role in (OWNER, KEEPER):
         _make_role(session, role)
-        _make_member(session, role, _user(session))
-    session.run(f"GRANT CREATE ON DATABASE {quoted(_database(session))} TO {OWNER}")
+    database = session.value("SELECT current_database()")
+    session.run(f"GRANT CREATE ON DATABASE {quoted(database)} TO {OWNER}")
     session.run(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA} AUTHORIZATION {OWNER}")
-    if not session.select("SELECT 1 WHERE to_regclass('hardwon.migrated') IS NOT NULL"):
+    if session.value("SELECT to_regclass('hardwon.migrated') IS NULL"):
         _act_as_owner(session)
         session.run("CREATE TABLE migrated (version integer NOT NULL PRIMARY KEY)")
         session.run(SHARED)
@@ -204,32 +207,21 @@ def _act_as_owner(session: PostgresSession) -> None:
 
 def owns_database(session: PostgresSession) -> bool:
     """Whether the URL's user has the rights of the owner of the tables."""
-    sql = "SELECT 1 FROM pg_roles WHERE rolname = ?1 AND pg_has_role(oid, 'USAGE')"
-    return session.first(sql, (OWNER,)) is not None
+    sql = f"SELECT 1 FROM pg_roles WHERE rolname = '{OWNER}' AND pg_has_role(oid, 'USAGE')"
+    return session.value(sql) is not None
 
 
 def version_of(session: PostgresSession) -> int:
-    found = session.first(f"SELECT coalesce(max(version), 0) FROM {SCHEMA}.migrated")
-    return int(found[0]) if found else 0
-
-
-def _refuse_old_server(session: PostgresSession) -> None:
-    number, shown = session.first(
-        "SELECT current_setting('server_version_num')::int, current_setting('server_version')"
-    ) or (0, "")
-    if number < SERVER_MIN:
-        raise PlaceError(
-            f"this is PostgreSQL {shown}: memories need {SERVER_MIN // 10_000} or newer"
-        )
+    return int(session.value(f"SELECT coalesce(max(version), 0) FROM {SCHEMA}.migrated"))
 
 
 def extension_schema(session: PostgresSession) -> str | None:
     """Where pgvector is, quoted; None where it is not."""
-    found = session.first(
+    found: str | None = session.value(
         "SELECT quote_ident(n.nspname) FROM pg_extension e "
         "JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"
     )
-    return str(found[0]) if found else None
+    return found
 
 
 def _add_vectors(session: PostgresSession) -> str | None:
@@ -253,13 +245,12 @@ def _add_vectors(session: PostgresSession) -> str | None:
 
 def _make_project(session: PostgresSession, project: str, extension: str | None) -> None:
     """Its roles and its schema, where they are missing; the user of the URL may govern it."""
-    found = session.first("SELECT schema FROM project WHERE name = ?1", (project,))
-    schema = str(found[0]) if found else schema_name(_database(session), project)
+    known = session.value("SELECT schema FROM project WHERE name = ?1", (project,))
+    schema = known or schema_name(session.value("SELECT current_database()"), project)
     for access in ACCESS:
         _make_role(session, role_name(schema, access))
-        _make_member(session, role_name(schema, access), _user(session))
     _act_as_owner(session)
-    if not found:
+    if not known:
         _make_schema(session, project, schema, extension)
     elif extension:
         session.run(with_vectors(schema, extension))
@@ -282,27 +273,29 @@ def _roles_of(session: PostgresSession, project: str | None) -> list[str]:
     """In the order of `ACCESS`."""
     if project is None:
         return [KEEPER]
-    found = session.first("SELECT schema FROM project WHERE name = ?1", (project,))
-    if not found:
+    schema = session.value("SELECT schema FROM project WHERE name = ?1", (project,))
+    if not schema:
         allowed = "a project of this database: hardwon postgres init --project makes one"
         raise InvalidInputError.one("project", project, allowed)
-    return [role_name(str(found[0]), access) for access in ACCESS]
+    return [role_name(schema, access) for access in ACCESS]
 
 
 # --- roles ---
 
 
 def _make_role(session: PostgresSession, role: str) -> None:
+    """Whoever sets up is a member of it."""
     # Somebody may be setting another database of the same server up right now.
     if not _is_role(session, role):
         session.run(
             f"DO $$ BEGIN CREATE ROLE {quoted(role)} NOLOGIN NOSUPERUSER NOBYPASSRLS; "
             "EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"
         )
+    _make_member(session, role, session.value("SELECT session_user"))
 
 
 def _is_role(session: PostgresSession, name: str) -> bool:
-    return session.first("SELECT 1 FROM pg_roles WHERE rolname = ?1", (name,)) is not None
+    return session.value("SELECT 1 FROM pg_roles WHERE rolname = ?1", (name,)) is not None
 
 
 def _must_exist(session: PostgresSession, user: str) -> None:
@@ -313,7 +306,7 @@ def _must_exist(session: PostgresSession, user: str) -> None:
 
 def _make_member(session: PostgresSession, role: str, member: str) -> None:
     if not _grantors(session, role, member):
-        (number,) = session.first("SELECT current_setting('server_version_num')::int") or (0,)
+        number = session.value("SELECT current_setting('server_version_num')::int")
         inherits = " WITH INHERIT TRUE" if number >= 160_000 else ""
         session.run(f"GRANT {quoted(role)} TO {quoted(member)}{inherits}")
 
@@ -335,16 +328,6 @@ def _grantors(session: PostgresSession, role: str, member: str) -> list[str]:
         (role, member),
     )
     return [str(name) for (name,) in found]
-
-
-def _user(session: PostgresSession) -> str:
-    (name,) = session.first("SELECT session_user::text") or ("",)
-    return str(name)
-
-
-def _database(session: PostgresSession) -> str:
-    (name,) = session.first("SELECT current_database()::text") or ("",)
-    return str(name)
 
 
 # --- databases of older versions ---
@@ -416,7 +399,7 @@ def carry_over(link: Link) -> None:
 
 
 def _has_old_tables(session: PostgresSession) -> bool:
-    return session.first("SELECT 1 WHERE to_regclass('hardwon.granted') IS NOT NULL") is not None
+    return bool(session.value("SELECT to_regclass('hardwon.granted') IS NOT NULL"))
 
 
 def _carry_project(session: PostgresSession, project: str, schema: str) -> None:

@@ -37,11 +37,8 @@ class PostgresDialect(Dialect):
     def listed(self, values: Iterable[Any]) -> list[Any]:
         return list(values)
 
-    def same_row(self, one: str, other: str) -> str:
-        return f"{one}.seq = {other}.seq"
-
     def same_text(self, row: str) -> str:
-        return self.same_row("record_text", row)
+        return f"record_text.seq = {row}.seq"
 
     def said(self, event: str, name: str) -> str:
         return f"{event}.said_{name}"

@@ -42,12 +42,12 @@ from hardwon.store.query import (
     ORDINARY,
     STORED,
     STREAM,
+    TRUSTED_RECORD,
     embedder_of,
     event_of,
     found_columns,
     found_of,
     search_condition_of,
-    trusted_record,
 )
 from hardwon.store.sqlite import search as vectors
 from hardwon.store.sqlite.file import (
@@ -160,18 +160,15 @@ class SqliteWriter(SqlWriter):
         return inserted
 
     def _insert_names(self, rows: Sequence[tuple[int, Row]]) -> None:
-        for seq, row in rows:
-            for tag in row.tags:
-                self._connection.execute(
-                    "INSERT INTO record_tag VALUES (?, ?, ?)", (seq, tag, row.project_id)
-                )
-            for path in row.files:
-                self._connection.execute(
-                    "INSERT INTO record_file VALUES (?, ?, ?)", (seq, path, row.project_id)
-                )
-        keys = [(seq, key, row.project_id) for seq, row in rows for key in row.keys]
-        if keys:
-            self._connection.executemany("INSERT INTO record_key VALUES (?, ?, ?)", keys)
+        for table, names in (
+            ("record_tag", "tags"),
+            ("record_file", "files"),
+            ("record_key", "keys"),
+        ):
+            self._connection.executemany(
+                f"INSERT INTO {table} VALUES (?, ?, ?)",
+                [(seq, name, row.project_id) for seq, row in rows for name in getattr(row, names)],
+            )
 
     def _listeners(self, kinds: Iterable[str]) -> list[Listener]:
         return listeners(self.session, kinds)
@@ -193,7 +190,15 @@ class SqliteWriter(SqlWriter):
         seq = self._seq_of(row.project_id, row.id)
         if seq is None:
             return
-        self._relax_index()
+        # To take words out of the index for good costs a hundred times as much as to mark them as
+        # gone. What is packed away stays in the file anyway; where something is erased later, the
+        # whole index is made anew.
+        if not self._relaxed:
+            self._relaxed = True
+            self._connection.execute(
+                "INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 0)"
+            )
+            self.set_state("", _RELAXED, 1)
         self._connection.execute(
             "UPDATE record SET body = ?, digest = ? WHERE seq = ?", (row.body, row.digest, seq)
         )
@@ -203,11 +208,9 @@ class SqliteWriter(SqlWriter):
             listener.on_replace(seq, row)
 
     def _drop_derived(self, project: str, seq: int) -> None:  # noqa: ARG002  # its number tells the project too
-        run = self._connection.execute
-        run("DELETE FROM record_text WHERE rowid = ?", (seq,))
-        run("DELETE FROM record_tag WHERE seq = ?", (seq,))
-        run("DELETE FROM record_file WHERE seq = ?", (seq,))
-        run("DELETE FROM record_key WHERE seq = ?", (seq,))
+        self._connection.execute("DELETE FROM record_text WHERE rowid = ?", (seq,))
+        for table in ("record_tag", "record_file", "record_key"):
+            self._connection.execute(f"DELETE FROM {table} WHERE seq = ?", (seq,))
 
     def _drop_vector(self, project: str, seq: int) -> None:
         vectors.drop(self.session, project, seq)
@@ -238,18 +241,6 @@ class SqliteWriter(SqlWriter):
             "INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 1)"
         )
         self.set_state("", _RELAXED, 0)
-
-    def _relax_index(self) -> None:
-        """To take words out of the index for good costs a hundred times as much as to mark them as
-        gone. What is packed away stays in the file anyway; where something is erased later, the
-        whole index is made anew.
-        """
-        if not self._relaxed:
-            self._relaxed = True
-            self._connection.execute(
-                "INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 0)"
-            )
-            self.set_state("", _RELAXED, 1)
 
     def finish(self) -> None:
         """Before it is kept."""
@@ -389,14 +380,6 @@ class SqliteStore(SqlStore):
 
         return TokenFile(self._path)
 
-    def _begin_log(self, connection: apsw.Connection) -> None:
-        """Of a backup that was opened as it is: it stays one file, byte for byte, until somebody
-        writes to it.
-        """
-        connection.execute("PRAGMA journal_mode = WAL").fetchall()
-        self._file.hold()
-        self._has_log = True
-
     def _warn_when_nearly_full(self, connection: apsw.Connection) -> None:
         self._writes += 1
         if self._warned or self._writes % _WRITES_BETWEEN_SIZE_CHECKS != 1:
@@ -417,7 +400,7 @@ class SqliteStore(SqlStore):
     def last_arrived(self, project: str, limit: int) -> list[Stored]:
         sql = (
             f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND "
-            f"{trusted_record(SQLITE)} "
+            f"{TRUSTED_RECORD} "
             f"AND r.seq > (SELECT max(seq) FROM record) - {limits.ARRIVALS_LOOKED_THROUGH_MAX} "
             f"ORDER BY r.seq DESC LIMIT ?2"
         )
@@ -688,7 +671,10 @@ class _WriteTransaction:
                 )
             self._connection = self._store._pool.borrow()
             if not self._store._has_log:
-                self._store._begin_log(self._connection)
+                # a backup that was opened as it is stays one file, byte for byte, until now
+                self._connection.execute("PRAGMA journal_mode = WAL").fetchall()
+                self._store._file.hold()
+                self._store._has_log = True
             self._connection.execute("BEGIN IMMEDIATE")
             self._writer = SqliteWriter(self._connection)
             return self._writer
@@ -722,20 +708,17 @@ class _WriteTransaction:
         finally:
             try:
                 if not kept and self._writer and self._writer.undos:
-                    self._undo()
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")
+                    for undo in self._writer.undos:
+                        with suppress(OSError):
+                            undo()
                 if failure is not None:
                     clear_after(failure, self._connection)
             finally:
                 self._leave()
         if error is None and self._store._erasure_pending:
             self._store.finish_erasure()
-
-    def _undo(self) -> None:
-        if self._connection is not None and self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
-        for undo in self._writer.undos if self._writer else ():
-            with suppress(OSError):
-                undo()
 
     def _leave(self) -> None:
         connection, self._connection = self._connection, None

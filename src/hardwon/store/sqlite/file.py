@@ -30,7 +30,7 @@ import shlex
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -138,8 +138,7 @@ _SHARED_FIRST: Final = 0x40000000 + 2  # where SQLite keeps its locks in every d
 _SHARED_SIZE: Final = 510
 _SET: Final[int | None] = getattr(fcntl, "F_OFD_SETLK", None)
 
-File = tuple[int, int]
-"""Device and inode."""
+File = tuple[int, int]  # device and inode
 
 _turn = threading.RLock()
 _held: dict[File, list[int]] = {}  # a descriptor, and how many memories hold it
@@ -156,19 +155,15 @@ def hold(path: Path) -> File | None:
             status = path.stat()
             file = status.st_dev, status.st_ino
             if file not in _held:
-                _held[file] = [_locked(path, file), 0]
+                descriptor = _spare.pop(file, -1)
+                if descriptor < 0:
+                    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                _lock(descriptor, fcntl.F_RDLCK)
+                _held[file] = [descriptor, 0]
         except OSError:
             return None
         _held[file][1] += 1
         return file
-
-
-def _locked(path: Path, file: File) -> int:
-    descriptor = _spare.pop(file, -1)
-    if descriptor < 0:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    _lock(descriptor, fcntl.F_RDLCK)
-    return descriptor
 
 
 @contextmanager
@@ -253,6 +248,7 @@ BEFORE_UPGRADE: Final = ".before-"
 _log = logging.getLogger("hardwon")
 _PAGE_BYTES: Final = 4096
 _BACKUP_STEP_PAGES: Final = 4096
+_UNREAD: Final = r"unable to get the page\. error code=(\d+)"
 
 
 def connect(
@@ -420,7 +416,10 @@ def check_whole_file(connection: apsw.Connection) -> list[str]:
             found = [
                 line for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"
             ]
-            _refuse_unread(found)
+            # A check of SQLite's tells of a page that the disk did not read as of one that is wrong.
+            for code in map(int, re.findall(_UNREAD, "\n".join(found))):
+                if code & 0xFF == apsw.SQLITE_IOERR and code not in CUT_OFF:
+                    raise apsw.exception_for(code)
             if not found:
                 for record_id, body, digest in connection.execute(
                     "SELECT id, body, digest FROM record"
@@ -449,17 +448,6 @@ def _one_state(connection: apsw.Connection) -> Iterator[None]:
     finally:
         if begun and connection.in_transaction:
             connection.execute("ROLLBACK")
-
-
-def _refuse_unread(found: Sequence[str]) -> None:
-    """A check of SQLite's tells of a page that the disk did not read as of one that is wrong."""
-    for code in (
-        int(code)
-        for line in found
-        for code in re.findall(r"unable to get the page\. error code=(\d+)", line)
-    ):
-        if code & 0xFF == apsw.SQLITE_IOERR and code not in CUT_OFF:
-            raise apsw.exception_for(code)
 
 
 # --- schema ---
@@ -661,7 +649,13 @@ def restore(
                 raise
             # before the name is free: whoever comes next would find nothing, and begin anew
             _begin_log(staged, target)
-            _move_aside(target, kept)
+            # The log goes first: a log left beside a database that it does not belong to would
+            # destroy the new one.
+            names = zip((*_companions(target), target), (*_companions(kept), kept), strict=True)
+            for name, new_name in names:
+                if name.exists():
+                    name.rename(new_name)
+            files.sync(target.parent)
             files.publish(staged, target)
             return kept
         with storage_errors(target):
@@ -720,16 +714,6 @@ def _begin_log(staged: Path, target: Path) -> None:
     with storage_errors(target), closing(connect(staged)) as connection:
         connection.execute("PRAGMA journal_mode = WAL").fetchall()
     files.sync(staged)
-
-
-def _move_aside(target: Path, kept: Path) -> None:
-    # The log goes first: a log left beside a database that it does not belong to would destroy the
-    # new one.
-    for name, new_name in zip(_companions(target), _companions(kept), strict=True):
-        if name.exists():
-            name.rename(new_name)
-    target.rename(kept)
-    files.sync(target.parent)
 
 
 def _replace_pages(staged: Path, target: Path, kept: Path, progress: Progress | None) -> None:

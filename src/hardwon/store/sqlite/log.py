@@ -65,8 +65,8 @@ _LOG_HEADER: Final = Struct(">8I")
 _FRAME_HEADER: Final = Struct(">6I")
 _LOG_MAGIC: Final = 0x377F0682  # the last bit tells the order of the bytes that are summed up
 _INDEX_LEAF: Final = 0x0A
+# How a row begins of three columns: no text, a text of this length, eight bytes of a number.
 _RECORD: Final = bytes((4, 13, 13 + 2 * len(NUMBER_NAME), 6)) + NUMBER_NAME.encode()
-"""How a row begins of three columns: no text, a text of this length, eight bytes of a number."""
 _LOCK_PAGE_AT: Final = 0x40000000  # SQLite's locks are there, and nothing is ever written
 
 

@@ -96,8 +96,7 @@ def cosines_of(matrix: Any, vector: Sequence[float]) -> Any:
     return np.einsum("ij,j->i", matrix, np.asarray(vector, dtype=np.float32))
 
 
-COSINE_MIN: Final = 0.05
-"""Less than that has nothing to do with the question."""
+COSINE_MIN: Final = 0.05  # less than that has nothing to do with the question
 
 _GENERATION: Final = "generation of vectors"
 

@@ -66,9 +66,6 @@ class SqliteDialect(Dialect):
     def listed(self, values: Iterable[Any]) -> str:
         return json.dumps(list(values))
 
-    def same_row(self, one: str, other: str) -> str:
-        return f"{one}.seq = {other}.seq"
-
     def same_text(self, row: str) -> str:
         return f"record_text.rowid = {row}.seq"
 
@@ -113,14 +110,12 @@ class SqliteDialect(Dialect):
 
 SQLITE: Final = SqliteDialect()
 
+# Every term of the search index, with how many records have it (`doc`), for one connection.
 MAKE_VOCABULARY: Final = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab ('main', 'record_text', 'row')"
-"""Every term of the search index, with how many records have it (`doc`), for one connection."""
 
+# In the table `state`, of no project: what a transaction drew, in the lower half, and what the one
+# before it had drawn.
 NUMBER_NAME: Final = "number of the last transaction"
-"""In the table `state`, of no project: what a transaction drew, in the lower half, and what the one
-before it had drawn.
-"""
-
 NUMBER_MAX: Final = 2**30 - 1
 _EIGHT_BYTES: Final = 2**62  # always so many, so that the row stays where it is on its page
 
@@ -150,8 +145,8 @@ _DISK_REFUSED: Final = frozenset(
     }
 )
 
+# The file has less in it than it says.
 CUT_OFF: Final = frozenset({apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_CORRUPTFS})
-"""The file has less in it than it says."""
 
 
 def is_cut_off(error: apsw.IOError) -> bool:

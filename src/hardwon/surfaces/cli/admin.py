@@ -12,7 +12,7 @@ from hardwon.memory.tokens import Token
 from hardwon.outside.locations import DEFAULT_PROJECT, is_url, without_password
 from hardwon.records.fields import now
 from hardwon.surfaces.cli.main import (
-    Answer,
+    Output,
     Yes,
     add_app,
     chosen,
@@ -62,7 +62,7 @@ def create(
     never_expires: Annotated[
         bool, typer.Option("--never-expires", help="Until it is revoked.")
     ] = False,
-) -> Answer:
+) -> Output:
     """Make a token. It is printed once, and kept nowhere."""
     if never_expires and days is not None:
         raise InvalidInputError.one("days", days, "--days or --never-expires, not both")
@@ -76,7 +76,7 @@ def create(
             complain("it never expires: hardwon tokens revoke ends it")
         return made.secret
 
-    return Answer({**_json_of(made.token), "token": made.secret}, tell)
+    return Output({**_json_of(made.token), "token": made.secret}, tell)
 
 
 @inner_command(
@@ -86,12 +86,12 @@ def create(
     name="list",
     answers=f"a list of {_ONE}.",
 )
-def list_(ctx: typer.Context) -> Answer:
+def list_(ctx: typer.Context) -> Output:
     """List the tokens, and those that ended not long ago. Never the tokens themselves."""
     with chosen(ctx).open(to_read=True) as memory:
         found = memory.tokens.all()
     listed = "\n".join(map(_described, found))
-    return Answer(
+    return Output(
         list(map(_json_of, found)), listed or "no tokens: hardwon tokens create NAME makes one"
     )
 
@@ -108,7 +108,7 @@ def revoke(
     ],
     yes: Yes = False,
     as_json: bool = False,
-) -> Answer:
+) -> Output:
     """End a token at once, or all of one name. Asks first."""
     with chosen(ctx).open(to_read=True) as memory:
         meant = [
@@ -125,7 +125,7 @@ def revoke(
         require_consent(f"Revoke {counted(len(meant), 'token')}: {listed}?", yes, as_json=as_json)
         ended = memory.tokens.revoke(id_or_name)
     names = "\n".join(f"revoked: {each.name} ({each.id})" for each in ended)
-    return Answer(list(map(_json_of, ended)), names)
+    return Output(list(map(_json_of, ended)), names)
 
 
 def _json_of(token: Token) -> dict[str, Any]:
@@ -221,7 +221,7 @@ def init(
             help="Refused: projects cannot be spread over several machines by Citus yet.",
         ),
     ] = False,
-) -> Answer:
+) -> Output:
     """Set a database up for memories: a schema and roles for each project. What is there stays,
     and what an older version set up is carried over.
 
@@ -232,7 +232,7 @@ def init(
     names = project or [chosen(ctx).project or DEFAULT_PROJECT]
     made = databases.initialise(_url(ctx, url), names, distribute=distribute)
     ready = f"{counted(len(names), 'project')} ready: {', '.join(names)}"
-    return Answer(made, f"{ready}\n{_setup(made)}")
+    return Output(made, f"{ready}\n{_setup(made)}")
 
 
 @inner_command(
@@ -254,7 +254,7 @@ def grant(
         Literal["reader", "writer", "governor"], typer.Option("--as", help="How far it reaches.")
     ] = "writer",
     server: ForServer = False,
-) -> Answer:
+) -> Output:
     """Let a database user reach a project: read it, write to it, or govern it."""
     from hardwon.memory import databases
 
@@ -262,7 +262,7 @@ def grant(
     where = _project(ctx, project, server)
     databases.grant(place, who, where, access)
     granted = "server" if where is None else access
-    return Answer({"user": who, "project": where, "access": granted}, _reach(who, where, access))
+    return Output({"user": who, "project": where, "access": granted}, _reach(who, where, access))
 
 
 @inner_command(
@@ -278,7 +278,7 @@ def revoke_access(
     user: User = None,
     project: Project = None,
     server: ForServer = False,
-) -> Answer:
+) -> Output:
     """Take back whatever a database user may do with a project. Nothing that it wrote goes."""
     from hardwon.memory import databases
 
@@ -286,7 +286,7 @@ def revoke_access(
     where = _project(ctx, project, server)
     revoked = databases.revoke(place, who, where)
     what = "the tokens of a server" if where is None else f"project {where}"
-    return Answer(
+    return Output(
         {"user": who, "project": where, "revoked": revoked},
         f"{who} {'no longer reaches' if revoked else 'did not reach'} {what}",
     )
@@ -298,12 +298,12 @@ def revoke_access(
     "hardwon --memory postgresql://admin@localhost/brain postgres status --json",
     answers=_SETUP,
 )
-def status(ctx: typer.Context, url: Url = None) -> Answer:
+def status(ctx: typer.Context, url: Url = None) -> Output:
     """Tell what a database is set up for, and who reaches what, as far as its user sees it."""
     from hardwon.memory import databases
 
     found = databases.describe(_url(ctx, url))
-    return Answer(found, _setup(found))
+    return Output(found, _setup(found))
 
 
 def _url(ctx: typer.Context, given: str | None) -> str:

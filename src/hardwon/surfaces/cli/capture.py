@@ -27,7 +27,7 @@ from hardwon.memory.project import memory_exists, place_of
 from hardwon.outside.git import Repository, last_commit, repository_root
 from hardwon.surfaces.cli.main import (
     FAILED,
-    Answer,
+    Output,
     add_app,
     author_of,
     chosen,
@@ -38,7 +38,6 @@ from hardwon.surfaces.cli.main import (
     memory_options,
     write,
 )
-from hardwon.surfaces.cli.output import visible
 
 T = TypeVar("T")
 
@@ -100,7 +99,7 @@ def run_(
         )
         # not where it worked last: that little works here is no news each time
         if advice and advice.failures and not quiet:
-            _say(
+            complain(
                 attempts.told_of_tests(advice.failures)
                 if attempts.runs_tests(words)
                 else advice.message
@@ -109,7 +108,7 @@ def run_(
             raise typer.Exit(FAILED)
     ran = process.run(words, os.environ | session.environment(line))
     if ran.refusal:
-        _say(ran.refusal)
+        complain(ran.refusal)
     if not again:
         tests = attempts.runs_tests(words)
         kept = partial(
@@ -146,17 +145,9 @@ class _OpenedMemory:
             return within(seconds, opened)
         except Exception as error:  # noqa: BLE001  # whatever is wrong with the memory, the command is what counts
             if not self._told:
-                _say(f"the memory {trouble}: {error}")
+                complain(f"the memory {trouble}: {error}")
             self._told = True
             return None
-
-
-def _say(message: str) -> None:
-    try:
-        sys.stderr.write(f"hardwon: {visible(' '.join(message.split()))}\n")
-        sys.stderr.flush()
-    except (OSError, ValueError):  # nobody is there to read it
-        return
 
 
 # --- hooks ---
@@ -239,7 +230,7 @@ def install(
     make_memory: MakeMemory = False,
     budget: Budget = limits.CONTEXT_TOKENS,
     dry_run: DryRun = False,
-) -> Answer:
+) -> Output:
     """Install them. What is there already stays, and keeps running."""
     if into == "git":
         _refuse(into, local=local, user=user, ask_blocked=ask_blocked, deny_blocked=deny_blocked)
@@ -281,7 +272,7 @@ def install(
 @inner_command(
     hooks, "hardwon hooks remove", "hardwon hooks remove claude-code --local", answers=_ANSWERS
 )
-def remove(into: Into = "git", local: Local = False, user: User = False) -> Answer:
+def remove(into: Into = "git", local: Local = False, user: User = False) -> Output:
     """Remove them, and put back what was there before."""
     if into == "git":
         _refuse(into, local=local, user=user)
@@ -295,7 +286,7 @@ def remove(into: Into = "git", local: Local = False, user: User = False) -> Answ
 @inner_command(
     hooks, "hardwon hooks status --json", "hardwon hooks status claude-code", answers=_ANSWERS
 )
-def status(into: Into = "git", local: Local = False, user: User = False) -> Answer:
+def status(into: Into = "git", local: Local = False, user: User = False) -> Output:
     """Say which are installed; of Claude Code's, in which of its settings files."""
     if into == "git":
         _refuse(into, local=local, user=user)
@@ -360,7 +351,7 @@ def _root() -> Path:
     return repository_root(Path.cwd()) or Path.cwd()
 
 
-def _git_answer(found: Sequence[git_hooks.Hook]) -> Answer:
+def _git_answer(found: Sequence[git_hooks.Hook]) -> Output:
     states = {"installed": "installed", "absent": "not installed", "other": "somebody else's"}
     lines = []
     for each in found:
@@ -369,7 +360,7 @@ def _git_answer(found: Sequence[git_hooks.Hook]) -> Answer:
             also = f"; calls {each.path.name}{git_hooks.SAVED} first"
         edited = ", with changes of somebody's" if each.edited else ""
         lines.append(f"{each.name}: {states[each.state]}{edited} ({each.path}{also})")
-    return Answer({"hooks": found}, "\n".join(lines))
+    return Output({"hooks": found}, "\n".join(lines))
 
 
 # --- Claude Code ---
@@ -391,7 +382,7 @@ def _refuse(target: str, **given: bool) -> None:
             )
 
 
-def _claude_code_answer(paths: Sequence[Path]) -> Answer:
+def _claude_code_answer(paths: Sequence[Path]) -> Output:
     root = _root()
     found = {path: claude_code.status(path, root) for path in paths}
 
@@ -420,7 +411,7 @@ def _claude_code_answer(paths: Sequence[Path]) -> Answer:
         for of_file in found.values()
         for each in of_file
     ]
-    return Answer({"hooks": hooks_found}, tell)
+    return Output({"hooks": hooks_found}, tell)
 
 
 def _note_on_others(path: Path, note: str) -> None:

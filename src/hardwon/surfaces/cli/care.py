@@ -21,9 +21,9 @@ from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.derived import given_fields, options_of
 from hardwon.surfaces.cli.input import Options, gathered
 from hardwon.surfaces.cli.main import (
-    Answer,
     By,
     DryRun,
+    Output,
     Yes,
     chosen,
     command,
@@ -74,7 +74,7 @@ def forget(
     dry_run: DryRun = False,
     yes: Yes = False,
     as_json: bool = False,
-) -> Answer:
+) -> Output:
     """Erase records for good, by their ids or by filters. Shows what would go, then asks; nothing
     brings it back.
     """
@@ -82,14 +82,14 @@ def forget(
     with chosen(ctx).open(to_read=True) as memory:
         if dry_run or not yes:
             preview = memory.forget(ids or (), dry_run=True, **wanted)
-            answer = Answer(preview, partial(_forgotten_lines, memory, preview))
+            answer = Output(preview, partial(_forgotten_lines, memory, preview))
             answer.print(as_json)
             if dry_run or not preview.ids:
                 raise typer.Exit
             require_consent("Forget them for good?", yes, as_json=as_json)
             ids, wanted = preview.ids, {}  # what was shown, and nothing that came since
         done = memory.forget(ids or (), by=by, **wanted)
-        return Answer(done, partial(_forgotten_lines, memory, done))
+        return Output(done, partial(_forgotten_lines, memory, done))
 
 
 def _forgotten_lines(memory: Memory, found: Forgotten) -> list[Line]:
@@ -125,14 +125,14 @@ def credit(
         bool, typer.Option("--helped/--did-not-help", help="Whether what they say was of use.")
     ],
     by: By = "user",
-) -> Answer:
+) -> Output:
     """Say that what was recalled helped, or did not: it stands higher, or lower, from now on."""
     with chosen(ctx).open(to_read=True) as memory:
         credited = memory.credit(ids, helped, by)
     for unknown in (each for each in ids if parse_id(each) not in credited):
         complain(f"there is no record {unknown}")
     done = "helped" if helped else "did not help"
-    return Answer(credited, f"{counted(len(credited), 'record')} {done}")
+    return Output(credited, f"{counted(len(credited), 'record')} {done}")
 
 
 @command(
@@ -147,7 +147,7 @@ def credit(
 def audit(
     ctx: typer.Context,
     record_id: Annotated[str, typer.Argument(metavar="ID", help="The id of a record.")],
-) -> Answer:
+) -> Output:
     """Show a record's whole life: who wrote it, what happened to it since, and what it has to do
     with others.
     """
@@ -167,7 +167,7 @@ def audit(
         if ids
     ]
     value = {"id": record_id, "record": found, "life": life, "links": links}
-    return Answer(value, [*map(_life_line, life), *lines])
+    return Output(value, [*map(_life_line, life), *lines])
 
 
 def _life_line(happened: LifeEvent) -> Line:
@@ -201,7 +201,7 @@ def stale(
         str, typer.Option(metavar="FOLDER", help="A folder inside the git checkout to look at.")
     ] = ".",
     dry_run: DryRun = False,
-) -> Answer:
+) -> Output:
     """Archive records whose files are no longer what they were, and bring back those whose files
     are again.
     """
@@ -220,7 +220,7 @@ def stale(
     if len(found.files) < found.files_changed:
         lines.append((Span(f"and {found.files_changed - len(found.files)} more", QUIET),))
     files = [{"id": record, **change._asdict()} for record, change in found.files]
-    return Answer({**vars(found), "files": files}, lines)
+    return Output({**vars(found), "files": files}, lines)
 
 
 # --- what goes, and comes back ---
@@ -254,7 +254,7 @@ def cleanup(
     dry_run: DryRun = False,
     yes: Yes = False,
     as_json: bool = False,
-) -> Answer:
+) -> Output:
     """Take out old fixes. Shows what would go, then asks; what they taught stays, and undo brings
     them back.
     """
@@ -281,7 +281,7 @@ def compress(
     dry_run: DryRun = False,
     yes: Yes = False,
     as_json: bool = False,
-) -> Answer:
+) -> Output:
     """Pack the details of old fixes. Shows how much that saves, then asks; a summary stays
     findable, and undo unpacks.
     """
@@ -309,18 +309,18 @@ def _do(
     dry_run: bool,
     yes: bool,
     as_json: bool,
-) -> Answer:
+) -> Output:
     """Shows what would be done, and does it where somebody agrees. `run` is told whether to change
     nothing, and gives what was done, or would be, to how many, and in words.
     """
     if dry_run or not yes:
         preview, amount, text = run(True)
-        Answer(preview, text).print(as_json)
+        Output(preview, text).print(as_json)
         if dry_run or not amount:
             raise typer.Exit
         require_consent(question, yes, as_json=as_json)
     done, _, text = run(False)
-    return Answer(done, text + undo_hint(memory, done.event_id))
+    return Output(done, text + undo_hint(memory, done.event_id))
 
 
 def cleaned_text(cleaned: Mapping[str, Any], days: int) -> str:
@@ -354,7 +354,7 @@ def undo_hint(memory: Memory, event_id: str | None) -> str:
     operation="compact",
     more="""The room goes back to the disk.""",
 )
-def compact(ctx: typer.Context, yes: Yes = False, as_json: bool = False) -> Answer:
+def compact(ctx: typer.Context, yes: Yes = False, as_json: bool = False) -> Output:
     """Give back the room of what was taken out. Asks first: no earlier cleanup can be undone
     afterwards.
     """
@@ -364,7 +364,7 @@ def compact(ctx: typer.Context, yes: Yes = False, as_json: bool = False) -> Answ
         )
         with progress("compacting") as bar:
             done = memory.compact(progress=bar)
-    return Answer(
+    return Output(
         done,
         f"{size_text(done.before_bytes)} before, {size_text(done.after_bytes)} now; "
         f"the texts of {counted(done.purged, 'record')} are gone for good",
@@ -382,14 +382,14 @@ def rollback(
     source: Annotated[str, typer.Argument(help="The author whose teaching is to be undone.")],
     reason: Annotated[str, typer.Option(help="Why it is not to be believed.")],
     by: By = "user",
-) -> Answer:
+) -> Output:
     """Undo what a source taught: nothing that it recorded counts any more."""
     with chosen(ctx).open(to_read=True) as memory:
         records = memory.stats().by_author.get(source, 0)
         decision = memory.rollback(source, reason, by)
         hint = undo_hint(memory, decision.id)
     counts = "counts" if records == 1 else "count"
-    return Answer(decision, f"{counted(records, 'record')} by {source} no longer {counts}{hint}")
+    return Output(decision, f"{counted(records, 'record')} by {source} no longer {counts}{hint}")
 
 
 @command(
@@ -411,12 +411,12 @@ def reembed(
         str | None, typer.Option(metavar="NAME", help="The model, of fastembed or of an endpoint.")
     ] = None,
     base_url: Annotated[str | None, typer.Option(metavar="URL", help="Of an endpoint.")] = None,
-) -> Answer:
+) -> Output:
     """Make the vectors that recall by meaning needs."""
     made_by = _embedder(embedder, model, base_url)
     with chosen(ctx).open(to_read=True, embedder=made_by) as memory, progress("embedding") as bar:
         made = memory.reembed(progress=bar)
-    return Answer(
+    return Output(
         {"embedder": made_by.name, "dimension": made_by.dimension, "made": made},
         f"{counted(made, 'vector')} made by {made_by.name}",
     )

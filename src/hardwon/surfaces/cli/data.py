@@ -18,8 +18,8 @@ from hardwon.memory.results import Merged
 from hardwon.outside.locations import is_url
 from hardwon.surfaces.adopt import StoreKind
 from hardwon.surfaces.cli.main import (
-    Answer,
     DryRun,
+    Output,
     Target,
     Yes,
     chosen,
@@ -91,7 +91,7 @@ def generate(
     load: Annotated[bool, typer.Option("--load", help="Fill the memory with it.")] = False,
     author: Author = "agent",
     as_json: bool = False,
-) -> Answer:
+) -> Output:
     """Make up a data set of memories that looks like an agent's real history."""
     from hardwon.tree import datasets
 
@@ -111,7 +111,7 @@ def generate(
     if printed:
         raise typer.Exit
     lines = [f"{len(memories)} memories written to {output}"] if output is not None else []
-    return Answer(
+    return Output(
         {"total": len(memories), "output": output, "loaded": loaded and loaded.to_dict()},
         "\n".join([*lines, *([str(loaded)] if loaded else [])]),
     )
@@ -156,12 +156,12 @@ def validate(
             help="A data set: JSON, JSON Lines, or Python source, which is parsed and not run."
         ),
     ],
-) -> Answer:
+) -> Output:
     """Check a data set; exit code 1 when it has errors."""
     from hardwon.tree import datasets
 
     report = datasets.validate(file)
-    return Answer(report.to_dict(), str(report), failed=not report.ok)
+    return Output(report.to_dict(), str(report), failed=not report.ok)
 
 
 @command(
@@ -183,13 +183,13 @@ def load(
     ],
     dry_run: DryRun = False,
     author: Author = "agent",
-) -> Answer:
+) -> Output:
     """Take in a data set, or what another memory exported. Exit code 1 when something was
     refused.
     """
     if not _holds_records(Path(file)):
         found = _load_dataset(ctx, file, author, dry_run)
-        return Answer({"source": "dataset", **found.to_dict()}, str(found), bool(found.rejected))
+        return Output({"source": "dataset", **found.to_dict()}, str(found), bool(found.rejected))
     with progress("loading") as bar:
         records = chosen(ctx).fill(
             lambda memory, trying: memory.load(file, trying, progress=bar),
@@ -202,7 +202,7 @@ def load(
         f"{records.forgotten} stay forgotten",
         *map(_conflict, records.conflicting),
     ]
-    return Answer(
+    return Output(
         {"source": "records", **asdict(records)}, "\n".join(lines), bool(records.conflicting)
     )
 
@@ -279,7 +279,7 @@ def merge(
     check: Annotated[
         bool, typer.Option("--check", help="Then run doctor on both memories.")
     ] = False,
-) -> Answer:
+) -> Output:
     """Bring in what another memory knows: records, statuses, and what was forgotten there."""
     if not memory_exists(other):  # told before a memory is made for it
         fail(
@@ -298,7 +298,7 @@ def merge(
         return _merged_text(done, project) + ("\nboth memories are well" if wrong == [] else "")
 
     value = {"other": place_of(other), **asdict(done), "not_well": wrong}
-    return Answer(value, tell, bool(done.conflicting or wrong))
+    return Output(value, tell, bool(done.conflicting or wrong))
 
 
 def _not_well(this: Target, other: Target) -> list[str]:
@@ -366,7 +366,7 @@ def adopt(
         ),
     ] = None,
     dry_run: DryRun = False,
-) -> Answer:
+) -> Output:
     """Take in an older store of any kind. It is only read."""
     from hardwon.surfaces import adopt as adoption
 
@@ -379,7 +379,7 @@ def adopt(
             )
 
         done = chosen(ctx).fill(taken_in, lambda tried: tried.added, dry_run=dry_run)
-    return Answer({"source": path, **done.to_dict()}, str(done), bool(done.rejected))
+    return Output({"source": path, **done.to_dict()}, str(done), bool(done.rejected))
 
 
 # --- copies ---
@@ -419,7 +419,7 @@ def export(
     force: Annotated[
         bool, typer.Option("--force", help="Replace the file where there is one.")
     ] = False,
-) -> Answer:
+) -> Output:
     """Write the records, or a report of the fixes, to a file."""
     if file == "-":
         fail(
@@ -438,7 +438,7 @@ def export(
         else:
             count = _export_fixes(memory, path, wanted)
             what = counted(count, "fix", "fixes")
-    return Answer(
+    return Output(
         {"file": str(path), "format": wanted, "records": count},
         f"{what} written to {path} as {wanted}",
     )
@@ -467,13 +467,13 @@ def _export_fixes(memory: Memory, path: Path, form: ExportFormat) -> int:
 def backup(
     ctx: typer.Context,
     file: Annotated[str, typer.Argument(help="Where to: a file that does not exist yet.")],
-) -> Answer:
+) -> Output:
     """Copy the whole memory. Others may use it meanwhile; the copy is verified and gets a checksum
     beside it.
     """
     with chosen(ctx).open(to_read=True) as memory, progress("copying") as bar:
         made = memory.backup(file, progress=bar)
-    return Answer(
+    return Output(
         {"file": str(made.path), "sha256": made.sha256, "size_bytes": made.size_bytes},
         f"{size_text(made.size_bytes)} copied to {made.path}\nsha256 {made.sha256}",
     )
@@ -491,7 +491,7 @@ def restore(
     file: Annotated[str, typer.Argument(help="What backup made.")],
     yes: Yes = False,
     as_json: bool = False,
-) -> Answer:
+) -> Output:
     """Put a backup where the memory is. Asks first; the memory that was there is kept beside it."""
     location = chosen(ctx).memory
     if not Path(file).is_file():
@@ -507,7 +507,7 @@ def restore(
     with progress("restoring") as bar:
         kept = Memory.restore(file, location, progress=bar)
     text = f"{file} is the memory now" + (f"; what was there is kept at {kept}" if kept else "")
-    return Answer({"file": file, "kept": kept}, text)
+    return Output({"file": file, "kept": kept}, text)
 
 
 # --- the tree ---
@@ -528,7 +528,7 @@ def sync(
     make_tree: Annotated[
         bool, typer.Option("--make-tree", help="First give the memory a tree, if it has none.")
     ] = False,
-) -> Answer:
+) -> Output:
     """Bring the files of the tree and the memory in step."""
     with chosen(ctx).open(to_read=not make_tree) as memory:
         if make_tree:
@@ -546,4 +546,4 @@ def sync(
             complain(f"holds a secret, which the memory does not: {path}")
         return f"{found.added} new, {found.edited} edited, {found.moved} moved, {found.absent} gone"
 
-    return Answer(found, tell)
+    return Output(found, tell)

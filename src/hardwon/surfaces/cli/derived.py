@@ -23,7 +23,7 @@ from hardwon.surfaces.cli.input import json_object, moment
 from hardwon.surfaces.cli.main import (
     MODULE_OF,
     WIDTH_MIN,
-    Answer,
+    Output,
     build_command,
     builders,
     chosen,
@@ -50,31 +50,6 @@ from hardwon.trust.access import Caller
 Show = Callable[..., str | Iterable[Line]]
 
 
-class CommandRow(NamedTuple):
-    """`show` says an answer to people, given how to draw. `positional`: fields that are given
-    without a name, else those that are required. `spelled`: options that are called otherwise
-    than their fields, "" those that are not there. `drawing`: options for `show` alone. `help`:
-    where the operation's own first sentence speaks to a program. `busy`: what is done meanwhile,
-    where that may take long. `fails`: whether an answer ends the command with exit code 1,
-    `fails_if` the option that asks for that, if it has to be asked for.
-    """
-
-    examples: tuple[str, ...] = ()
-    show: Show = lambda found, how: plain_lines(found, how)
-    positional: tuple[str, ...] | None = None
-    spelled: Mapping[str, str] = {}
-    drawing: tuple[Parameter, ...] = ()
-    help: str = ""
-    answers: str = ""
-    more: str = ""
-    busy: str = ""
-    fails: Callable[[Any], bool] | None = None
-    fails_if: tuple[str, str] | None = None
-
-
-# --- what a terminal shows ---
-
-
 def plain_lines(found: Any, how: Look) -> list[Line]:
     """Items as a table of all that they have, anything else as names and values."""
     if not isinstance(found, list):
@@ -91,6 +66,31 @@ def _in_short(value: Any) -> Any:
     if isinstance(value, dict) and {"id", "kind"} <= value.keys():
         return f"{value['id']}  {value.get('content') or value.get('task_id') or value['kind']}"
     return value
+
+
+class CommandRow(NamedTuple):
+    """`show` says an answer to people, given how to draw. `positional`: fields that are given
+    without a name, else those that are required. `spelled`: options that are called otherwise
+    than their fields, "" those that are not there. `drawing`: options for `show` alone. `help`:
+    where the operation's own first sentence speaks to a program. `busy`: what is done meanwhile,
+    where that may take long. `fails`: whether an answer ends the command with exit code 1,
+    `fails_if` the option that asks for that, if it has to be asked for.
+    """
+
+    examples: tuple[str, ...] = ()
+    show: Show = plain_lines
+    positional: tuple[str, ...] | None = None
+    spelled: Mapping[str, str] = {}
+    drawing: tuple[Parameter, ...] = ()
+    help: str = ""
+    answers: str = ""
+    more: str = ""
+    busy: str = ""
+    fails: Callable[[Any], bool] | None = None
+    fails_if: tuple[str, str] | None = None
+
+
+# --- what a terminal shows ---
 
 
 def _table(nothing: str, *columns: str, row: Callable[[Any], object] | None = None) -> Show:
@@ -518,7 +518,7 @@ def _run(
     width: int | None = None,
     ascii_only: bool = False,
     **given: Any,
-) -> Answer:
+) -> Output:
     drawing = {each.name: given.pop(each.name) for each in row.drawing if each.name in given}
     with (
         chosen(ctx).open(to_read=True) as memory,
@@ -530,7 +530,7 @@ def _run(
         arguments = takes.model_validate(fields) if fields else takes.model_construct()
         found = operation.do(memory, arguments, Caller(signer, "admin"))
     failed = bool(row.fails and fails_if and row.fails(found))
-    return Answer(found, partial(row.show, found, look(width, ascii_only), **drawing), failed)
+    return Output(found, partial(row.show, found, look(width, ascii_only), **drawing), failed)
 
 
 def options_of(

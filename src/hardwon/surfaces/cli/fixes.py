@@ -20,7 +20,7 @@ from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.care import OlderThan, cleaned_text, undo_hint
 from hardwon.surfaces.cli.input import Limit, issue_of
 from hardwon.surfaces.cli.main import (
-    Answer,
+    Output,
     add_app,
     chosen,
     command,
@@ -67,7 +67,7 @@ def similar(
     description: Annotated[str | None, typer.Option(help="What is wrong.")] = None,
     error_output: Annotated[str | None, typer.Option(help="What it printed.")] = None,
     limit: Limit = 5,
-) -> Answer:
+) -> Output:
     """List earlier attempts to fix an issue or one like it, those that worked first."""
     about = issue_of(
         issue,
@@ -84,7 +84,7 @@ def similar(
         found = memory.similar_issues(about, limit)
     matches = [_Match.of(name, fix) for name, fixes in vars(found).items() for fix in fixes]
     nothing = "Nothing like that was fixed yet."
-    return Answer(found, table_lines(matches, _Match._fields, look(), nothing))
+    return Output(found, table_lines(matches, _Match._fields, look(), nothing))
 
 
 class _Match(NamedTuple):
@@ -119,7 +119,7 @@ def recent(
     ctx: typer.Context,
     days: Days = RECENT_DAYS,
     limit: Limit = limits.FIXES_LISTED,
-) -> Answer:
+) -> Output:
     """List the fixes that were tried in the last days."""
     with chosen(ctx).open(to_read=True) as memory:
         return _recent(memory, days, limit)
@@ -132,13 +132,13 @@ def recent(
     more="""The most frequent first: the same signature, a model and issue type, an issue type on any model; each with its
     best fix.""",
 )
-def patterns(ctx: typer.Context, limit: Limit = PATTERNS_LISTED, every: All = False) -> Answer:
+def patterns(ctx: typer.Context, limit: Limit = PATTERNS_LISTED, every: All = False) -> Output:
     """List the issues that keep coming up, and what fixes them."""
     with chosen(ctx).open(to_read=True) as memory:
         return _patterns(memory, limit, every=every)
 
 
-def _recent(memory: Memory, days: int, limit: int) -> Answer:
+def _recent(memory: Memory, days: int, limit: int) -> Output:
     since = max(memory.care.now() - timedelta(days=days), _FIRST_TIME)
     found = [
         record
@@ -152,16 +152,16 @@ def _recent(memory: Memory, days: int, limit: int) -> Answer:
         total = f"The newest {limit} of the {when}: {views.outcome_counts(fixes)}; there are more"
     elif not fixes:
         total = f"No fix was attempted in the {when}."
-    return Answer(fixes, [*views.fix_lines(fixes, look()), (Span(total, QUIET),)])
+    return Output(fixes, [*views.fix_lines(fixes, look()), (Span(total, QUIET),)])
 
 
-def _patterns(memory: Memory, limit: int, *, every: bool) -> Answer:
+def _patterns(memory: Memory, limit: int, *, every: bool) -> Output:
     found = [
         each
         for each in memory.patterns(limit)
         if every or each.success_count + each.failure_count > 1
     ]
-    return Answer(found, views.pattern_lines(found, look()))
+    return Output(found, views.pattern_lines(found, look()))
 
 
 # --- for scripts written for memory.sh ---
@@ -248,7 +248,7 @@ def _opened(ctx: typer.Context) -> Iterator["AIMemory"]:
     `issue_types_seen`, `recent_activity_7days`, `knowledge_base_size`, `memory_directory`.""",
     more="A heading, then eight lines `  key: value` in a fixed order.",
 )
-def stats(ctx: typer.Context) -> Answer:
+def stats(ctx: typer.Context) -> Output:
     """Print how much was tried, and how much of it worked."""
     with _opened(ctx) as history:
         found = history.get_memory_stats()
@@ -257,7 +257,7 @@ def stats(ctx: typer.Context) -> Answer:
         for name, value in found.items()
     }
     lines = [HEADING, *(f"  {name}: {rounded[name]}" for name in STATISTICS)]
-    return Answer(found, "\n".join(lines))
+    return Output(found, "\n".join(lines))
 
 
 @inner_command(
@@ -270,11 +270,11 @@ def stats(ctx: typer.Context) -> Answer:
 def model(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The model, as its fixes name it.")],
-) -> Answer:
+) -> Output:
     """Print what is known of a model, as JSON."""
     with _opened(ctx) as history:
         found = history.get_model_insights(name)
-    return Answer(found, json_text(found))
+    return Output(found, json_text(found))
 
 
 @inner_command(
@@ -293,12 +293,12 @@ def export(
             metavar="FILE", help="Where to.", show_default="ai_insights_YYYYmmdd_HHMMSS.json"
         ),
     ] = None,
-) -> Answer:
+) -> Output:
     """Write the whole report to a file. A file of that name is replaced."""
     target = file or f"ai_insights_{datetime.now().astimezone():%Y%m%d_%H%M%S}.json"
     with _opened(ctx) as history:
         history.export_insights(target)
-    return Answer({"file": target}, f"Insights exported to {target}")
+    return Output({"file": target}, f"Insights exported to {target}")
 
 
 @inner_command(
@@ -313,7 +313,7 @@ def export(
 )
 def recent_fixes(
     ctx: typer.Context, days: Days = RECENT_DAYS, limit: Limit = limits.FIXES_LISTED
-) -> Answer:
+) -> Output:
     """List the fixes that were tried in the last days."""
     with _opened(ctx) as history:
         found = _recent(history.memory, days, limit)
@@ -333,7 +333,7 @@ def successful(
     limit: Annotated[
         int, typer.Option(min=1, max=limits.SHOWN_MAX, help="At most so many of each issue type.")
     ] = 5,
-) -> Answer:
+) -> Output:
     """List what worked best, by issue type."""
     with _opened(ctx) as history:
         found = history.memory.fixes.best_strategies(limit)
@@ -341,7 +341,7 @@ def successful(
         {"issue_type": name, "strategies": list(map(_strategy_json, each))}
         for name, each in found.items()
     ]
-    return Answer(by_type, views.successful_lines(found, look()))
+    return Output(by_type, views.successful_lines(found, look()))
 
 
 @inner_command(
@@ -355,7 +355,7 @@ def successful(
 )
 def patterns_of_issues(
     ctx: typer.Context, limit: Limit = PATTERNS_LISTED, every: All = False
-) -> Answer:
+) -> Output:
     """List the issues that keep coming up, and what fixes them."""
     with _opened(ctx) as history:
         found = _patterns(history.memory, limit, every=every)
@@ -369,12 +369,12 @@ def patterns_of_issues(
     answers="`failed`, `successful`, `kept`, `left`, `dry_run`, `event_ids` (for undo).",
     more="""As `hardwon cleanup`, but at once and without asking; tells how many went and stayed, and how to take it back.""",
 )
-def cleanup(ctx: typer.Context, days: OlderThan = limits.CLEANUP_DAYS) -> Answer:
+def cleanup(ctx: typer.Context, days: OlderThan = limits.CLEANUP_DAYS) -> Output:
     """Take out old fixes at once. What they taught stays; prints how to take it back."""
     with _opened(ctx) as history, progress("cleaning up"):
         done = history.auto_cleanup(days)
         hints = "".join(undo_hint(history.memory, event_id) for event_id in done["event_ids"])
-    return Answer(done, cleaned_text(done, days) + hints)
+    return Output(done, cleaned_text(done, days) + hints)
 
 
 # --- the JSON of these commands, as scripts know it ---

@@ -18,8 +18,8 @@ from hardwon.outside import files
 from hardwon.outside.locations import FOLDER_NAME, is_url, without_password
 from hardwon.records.kinds import Source
 from hardwon.surfaces.cli.main import (
-    Answer,
     GlobalOptions,
+    Output,
     Target,
     chosen,
     command,
@@ -50,7 +50,7 @@ def init(
             "--tree", help="Give it a tree of files, one for each experience, to read and to edit."
         ),
     ] = False,
-) -> Answer:
+) -> Output:
     """Make a memory: .hardwon in this folder, or where --memory says. One that is there stays as it
     is.
     """
@@ -73,7 +73,7 @@ def init(
         f"to record what you run:     hardwon{options} run -- COMMAND",
         f'before the next attempt:    hardwon{options} context "what is to be done"',
     ]
-    return Answer({**place, "created": created, "tree": root}, "\n".join(lines))
+    return Output({**place, "created": created, "tree": root}, "\n".join(lines))
 
 
 @contextmanager
@@ -112,7 +112,7 @@ def demo(
         int, typer.Option(min=0, max=65535, help="Where to; 0 takes one that is free.")
     ] = limits.SERVE_PORT,
     as_json: bool = False,
-) -> Answer:
+) -> Output:
     """Make a memory to look at: two months of records of every kind, by several authors."""
     from hardwon.tree.datasets.demo import fill
 
@@ -130,7 +130,7 @@ def demo(
         place = memory.location
     several = {"fix": "fixes", "trajectory": "trajectories"}
     made = ", ".join(counted(count, kind, several.get(kind, "")) for kind, count in records.items())
-    answer = Answer(
+    answer = Output(
         {"memory": place, "records": records}, f"made {shown}: {made}\nto look at it: {look}"
     )
     if not serve:
@@ -160,7 +160,7 @@ def demo(
     `project` and `author` are ignored where the memory in use lies elsewhere. A file with another key, with anything but
     texts, or that is no TOML is an error that names the file; passwords in addresses are not shown.""",
 )
-def config(ctx: typer.Context) -> Answer:
+def config(ctx: typer.Context) -> Output:
     """Show every setting, its value, and where that comes from."""
     found = settings_of(ctx)
     location = place_of(found.memory.value)
@@ -208,7 +208,7 @@ def config(ctx: typer.Context) -> Answer:
         "files": paths,
         "ignored": list(found.ignored),
     }
-    return Answer(value, lines)
+    return Output(value, lines)
 
 
 def _without_secrets(value: str) -> str:

@@ -1,6 +1,6 @@
 """The `hardwon` command, and what its commands share: the table of them, the memory they work on,
 and how they write, ask and fail. Each command is one call of `Memory` (of `datasets`, of a design)
-and gives an `Answer`, which is printed here: lines for people, or, with `--json`, one JSON value
+and gives an `Output`, which is printed here: lines for people, or, with `--json`, one JSON value
 for programs. docs/reference/cli.md has the keys and the exit codes.
 
 Everything that goes to standard output passes `write`: a reader that left, or a full disk, ends the
@@ -19,7 +19,7 @@ import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib import import_module
@@ -172,7 +172,7 @@ Function = Callable[..., Any]
 # --- the commands ---
 
 
-class Answer(NamedTuple):
+class Output(NamedTuple):
     """What a command answers: as `--json` prints it, for people as text or as lines (or what makes
     them), and whether the exit code is 1 because of it.
     """
@@ -216,7 +216,7 @@ class _ByName(Mapping[str, Any]):
             built = builders[words]()
         else:
             about, names = NOUNS[words]
-            built = _Group(
+            built = _CommandGroup(
                 help=about,
                 commands=_ByName(names, words),  # type: ignore[arg-type]  # nothing is added to it
                 rich_markup_mode=None,
@@ -228,8 +228,9 @@ class _ByName(Mapping[str, Any]):
 
 
 class _Documented:
-    """A command, and what docs/reference/cli.md says of it beyond its help, in Markdown: `operation`, whose
-    answer `--json` prints as HTTP does; `answers`, what it prints else, with every key; and `more`.
+    """A command, and what docs/reference/cli.md says of it beyond its help, in Markdown:
+    `operation`, whose answer `--json` prints as HTTP does; `answers`, what it prints else, with
+    every key; and `more`.
     """
 
     answers = more = operation = ""
@@ -252,13 +253,13 @@ def _process_value(parameter: Any, ctx: Any, value: Any) -> Any:
     return parameter.callback(ctx, parameter, value) if parameter.callback else value
 
 
-class _Group(_Documented, TyperGroup):
+class _CommandGroup(_Documented, TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # what it overrides has it
         """The names alone: completing one of them must not build all."""
         return list(self.commands)
 
 
-class _Commands(_Group):
+class _Commands(_CommandGroup):
     """The commands in their sections; an error becomes one line."""
 
     def __init__(self, **given: Any) -> None:
@@ -289,7 +290,7 @@ class _Commands(_Group):
 _CONTEXT: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
-def new_app(*, cls: type = _Group, more: str = "", **options: Any) -> typer.Typer:
+def new_app(*, cls: type = _CommandGroup, more: str = "", **options: Any) -> typer.Typer:
     return typer.Typer(
         cls=type(cls.__name__, (cls,), {"more": more}),
         rich_markup_mode=None,  # its boxes take rich, which takes longer than most commands
@@ -363,16 +364,16 @@ def inner_command(
             epilog=epilog_of(examples),
             context_settings=context_settings,
             hidden=hidden,
-        )(_print_answer_of(function))
+        )(_print_output_of(function))
         return function
 
     return add
 
 
-def _print_answer_of(function: Function) -> Function:
+def _print_output_of(function: Function) -> Function:
     """The function, with `--json`, where it gives an answer."""
     signature = inspect.signature(function)
-    if signature.return_annotation is not Answer:
+    if signature.return_annotation is not Output:
         return function
     parameters = dict(signature.parameters)
     decides_itself = "as_json" in parameters
@@ -392,7 +393,7 @@ def with_parameters(
     keywords = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
     run.__annotations__ = {each.name: each.annotation for each in keywords}
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # inspect looks for it there
-        keywords, return_annotation=Answer
+        keywords, return_annotation=Output
     )
     if like is not None:
         run.__name__, run.__doc__, run.__module__ = like.__name__, like.__doc__, like.__module__
@@ -700,7 +701,9 @@ def fail(message: str) -> NoReturn:
 
 
 def complain(message: str) -> None:
-    sys.stderr.write(f"hardwon: {visible(' '.join(message.split()))}\n")
+    with suppress(OSError, ValueError):  # nobody is there to read it
+        sys.stderr.write(f"hardwon: {visible(' '.join(message.split()))}\n")
+        sys.stderr.flush()
 
 
 def can_ask() -> bool:

@@ -12,7 +12,7 @@ from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Fact, Kind
 from hardwon.surfaces.cli.input import STDIN, Options, enveloped, issue_of, json_object, objects_of
 from hardwon.surfaces.cli.main import (
-    Answer,
+    Output,
     add_app,
     chosen,
     command,
@@ -56,7 +56,7 @@ def remember(
     ] = None,
     *,
     envelope: Options,
-) -> Answer:
+) -> Output:
     """Keep an experience. Prints its id, and its file where the memory has a tree."""
     routing = {
         "task_type": task_type,
@@ -80,7 +80,7 @@ def remember(
     text = sys.stdin.read(limits.TEXT_CHARS_MAX + 1) if content == STDIN else content
     with chosen(ctx).open() as memory:
         record = memory.remember(text, outcome, tool, summary, **keys)
-    return Answer(
+    return Output(
         {"id": record.id, "path": record.path, "record": record},
         f"{record.id}  {record.path}" if record.path else record.id,
     )
@@ -129,7 +129,7 @@ def fact(
     *,
     envelope: Options,
     from_json: FromJson = None,
-) -> Answer:
+) -> Output:
     """Keep one sentence that is true. Who says again what is known strengthens it."""
     own = {
         "content": _text(content),
@@ -175,7 +175,7 @@ def episode(
     *,
     envelope: Options,
     from_json: FromJson = None,
-) -> Answer:
+) -> Output:
     """Keep one scored attempt at a task."""
     cards = [json_object("--mistake-card", each) for each in mistake_cards or ()]
     own = {
@@ -239,7 +239,7 @@ def fix(
     *,
     envelope: Options,
     from_json: FromJson = None,
-) -> Answer:
+) -> Output:
     """Keep one attempt to fix an issue: whether it went in, and whether it was then seen to
     work.
     """
@@ -291,7 +291,7 @@ def trajectory(
     *,
     envelope: Options,
     from_json: FromJson = None,
-) -> Answer:
+) -> Output:
     """Keep what was done step by step, and how it ended."""
     own = {
         "task": _text(task),
@@ -307,7 +307,7 @@ def _text(argument: str | None) -> str | None:
 
 def _record(
     ctx: typer.Context, kind: Kind, given: Options, argument: str | None, from_json: str | None
-) -> Answer:
+) -> Output:
     """`argument` is the text before the options: where it is `-`, JSON is read, as with
     `--from-json -`.
     """
@@ -329,4 +329,4 @@ def _record(
                 complain(f"{each.id} does not stand alone: {finding}")
         return "\n".join(ids)
 
-    return Answer({"ids": ids, "records": kept}, tell)
+    return Output({"ids": ids, "records": kept}, tell)

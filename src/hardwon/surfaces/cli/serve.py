@@ -19,8 +19,8 @@ from hardwon.memory import Memory
 from hardwon.memory.tokens import author_name
 from hardwon.outside.locations import check_path, is_url
 from hardwon.surfaces.cli.main import (
-    Answer,
     Json,
+    Output,
     Yes,
     add_app,
     chosen,
@@ -269,7 +269,7 @@ def install(
     save: Write = False,
     user: User = False,
     name: Name = "hardwon",
-) -> Answer:
+) -> Output:
     """Print what a client needs to start this memory, or write it into the client's file. No
     password of a database goes there: PGPASSWORD, a password file or a service has it.
     """
@@ -296,7 +296,7 @@ def install(
         complain("; ".join([f"this belongs in {path}", *ways]))
         return config
 
-    return Answer({**value, "config": config}, text if save else tell_where)
+    return Output({**value, "config": config}, text if save else tell_where)
 
 
 @inner_command(
@@ -309,7 +309,7 @@ def remove(
     save: Write = False,
     user: User = False,
     name: Name = "hardwon",
-) -> Answer:
+) -> Output:
     """Take it out of a client's file again; without --write, say where it would be."""
     known = mcp_clients.CLIENTS[client]
     path = known.file(user, Path.home(), Path.cwd())
@@ -317,7 +317,7 @@ def remove(
     text = f"{name} would be taken out of {path}: add --write"
     if save:
         text = f"{name} is {'no longer' if changed else 'not'} in {path}"
-    return Answer({"client": client, "file": str(path), "removed": changed}, text)
+    return Output({"client": client, "file": str(path), "removed": changed}, text)
 
 
 def _program(*, shared: bool) -> list[str]:
@@ -354,7 +354,7 @@ def report(
     time_range: Annotated[TimeRange, typer.Option("--range", help="Of how long.")] = "30d",
     yes: Yes = False,
     as_json: bool = False,
-) -> Answer:
+) -> Output:
     """Write what the dashboard shows as one HTML file that opens anywhere."""
     require_packages("a report", "starlette", "jinja2", "plotly")
     path = check_path("file", file)
@@ -373,7 +373,7 @@ def report(
     with files.writing_atomically(replaced) as target:
         target.write(made.content)
     size = len(made.content)
-    return Answer(
+    return Output(
         {"file": str(path), "size_bytes": size, "parts": made.parts},
         f"{size_text(size)} written to {path}: open it in a browser",
     )

@@ -10,24 +10,20 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import takewhile
-from typing import Any, Final, Literal, NamedTuple
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem, UnknownRecordError
 from hardwon.memory.ask import Stats
 from hardwon.memory.results import LifeEvent, Links
-from hardwon.records.fields import Model
 from hardwon.records.kinds import (
     OUTCOMES,
     STATUSES,
-    Adopted,
     AnyRecord,
     Cleaned,
     Decision,
     Episode,
-    Experience,
-    Fact,
-    Fix,
     Trajectory,
 )
 from hardwon.search.rank import Hit, headline
@@ -233,16 +229,44 @@ def _best_start(line: str, terms: Collection[str]) -> int:
 
 # --- one record ---
 
-Form = Literal["text", "pre", "list", "commands", "pair"]
 _ENVELOPE: Final = ("id", "kind", "metadata", "redacted", "recalled", "packed", "decision")
+# What each kind says, in the order in which people want to know it, and the form of each; `own` are
+# keys of its author's.
+_SHOWN: Final[Mapping[str, str]] = {
+    "experience": "content:text outcome tool summary unrouted own_schema extra:own",
+    "fact": "content:text fact_type confidence original entities.files entities.functions "
+    "entities.libraries entities.error_codes findings:list",
+    "trajectory": "task:text final_reward",
+    "episode": "trajectory_summary:text task_id score steps mistakes:list successes:list",
+    "fix": "issue.description:text issue.model issue.issue_type issue.timestamp "
+    "issue.error_output:pre issue.test_prompt:pre issue.expected_pattern:pre "
+    "issue.actual_response:pre issue.__pydantic_extra__:own analysis:text fix_commands:commands "
+    "verification_steps:commands fix_success verification_success fixer_type fix_type confidence "
+    "execution_time_seconds expected_outcome notes:text issue.test_environment:pre "
+    "system_info:pre other:pre",
+    "decision": "text:text action task_id target replacement reason tasks:list",
+    "adopted": "origin data:pre",
+}
+_LABELS: Final[Mapping[str, str]] = {
+    "findings": "What keeps it from standing alone",
+    "trajectory_summary": "Summary",
+    "description": "Issue",
+    "fix_commands": "What was run",
+    "verification_steps": "How to verify",
+    "fix_success": "Applied",
+    "verification_success": "Verified",
+    "system_info": "System",
+}
 
 
 class Field(NamedTuple):
-    """Something that a record says, and how it is to be shown."""
+    """Something that a record says, and how it is to be shown: as a text, `pre`, a list, commands;
+    as one of many pairs where nothing is said.
+    """
 
     name: str
     value: Any
-    form: Form = "pair"
+    form: str = ""
 
 
 def view_record(ask: Ask, request: PageRequest) -> WebPage | Download:
@@ -263,9 +287,7 @@ def view_record(ask: Ask, request: PageRequest) -> WebPage | Download:
     kinds = [each.kind for each in life]
     context = {
         "record": record,
-        "fields": [
-            field for field in fields_of(record) if field.value not in (None, "", [], {}, ())
-        ],
+        "fields": list(fields_of(record)),
         "steps": record.steps if isinstance(record, Trajectory) else [],
         "cards": record.mistake_cards if isinstance(record, Episode) else [],
         "life": life,
@@ -314,84 +336,28 @@ def _links_of(ask: Ask, record: AnyRecord) -> list[tuple[str, str, AnyRecord | N
 
 
 def fields_of(record: AnyRecord) -> Iterator[Field]:
-    """Everything that a record says itself, in the order in which people want to know it. Steps and
-    mistake cards have their own places on the page.
+    """Everything that a record says itself. Steps and mistake cards have their own places on the
+    page.
     """
-    match record:
-        case Experience():
-            yield Field("Content", record.content, "text")
-            yield from _pairs(record, "outcome", "tool", "summary", "unrouted", "own_schema")
-            yield from (Field(name, plain(value)) for name, value in record.extra.items())
-        case Fact():
-            yield Field("Content", record.content, "text")
-            yield from _pairs(record, "fact_type", "confidence", "original")
-            yield from _pairs(record.entities, "files", "functions", "libraries", "error_codes")
-            yield Field("What keeps it from standing alone", record.findings, "list")
-        case Trajectory():
-            yield Field("Task", record.task, "text")
-            yield from _pairs(record, "final_reward")
-        case Episode():
-            yield Field("Summary", record.trajectory_summary, "text")
-            yield from _pairs(record, "task_id", "score", "steps")
-            yield Field("Mistakes", record.mistakes, "list")
-            yield Field("Successes", record.successes, "list")
-        case Fix():
-            yield from _fix_fields(record)
-        case Decision():
-            yield Field("Text", record.text, "text")
-            yield from _pairs(record, "action", "task_id", "target", "replacement", "reason")
-            yield Field("Tasks", record.tasks, "list")
-        case Adopted():
-            yield from _pairs(record, "origin")
-            yield Field("Data", plain(record.data), "pre")
-        case _:
-            held = jsonable(record)
-            yield from (
-                Field(_label(name), plain(held[name])) for name in held if name not in _ENVELOPE
-            )
-
-
-def _fix_fields(fix: Fix) -> Iterator[Field]:
-    issue = fix.issue
-    yield Field("Issue", issue.description, "text")
-    yield from _pairs(issue, "model", "issue_type", "timestamp")
-    yield from _pairs(
-        issue, "error_output", "test_prompt", "expected_pattern", "actual_response", form="pre"
-    )
-    yield from (Field(name, plain(value)) for name, value in issue.__pydantic_extra__.items())
-    yield Field("Analysis", fix.analysis, "text")
-    yield Field("What was run", fix.fix_commands, "commands")
-    yield Field("How to verify", fix.verification_steps, "commands")
-    yield Field("Applied", plain(fix.fix_success))
-    yield Field("Verified", plain(fix.verification_success))
-    yield from _pairs(
-        fix, "fixer_type", "fix_type", "confidence", "execution_time_seconds", "expected_outcome"
-    )
-    yield Field("Notes", fix.notes, "text")
-    for name, held in (
-        ("Test environment", issue.test_environment),
-        ("System", fix.system_info),
-        ("Other", fix.other),
-    ):
-        yield Field(name, plain(held) if held else "", "pre")
-
-
-def _pairs(model: Model, *names: str, form: Form = "pair") -> Iterator[Field]:
-    for name in names:
-        if (value := getattr(model, name)) is not None:
-            yield Field(_label(name), plain(value), form)
-
-
-def _label(name: str) -> str:
-    return name.replace("_", " ").capitalize()
+    others = [name for name in jsonable(record) if name not in _ENVELOPE]
+    for shown in _SHOWN[record.kind].split() if record.kind in _SHOWN else others:
+        path, _, form = shown.partition(":")
+        value = attrgetter(path)(record)
+        name = path.rpartition(".")[2]
+        label = _LABELS.get(name, name.replace("_", " ").capitalize())
+        if form == "own":
+            yield from (Field(key, text) for key in value if (text := plain(value[key])))
+        elif value not in (None, "", [], {}, ()):
+            yield Field(label, value if isinstance(value, list) and form else plain(value), form)
 
 
 def plain(value: Any) -> str:
     """A value as text: a text as it is, names with commas, whatever has more to it as JSON."""
+    value = jsonable(value)
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return ", ".join(value)
-    return json.dumps(jsonable(value), ensure_ascii=False, indent=2)
+    return json.dumps(value, ensure_ascii=False, indent=2)
