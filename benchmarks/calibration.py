@@ -119,8 +119,7 @@ def main() -> None:
             area = area_under_curve(predictions, outcomes)
             print(
                 f"{'shuffled ' + str(order) if order else 'as it is':10} {name:14} Brier "
-                f"{score:.4f} "
-                f"calibration error {error:.4f} AUC {area:.3f} ({len(stream)} attempts)"
+                f"{score:.4f} calibration error {error:.4f} AUC {area:.3f} ({len(stream)} attempts)"
             )
         scores.append(score)
         errors.append(error)

@@ -36,8 +36,7 @@ DAYS = 60
 SYSTEM = {"os": "Linux", "ram_gb": 16, "gpu_available": True}
 COLUMNS = (
     "timestamp, model_name, issue_type, issue_signature, description, fixer_type, claude_analysis, "
-    "fix_commands, fix_success, "
-    "verification_success, execution_time_seconds, system_info, notes"
+    "fix_commands, fix_success, verification_success, execution_time_seconds, system_info, notes"
 )
 GOOD = "SUM(CASE WHEN fix_success = 1 AND verification_success = 1 THEN 1 ELSE 0 END)"
 APPLIED = "AVG(CASE WHEN fix_success = 1 THEN 1.0 ELSE 0.0 END)"
@@ -48,8 +47,7 @@ QUESTIONS = {
     "WHERE timestamp > datetime('now', '-30 days') GROUP BY model_name, DATE(timestamp) ORDER BY "
     "day DESC",
     "issue distribution": "SELECT issue_type, COUNT(*) AS n, AVG(execution_time_seconds), "
-    "SUM(fix_success) FROM fix_history "
-    "GROUP BY issue_type ORDER BY n DESC",
+    "SUM(fix_success) FROM fix_history GROUP BY issue_type ORDER BY n DESC",
 }
 
 

@@ -163,8 +163,7 @@ def measure(folder: Path, count: int, early: int, rounds: int) -> None:
         first, last = statistics.median(sides["small"]), statistics.median(sides["large"])
         print(
             f"fold of a record into {early:,} records {first:.1f} µs, into {count:,} records "
-            f"{last:.1f} µs: "
-            f"ratio {last / first:.2f} (at most {RATIO_MAX})"
+            f"{last:.1f} µs: ratio {last / first:.2f} (at most {RATIO_MAX})"
         )
         questions(large)
     share(folder, count)

@@ -218,8 +218,7 @@ SHORT_TURNS: Final = (
 )
 EXACT: Final = (
     "Hardwon compares the question with every vector and looks for its words as well; Chroma walks "
-    "an approximate index of "
-    "vectors alone, and finds fewer of these records"
+    "an approximate index of vectors alone, and finds fewer of these records"
 )
 
 REASONS: Final[dict[str, dict[tuple[str, str], str]]] = {
@@ -260,8 +259,7 @@ REASONS: Final[dict[str, dict[tuple[str, str], str]]] = {
             H,
             FTS,
         ): "the record as JSON with its envelope, filter columns and their indexes, a digest, and "
-        "terms whole and in parts, "
-        "against the text and its words.",
+        "terms whole and in parts, against the text and its words.",
         (H, STORE): "the store keeps the JSON alone and has nothing to search it by.",
         (V, STORE_V): f"{BESIDE_VECTORS}.",
         (V, CHROMA): f"{BESIDE_VECTORS}.",
@@ -298,8 +296,7 @@ WHY_MISSED: Final = {
     "quarter less. One by one, a sync of this disk is so short that the work of Python shows "
     "beside it.",
     "recall": "at the edge of its bound, runs fall on either side: half of the time is the search, "
-    "the other half reading, "
-    "checking and ranking what it found.",
+    "the other half reading, checking and ranking what it found.",
     "tree": "the plain side writes a file and nothing else, without a sync; ours keeps the record, "
     "its file and what they "
     "teach consistent through a crash. Of many results, each file is looked at before it is handed "

@@ -89,8 +89,7 @@ def measure(folder: Path, records: int, asked: list[str]) -> tuple[float, float,
     )
     print(
         f"{records:>9,} records: bare FTS5 p50 {figures[0]:.2f} ms; recall p50 {figures[1]:.2f} "
-        f"ms, "
-        f"p95 {percentile(warm['recall'], 0.95):.2f} ms; context p50 "
+        f"ms, p95 {percentile(warm['recall'], 0.95):.2f} ms; context p50 "
         f"{statistics.median(warm['context']):.2f} ms, "
         f"p95 {figures[2]:.2f} ms; NumPy exact search of {len(vectors):,} p50 "
         f"{statistics.median(warm['numpy']):.2f} ms"
@@ -114,8 +113,7 @@ def main() -> None:
         f"recall is {recall / bare:.2f} times bare (at most {RECALL_RATIO_MAX}), context p95 "
         f"{context / recall:.2f} times "
         f"recall p50 (at most {CONTEXT_RATIO_MAX}), the large memory {recall_large / recall:.2f} "
-        f"times the small "
-        f"(at most {GROWTH_MAX})"
+        f"times the small (at most {GROWTH_MAX})"
     )
     held = (
         recall <= RECALL_RATIO_MAX * bare

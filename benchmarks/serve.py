@@ -181,8 +181,7 @@ def loaded(server: subprocess.Popen[str], url: str, token: str, per_s: int, seco
         f"load      {count} requests in {took:.1f} s, {count / took:.1f}/s; answered p50 "
         f"{percentile(load.times, 0.5):.2f} ms, "
         f"p99 {percentile(load.times, 0.99):.2f} ms after they were due; {len(load.errors)} "
-        f"errors; "
-        f"resident {before / 1024:.0f} to {after / 1024:.0f} MiB ({growth:.2f} times)"
+        f"errors; resident {before / 1024:.0f} to {after / 1024:.0f} MiB ({growth:.2f} times)"
     )
     for error in sorted(set(load.errors))[:5]:
         print("         ", error, file=sys.stderr)

@@ -76,8 +76,7 @@ def records(count: int, said: Callable[[int], str], seed: int = 1) -> list[Exper
     return [
         Experience(
             content=f"{rng.choice(ERRORS)} in the {rng.choice(COMPONENTS)}{said(number)}: caused "
-            f"by {rng.choice(CAUSES)}; "
-            f"issue #{number} closed after retry {rng.randrange(9)}",
+            f"by {rng.choice(CAUSES)}; issue #{number} closed after retry {rng.randrange(9)}",
             outcome="success",
             tool="file_operation",
             metadata=Metadata(project_id="default"),

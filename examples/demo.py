@@ -25,8 +25,7 @@ def main() -> None:
         tried = [
             memory.remember(
                 "Charging a card twice: retried charge() in src/billing/charge.py without an "
-                "idempotency key, "
-                "customers were billed twice (StripeError: duplicate)",
+                "idempotency key, customers were billed twice (StripeError: duplicate)",
                 "failure", "code_interpreter", error_type="logic", tags=["billing"],
             ),
             memory.remember(

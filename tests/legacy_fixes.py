@@ -115,15 +115,13 @@ def with_aggregates(path: Path, patterns: int = 2) -> Path:
             "CREATE TABLE issue_patterns (id INTEGER PRIMARY KEY AUTOINCREMENT, pattern_name TEXT "
             "UNIQUE NOT NULL, "
             "issue_signature TEXT NOT NULL, success_count INTEGER DEFAULT 0, failure_count INTEGER "
-            "DEFAULT 0, best_fix TEXT, "
-            "last_seen TEXT, confidence_score REAL DEFAULT 0.0)"
+            "DEFAULT 0, best_fix TEXT, last_seen TEXT, confidence_score REAL DEFAULT 0.0)"
         )
         connection.execute(
             "CREATE TABLE model_characteristics (model_name TEXT PRIMARY KEY, total_tests INTEGER "
             "DEFAULT 0, "
             "success_rate REAL DEFAULT 0.0, common_issues TEXT, effective_fixes TEXT, last_updated "
-            "TEXT, "
-            "performance_notes TEXT)"
+            "TEXT, performance_notes TEXT)"
         )
         for number in range(patterns):
             connection.execute(

@@ -38,8 +38,7 @@ _PARTS = (
     "user order cart token cache queue parser index batch worker session login config schema build "
     "test lock retry route model "
     "field table query cursor stream buffer socket client server header cookie price stock email "
-    "report export import merge "
-    "branch commit deploy cluster node shard replica backup restore"
+    "report export import merge branch commit deploy cluster node shard replica backup restore"
 ).split()
 _VERBS = "get set load save parse check update delete create send open close read write merge split find sort hash sync".split()
 _SUFFIXES = ("py", "ts", "go", "rs", "sql", "yaml", "toml")

@@ -31,13 +31,11 @@ ROOT = Path(__file__).parent.parent
 QWEN, LLAMA = "qwen2.5:7b", "llama3:8b"
 COLUMNS = (
     "id timestamp model_name issue_type issue_signature description fixer_type claude_analysis "
-    "fix_commands fix_success "
-    "verification_success execution_time_seconds system_info notes"
+    "fix_commands fix_success verification_success execution_time_seconds system_info notes"
 ).split()
 STATISTICS = (
     "total_fixes_attempted successful_fixes success_rate models_encountered issue_types_seen "
-    "recent_activity_7days "
-    "knowledge_base_size memory_directory"
+    "recent_activity_7days knowledge_base_size memory_directory"
 ).split()
 
 

@@ -336,8 +336,7 @@ def test_wordllama_without_its_files_fails_and_downloads_nothing(
 def test_the_programs_logging_stays_as_it_was() -> None:
     code = (
         "import logging; from hardwon.outside.embedders import WordLlamaEmbedder; "
-        "WordLlamaEmbedder();"
-        "print(len(logging.getLogger().handlers), logging.getLogger().level)"
+        "WordLlamaEmbedder();print(len(logging.getLogger().handlers), logging.getLogger().level)"
     )
     assert python(code) == ["0", str(logging.WARNING)]
 

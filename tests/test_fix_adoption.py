@@ -396,8 +396,7 @@ def test_columns_that_are_missing(tmp_path: Path, memory: Memory) -> None:
     with closing(sqlite3.connect(source)) as connection, connection:
         connection.execute(
             "CREATE TABLE Fix_History (ID INTEGER PRIMARY KEY, Timestamp, model_name, issue_type, "
-            "description, fix_commands, "
-            "fix_success)"
+            "description, fix_commands, fix_success)"
         )
         connection.execute(
             "INSERT INTO fix_history VALUES (3, ?, 'm', 'TIMEOUT', 'slow', '[]', 1)", (legacy.AT,)

@@ -134,8 +134,7 @@ def test_a_fix_is_a_row_at_once(memory: Memory) -> None:
     ((name, signature, good, bad, best, _, confidence),) = asked(
         memory,
         "SELECT pattern_name, issue_signature, success_count, failure_count, best_fix, last_seen, "
-        "confidence_score "
-        "FROM issue_patterns",
+        "confidence_score FROM issue_patterns",
     )
     assert (name, signature, good, bad, confidence) == (
         f"TIMEOUT on qwen2.5 [{signature}]",

@@ -166,8 +166,7 @@ def test_a_server_that_stays_away_is_told_and_its_return_noticed(
                 began = time.monotonic()
                 with pytest.raises(
                     UnreachableError,
-                    match=r"cannot be reached .* nothing was changed. Check that "
-                    r"the server runs",
+                    match=r"cannot be reached .* nothing was changed. Check that the server runs",
                 ):
                     use()
                 assert time.monotonic() - began < 60

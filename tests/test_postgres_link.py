@@ -976,8 +976,7 @@ def test_an_interrupt_while_a_write_is_being_kept(
         )
         session.run(
             "CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON note DEFERRABLE INITIALLY DEFERRED FOR "
-            "EACH ROW "
-            "EXECUTE FUNCTION slow()"
+            "EACH ROW EXECUTE FUNCTION slow()"
         )
     interrupting = later(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
     with (

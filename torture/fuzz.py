@@ -210,8 +210,7 @@ def _line_of(found: Found, took_s: float) -> str:
         f"{found.target:24} {found.runs:>9,} runs, {found.accepted:>9,} accepted, "
         f"{found.refused:>9,} refused, "
         f"{found.reached:>5,} lines reached, slowest {found.slowest_s * 1000:.0f} ms, {took_s:.0f} "
-        f"s, "
-        f"findings: {len(found.findings)}"
+        f"s, findings: {len(found.findings)}"
     )
 
 

@@ -313,8 +313,7 @@ def performance_notes(
             word = "better" if better < worse else "worse"
             notes.append(
                 f"{issue_type} is fixed {word} on {model} than on other models: {here.verified} of "
-                f"{here.attempts} attempts "
-                f"against {others_verified} of {others}"
+                f"{here.attempts} attempts against {others_verified} of {others}"
             )
     return notes[: limits.EVIDENCE_SHOWN_MAX]
 

@@ -558,8 +558,7 @@ class SqlWriter(Writer):
     def add_events(self, project: str, events: Sequence[Event]) -> list[Event]:
         sql = (
             "INSERT INTO event (project_id, id, record_id, kind, at_us, body) SELECT ?1, ?2, ?3, "
-            "?4, ?5, ?6 "
-            "WHERE ?4 = 'forgotten' OR NOT EXISTS "
+            "?4, ?5, ?6 WHERE ?4 = 'forgotten' OR NOT EXISTS "
             "(SELECT 1 FROM event WHERE project_id = ?1 AND record_id = ?3 AND kind = 'forgotten') "
             "ON CONFLICT DO NOTHING"
         )
@@ -607,8 +606,7 @@ class SqlWriter(Writer):
     def known_keys(self, project: str, keys: Iterable[str], statuses: Sequence[str]) -> set[str]:
         within = self._dialect.within
         sql = (
-            f"SELECT DISTINCT k.key FROM record_key k JOIN record r ON "
-            f"r.seq = k.seq "
+            f"SELECT DISTINCT k.key FROM record_key k JOIN record r ON r.seq = k.seq "
             f"WHERE k.project_id = ?1 AND {within('k.key', '?2')} AND {within('r.status', '?3')}"
         )
         found = self.session.select(
@@ -618,18 +616,15 @@ class SqlWriter(Writer):
 
     def with_key(self, project: str, key: str) -> list[Stored]:
         sql = (
-            f"SELECT {STORED} FROM record_key k {self._dialect.join} record r ON "
-            f"r.seq = k.seq "
+            f"SELECT {STORED} FROM record_key k {self._dialect.join} record r ON r.seq = k.seq "
             "WHERE k.project_id = ?1 AND k.key = ?2 ORDER BY k.seq"
         )
         return [Stored._make(row) for row in self.session.select(sql, (project, key))]
 
     def facts_with_key(self, project: str, key: str, limit: int) -> list[Stored]:
         sql = (
-            f"SELECT {STORED} FROM record_key k {self._dialect.join} record r ON "
-            f"r.seq = k.seq "
-            f"WHERE k.project_id = ?1 AND k.key = ?2 AND r.kind = 'fact' AND "
-            f"{TRUSTED_RECORD} "
+            f"SELECT {STORED} FROM record_key k {self._dialect.join} record r ON r.seq = k.seq "
+            f"WHERE k.project_id = ?1 AND k.key = ?2 AND r.kind = 'fact' AND {TRUSTED_RECORD} "
             "ORDER BY k.seq LIMIT ?3"
         )
         return [Stored._make(row) for row in self.session.select(sql, (project, key, limit))]

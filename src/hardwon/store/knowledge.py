@@ -70,8 +70,7 @@ class SqlStore(Query):
         sql = (
             f"SELECT item, sum{tried}, sum(level1 + level2), sum(level2), sum({tried} * {weight}), "
             f"sum(level2 * {weight}) "
-            f"FROM tally WHERE {_TRUSTED_UNDER_KEY} GROUP BY item ORDER BY 2 DESC, "
-            f"item{most}"
+            f"FROM tally WHERE {_TRUSTED_UNDER_KEY} GROUP BY item ORDER BY 2 DESC, item{most}"
         )
         return [(item, Share(*figures)) for item, *figures in self._select(project, sql, bound)]
 
@@ -79,8 +78,7 @@ class SqlStore(Query):
         self, project: str, scope: str, key: str, item_start: str, limit: int
     ) -> list[tuple[int, str]]:
         sql = (
-            f"SELECT last_us, last_id FROM tally WHERE {_TRUSTED_UNDER_KEY} AND item "
-            f">= ?4 "
+            f"SELECT last_us, last_id FROM tally WHERE {_TRUSTED_UNDER_KEY} AND item >= ?4 "
             "AND substr(item, 1, length(CAST(?4 AS TEXT))) = ?4 ORDER BY last_us DESC, last_id "
             "DESC LIMIT ?5"
         )
@@ -99,8 +97,7 @@ class SqlStore(Query):
         )
         sql = (
             f"SELECT scope, key, item, day, author, {figures} FROM tally WHERE "
-            f"{_TRUSTED_UNDER_KEY} "
-            f"AND {chosen} {_IN_ORDER}"
+            f"{_TRUSTED_UNDER_KEY} AND {chosen} {_IN_ORDER}"
         )
         found = self._select(project, sql, (project, scope, key, value))
         return [Tally._make((*row[:_NAMED], row[_NAMED:])) for row in found]
@@ -108,15 +105,13 @@ class SqlStore(Query):
     def vouched_items(self, project: str) -> set[tuple[str, str]]:
         sql = (
             f"SELECT DISTINCT scope, item FROM tally{self.dialect.hint('tally_vouched')} WHERE "
-            f"project_id = ?1 "
-            f"AND scope IN ('works', 'avoid') AND vouched > 0 AND {TRUSTED_AUTHORS}"
+            f"project_id = ?1 AND scope IN ('works', 'avoid') AND vouched > 0 AND {TRUSTED_AUTHORS}"
         )
         return {(str(scope), str(item)) for scope, item in self._select(project, sql, (project,))}
 
     def most_counted(self, project: str, scope: str, limit: int) -> list[str]:
         sql = (
-            f"SELECT key FROM tally WHERE project_id = ?1 AND scope = ?2 AND "
-            f"{TRUSTED_AUTHORS} "
+            f"SELECT key FROM tally WHERE project_id = ?1 AND scope = ?2 AND {TRUSTED_AUTHORS} "
             f"GROUP BY key ORDER BY sum{_times_of(scope)} DESC, key LIMIT ?3"
         )
         return [key for (key,) in self._select(project, sql, (project, scope, limit))]
@@ -172,8 +167,7 @@ class SqlStore(Query):
             f"SELECT 'fix', day, sum(level{SUCCEEDED}), sum(level{FAILED} + level{APPLIED}) FROM "
             f"tally "
             f"WHERE project_id = ?1 AND scope = 'fix' AND day >= ?2 AND day < ?3 AND {TRUSTED_AUTHORS} "
-            f"GROUP BY day "
-            f"UNION ALL SELECT 'episode', day, sum({good}), sum({bad}) FROM tally "
+            f"GROUP BY day UNION ALL SELECT 'episode', day, sum({good}), sum({bad}) FROM tally "
             f"WHERE project_id = ?1 AND scope = 'score' AND day >= ?2 AND day < ?3 AND {TRUSTED_AUTHORS} "
             f"GROUP BY day"
         )

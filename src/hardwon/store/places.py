@@ -30,8 +30,7 @@ _ALLOWED: Final = (
 )
 COPIES: Final = (
     "pg_dump copies it whole, and pg_restore puts it back; hardwon --memory copy.db merge URL "
-    "copies a project of it into a "
-    "file, and hardwon --memory URL merge copy.db brings that in"
+    "copies a project of it into a file, and hardwon --memory URL merge copy.db brings that in"
 )
 """How a database is backed up."""
 

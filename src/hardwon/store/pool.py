@@ -200,8 +200,7 @@ def forked_midway() -> StorageError:
     """
     return StorageError(
         "this process was forked in the middle of an operation on the memory, so it cannot be used "
-        "here "
-        "safely. Fork between operations, or start processes with 'spawn'"
+        "here safely. Fork between operations, or start processes with 'spawn'"
     )
 
 

@@ -308,8 +308,7 @@ def is_undone(dialect: Dialect, event: str) -> str:
     """Whether somebody took an event back."""
     return (
         f"EXISTS (SELECT 1 FROM event u WHERE u.project_id = {event}.project_id AND u.record_id = "
-        f"{event}.record_id "
-        f"AND u.kind = 'undone' AND {dialect.said('u', 'undoes')} = {event}.id)"
+        f"{event}.record_id AND u.kind = 'undone' AND {dialect.said('u', 'undoes')} = {event}.id)"
     )
 
 
@@ -559,8 +558,7 @@ class Query(Store):
             f"SELECT {good} AS good, {bad} AS bad, {STORED} FROM record r WHERE r.project_id = ?1 "
             f"AND r.status = ?2 "
             f"AND r.id IN (SELECT c.id FROM ({credited}) c UNION SELECT n.key FROM ({named}) n) "
-            f"AND r.{ORDINARY} "
-            f"AND r.{trusted}"
+            f"AND r.{ORDINARY} AND r.{trusted}"
         )
         sql = (
             f"SELECT r.good, r.bad, {STORED} FROM ({considered}) r WHERE r.good > 0 "
@@ -615,10 +613,8 @@ class Query(Store):
         # From the few rows of the keys to their records, not through all records in the order of
         # time.
         sql = (
-            f"SELECT {found_columns(self.dialect)} FROM (SELECT DISTINCT seq FROM "
-            f"record_key "
-            f"WHERE project_id = ?1 AND {within}) k {self.dialect.join} record r ON "
-            f"r.seq = k.seq "
+            f"SELECT {found_columns(self.dialect)} FROM (SELECT DISTINCT seq FROM record_key "
+            f"WHERE project_id = ?1 AND {within}) k {self.dialect.join} record r ON r.seq = k.seq "
             f"{self.dialect.join} record_text ON {self.dialect.same_text('k')} WHERE {where} "
             f"ORDER BY r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
         )
@@ -628,8 +624,7 @@ class Query(Store):
     def with_files(self, project: str, after_id: str, limit: int) -> list[Stored]:
         sql = (
             f"SELECT {STORED} FROM record r{self.dialect.hint('record_by_id')} WHERE r.project_id "
-            f"= ?1 AND r.id > ?2 "
-            f"AND r.{ORDINARY} AND EXISTS (SELECT 1 FROM record_file f WHERE "
+            f"= ?1 AND r.id > ?2 AND r.{ORDINARY} AND EXISTS (SELECT 1 FROM record_file f WHERE "
             f"f.seq = r.seq) "
             "ORDER BY r.id LIMIT ?3"
         )
@@ -646,10 +641,8 @@ class Query(Store):
 
     def newest_fixes(self, project: str, key: str) -> tuple[str | None, str | None]:
         fixes = (
-            f"SELECT r.id FROM record_key k {self.dialect.join} record r ON "
-            f"r.seq = k.seq "
-            f"WHERE k.project_id = ?1 AND k.key = ?2 AND r.kind = 'fix' AND "
-            f"{TRUSTED_RECORD}"
+            f"SELECT r.id FROM record_key k {self.dialect.join} record r ON r.seq = k.seq "
+            f"WHERE k.project_id = ?1 AND k.key = ?2 AND r.kind = 'fix' AND {TRUSTED_RECORD}"
         )
         newest_first = "ORDER BY r.at_us DESC, r.id DESC LIMIT 1"
         with self.snapshot(project) as session:
@@ -687,8 +680,7 @@ class Query(Store):
     def tags(self, project: str, start: str) -> list[str]:
         sql = (
             f"SELECT DISTINCT t.tag FROM record_tag t {self.dialect.join} record r ON "
-            f"r.seq = t.seq "
-            f"WHERE t.project_id = ?1 AND t.tag >= ?2 AND t.tag < ?3 AND "
+            f"r.seq = t.seq WHERE t.project_id = ?1 AND t.tag >= ?2 AND t.tag < ?3 AND "
             f"{TRUSTED_RECORD}"
         )
         with self.read(project) as session:
@@ -715,8 +707,7 @@ class Query(Store):
         # figure.
         sql = (
             "SELECT kind, outcome, tool, status, author, count(*), min(at_us), max(at_us) FROM "
-            "record WHERE project_id = ?1 "
-            "GROUP BY 1, 2, 3, 4, 5"
+            "record WHERE project_id = ?1 GROUP BY 1, 2, 3, 4, 5"
         )
         happened = (
             "SELECT count(*), count(DISTINCT CASE WHEN kind = 'forgotten' THEN record_id END) FROM "

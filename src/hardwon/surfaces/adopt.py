@@ -44,8 +44,7 @@ _KNOWLEDGE_KEYS: Final = frozenset(
 )
 _LOOKED_FOR: Final = (
     "a BTB tree (folders such as outcome=failure), a training memory's JSON, an ai_memory.db of "
-    "fix history or its folder, a "
-    "knowledge_base.json, or a data set"
+    "fix history or its folder, a knowledge_base.json, or a data set"
 )
 
 

@@ -207,8 +207,7 @@ def _current(held: LockedFile, known: bytes | None = None) -> bytes | None:
             f"{held.path} could not be read as a training memory: {error}. It was kept as "
             f"{aside.name} in the same folder and "
             "the memory starts fresh. To have it back: repair that file, or take a backup, and "
-            "give it the old name while "
-            "no run uses it",
+            "give it the old name while no run uses it",
         )
         return None
 

@@ -356,8 +356,7 @@ class TreeIndex:
         if whole:
             sql = (
                 f"SELECT {columns} FROM json_each(?4) j CROSS JOIN tree_file f ON f.folder = "
-                f"j.value {record}"
-                f"WHERE {_LIVE}{narrowed}"
+                f"j.value {record}WHERE {_LIVE}{narrowed}"
             )
             rows += self._run(sql, (None, None, None, json.dumps(list(whole)), *values)).fetchall()
         folders_of_keys: dict[tuple[str, ...], list[int]] = {}

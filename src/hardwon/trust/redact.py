@@ -132,8 +132,7 @@ _OPENAI = (
 _DISCORD = r"[MNO][DTjz][\w-]{20,28}\.[\w-]{6}\.[\w-]{27,45}(?![\w-])"
 _HEADER = (
     r"authorization\\{0,7}[\"']?[ \t]*[:=,][ "
-    r"\t]*\\{0,7}[\"']?(?:bearer|basic|token|api-?key|digest)[ \t]+"
-    r"(?P<s>[^\s\"'`,;<>\\]{6,})"
+    r"\t]*\\{0,7}[\"']?(?:bearer|basic|token|api-?key|digest)[ \t]+(?P<s>[^\s\"'`,;<>\\]{6,})"
 )
 _URL = (  # an image reference (alpine:3.19@sha256:…) has the same shape
     r":(?://|\\/\\/)[^\s/?#@:\"'`<>\\\[]{0,256}+:(?P<s>[^\s/?#\"'`<>\\]{1,512})@(?!sha\d+:)"
@@ -286,8 +285,7 @@ _TYPE = rf"&?(?:'static )?(?:{_STR}|optional\[(?:{_STR})\])(?: \| \w+)?"
 _NAMED = _later(
     r"(?:pass|pwd|secret(?:[ _-]?key)?|token|credential|authorization|api[ _-]?key|auth[ _-]?key"
     r"|access[ _-]?key|account[ _-]?key|encryption[ _-]?key|master[ _-]?key|private[ "
-    r"_-]?key|shared[ _-]?key"
-    r"|signing[ _-]?key)"
+    r"_-]?key|shared[ _-]?key|signing[ _-]?key)"
     r"[\w-]{0,40}+(?P<op>[ \t]+(?![ \t]|[?!]?[:=])|(?:\*\*)?(?P<close>\\{0,7}[\"'`]?)\]?[ \t]*"
     rf"(?P<sign>[?!]?:[ \t]*{_TYPE}[ \t]*=(?!=)|===?|!==?|=>|:=|=|[?!]?:(?!:|//))(?:\*\*)?[ \t]*"
     r"(?:secret(?:str|bytes)\()?)"

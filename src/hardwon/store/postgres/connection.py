@@ -74,8 +74,7 @@ _REFUSED: Final = re.compile(
     r"authentication failed|no password supplied|no pg_hba\.conf entry|role \".*\" does not "
     r"exist|permission denied"
     r"|is not permitted to log in|certificate|private key|does not support SSL|SCRAM|invalid \w+ "
-    r"value|definition of service"
-    r"|service file",
+    r"value|definition of service|service file",
     re.IGNORECASE,
 )
 _NO_DATABASE: Final = re.compile(r"database \".*\" does not exist", re.IGNORECASE)
@@ -678,8 +677,7 @@ class Link:
     def _unknown(self, why: str) -> UnknownOutcomeError:
         return UnknownOutcomeError(
             f"the connection to {self.location} was lost while a write was being kept, and nobody "
-            f"can tell whether it was "
-            f"({why}): look before you do it again"
+            f"can tell whether it was ({why}): look before you do it again"
         )
 
 

@@ -433,8 +433,7 @@ class SqliteStore(SqlStore):
                     # for its words. Only of the best is more read than what they are chosen by.
                     sql = (
                         f"WITH b AS MATERIALIZED ({source}), best AS MATERIALIZED (SELECT b.seq, "
-                        f"b.score FROM b "
-                        f"CROSS JOIN record r ON r.seq = b.seq WHERE {where} "
+                        f"b.score FROM b CROSS JOIN record r ON r.seq = b.seq WHERE {where} "
                         f"ORDER BY b.score DESC, r.at_us DESC, r.id DESC LIMIT ?{most}) "
                         f"SELECT {columns}, best.score FROM best CROSS JOIN record r ON r.seq = "
                         f"best.seq "
@@ -513,8 +512,7 @@ class SqliteStore(SqlStore):
         sql = (
             "WITH RECURSIVE next (name) AS (SELECT min(project_id) FROM record UNION ALL "
             "SELECT (SELECT min(project_id) FROM record WHERE project_id > name) FROM next WHERE "
-            "name IS NOT NULL) "
-            "SELECT name FROM next WHERE name IS NOT NULL"
+            "name IS NOT NULL) SELECT name FROM next WHERE name IS NOT NULL"
         )
         with self._connected() as connection:
             return [str(name) for (name,) in connection.execute(sql)]

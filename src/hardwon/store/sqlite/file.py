@@ -76,8 +76,7 @@ _STRAYS: Final = (
     "SELECT count(*) FROM record_key WHERE seq NOT IN (SELECT seq FROM record)",
     "SELECT count(*) FROM record_vector WHERE seq NOT IN (SELECT seq FROM record)",
     "SELECT count(*) FROM record r JOIN event e ON e.project_id = r.project_id AND e.record_id = "
-    "r.id "
-    "WHERE e.kind = 'forgotten'",
+    "r.id WHERE e.kind = 'forgotten'",
 )
 _MISFITS: Final = (
     "SELECT count(*) FROM record_vector v LEFT JOIN embedder e ON e.project_id = v.project_id "

@@ -50,8 +50,7 @@ class SqliteDialect(Dialect):
     join = "CROSS JOIN"
     solved = (
         "CASE WHEN r.kind = 'experience' THEN CASE r.outcome WHEN 'success' THEN 1 WHEN 'failure' "
-        "THEN 0 END "
-        "WHEN json_valid(r.body) THEN CASE r.kind "
+        "THEN 0 END WHEN json_valid(r.body) THEN CASE r.kind "
         "WHEN 'fix' THEN (r.body ->> '$.fix_success') AND (r.body ->> '$.verification_success') "
         f"WHEN 'episode' THEN (r.body ->> '$.score') >= {SOLVED_FROM} "
         f"WHEN 'trajectory' THEN (r.body ->> '$.final_reward') >= {SOLVED_FROM} END END"

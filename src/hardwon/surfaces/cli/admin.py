@@ -36,8 +36,7 @@ tokens: Final = add_app(
 )
 _ONE: Final = (
     "`id`, `name`, `scope`, `projects` (null: all), `created`, `expires` (null: never), `revoked` "
-    "(null: not) and `state` "
-    "(active, expired or revoked)"
+    "(null: not) and `state` (active, expired or revoked)"
 )
 
 

@@ -59,8 +59,7 @@ KEY_VARIABLE: Final = "EMBEDDING_API_KEY"
     "hardwon forget --author somebody --until 2026-01-01 --yes --json",
     operation="forget",
     more="A tombstone without content stays, so that no merge and no load brings them back. "
-    "`archive` only takes a record "
-    "out of recall, and `cleanup` keeps what it taught.",
+    "`archive` only takes a record out of recall, and `cleanup` keeps what it taught.",
 )
 @gathered("filters", options_of(Filtered))
 def forget(

@@ -36,8 +36,7 @@ DEMO_FOLDER: Final = "hardwon-demo"
     "hardwon init",
     "hardwon --memory agent_brain init --tree",
     answers="JSON: `location` (the file of the memory, or its database), `project`, `created` "
-    "(false: it was there before), "
-    "`tree` (the folder of its files, or null).",
+    "(false: it was there before), `tree` (the folder of its files, or null).",
     more="Every command finds `.hardwon` from the folder it is in, and from all folders below. A "
     "`.gitignore` in it keeps the "
     "memory out of git; with `--tree`, its files are for git and the databases are not.",

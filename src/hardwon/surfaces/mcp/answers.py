@@ -222,8 +222,7 @@ def rules(found: Sequence[Rule]) -> str:
         return "No rule was learned yet."
     return data(
         f"{rule} ({rule.state}, {rule.trust}, {rule.task_id or 'all tasks'}; {rule.helpful} for, "
-        f"{rule.harmful} against; "
-        f"evidence {', '.join(rule.evidence[:_EVIDENCE_IDS]) or 'none'})"
+        f"{rule.harmful} against; evidence {', '.join(rule.evidence[:_EVIDENCE_IDS]) or 'none'})"
         for rule in found
     )
 

@@ -382,8 +382,7 @@ def _memory_review(visitor: Visitor, _: Mapping[str, str]) -> str:
             "look at them); which lessons are worth a record of their own (propose each as one "
             "sentence for record_fact); "
             "which of the unconfirmed records look wrong or contradict one another; what is "
-            "missing. Name record ids for "
-            "every claim.",
+            "missing. Name record ids for every claim.",
         ]
     )
 
@@ -435,8 +434,7 @@ def _schema_discovery(visitor: Visitor, _: Mapping[str, str]) -> str:
             "Say which branches hold too much to be of use, and which keys would divide them well: "
             "few values, known when the "
             "record is made, and asked for later. Give the schema in the same JSON form. Numbers "
-            "can be ranges (>100, 10-100), "
-            "texts alternatives (a|b) or expressions (r/v[0-9]+/).",
+            "can be ranges (>100, 10-100), texts alternatives (a|b) or expressions (r/v[0-9]+/).",
         ]
     )
 

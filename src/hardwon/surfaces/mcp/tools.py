@@ -118,8 +118,7 @@ _TABLE: Final = (
         "Find records that answer a question: an error message, a task, a few words. Narrow it "
         "by kind, outcome, tool, task_id, model, tag, author, time or file path. Returns the "
         "best `k` first, each with its record, score, and whether files that it is about have "
-        "changed since (stale). Records with the status hypothesis were confirmed by nobody "
-        "yet.",
+        "changed since (stale). Records with the status hypothesis were confirmed by nobody yet.",
         text.hits,
     ),
     _tool(
