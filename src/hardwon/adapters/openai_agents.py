@@ -24,7 +24,7 @@ from hardwon.memory.recorders import TrajectoryRecorder, cut
 from hardwon.records.fields import check_items, new_id
 from hardwon.records.kinds import AnyRecord, Experience, Metadata, Moment, Source
 from hardwon.search.rank import Hit
-from hardwon.search.terms import own_texts
+from hardwon.text.terms import own_texts
 
 try:
     from agents import (

@@ -56,10 +56,11 @@ from hardwon.records.kinds import (
     Status,
     Trajectory,
 )
-from hardwon.search.terms import Filters, searchable_text
+from hardwon.search.terms import Filters
 from hardwon.store.query import readable, record_of
 from hardwon.store.types import Store, Writer
 from hardwon.text.failures import error_core, failure_hash
+from hardwon.text.terms import searchable_text
 from hardwon.trust.lifecycle import not_undone
 from hardwon.trust.redact import redact
 

@@ -43,7 +43,7 @@ from hardwon.records.kinds import (
     Record,
     Validation,
 )
-from hardwon.search.terms import Filters, searchable_text
+from hardwon.search.terms import Filters
 from hardwon.store import places as place
 from hardwon.store.base import kept_row, row_of
 from hardwon.store.places import Place, open_store
@@ -58,6 +58,7 @@ from hardwon.store.types import (
     Stored,
     Writer,
 )
+from hardwon.text.terms import searchable_text
 from hardwon.trust.lifecycle import (
     check_claim,
     credits_of,

@@ -43,7 +43,7 @@ from hardwon.records.kinds import (
     Record,
     Validation,
 )
-from hardwon.search.terms import Filters, searchable_text
+from hardwon.search.terms import Filters
 from hardwon.store.query import (
     STORED,
     TRUSTED_AUTHORS,
@@ -72,7 +72,7 @@ from hardwon.store.types import (
     Values,
     Writer,
 )
-from hardwon.text.terms import index_text
+from hardwon.text.terms import index_text, searchable_text
 
 # --- rows ---
 

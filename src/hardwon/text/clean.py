@@ -18,7 +18,7 @@ import unicodedata
 from typing import Final
 
 from hardwon import limits
-from hardwon.text.words import Remembered
+from hardwon.text.terms import Remembered
 
 # The last character of a line that was longer.
 CUT: Final = "…"

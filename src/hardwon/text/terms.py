@@ -1,5 +1,5 @@
-"""Text as search terms. Both engines index what these functions return, so both find the same
-words.
+"""Which parts of a record a search looks at, and text as search terms. Both engines index what these
+functions return, so both find the same words.
 
 Code is not prose: `src/auth/login.py`, `getUserName`, `E0382` and `v1.2.3` are found whole and by
 their parts.
@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import chain
+from typing import Final, NamedTuple, TypeVar
 
 from hardwon import limits
-from hardwon.text.words import Remembered
+from hardwon.records.kinds import Episode, Experience, Fact, Fix, Record, Trajectory
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 # What may stand inside a term besides letters and digits; the engines' tokenizers are given the
 # same.
@@ -31,6 +35,68 @@ STOP_WORDS: Final = frozenset(
     to too under until up use used using very was we were what when where which while who why will with would you
     your""".split()
 )
+
+
+class Remembered(dict[K, V]):
+    """What `work` gives for each key: words and characters come again and again. Forgets all of
+    them when it is full, which costs less than to choose. What is not `worth` it is not kept.
+    """
+
+    def __init__(self, work: Callable[[K], V], worth: Callable[[K, V], bool] | None = None) -> None:
+        super().__init__()
+        self._work, self._worth = work, worth
+
+    def __missing__(self, key: K) -> V:
+        value = self._work(key)
+        if self._worth is None or self._worth(key, value):
+            if len(self) >= 16_384:
+                self.clear()
+            self[key] = value
+        return value
+
+
+def searchable_text(record: Record) -> str:
+    """The record's texts in the order of what they tell about it, cut at what is indexed."""
+    metadata = record.metadata
+    parts = [*own_texts(record), *metadata.tags]
+    if metadata.context.related_files:
+        parts += [file.path for file in metadata.context.related_files]
+    return "\n".join(parts)[: limits.INDEXED_CHARS_MAX]
+
+
+def own_texts(record: Record) -> Iterable[str]:
+    """What the record says itself, without its envelope."""
+    if isinstance(record, Experience):
+        extra = [value for value in record.extra.values() if isinstance(value, str)]
+        return [record.content, record.summary.replace("_", " "), record.tool or "", *extra]
+    if isinstance(record, Fact):
+        entities = record.entities
+        names = (entities.files, entities.functions, entities.libraries, entities.error_codes or [])
+        return chain([record.content], *names)
+    if isinstance(record, Trajectory):
+        return chain([record.task], *((step.action, step.observation) for step in record.steps))
+    if isinstance(record, Episode):
+        own = (record.task_id, record.trajectory_summary, *record.mistakes, *record.successes)
+        return chain(
+            own, *((card.mistake_type, card.lesson, card.evidence) for card in record.mistake_cards)
+        )
+    if isinstance(record, Fix):
+        issue = record.issue
+        what = (
+            issue.model,
+            issue.issue_type,
+            issue.description,
+            issue.error_output or "",
+            record.analysis,
+        )
+        more = (
+            record.notes or "",
+            issue.test_prompt or "",
+            issue.actual_response or "",
+            record.fixer_type,
+        )
+        return chain(what, record.fix_commands, more)
+    return []
 
 
 def index_text(text: str) -> str:

@@ -26,7 +26,7 @@ from functools import cache, lru_cache
 from typing import Final, TypeAlias
 
 from hardwon import limits
-from hardwon.text.words import Remembered
+from hardwon.text.terms import Remembered
 
 # What a caller passes to have its own model's tokens counted: a text in, their number out.
 Counter: TypeAlias = Callable[[str], int]

@@ -7,33 +7,10 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable
 from hashlib import blake2b
-from typing import Final, TypeVar
+from typing import Final
 
 from hardwon import limits
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-class Remembered(dict[K, V]):
-    """What `work` gives for each key: words and characters come again and again. Forgets all of
-    them when it is full, which costs less than to choose. What is not `worth` it is not kept.
-    """
-
-    def __init__(self, work: Callable[[K], V], worth: Callable[[K, V], bool] | None = None) -> None:
-        super().__init__()
-        self._work, self._worth = work, worth
-
-    def __missing__(self, key: K) -> V:
-        value = self._work(key)
-        if self._worth is None or self._worth(key, value):
-            if len(self) >= 16_384:
-                self.clear()
-            self[key] = value
-        return value
-
 
 _AROUND: Final = " \t.,;:!-*•\"'`"
 

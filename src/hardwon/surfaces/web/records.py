@@ -27,11 +27,10 @@ from hardwon.records.kinds import (
     Trajectory,
 )
 from hardwon.search.rank import Hit, headline
-from hardwon.search.terms import own_texts
 from hardwon.surfaces.operations import jsonable
 from hardwon.surfaces.web.look import shorten
 from hardwon.surfaces.web.pages import KINDS, Ask, Download, PageRequest, WebPage
-from hardwon.text.terms import matches, query_terms
+from hardwon.text.terms import matches, own_texts, query_terms
 
 # --- search ---
 
