@@ -343,7 +343,11 @@ def test_every_module_is_told_in_its_room() -> None:
     )[1:]:
         told[room.splitlines()[0]] = set(re.findall(r"^\| `(\w+)` \| \S", room, re.MULTILINE))
     assert told.pop("Values") == ROOMS[0]
-    packages = {path.parent for path in SOURCE.rglob("__init__.py")} - {SOURCE, SOURCE / "doors"}
+    packages = {path.parent for path in SOURCE.rglob("__init__.py")} - {
+        SOURCE,
+        SOURCE / "doors",
+        SOURCE / "serve",  # where hooks of 0.11 look for the command line
+    }
     assert told == {
         str(package.relative_to(SOURCE)): {path.stem for path in package.glob("*.py")}
         - {"__init__"}
