@@ -239,7 +239,7 @@ def filled(url: str, folder: Path) -> dict[str, str]:
             other.record_episode("another", 0.9, successes=["Asked."], author=f"b{number}")
         other.verify(other.record_fact("elsewhere", "solution").id, "human_approval")
         other.forget(other.record_fact("gone", "solution").id)
-    return {"fact": facts[0], "gone": facts[1]}
+    return {"fact": facts[0], "gone": made[1].id}  # an episode: what it taught goes with it
 
 
 DONE: dict[str, Callable[[Memory, Memory, dict[str, str]], Any]] = {

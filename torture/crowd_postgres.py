@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 import psycopg
+from psycopg.sql import SQL, Identifier
 
 # which have a server, and a proxy before it
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
@@ -33,8 +34,9 @@ _CUTS: Final = {
     "connection lost after a commit": "after",
 }
 _ENDED: Final = "connection ended by the server"
-_RECORDS: Final = "SELECT id, kind, at_us, author, outcome, tool, body, status FROM hardwon.record WHERE project_id = %s"
-_EVENTS: Final = "SELECT id, record_id, kind, at_us, body FROM hardwon.event WHERE project_id = %s"
+_SCHEMA: Final = "SELECT schema FROM hardwon.project WHERE name = %s"
+_RECORDS: Final = "SELECT id, kind, at_us, author, outcome, tool, body, status FROM {}.record"
+_EVENTS: Final = "SELECT id, record_id, kind, at_us, body FROM {}.event"
 _OTHERS: Final = (
     "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 )
@@ -103,12 +105,13 @@ class Database(Place):
     def look(self) -> Picture:
         with psycopg.connect(self.url) as server:
             server.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            records = {
-                key: Kept._make(row) for key, *row in server.execute(_RECORDS, (self.project,))
-            }
-            events = {
-                key: Happened._make(row) for key, *row in server.execute(_EVENTS, (self.project,))
-            }
+            schema = server.execute(_SCHEMA, (self.project,)).fetchone()
+            if schema is None:  # before anything was recorded
+                return Picture({}, {})
+            of_project = (SQL(each).format(Identifier(*schema)) for each in (_RECORDS, _EVENTS))
+            rows = [server.execute(each).fetchall() for each in of_project]
+            records = {key: Kept._make(row) for key, *row in rows[0]}
+            events = {key: Happened._make(row) for key, *row in rows[1]}
         return Picture(records, events)
 
     def bytes_kept(self) -> bytes:

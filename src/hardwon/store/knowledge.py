@@ -72,7 +72,13 @@ class SqlStore(Query):
             f"sum(level2 * {weight}) "
             f"FROM tally WHERE {_TRUSTED_UNDER_KEY} GROUP BY item ORDER BY 2 DESC, item{most}"
         )
-        return [(item, Share(*figures)) for item, *figures in self._select(project, sql, bound)]
+        # A database adds up in an order of its own, which shows in the last digits.
+        return [
+            (item, Share(attempts, applied, verified, round(weight, 9), round(weight_verified, 9)))
+            for item, attempts, applied, verified, weight, weight_verified in self._select(
+                project, sql, bound
+            )
+        ]
 
     def newest_taught(
         self, project: str, scope: str, key: str, item_start: str, limit: int
