@@ -46,8 +46,9 @@ from hardwon.records.kinds import (
 )
 from hardwon.search.rank import Candidate, Hit, Ranked, lowered, rank
 from hardwon.search.terms import Filters
+from hardwon.store.base import Store
 from hardwon.store.query import original_of, readable, record_of, restored
-from hardwon.store.types import Counts, Found, Store, Stored
+from hardwon.store.types import Counts, Found, Stored
 from hardwon.text.failures import failure_hash, shows_error
 from hardwon.text.terms import query_terms
 from hardwon.text.tokens import count_tokens

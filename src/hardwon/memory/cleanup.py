@@ -31,9 +31,9 @@ from hardwon.memory.project import Change, Project, standing_of
 from hardwon.memory.results import CleanedUp, Compacted, Compressed
 from hardwon.records.fields import to_us
 from hardwon.records.kinds import VOUCHED_STATUSES, Cleaned, Decision, Fix, Metadata, Moment, Source
-from hardwon.store.base import kept_row, packed_row, row_of
+from hardwon.store.base import Store, kept_row, packed_row, row_of
 from hardwon.store.query import is_packed, original_of, pack, record_of, sound_body
-from hardwon.store.types import Cursor, Progress, Row, Store, Stored
+from hardwon.store.types import Cursor, Progress, Row, Stored
 
 # --- retention ---
 

@@ -17,8 +17,8 @@ from hardwon.memory.project import NO_LLM, Change, Project, refresh_status
 from hardwon.outside.llm import Llm
 from hardwon.records.fields import check_flag, new_id
 from hardwon.records.kinds import Event, Fact
+from hardwon.store.base import Writer
 from hardwon.store.query import readable
-from hardwon.store.types import Writer
 from hardwon.text import entities
 from hardwon.text.sentences import fact_key, lint, repeats, same_words
 from hardwon.trust.redact import clean_event
@@ -104,7 +104,7 @@ def said_before(writer: Writer, project: str, fact: Fact) -> Fact | None:
     alike = writer.facts_with_key(project, fact_key(fact), limits.FACTS_COMPARED_MAX)
     for first in readable(alike):
         if isinstance(first, Fact) and repeats(named(first), fact):
-            return None if writer.is_rolled_back(project, fact.metadata.source.author) else first
+            return None if fact.metadata.source.author in writer.rolled_back(project) else first
     return None
 
 

@@ -100,8 +100,9 @@ from hardwon.records.kinds import (
     Trajectory,
 )
 from hardwon.search.terms import Filters
+from hardwon.store.base import Store
 from hardwon.store.query import readable, written_in
-from hardwon.store.types import Cursor, Daily, Found, Store, Stored
+from hardwon.store.types import Cursor, Daily, Found, Stored
 from hardwon.text.failures import error_core, failure_hash
 from hardwon.trust.lifecycle import least
 

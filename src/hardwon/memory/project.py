@@ -45,7 +45,7 @@ from hardwon.records.kinds import (
 )
 from hardwon.search.terms import Filters
 from hardwon.store import places as place
-from hardwon.store.base import kept_row, row_of
+from hardwon.store.base import Writer, kept_row, row_of
 from hardwon.store.places import Place, open_store
 from hardwon.store.query import has_tree, original_of, record_of, restored
 from hardwon.store.types import (
@@ -56,7 +56,6 @@ from hardwon.store.types import (
     Row,
     Session,
     Stored,
-    Writer,
 )
 from hardwon.text.terms import searchable_text
 from hardwon.trust.lifecycle import (

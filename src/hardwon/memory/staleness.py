@@ -12,8 +12,9 @@ from hardwon import limits
 from hardwon.memory.project import Change, Project
 from hardwon.outside.git import UNSURE, Checkout, Endless, Patience
 from hardwon.records.kinds import AnyRecord, Record, RelatedFile, StaleFile
+from hardwon.store.base import Store
 from hardwon.store.query import original_of, readable
-from hardwon.store.types import Progress, Store
+from hardwon.store.types import Progress
 from hardwon.text.entities import path_words
 from hardwon.text.terms import own_texts
 from hardwon.trust.lifecycle import effective_validation, is_held_as_stale, stale_files

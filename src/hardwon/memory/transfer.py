@@ -23,9 +23,9 @@ from hardwon.memory.results import Loaded, Merged
 from hardwon.outside import files
 from hardwon.records.fields import ABSENT, new_id
 from hardwon.records.kinds import LOCAL_ACTIONS, AnyRecord, Cleaned, Decision, Event, parse_record
-from hardwon.store.base import row_of
+from hardwon.store.base import Store, row_of
 from hardwon.store.query import original_of, record_of, restored, sound_body
-from hardwon.store.types import Progress, Row, Store, Stored
+from hardwon.store.types import Progress, Row, Stored
 from hardwon.trust.redact import clean_event, without_secrets
 
 _ID_ALLOWED: Final = (
