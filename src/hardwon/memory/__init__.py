@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError
-from hardwon.memory.ask import Asking
+from hardwon.memory.ask import Asking, Learned
 from hardwon.memory.care import Keeping
 from hardwon.memory.decide import Deciding
 from hardwon.memory.designs import Noun
-from hardwon.memory.learned import Learned
 from hardwon.memory.project import BY_MEMORY as BY_MEMORY
 from hardwon.memory.project import Clock as Clock
 from hardwon.memory.project import Project, current_folder, memory_exists
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from hardwon.fixes.reports import Fixes
     from hardwon.memory.care import Care
     from hardwon.memory.entries import Entries
-    from hardwon.memory.episodes import Episodes
+    from hardwon.memory.knowledge import Episodes
     from hardwon.memory.recorders import EpisodeRecorder, TrajectoryRecorder
     from hardwon.memory.results import Merged
     from hardwon.memory.tokens import Tokens
@@ -87,7 +86,7 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
     """
 
     fixes: Noun[Fixes] = Noun("hardwon.fixes.reports:Fixes")
-    episodes: Noun[Episodes] = Noun("hardwon.memory.episodes:Episodes")
+    episodes: Noun[Episodes] = Noun("hardwon.memory.knowledge:Episodes")
     entries: Noun[Entries] = Noun("hardwon.memory.entries:Entries")
     tests: Noun[Tests] = Noun("hardwon.capture.tests:Tests")
     tree: Noun[MemoryTree] = Noun("hardwon.tree.mirror:MemoryTree")

@@ -105,14 +105,14 @@ class Keeping(Uses):
         somebody vouches for, that helped, or that are the last of their pattern, of its solution or
         of a proven strategy. `undo` brings them back until `compact`. All or nothing.
         """
-        from hardwon.memory.cleanup import Retention, clean_up, days_ago
+        from hardwon.memory.cleanup import clean_up, days_ago
 
         at = self._project.now()
         failed_us = days_ago(at, "older_than_days", older_than_days)
         if successes_days is None:
             successes_days = min(limits.SUCCESSES_KEPT_TIMES * older_than_days, limits.DAYS_MAX)
-        retention = Retention(failed_us, days_ago(at, "successes_days", successes_days))
-        return clean_up(self._project, retention, by, dry_run, progress)
+        succeeded_us = days_ago(at, "successes_days", successes_days)
+        return clean_up(self._project, failed_us, succeeded_us, by, dry_run, progress)
 
     def compact(self, progress: Progress | None = None) -> Compacted:
         """Makes the file as small as it can be. What left the history by a cleanup is gone for

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -46,15 +47,21 @@ class Entries(Group):
         def work(change: Change) -> bool:
             erases = False
             for name, record in ready.items():
-                if record:
-                    _replace(change, name, record, by)
-                    continue
-                everything = Filters(tag=name)
-                while page := change.writer.page(project.name, everything, None, limits.BATCH_ROWS):
+                found = partial(change.writer.page, project.name, Filters(tag=name), None)
+                while record is None and (page := found(limits.BATCH_ROWS)):
                     change.erase([stored.id for stored in page], by)
                     erases = True
+                if record:
+                    # The newest first. More than one where two memories were merged, or where
+                    # somebody may not archive.
+                    stood = found(limits.ENTRIES_REPLACED_MAX, trusted=True)
+                    change.append([_behind(record, stood)])
+                    for old in stood if change.writer.may_govern(project.name) else ():
+                        change.happen(
+                            old.id, "superseded", by, replaced_by=record.id, reason=_PUT_AGAIN
+                        )
             change.keep_vectors(vectors)
-            change.follow(erased=erases)
+            change.follow()
             return erases
 
         if project.carry_out(work):
@@ -110,18 +117,6 @@ class Entries(Group):
     def __call__(self, name: str, limit: int | None = None) -> Iterator[AnyRecord]:
         """As `list`: what `Memory.entries` was up to 0.11."""
         return self.list(name, limit)
-
-
-def _replace(change: Change, name: str, record: AnyRecord, by: str) -> None:
-    # The newest first. More than one where two memories were merged, or where somebody may not
-    # archive.
-    stood = change.writer.page(
-        change.project.name, Filters(tag=name), None, limits.ENTRIES_REPLACED_MAX, trusted=True
-    )
-    change.append([_behind(record, stood)])
-    if change.writer.may_govern(change.project.name):
-        for old in stood:
-            change.happen(old.id, "superseded", by, replaced_by=record.id, reason=_PUT_AGAIN)
 
 
 def _behind(record: R, stood: Sequence[Stored]) -> R:

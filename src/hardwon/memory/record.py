@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Final, TypedDict, Unpack
 
 from hardwon import limits
-from hardwon.errors import HardwonError, InvalidInputError
-from hardwon.memory.project import Change, Project, R, Uses, batches
-from hardwon.outside import files
+from hardwon.errors import HardwonError, InvalidInputError, LlmError
+from hardwon.memory.project import NO_LLM, Change, Project, R, Uses, refresh_status
+from hardwon.outside import files, git
 from hardwon.outside.locations import check_path
-from hardwon.records.fields import check_items, check_mapping, new_id
+from hardwon.records.fields import check_flag, check_items, check_mapping, new_id
 from hardwon.records.kinds import (
     MODEL_OF_KIND,
     Adopted,
@@ -38,7 +38,11 @@ from hardwon.records.kinds import (
     Trajectory,
     Validation,
 )
-from hardwon.trust.redact import redact, redact_json
+from hardwon.store.query import readable
+from hardwon.store.types import Writer
+from hardwon.text import entities
+from hardwon.text.sentences import fact_key, lint, repeats, same_words
+from hardwon.trust.redact import clean_event, redact, redact_json
 
 _log = logging.getLogger("hardwon")
 _NOT_EXTRA_KEYS: Final = ("id", "kind", "metadata", "redacted", "unrouted", "own_schema")
@@ -103,24 +107,7 @@ class Recording(Uses):
         """As `add`, and returns the record as it was kept: with its defaults, without its
         secrets.
         """
-        project = self._project
-        kept = project.prepare(recordable(record), project.head)
-        vectors = project.vectors_of([kept]) if project.embedder else []
-
-        def work(change: Change) -> R:
-            change.append([kept], [record])
-            if vectors:
-                change.keep_vectors(vectors)
-            told = change.with_paths([kept])[0] if change.paths else kept
-            if type(kept) is not Fix:
-                return told
-            return told.altered(number_in_history=change.writer.number_of(project.name, kept.id))
-
-        # Where nothing but a new row comes of it, others may append at the same time.
-        done = project.carry_out(work, exclusive=bool(vectors or kept.recalled))
-        if type(kept) is Episode:
-            _consolidate_when_due(project)
-        return done
+        return keep_all(self._project, [record])[0]
 
     def remember(
         self,
@@ -171,9 +158,7 @@ class Recording(Uses):
             },
             envelope,
         )
-        from hardwon.memory import facts
-
-        return facts.record(self._project, [facts.state(self._project, given, restate)])[0]
+        return _record_facts(self._project, [_state(self._project, given, restate)])[0]
 
     def record_trajectory(
         self,
@@ -261,34 +246,35 @@ def keep_all(project: Project, given: Sequence[R], *, returned: bool = True) -> 
     look through the copies of a hundred thousand records again and again, which takes a sixth of
     the time.
     """
-    head = project.head
-    ready = given
-    if project.embedder:  # before anybody waits for us: a model takes its time
-        ready = [project.prepare(recordable(record), head) for record in given]
-    vectors = project.vectors_of(ready)
+    head, size = project.head, limits.ADD_BATCH_ROWS
+    # Before anybody waits for us, where they are few, or a model takes its time over them.
+    early = project.embedder or len(given) <= size
+    ready = [project.prepare(recordable(each), head) for each in given] if early else given
+    vectors = project.vectors_of(ready) if project.embedder else []
 
     def work(change: Change) -> list[R]:
         kept: list[R] = []
-        for batch in batches(zip(ready, given, strict=True), limits.ADD_BATCH_ROWS):
-            prepared = [project.prepare(recordable(record), head) for record, _ in batch]
-            change.append(prepared, [record for _, record in batch])
-            kept += prepared if returned else ()
-        change.keep_vectors(vectors)
-        return change.with_paths(kept)
+        for start in range(0, len(given), size):
+            batch = ready[start : start + size]
+            if not early:
+                batch = [project.prepare(recordable(each), head) for each in batch]
+            change.append(batch, given[start : start + size])
+            kept += batch if returned else ()
+        if vectors:
+            change.keep_vectors(vectors)
+        return change.with_places(kept)
 
-    # Vectors, and records that prove themselves by these, are more than new rows. What is no record
-    # is refused later.
-    more = project.embedder or any(getattr(record, "recalled", None) for record in given)
-    kept = project.carry_out(work, exclusive=bool(more or len(given) > limits.ADD_BATCH_ROWS))
-    if any(type(record) is Episode for record in given):
+    # Where nothing but new rows comes of it, others may append at the same time. Vectors, and
+    # records that prove themselves by these, are more. What is no record is refused later.
+    more = vectors or any(getattr(record, "recalled", None) for record in given)
+    kept = project.carry_out(work, exclusive=bool(more or len(given) > size))
+    if project.consolidate_every and any(type(record) is Episode for record in given):
         _consolidate_when_due(project)
     return kept
 
 
 def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]]) -> list[AnyRecord]:
     """Records of one kind, each given by its keywords."""
-    from hardwon.memory import facts
-
     if kind not in _RECORDED_KINDS:
         raise InvalidInputError.one("kind", kind, f"one of {', '.join(_RECORDED_KINDS)}")
     made: list[AnyRecord] = []
@@ -304,13 +290,11 @@ def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]])
             if isinstance(own.get("mistake_cards"), list):
                 own["mistake_cards"] = _without_secrets(own["mistake_cards"])
             record = make(project, MODEL_OF_KIND[kind], own, envelope)
-            made.append(
-                facts.state(project, record, restate) if isinstance(record, Fact) else record
-            )
+            made.append(_state(project, record, restate) if isinstance(record, Fact) else record)
         except InvalidInputError as error:
             raise InvalidInputError(error.problems, f"record {number}") from None
     if kind == "fact":
-        return [*facts.record(project, [each for each in made if isinstance(each, Fact)])]
+        return [*_record_facts(project, [each for each in made if isinstance(each, Fact)])]
     return keep_all(project, made)
 
 
@@ -333,11 +317,10 @@ def _consolidate_when_due(project: Project) -> None:
     """After the episodes are safely kept. What goes wrong here must not look as if they were
     not.
     """
-    from hardwon.memory import consolidate
+    from hardwon.memory.consolidate import consolidate_when_due
 
     try:
-        if project.consolidate_every and consolidate.is_due(project):
-            consolidate.consolidate_recent(project)
+        consolidate_when_due(project)
     except HardwonError as error:
         _log.warning("the episodes are kept, but consolidation failed: %s", error)
 
@@ -399,29 +382,112 @@ def _related(given: Any, root: Path | None, memory_file: Path | None) -> Related
     """
     if isinstance(given, RelatedFile | Mapping):
         return given if isinstance(given, RelatedFile) else RelatedFile.model_validate(dict(given))
-    absolute = check_path("related_files", given)
-    inside = root is not None and absolute.is_relative_to(root)
-    name = absolute.relative_to(root) if root and inside else Path(given)
-    return RelatedFile(path=name.as_posix(), hash=_sha1_of(absolute, memory_file))
-
-
-def _sha1_of(path: Path, memory_file: Path | None) -> str:
-    """As remembered, where the file is as it was when it was last read."""
+    path = check_path("related_files", given)
+    name = path.relative_to(root) if root and path.is_relative_to(root) else Path(given)
     try:
         status = path.stat()
     except OSError:
-        return files.sha1_of(path)
-    from hardwon.outside import git as checkout
-
-    if (status.st_dev, status.st_ino) in checkout.identities_of(memory_file):
+        return RelatedFile(path=name.as_posix(), hash=files.sha1_of(path))
+    if (status.st_dev, status.st_ino) in git.identities_of(memory_file):
         # To close it would drop the locks that SQLite holds on it for this process.
         raise InvalidInputError.one(
             "related_files", str(path), "files other than the memory itself"
         )
-    signature = checkout.signature_of(status)
-    known = checkout.HASHES.known(str(path), signature)
+    signature = git.signature_of(status)
+    known = git.HASHES.known(str(path), signature)  # it is as it was when it was last read
     if known is None:
         begun_ns = time.time_ns()
         known = files.sha1_of(path)
-        checkout.HASHES.keep(str(path), signature, known, begun_ns)
-    return known
+        git.HASHES.keep(str(path), signature, known, begun_ns)
+    return RelatedFile(path=name.as_posix(), hash=known)
+
+
+# --- facts: what a sentence is about, whether it stands alone, and whether somebody said it before
+
+
+def _state(project: Project, given: Fact, restate: bool) -> Fact:
+    """A fact as it will be kept; with `restate`, in the words of the LLM."""
+    check_flag("restate", restate)
+    fact = _stated(project.prepare(given, project.head))
+    if not restate:
+        return fact
+    from hardwon.memory.consolidate import restated
+
+    try:
+        llm = project.llm
+        if llm is None:
+            raise InvalidInputError.one("restate", True, f"false: {NO_LLM}")
+        sentence = restated(llm, fact)
+    except LlmError as error:
+        _log.warning("the fact is kept as it was said: %s", error)
+        return fact
+    if sentence == fact.content:
+        return fact
+    said = fact.original or fact.content
+    anew = _stated(fact.altered(content=sentence, original=None, findings=None))
+    return project.prepare(anew.altered(original=said))
+
+
+def _stated(fact: Fact) -> Fact:
+    """The fact with the names in its sentence, its times resolved, and what keeps it from standing
+    alone.
+    """
+    changes: dict[str, Any] = {}
+    linted = lint(fact.content, fact.metadata.context.timestamp)
+    if linted.text != fact.content and len(linted.text) <= limits.TEXT_CHARS_MAX:
+        changes |= {"content": linted.text, "original": fact.content}
+    if linted.left:
+        changes["findings"] = list(map(str, linted.left))
+    return _named(fact).altered(**changes)
+
+
+def _named(fact: Fact) -> Fact:
+    """With the names in its sentence, which a record that was added, or loaded, need not have."""
+    return fact.altered(entities=entities.added(fact.entities, entities.find(fact.content)))
+
+
+def _record_facts(project: Project, given: Sequence[Fact]) -> list[Fact]:
+    """Keeps what is new of these; of what is known, the first fact that says it comes back."""
+    vectors = dict(project.vectors_of(given))
+
+    def work(change: Change) -> list[Fact]:
+        kept: list[Fact] = []
+        for fact in given:
+            first = _said_before(change.writer, fact)
+            if first is None:
+                change.append([fact])
+                change.keep_vectors([(fact.id, vectors[fact.id])] if fact.id in vectors else [])
+            else:
+                _repeat(change, first, fact)
+            kept.append(first or fact)
+        return kept
+
+    return project.carry_out(work)
+
+
+def _said_before(writer: Writer, fact: Fact) -> Fact | None:
+    """The first fact that says the same, if the one who says it again has a say."""
+    name = fact.project_id
+    alike = writer.facts_with_key(name, fact_key(fact), limits.FACTS_COMPARED_MAX)
+    for first in readable(alike):
+        if isinstance(first, Fact) and repeats(_named(first), fact):
+            return None if writer.is_rolled_back(name, fact.metadata.source.author) else first
+    return None
+
+
+def _repeat(change: Change, first: Fact, again: Fact) -> None:
+    """Somebody said it again. One event tells a day of it: an agent that says the same all day says
+    it once.
+    """
+    reason = None if same_words(first, again) else again.content
+    event = clean_event(
+        change.event(first.id, "repeated", again.metadata.source.author, reason=reason)
+    )
+    today = event.at_us // limits.DAY_US
+    if not any(
+        each.kind == "repeated" and each.by == event.by and each.at_us // limits.DAY_US == today
+        for each in change.writer.events_of(first.project_id, first.id)
+    ):
+        change.writer.add_events(first.project_id, [event])
+        refresh_status(change.writer, first.project_id, first.id)
+    change.concern([first.id])

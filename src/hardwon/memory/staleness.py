@@ -4,24 +4,22 @@ archives and restores.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from hardwon import limits
-from hardwon.memory.project import Change, Project
+from hardwon.memory.project import Change, Project, R
 from hardwon.outside.git import UNSURE, Checkout, Endless, Patience
-from hardwon.records.kinds import AnyRecord, Record, RelatedFile, StaleFile
+from hardwon.records.kinds import AnyRecord, EventKind, RelatedFile, StaleFile
 from hardwon.store.query import original_of, readable
-from hardwon.store.types import Progress, Store
+from hardwon.store.types import Progress, Store, Writer
 from hardwon.text.entities import path_words
 from hardwon.text.terms import own_texts
 from hardwon.trust.lifecycle import effective_validation, is_held_as_stale, stale_files
 
 if TYPE_CHECKING:
     from hardwon.memory.results import StaleReport
-
-R = TypeVar("R", bound=Record)
 
 
 def with_files_found(record: R, checkout: Checkout) -> R:
@@ -97,6 +95,10 @@ class Watch:
         return moves.renames
 
 
+Due = tuple[str, tuple[StaleFile, ...]]
+"""A record, and what became of its files."""
+
+
 def is_stale(changes: Sequence[StaleFile]) -> bool:
     return any(change.stale for change in changes)
 
@@ -113,7 +115,7 @@ def check_stale(
     after = ""
     while page := project.store.with_files(project.name, after, limits.PAGE_ROWS):
         after = page[-1].id
-        due: list[tuple[str, tuple[StaleFile, ...]]] = []
+        due: list[Due] = []
         for record in readable(page):
             changes = watch(record)
             report.checked += 1
@@ -121,15 +123,15 @@ def check_stale(
             report.files_changed += len(changes)
             room = limits.STALE_LISTED_MAX - len(report.files)
             report.files += [(record.id, change) for change in changes[:room]]
-            archived = record.metadata.validation.status == "archived"
-            if is_stale(changes) != archived:
+            if is_stale(changes) != (record.metadata.validation.status == "archived"):
                 due.append((record.id, changes))
+        kinds: list[EventKind] = []
         if due and dry_run:
-            _foresee(project.store, project.name, due, report)
+            kinds = [kind for _, kind, _ in _settled(project.store, project.name, due)]
         elif due:
-            archived_now, restored = project.carry_out(partial(_settle, due, by))
-            report.archived += archived_now
-            report.restored += restored
+            kinds = project.carry_out(partial(_settle, due, by))
+        report.archived += kinds.count("stale")
+        report.restored += kinds.count("fresh")
         if progress:
             progress(report.checked, report.checked)
     if (report.archived or report.restored) and not dry_run:
@@ -137,42 +139,29 @@ def check_stale(
     return report
 
 
-def _foresee(
-    store: Store,
-    project: str,
-    due: Sequence[tuple[str, tuple[StaleFile, ...]]],
-    report: StaleReport,
-) -> None:
-    for record_id, changes in due:
-        if is_stale(changes):
-            report.archived += 1
-        elif stored := store.get(project, record_id):
-            envelope = original_of(stored).metadata.validation
-            report.restored += is_held_as_stale(envelope, store.events_of(project, record_id))
+def _settle(due: Sequence[Due], by: str, change: Change) -> list[EventKind]:
+    settled = list(_settled(change.writer, change.project.name, due))
+    for record_id, kind, reason in settled:
+        change.happen(record_id, kind, by, reason=reason)
+    return [kind for _, kind, _ in settled]
 
 
-def _settle(
-    due: Sequence[tuple[str, tuple[StaleFile, ...]]], by: str, change: Change
-) -> tuple[int, int]:
-    """By what each record is now: another process may have been here first. How many were archived,
-    and how many are back.
+def _settled(
+    kept: Store | Writer, project: str, due: Iterable[Due]
+) -> Iterator[tuple[str, EventKind, str | None]]:
+    """What is to happen to records, by what each is now: another process may have been here
+    first.
     """
-    writer, name = change.writer, change.project.name
-    archived = restored = 0
     for record_id, changes in due:
-        stored = writer.get(name, record_id)
-        if not stored:
-            continue
-        envelope = original_of(stored).metadata.validation
-        events = writer.events_of(name, record_id)
-        if is_stale(changes):
-            if effective_validation(envelope, events).status != "archived":
-                change.happen(record_id, "stale", by, reason=in_words(changes))
-                archived += 1
-        elif is_held_as_stale(envelope, events):
-            change.happen(record_id, "fresh", by)
-            restored += 1
-    return archived, restored
+        stored = kept.get(project, record_id)
+        if stored:
+            envelope = original_of(stored).metadata.validation
+            events = kept.events_of(project, record_id)
+            if is_stale(changes):
+                if effective_validation(envelope, events).status != "archived":
+                    yield record_id, "stale", in_words(changes)
+            elif is_held_as_stale(envelope, events):
+                yield record_id, "fresh", None
 
 
 def in_words(changes: Sequence[StaleFile]) -> str:
