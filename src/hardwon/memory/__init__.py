@@ -26,7 +26,7 @@ from hardwon.memory.designs import Noun
 from hardwon.memory.project import BY_MEMORY as BY_MEMORY
 from hardwon.memory.project import Clock as Clock
 from hardwon.memory.project import Project, current_folder, memory_exists
-from hardwon.memory.record import Envelope, Recording
+from hardwon.memory.record import Entries, Envelope, Recording
 from hardwon.records.fields import check_flag, check_whole_number
 from hardwon.store import places
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from hardwon.capture.tests import Tests
     from hardwon.fixes.reports import Fixes
     from hardwon.memory.care import Care
-    from hardwon.memory.entries import Entries
     from hardwon.memory.knowledge import Episodes
     from hardwon.memory.recorders import EpisodeRecorder, TrajectoryRecorder
     from hardwon.memory.results import Merged
@@ -87,7 +86,7 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
 
     fixes: Noun[Fixes] = Noun("hardwon.fixes.reports:Fixes")
     episodes: Noun[Episodes] = Noun("hardwon.memory.knowledge:Episodes")
-    entries: Noun[Entries] = Noun("hardwon.memory.entries:Entries")
+    entries: Noun[Entries] = Noun("hardwon.memory.record:Entries")
     tests: Noun[Tests] = Noun("hardwon.capture.tests:Tests")
     tree: Noun[MemoryTree] = Noun("hardwon.tree.mirror:MemoryTree")
     care: Noun[Care] = Noun("hardwon.memory.care:Care")

@@ -13,7 +13,6 @@ from uuid import UUID
 
 from hardwon import limits
 from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError
-from hardwon.memory.ask import links_of
 from hardwon.memory.designs import Group
 from hardwon.memory.project import R, Uses, batches, current_folder, derive_again, embedded
 from hardwon.memory.record import keep_all, record_many
@@ -48,6 +47,7 @@ from hardwon.store.query import original_of, readable, record_of
 from hardwon.store.sqlite.file import restore as restore_file
 from hardwon.store.sqlite.log import refuse_foreign_log
 from hardwon.store.types import Cursor, Finding, Progress
+from hardwon.trust.lifecycle import not_undone
 
 if TYPE_CHECKING:
     from hardwon.memory import Memory
@@ -155,8 +155,8 @@ class Keeping(Uses):
         """
         from hardwon.memory import transfer
 
-        read = partial(transfer.read_file, check_path("path", path))
-        return transfer.load(self._project, read, by, dry_run, progress)
+        file = check_path("path", path)
+        return transfer.load(self._project, lambda: transfer.read_file(file), by, dry_run, progress)
 
     def backup(self, path: str | Path, progress: Progress | None = None) -> Backup:
         """Copies the whole memory file to `path` as of one instant, while others write; verified,
@@ -212,7 +212,6 @@ class Keeping(Uses):
             except (DamagedError, InvalidInputError):
                 damaged.append(row.id)
         untrue = self._project.store.untrue_tallies(self._project.name)
-        remedy = f"{untrue} tallies are not what the records add up to: run rebuild"
         return [
             _finding(
                 "records", damaged, f"{checked} records are what was written", "restore a backup"
@@ -223,7 +222,9 @@ class Keeping(Uses):
             Finding(
                 "knowledge",
                 not untrue,
-                remedy if untrue else "every tally is what the records add up to",
+                f"{untrue} tallies are not what the records add up to: run rebuild"
+                if untrue
+                else "every tally is what the records add up to",
             ),
         ]
 
@@ -264,7 +265,24 @@ class Care(Group):
         """What replaced the record of that `record_id`, what it replaced, and what contradicts
         it.
         """
-        return links_of(self._project.store, self._project.name, parse_id(record_id))
+        from hardwon.memory.results import Links
+
+        store, name, wanted = self._project.store, self._project.name, parse_id(record_id)
+        happened = not_undone(store.events_of(name, wanted))
+        superseded = [event.replaced_by for event in happened if event.kind == "superseded"]
+        contradictions = store.decisions(name, ["contradiction"], None, limits.DECISIONS_MAX)
+        others = [
+            other
+            for decision in map(record_of, contradictions)
+            if isinstance(decision, Decision) and wanted in decision.evidence
+            for other in decision.evidence
+            if other != wanted
+        ]
+        return Links(
+            replaced_by=superseded[-1] if superseded else None,
+            replaces=tuple(store.superseded_by(name, wanted)),
+            contradicts=tuple(dict.fromkeys(others)),
+        )
 
     def page(
         self, limit: int = limits.PAGE_RECORDS, cursor: str | None = None, **filters: Any

@@ -8,7 +8,7 @@ Reads only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import Final
@@ -80,23 +80,19 @@ def fixer_lessons(
     history = known.model_history(issue.model, fixer) if issue.model else None
     if history:
         yield _of_model(history, issue.issue_type, history_tokens_max)
-    found = known.choices_for(issue, fixer)
-    for sort in SORTS[:-1]:
-        for choice, strategy in _worded(
-            known, (each for each in found.worked if each.scope == sort)
-        ):
-            yield _of_worked(choice, strategy, issue)
-    for choice, strategy in _worded(known, found.failed):
-        yield _of_failed(choice, strategy)
-
-
-def _worded(known: Knowledge, choices: Iterable[Choice]) -> Iterator[tuple[Choice, Strategy]]:
-    most = limits.FIXES_IN_CONTEXT_MAX
-    allowed = few_of_each(choices, lambda choice: choice.ranked.support.only_source, most)
-    found = ((choice, known.worded_strategy(choice.ranked)) for choice in allowed)
-    yield from islice(
-        ((choice, strategy) for choice, strategy in found if strategy), _CONSIDERED * most
-    )
+    found, most = known.choices_for(issue, fixer), limits.FIXES_IN_CONTEXT_MAX
+    for sort in SORTS:
+        choices = [each for each in found.worked if each.scope == sort]
+        allowed = few_of_each(
+            found.failed if sort == NOT_AGAIN else choices,
+            lambda choice: choice.ranked.support.only_source,
+            most,
+        )
+        worded = ((choice, known.worded_strategy(choice.ranked)) for choice in allowed)
+        lines = (
+            _of_strategy(choice, strategy, issue, sort) for choice, strategy in worded if strategy
+        )
+        yield from islice(lines, _CONSIDERED * most)
 
 
 def _of_model(history: ModelHistory, issue_type: str, tokens_max: int) -> Line:
@@ -126,44 +122,27 @@ def _of_model(history: ModelHistory, issue_type: str, tokens_max: int) -> Line:
     )
 
 
-def _of_worked(choice: Choice, strategy: Strategy, issue: Issue) -> Line:
-    kind, model = (
-        clean_line(name, limits.NAME_CHARS_MAX) for name in (issue.issue_type, issue.model)
-    )
-    about = {"signature": "this very issue", "model": f"{kind} on {model}", "type": kind}[
-        choice.scope
-    ]
-    went = f"worked {strategy.verified} of {strategy.attempts} times, p = {strategy.p_success:.2f}"
-    if choice.failed_here:
-        went += ", but not for this very issue yet"
-    return _of_strategy(
-        f"{about}: {_done(strategy)} [{went}, {_mark(strategy)}]", strategy, choice.scope
-    )
-
-
-def _of_failed(choice: Choice, strategy: Strategy) -> Line:
-    where = " for this very issue" if choice.scope == "signature" else ""
-    warning = (
-        f"did not work{where}, {strategy.attempts} of {strategy.attempts} times; do not repeat"
-    )
-    return _of_strategy(f"{warning}: {_done(strategy)} [{_mark(strategy)}]", strategy, NOT_AGAIN)
-
-
-def _of_strategy(line: str, strategy: Strategy, sort: str) -> Line:
+def _of_strategy(choice: Choice, strategy: Strategy, issue: Issue, sort: str) -> Line:
+    """Commands are data: they are shown, and run by nobody here."""
+    did = " && ".join(strategy.fix_commands) or strategy.analysis
+    done = command_without_mark(clean_line(did, limits.LESSON_CHARS_MAX))
+    mark = sources_mark(strategy.sources, strategy.vouched)
+    if sort == NOT_AGAIN:
+        where = " for this very issue" if choice.scope == "signature" else ""
+        times = f"{strategy.attempts} of {strategy.attempts} times"
+        line = f"did not work{where}, {times}; do not repeat: {done} [{mark}]"
+    else:
+        kind, model = (
+            clean_line(name, limits.NAME_CHARS_MAX) for name in (issue.issue_type, issue.model)
+        )
+        about = {"signature": "this very issue", "model": f"{kind} on {model}", "type": kind}[sort]
+        times = f"{strategy.verified} of {strategy.attempts} times"
+        yet = ", but not for this very issue yet" if choice.failed_here else ""
+        went = f"worked {times}, p = {strategy.p_success:.2f}{yet}"
+        line = f"{about}: {done} [{went}, {mark}]"
     return Line(
         line, strategy.sources, strategy.vouched, strategy.evidence, sort=sort, strategy=strategy.id
     )
-
-
-def _done(strategy: Strategy) -> str:
-    """Commands are data: they are shown, and run by nobody here."""
-    return command_without_mark(
-        clean_line(" && ".join(strategy.fix_commands) or strategy.analysis, limits.LESSON_CHARS_MAX)
-    )
-
-
-def _mark(strategy: Strategy) -> str:
-    return sources_mark(strategy.sources, strategy.vouched)
 
 
 # --- recalling ---
@@ -215,8 +194,14 @@ class Recaller(Finder):
         hits = self._hits_to_say(asked) if asked else []
         fresh, stale = [hit for hit in hits if not hit.stale], [hit for hit in hits if hit.stale]
         lessons = list(self._lessons(task_id, issue, fixer, int(limits.HISTORY_SHARE_MAX * budget)))
-        places = self._places(task_id) if task_id is not None else {}
-        unproven = self._unproven(task_id, places) if task_id is not None else []
+        places: dict[str, int] = {}
+        unproven: list[Line] = []
+        if task_id is not None:
+            active = len(self._known.rules(task_id, "active", limits.RULES_IN_CONTEXT_MAX))
+            new = max(limits.NEW_RULES_IN_CONTEXT_MAX, limits.RULES_IN_CONTEXT_MAX - active)
+            # How many lessons of each sort are shown of what is not borne out yet.
+            places = {"new rule": new, "new card": limits.CARDS_IN_CONTEXT_MAX}
+            unproven = self._unproven(task_id, places)
         warnings = [lesson for lesson in lessons if lesson.sort == NOT_AGAIN]
         banned = {lesson.strategy for lesson in warnings}
         groups = [
@@ -258,14 +243,12 @@ class Recaller(Finder):
         read.
         """
         ranked = self.find(asked, CANDIDATES, Filters())
-        first = limits.RULES_IN_CONTEXT_MAX
-        return self.read_hits(
-            [
-                pair
-                for place, pair in enumerate(ranked)
-                if place < first or pair[1].stored.kind in ("trajectory", "fix")
-            ]
+        first, others = (
+            ranked[: limits.RULES_IN_CONTEXT_MAX],
+            ranked[limits.RULES_IN_CONTEXT_MAX :],
         )
+        say = [pair for pair in others if pair[1].stored.kind in ("trajectory", "fix")]
+        return self.read_hits([*first, *say])
 
     def _lessons(
         self, task_id: str | None, issue: Issue | None, fixer: str | None, history_tokens_max: int
@@ -302,21 +285,10 @@ class Recaller(Finder):
             if said and OUR_FENCE not in said:
                 changes = self._changes_of(episode) if self._changes_of else ()
                 stale = any(change.stale for change in changes)
-                place = (
-                    len(lines)
-                    if stale
-                    else 0
-                    if unsaid
-                    else sum(not line.only_claimed for line in lines)
-                )
+                borne_out = sum(not line.only_claimed for line in lines)
+                place = len(lines) if stale else 0 if unsaid else borne_out
                 lines.insert(place, _of_episode(episode, said, stale))
         return [line._replace(sort=f"new {line.sort}", pool=_UNPROVEN) for line in lines]
-
-    def _places(self, task_id: str) -> dict[str, int]:
-        """How many lessons of each sort are shown of what is not borne out yet."""
-        active = len(self._known.rules(task_id, "active", limits.RULES_IN_CONTEXT_MAX))
-        new = max(limits.NEW_RULES_IN_CONTEXT_MAX, limits.RULES_IN_CONTEXT_MAX - active)
-        return {"new rule": new, "new card": limits.CARDS_IN_CONTEXT_MAX}
 
     # --- advice ---
 
@@ -356,10 +328,8 @@ class Recaller(Finder):
         itself = Outcomes(uncounted.count(True), uncounted.count(False))
         records = {}
         for counted in judged_by(action, situation):
-            helped = failed = 0
-            for daily in self._known.daily(f"act.{counted.what}", counted.which):
-                helped += daily.levels[HELPED]
-                failed += daily.levels[NOT_HELPED]
+            days = self._known.daily(f"act.{counted.what}", counted.which)
+            helped, failed = (sum(day.levels[level] for day in days) for level in _LEVELS)
             records[ActionKey(*counted)] = Outcomes(helped, failed)
         return forecast(action, situation, records, itself)
 
@@ -369,21 +339,17 @@ class Recaller(Finder):
         """What helped against the error, what fixed the issue, what worked for the like of the
         task; not the action itself.
         """
-        found: list[str] = []
-        if error:
-            found += [
-                each.action for each in self._known.solutions(error, CANDIDATES) if each.helped
-            ]
+        solutions = self._known.solutions(error, CANDIDATES) if error else []
+        found = [each.action for each in solutions if each.helped]
         if issue:
-            odds = self._known.fix_odds(issue, None, None, None)
+            usual = self._known.fix_odds(issue, None, None, None).p_success
             best = self._known.strategies(
-                "type", issue.issue_type, odds.p_success, CANDIDATES, successful=True
+                "type", issue.issue_type, usual, CANDIDATES, successful=True
             )
             found += [" && ".join(each.fix_commands) or each.analysis for each in best]
         asked = " ".join(filter(None, (task, error)))
-        for hit in (
-            self.read_hits(self.find(asked, CANDIDATES, Filters()), marked=False) if asked else []
-        ):
+        ranked = self.find(asked, CANDIDATES, Filters()) if asked else []
+        for hit in self.read_hits(ranked, marked=False):
             if hit.record.turned_out_well:
                 found += [act.action for act in _acts(hit.record) if act.earned > 0][-1:]
         lines = dict.fromkeys(
@@ -392,6 +358,7 @@ class Recaller(Finder):
         return [line for line in lines if line][: limits.INSTEAD_MAX]
 
 
+_LEVELS: Final = (HELPED, NOT_HELPED)
 _SENTENCE_SHARE: Final = 0.3  # of the budget, for what one record says
 _SENTENCE_TOKENS_MIN: Final = 12  # less than that of it says nothing
 _UNPROVEN: Final = "unproven"
@@ -570,16 +537,12 @@ def _earned(steps: Sequence[Step], final_reward: float) -> list[float]:
 
 
 def _case(hit: Hit) -> Example:
-    record = hit.record
-    task = (
-        record.task
-        if isinstance(record, Trajectory)
-        else record.issue.description
-        if isinstance(record, Fix)
-        else ""
-    )
+    record, task, strategy = hit.record, "", ""
+    if isinstance(record, Trajectory):
+        task = record.task
+    elif isinstance(record, Fix):
+        task, strategy = record.issue.description, strategy_key(record)
     relevance = max(hit.why.get("text", 0.0), _LEAST)
-    strategy = strategy_key(record) if isinstance(record, Fix) else ""
     return Example(
         record.id,
         task,
