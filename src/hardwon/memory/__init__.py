@@ -125,11 +125,8 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
             raise InvalidInputError.one(
                 "llm", llm, "something with a method complete(system, user), such as a ChatModel"
             )
-        for name, number in (
-            ("consolidate_every", consolidate_every),
-            ("publish_after", publish_after),
-        ):
-            check_whole_number(name, number, 0, limits.JSON_INT_ABS_MAX)
+        check_whole_number("consolidate_every", consolidate_every, 0, limits.JSON_INT_ABS_MAX)
+        check_whole_number("publish_after", publish_after, 0, limits.JSON_INT_ABS_MAX)
         if busy_timeout_ms is not None:
             check_whole_number("busy_timeout_ms", busy_timeout_ms, 0, limits.BUSY_TIMEOUT_MS)
         if embedder is not None and (
@@ -228,8 +225,8 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
                     "other", source.project, f"a memory of project {self.project!r}"
                 )
             mine, its = self._project.place.path, source._project.place.path
-            same = mine.samefile(its) if mine and its else self.location == source.location
-            if same:  # by whatever name
+            # by whatever name
+            if mine.samefile(its) if mine and its else self.location == source.location:
                 raise InvalidInputError.one(
                     "other", source.location, "another memory than this one"
                 )

@@ -21,7 +21,6 @@ from hardwon.brief.lines import Line, command_without_mark, shown_name, sources_
 from hardwon.learn.actions import (
     ActionContext,
     ActionKey,
-    Forecast,
     Outcomes,
     error_in,
     forecast,
@@ -300,30 +299,19 @@ class Recaller(Finder):
         issue: Issue | None,
         steps: Sequence[Step],
     ) -> Advice:
-        failure = failure_hash(error) if error else None
-        attempts = [*self._attempts(action), *_attempts_so_far(steps, action)]
-        view = self._forecast(action, ActionContext.after(steps), attempts)
-        instead = self._worked_instead(action, task, error, issue)
-        return advice_on(attempts, failure, view.p_success, view.worst, instead)
-
-    def _attempts(self, action: str) -> list[PastAttempt]:
-        """Earlier attempts at the very same action, and experiences that are worded like it."""
+        situation = ActionContext.after(steps)
+        # Earlier attempts at the very same action, and experiences that are worded like it.
         found = self._store.by_key(
             self._project, [attempt_key(action)], Filters(), limits.SIMILAR_CONSIDERED_MAX
         )
-        said = self._store.search(
+        worded = self._store.search(
             self._project, query_terms(action), Filters(kind="experience"), CANDIDATES
         )
-        distinct = {each.id: each.stored for each in (*found, *(each for each, _ in said))}
-        return [
-            attempt
-            for record in readable(distinct.values())
-            for attempt in _attempts_in(record, action)
+        kept = {each.id: each.stored for each in (*found, *(each for each, _ in worded))}
+        attempts = [
+            *(each for record in readable(kept.values()) for each in _attempts_in(record, action)),
+            *_attempts_so_far(steps, action),
         ]
-
-    def _forecast(
-        self, action: str, situation: ActionContext, attempts: Sequence[PastAttempt]
-    ) -> Forecast:
         uncounted = [attempt.worked for attempt in attempts if not attempt.counted]
         itself = Outcomes(uncounted.count(True), uncounted.count(False))
         records = {}
@@ -331,7 +319,10 @@ class Recaller(Finder):
             days = self._known.daily(f"act.{counted.what}", counted.which)
             helped, failed = (sum(day.levels[level] for day in days) for level in _LEVELS)
             records[ActionKey(*counted)] = Outcomes(helped, failed)
-        return forecast(action, situation, records, itself)
+        view = forecast(action, situation, records, itself)
+        instead = self._worked_instead(action, task, error, issue)
+        failure = failure_hash(error) if error else None
+        return advice_on(attempts, failure, view.p_success, view.worst, instead)
 
     def _worked_instead(
         self, action: str, task: str | None, error: str | None, issue: Issue | None
@@ -417,12 +408,12 @@ def _attempts_so_far(steps: Sequence[Step], action: str) -> Iterator[PastAttempt
     """Those of the current attempt: they come after everything that is kept. The situation counts
     them.
     """
-    for number, step in enumerate(steps):
+    for at_us, step in enumerate(steps, _NOW_US):
         if _same(step.action, action):
             failure, said = _failure_in(step)
             shown = clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX)
             yield PastAttempt(
-                _NOW_US + number, "", step.action, worked(step), failure, shown, None, counted=True
+                at_us, "", step.action, worked(step), failure, shown, None, counted=True
             )
 
 
@@ -447,9 +438,14 @@ def _attempts_in(record: AnyRecord, action: str) -> Iterator[PastAttempt]:
         error = record.issue.error_output or ""
         for command in record.fix_commands:
             if _same(command, action):
-                failure = "" if record.succeeded else _failure_of(record)
+                # As the envelope or the error says; where nobody knows more, the issue was still
+                # there.
+                shown = failure_hash(error) if error.strip() else ""
+                known = record.metadata.validation.failure_hash or shown
+                failure = known or generate_issue_signature(record.issue)
+                said = error or record.issue.description
                 yield _attempt(
-                    record, command, record.succeeded, failure, error or record.issue.description
+                    record, command, record.succeeded, "" if record.succeeded else failure, said
                 )
     elif (
         isinstance(record, Experience)
@@ -475,15 +471,6 @@ def _failure_in(step: Step) -> tuple[str, str]:
     return failure_hash(step.observation) if step.observation.strip() else "", step.observation
 
 
-def _failure_of(fix: Fix) -> str:
-    """How a fix failed: as its envelope or the error says; where nobody knows more, the issue was
-    still there.
-    """
-    error = fix.issue.error_output or ""
-    known = fix.metadata.validation.failure_hash or (failure_hash(error) if error.strip() else "")
-    return known or generate_issue_signature(fix.issue)
-
-
 def _attempt(
     record: AnyRecord, action: str, good: bool, failure: str, said: str, *, counted: bool = False
 ) -> PastAttempt:
@@ -497,7 +484,7 @@ def mark_of(record: AnyRecord, stale: bool = False) -> str:
     """Who says so, whether anybody stands behind it, and whether the files that it is about are
     others by now.
     """
-    sure = "" if record.metadata.validation.status in VOUCHED_STATUSES else "?"
+    sure = "?" if _source_of(record) else ""
     return f"[{shown_name(record.metadata.source.author)}{sure}{', stale' if stale else ''}]"
 
 
@@ -514,10 +501,9 @@ def _acts(record: AnyRecord) -> list[ExampleStep]:
             for step, earned in zip(steps, _earned(steps, record.final_reward), strict=True)
         ]
     if isinstance(record, Fix) and record.fix_commands:
-        action = " && ".join(record.fix_commands)[: limits.ACTION_CHARS_MAX]
         return [
             ExampleStep(
-                action,
+                " && ".join(record.fix_commands)[: limits.ACTION_CHARS_MAX],
                 record.analysis[: limits.ACTION_CHARS_MAX],
                 float(record.succeeded),
                 record.succeeded,
@@ -590,13 +576,11 @@ def _of_sentence(what: str, content: str, hit: Hit, tokens_max: int, room: Budge
         short = cut_to_tokens(content, rest, room.count) if rest >= _SENTENCE_TOKENS_MIN else ""
         return f"{what}: {short}{CUT} {mark}" if short else ""
 
-    line = f"{what}: {content} {mark}"
-    ids = (hit.record.id,)
     return Line(
-        line,
+        f"{what}: {content} {mark}",
         (source,) if source else (),
         not source,
-        ids,
+        (hit.record.id,),
         content,
         tokens_max=tokens_max,
         shorter=shorter,

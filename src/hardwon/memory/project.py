@@ -623,10 +623,9 @@ def happen(writer: Writer, project: str, event: Event) -> None:
     )
     refresh_status(writer, project, event.record_id)
     stored = writer.get(project, event.record_id)
-    if stored and stored.kind == "decision":
-        decision = record_of(stored)
-        if decision.metadata.validation.status == "archived":
-            bring_back(writer, project, [decision.id])
+    decision = record_of(stored) if stored and stored.kind == "decision" else None
+    if decision and decision.metadata.validation.status == "archived":
+        bring_back(writer, project, [decision.id])
 
 
 def bring_back(writer: Writer, project: str, decision_ids: Iterable[str]) -> None:
@@ -641,8 +640,9 @@ def bring_back(writer: Writer, project: str, decision_ids: Iterable[str]) -> Non
                     "history is gone for good. A backup from before that has it"
                 )
             fix = original_of(whole)
-            row = row_of(fix, *standing_of(fix, writer.events_of(project, fix.id)))
-            writer.replace(row._replace(body=whole.body, digest=whole.digest))
+            writer.replace(
+                kept_row(whole, fix, *standing_of(fix, writer.events_of(project, fix.id)))
+            )
 
 
 def put_in_effect(writer: Writer, project: str, decisions: Iterable[Decision]) -> None:
@@ -680,19 +680,16 @@ def refresh_status(writer: Writer, project: str, record_id: str) -> None:
 def derive_again(row: Row, events: Iterable[Event]) -> Row:
     """The row as it should be."""
     record = original_of(row)
-    return kept_row(row, record, *standing_of(record, list(events)))._replace(
-        lessons=(), record=None
-    )
+    derived = kept_row(row, record, *standing_of(record, list(events)))
+    return derived._replace(lessons=(), record=None)
 
 
 def standing_of(record: Record, events: Sequence[Event]) -> tuple[Validation, tuple[int, int]]:
     """What a record's events add up to: how far it may be believed, and how often it helped and did
     not.
     """
-    metadata = record.metadata
-    return effective_validation(metadata.validation, events), credits_of(
-        events, metadata.source.author
-    )
+    credited = credits_of(events, record.metadata.source.author)
+    return effective_validation(record.metadata.validation, events), credited
 
 
 def same_content(one: Record, other: Record) -> bool:
