@@ -454,8 +454,7 @@ class Learned(Uses):
         """
         check_texts(model=model, issue_type=issue_type, fixer=fixer, tool=tool, task=task)
         if tool is not None or task is not None:
-            others = (issue, model, issue_type, fixer)
-            if tool is None or any(other is not None for other in others):
+            if tool is None or any(each is not None for each in (issue, model, issue_type, fixer)):
                 raise InvalidInputError.one(
                     "tool", tool, "a tool, or a tool and a task, and nothing else beside them"
                 )
@@ -526,14 +525,12 @@ class Learned(Uses):
             raise InvalidInputError.one(
                 "llm", llm, "true or false; the model itself is given to Memory(llm=…)"
             )
-        if not llm:
-            return consolidate.consolidate(self._project, None)
+        model, note = None, NO_LLM
         try:
-            model = self._project.llm
+            model = self._project.llm if llm else None
         except LlmError as error:
-            notes = [f"the LLM was of no use, the rest was done without it: {error}"]
-            return consolidate.consolidate(self._project, None, notes)
-        return consolidate.consolidate(self._project, model, [] if model else [NO_LLM])
+            note = f"the LLM was of no use, the rest was done without it: {error}"
+        return consolidate.consolidate(self._project, model, [note] if llm and not model else [])
 
 
 def branch_of(project: Project) -> Branch:

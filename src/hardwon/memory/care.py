@@ -179,8 +179,8 @@ class Keeping(Uses):
         if found.path is None:
             raise FileOnlyError(f"{found.location} is a database: {COPIES}")
         refuse_foreign_log(found.path)
-        suffix = f"before-restore-{now():%Y%m%dT%H%M%S%fZ}"
-        return restore_file(check_path("path", path), found.path, suffix, progress)
+        aside = f"before-restore-{now():%Y%m%dT%H%M%S%fZ}"
+        return restore_file(check_path("path", path), found.path, aside, progress)
 
     def doctor(self) -> Diagnosis:
         """Checks the file, and derives again everything that is derived from this project's
@@ -316,10 +316,11 @@ class Care(Group):
         asked = Filters.of(self._project.name, {"since": since, "until": until})
         first = 0 if asked.since is None else to_us(asked.since) // limits.DAY_US
         last = to_us(self._project.now() if asked.until is None else asked.until) // limits.DAY_US
-        found = self._project.store.activity(self._project.name, first, last + 1)
         return [
             Activity(from_us(day * limits.DAY_US).date(), kind, *counts)
-            for day, kind, *counts in found
+            for day, kind, *counts in self._project.store.activity(
+                self._project.name, first, last + 1
+            )
         ]
 
     def helpful(self, status: Status = "hypothesis", limit: int = 20) -> list[Credited]:

@@ -74,8 +74,7 @@ def clean_up(
             left += 1
 
     def make_row(stored: Stored, fix: Fix, effective: Validation, credited: tuple[int, int]) -> Row:
-        cleaned = cleaned_of(fix, decision.id, pack(sound_body(stored)))
-        return row_of(cleaned, effective, credited)
+        return row_of(cleaned_of(fix, decision.id, pack(sound_body(stored))), effective, credited)
 
     gone = picked if dry_run else _pack_away(project, picked, make_row, decision, progress)
     good = sum(fix.succeeded for _, fix in gone)
@@ -108,9 +107,12 @@ def compress(
         return packed_row(kept_row(stored, fix, effective, credited), fix, decision.id)
 
     packed = picked if dry_run else _pack_away(project, picked, make_row, decision, progress)
-    saved = sum(savings[fix.id] for _, fix in packed)
     return Compressed(
-        len(packed), saved, left, None if dry_run or not packed else decision.id, dry_run
+        len(packed),
+        sum(savings[fix.id] for _, fix in packed),
+        left,
+        None if dry_run or not packed else decision.id,
+        dry_run,
     )
 
 

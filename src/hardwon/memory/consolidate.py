@@ -154,9 +154,8 @@ def _consolidate_task(
     for each in weighed:
         if text := knowledge.worded(each, same):
             texts[each.kind][each.support.item] = text
-    apart = knowledge.undone_merges(task)
     for worded in texts.values():
-        for kept, duplicate in near_duplicates(worded, apart):
+        for kept, duplicate in near_duplicates(worded, knowledge.undone_merges(task)):
             reason = f"nearly the same words: {worded[kept]!r} and {worded[duplicate]!r}"
             drafts.add("merge", task_id=task, target=duplicate, replacement=kept, reason=reason)
     newest = {(each.kind, each.support.item): each.support.newest_ids[0] for each in weighed}
@@ -254,16 +253,15 @@ def _made(project: Project, drafts: Drafts) -> Consolidation:
     def work(change: Change) -> list[Decision]:
         decided = change.writer.known_keys(name, distinct, (*VOUCHED_STATUSES, "archived"))
         rules = [key for key in distinct if key.startswith("rule:")]
-        written = change.writer.known_keys(name, rules, ("hypothesis",))
+        decided |= change.writer.known_keys(name, rules, ("hypothesis",))
         new = [
             decision
             for key, decision in distinct.items()
-            if key not in decided | written
+            if key not in decided
             and not (decision.action == "promote" and decision.target in undone)
         ]
         change.writer.append([row_of(decision) for decision in new])
-        in_effect = [decision for decision in new if decision.action != "rule"]
-        put_in_effect(change.writer, name, in_effect)
+        put_in_effect(change.writer, name, [each for each in new if each.action != "rule"])
         return new
 
     made: list[Decision] = []

@@ -123,8 +123,8 @@ def _of_model(history: ModelHistory, issue_type: str, tokens_max: int) -> Line:
 
 def _of_strategy(choice: Choice, strategy: Strategy, issue: Issue, sort: str) -> Line:
     """Commands are data: they are shown, and run by nobody here."""
-    did = " && ".join(strategy.fix_commands) or strategy.analysis
-    done = command_without_mark(clean_line(did, limits.LESSON_CHARS_MAX))
+    done = " && ".join(strategy.fix_commands) or strategy.analysis
+    done = command_without_mark(clean_line(done, limits.LESSON_CHARS_MAX))
     mark = sources_mark(strategy.sources, strategy.vouched)
     if sort == NOT_AGAIN:
         where = " for this very issue" if choice.scope == "signature" else ""
@@ -188,8 +188,8 @@ class Recaller(Finder):
         count: Callable[[str], int],
         mark: str,
     ) -> Context:
-        described = (issue.description, issue.error_output or "") if issue else ()
-        asked = " ".join(filter(None, (query, *described)))
+        words = (query, issue.description, issue.error_output) if issue else (query,)
+        asked = " ".join(filter(None, words))
         hits = self._hits_to_say(asked) if asked else []
         fresh, stale = [hit for hit in hits if not hit.stale], [hit for hit in hits if hit.stale]
         lessons = list(self._lessons(task_id, issue, fixer, int(limits.HISTORY_SHARE_MAX * budget)))

@@ -70,24 +70,27 @@ class Deciding(Uses):
         `verification_id` the run or approval, `author` who says so (`by` where nobody is named).
         `UnknownRecordError` where no record has that `record_id`.
         """
-        details = {"verified_by": by, "verification_id": verification_id}
-        return self._change_status(record_id, "verified", by if author is None else author, details)
+        return self._change_status(
+            record_id,
+            "verified",
+            by if author is None else author,
+            verified_by=by,
+            verification_id=verification_id,
+        )
 
     def publish(self, record_id: str, by: str = "user") -> AnyRecord:
         """Marks a verified record as one that proved itself. `UnknownRecordError` where no record
         has that `record_id`.
         """
-        return self._change_status(record_id, "published", by, {})
+        return self._change_status(record_id, "published", by)
 
     def archive(self, record_id: str, reason: str, by: str = "user") -> AnyRecord:
         """Takes a record out of recall, and says for what `reason`. It stays readable.
         `UnknownRecordError` where no record has that `record_id`.
         """
-        return self._change_status(record_id, "archived", by, {"reason": reason})
+        return self._change_status(record_id, "archived", by, reason=reason)
 
-    def _change_status(
-        self, record_id: str, to: Status, by: str, details: dict[str, Any]
-    ) -> AnyRecord:
+    def _change_status(self, record_id: str, to: Status, by: str, **details: Any) -> AnyRecord:
         project = self._project
         event = Event(
             record_id=record_id, kind="status", at=project.now(), by=by, status=to, **details
@@ -196,9 +199,9 @@ class Deciding(Uses):
             )
         if narrowing:
             asked = Filters.of(project.name, filters)
-            # it tells of what was tried as well
-            also = [] if asked.kind else [asked.altered(kind="adopted")]
-            ids = [stored.id for each in (asked, *also) for stored in project.pages(each)]
+            # what was adopted tells of what was tried as well
+            both = [asked] if asked.kind else [asked, asked.altered(kind="adopted")]
+            ids = [stored.id for each in both for stored in project.pages(each)]
         else:
             distinct = dict.fromkeys(map(parse_id, given))
             ids = [found for found in distinct if project.store.get(project.name, found)]
@@ -231,8 +234,9 @@ class Deciding(Uses):
         checkout = checkout_of(Repository(root), asked, self._project.place.path) if root else None
         if checkout is None:
             raise InvalidInputError.one("repo", str(repo), "a folder inside a git checkout")
-        watch = staleness.Watch(checkout, thorough=True)
-        return staleness.check_stale(self._project, watch, by, dry_run, progress)
+        return staleness.check_stale(
+            self._project, staleness.Watch(checkout, thorough=True), by, dry_run, progress
+        )
 
 
 def _taking_back(change: Change, event_id: str, by: str) -> Event:

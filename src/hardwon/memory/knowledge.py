@@ -226,8 +226,8 @@ class Knowledge:
         return fix_odds(counts, fixer, self.today)
 
     def tool_odds(self, tool: str, task: str | None) -> Odds:
-        tools = {tool, *_TOOLS}
-        return tool_odds({name: self.daily("tool", name) for name in tools}, tool, task, self.today)
+        daily = {name: self.daily("tool", name) for name in (tool, *_TOOLS)}
+        return tool_odds(daily, tool, task, self.today)
 
     # --- fixes ---
 
@@ -457,14 +457,13 @@ class Knowledge:
         odds = self.fix_odds(None, name, None, None)
         issues = common_issues(tallies)[: limits.ISSUES_OF_MODEL_MAX]
         elsewhere = {issue: self.shares("fix.type", issue).whole for issue, _ in issues}
-        sources = len({tally.author for tally in tallies})
         fixes = self.strategies(
             "model",
             name,
             odds.p_success,
             limits.ISSUES_OF_MODEL_MAX,
             successful=True,
-            sources=sources,
+            sources=len({tally.author for tally in tallies}),
         )
         return ModelInsights(
             model_name=name,
@@ -833,8 +832,8 @@ class Knowledge:
 
     def last_episode(self, task_id: str) -> Episode | None:
         """The newest that was recorded here; where there is none, the newest that was adopted."""
-        own = self._own_scores(task_id)
-        last = self._record(max(own.newest)[1]) if own.newest else None
+        newest = self._own_scores(task_id).newest
+        last = self._record(max(newest)[1]) if newest else None
         if isinstance(last, Episode):
             return last
         return next(reversed(self.newest_episodes(task_id)), None)
@@ -860,8 +859,8 @@ class Knowledge:
                         had = tag in metadata.get("tags", ())
                     elif is_derived(said["id"]):
                         continue
-                    run = metadata.get("source", {}).get("id", "")
-                    yield Scored(said["task_id"], said["score"], had, run)
+                    source = metadata.get("source", {})
+                    yield Scored(said["task_id"], said["score"], had, source.get("id", ""))
 
         return list(islice(scored(), limits.COMPARED_EPISODES_MAX))[::-1]
 

@@ -59,8 +59,8 @@ def load(
                     row_of(record, record.metadata.validation.altered(status="hypothesis"))
                     for record in batch
                 ]
-                added = incoming.append(change, batch, rows)
-                events = [clean_event(change.event(new, "imported", by)) for new in added]
+                new = incoming.append(change, batch, rows)
+                events = [clean_event(change.event(each, "imported", by)) for each in new]
                 change.writer.add_events(project.name, events)
                 if progress and at_once:
                     progress(incoming.done, incoming.done)
