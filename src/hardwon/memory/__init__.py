@@ -13,6 +13,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from contextlib import nullcontext
+from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
@@ -20,22 +21,21 @@ from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError
 from hardwon.memory.ask import Asking, Learned
-from hardwon.memory.care import Keeping
+from hardwon.memory.care import Care, Keeping
 from hardwon.memory.decide import Deciding
 from hardwon.memory.designs import Noun
 from hardwon.memory.project import BY_MEMORY as BY_MEMORY
 from hardwon.memory.project import Clock as Clock
 from hardwon.memory.project import Project, current_folder, memory_exists
 from hardwon.memory.record import Entries, Envelope, Recording
+from hardwon.memory.recorders import EpisodeRecorder, TrajectoryRecorder
 from hardwon.records.fields import check_flag, check_whole_number
 from hardwon.store import places
 
 if TYPE_CHECKING:
     from hardwon.capture.tests import Tests
     from hardwon.fixes.reports import Fixes
-    from hardwon.memory.care import Care
     from hardwon.memory.knowledge import Episodes
-    from hardwon.memory.recorders import EpisodeRecorder, TrajectoryRecorder
     from hardwon.memory.results import Merged
     from hardwon.memory.tokens import Tokens
     from hardwon.outside.embedders import Embedder
@@ -157,21 +157,18 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
             progress=progress,
         )
         self.project = self._project.name
-        self._tokens: Tokens | None = None
 
     @property
     def location(self) -> str:
         """The file that holds the memory; of a database the url, without the password."""
         return self._project.store.location
 
-    @property
+    @cached_property
     def tokens(self) -> Tokens:
         """Who may reach this memory from outside: for servers, and for `hardwon tokens`."""
         from hardwon.memory.tokens import Tokens
 
-        if self._tokens is None:
-            self._tokens = Tokens(self._project.store.tokens(), self._project.now)
-        return self._tokens
+        return Tokens(self._project.store.tokens(), self._project.now)
 
     def __repr__(self) -> str:
         return f"Memory({self.location!r}, project={self.project!r})"
@@ -184,8 +181,8 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
 
     def close(self) -> None:
         """Closes the memory for every thread; closing twice is allowed."""
-        if self._tokens:
-            self._tokens.close()
+        if "tokens" in vars(self):  # somebody asked for them
+            self.tokens.close()
         self._project.close()
 
     if not TYPE_CHECKING:
@@ -197,16 +194,12 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
         """`with m.trajectory(task) as t: t.step(action, observation, reward)`: recorded whatever
         happens in the block.
         """
-        from hardwon.memory.recorders import TrajectoryRecorder
-
         return TrajectoryRecorder(self, task, envelope)
 
     def episode(self, task_id: str, **envelope: Unpack[Envelope]) -> EpisodeRecorder:
         """`with m.episode(task_id) as ep: ep.mistake(text); ep.score = 0.4`: recorded whatever
         happens in the block.
         """
-        from hardwon.memory.recorders import EpisodeRecorder
-
         return EpisodeRecorder(self, task_id, envelope)
 
     def merge(self, other: Memory | str | Path, progress: Progress | None = None) -> Merged:

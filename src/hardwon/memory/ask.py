@@ -19,8 +19,8 @@ from uuid import UUID
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError, LlmError
 from hardwon.learn.tallies import session_key
-from hardwon.memory import designs
-from hardwon.memory.project import NO_LLM, Project, Uses
+from hardwon.memory.designs import ROUTER, Group, load
+from hardwon.memory.project import NO_LLM, Project
 from hardwon.records.fields import (
     TIME_US_MAX,
     check_items,
@@ -267,7 +267,7 @@ class Stats(Counts):
         return None if self.last_us is None else from_us(self.last_us)
 
 
-class Asking(Uses):
+class Asking(Group):
     """Answers before the next attempt."""
 
     def get(self, record_id: str | UUID, as_of: datetime | str | None = None) -> AnyRecord | None:
@@ -435,7 +435,7 @@ class Asking(Uses):
         return replace(reflect_on(counts), recent=[record_of(stored) for stored in newest])
 
 
-class Learned(Uses):
+class Learned(Group):
     """Tells what was learned, and puts it in order."""
 
     def odds(
@@ -550,7 +550,7 @@ def folder_counts(project: Project) -> list[FolderCount]:
         if counts is not None:
             return counts
     keys = sorted({route[0] for route in ROUTES.values() if route})
-    router = designs.load(designs.ROUTER)()
+    router = load(ROUTER)()
     return [
         FolderCount(router.route(each.packet).folder, each.records, each.bytes)
         for each in project.store.routes(project.name, keys)

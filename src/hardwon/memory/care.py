@@ -14,7 +14,7 @@ from uuid import UUID
 from hardwon import limits
 from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError
 from hardwon.memory.designs import Group
-from hardwon.memory.project import R, Uses, batches, current_folder, derive_again, embedded
+from hardwon.memory.project import R, batches, current_folder, derive_again, embedded
 from hardwon.memory.record import keep_all, record_many
 from hardwon.outside import own_files
 from hardwon.outside.locations import check_path
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 _SAMPLE: Final = 3  # ids named in a finding; doctor counts the rest
 
 
-class Keeping(Uses):
+class Keeping(Group):
     """Looks after the memory."""
 
     def reembed(self, progress: Progress | None = None) -> int:

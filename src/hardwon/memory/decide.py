@@ -10,7 +10,8 @@ from uuid import UUID
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, UnknownRecordError
-from hardwon.memory.project import Change, Uses, batches, checkout_of, refresh_status
+from hardwon.memory.designs import Group
+from hardwon.memory.project import Change, batches, checkout_of, refresh_status
 from hardwon.outside.git import Repository, repository_root
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import ABSENT, check_items, check_text, parse_id
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from hardwon.memory.results import Forgotten, StaleReport
 
 
-class Deciding(Uses):
+class Deciding(Group):
     """Decides what is believed, and forgets."""
 
     def credit(

@@ -370,12 +370,6 @@ class Project:
             return []
 
 
-class Uses:
-    """Some of the uses of a memory; `Memory` has all of them."""
-
-    _project: Project
-
-
 @dataclass
 class Change:
     """One open transaction of a project. `paths`: of records that a listener gave a file."""

@@ -14,7 +14,7 @@ from typing import Any, Final, TypedDict, Unpack
 from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, LlmError
 from hardwon.memory.designs import Group
-from hardwon.memory.project import NO_LLM, Change, Project, R, Uses, refresh_status
+from hardwon.memory.project import NO_LLM, Change, Project, R, refresh_status
 from hardwon.outside import files, git
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import (
@@ -99,7 +99,7 @@ class Envelope(TypedDict, total=False):
 ENVELOPE_KEYWORDS = tuple(Envelope.__annotations__)
 
 
-class Recording(Uses):
+class Recording(Group):
     """Keeps what was tried, and how it turned out."""
 
     def add(self, record: AnyRecord) -> str:

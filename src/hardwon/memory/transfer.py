@@ -179,11 +179,28 @@ def _merge_events(
 
 
 def export(project: Project, path: Path, as_list: bool, progress: Progress | None) -> int:
-    """Every record of the project, as of one instant; how many."""
+    """Writes every record of the project, as of one instant, to a file, whole or not at all;
+    returns how many it holds.
+    """
     total = project.store.counts(project.name).total if progress else 0
-    with closing(project.store.stream(project.name)) as records:
-        whole = (found for stored in records if (found := _exported(stored)))
-        return write_file(path, whole, total, progress, as_list=as_list)
+    before, between, after = (b"[\n", b",\n", b"\n]\n") if as_list else (b"", b"\n", b"\n")
+    done = 0
+    with (
+        closing(project.store.stream(project.name)) as records,
+        files.writing_atomically(path) as file,
+    ):
+        file.write(before)
+        for stored in filter(None, map(_exported, records)):
+            # A body whose record had no events since is already as a reader sees it.
+            same = stored.validation is None
+            line = sound_body(stored) if same else record_of(stored).to_json()
+            file.write((between if done else b"") + line.encode())
+            done += 1
+            if progress and done % limits.BATCH_ROWS == 0:
+                progress(done, max(total, done))
+        if done or as_list:
+            file.write(after)
+    return done
 
 
 def _exported(stored: Stored) -> Stored | None:
@@ -194,33 +211,6 @@ def _exported(stored: Stored) -> Stored | None:
         return restored(stored)
     decision = original_of(stored)
     return None if isinstance(decision, Decision) and decision.action in LOCAL_ACTIONS else stored
-
-
-def write_file(
-    path: Path,
-    records: Iterable[Stored],
-    total: int,
-    progress: Progress | None = None,
-    *,
-    as_list: bool = False,
-) -> int:
-    """Writes the file whole or not at all; returns how many records it holds."""
-    before, between, after = (b"[\n", b",\n", b"\n]\n") if as_list else (b"", b"\n", b"\n")
-    done = 0
-    with files.writing_atomically(path) as file:
-        file.write(before)
-        for stored in records:
-            if done:
-                file.write(between)
-            # A body whose record had no events since is already as a reader sees it.
-            unchanged = stored.validation is None
-            file.write((sound_body(stored) if unchanged else record_of(stored).to_json()).encode())
-            done += 1
-            if progress and done % limits.BATCH_ROWS == 0:
-                progress(done, max(total, done))
-        if done or as_list:
-            file.write(after)
-    return done
 
 
 def read_file(path: Path) -> Iterator[AnyRecord]:
