@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from hardwon.store.types import Progress
     from hardwon.tree.mirror import MemoryTree
 
+# Names that `Memory` had up to 0.11, which go on working for a while, and what each is now.
 RENAMED: Final[Mapping[str, str]] = {
     "keep": "record",
     **{name: f"fixes.{name}" for name in ("temporal_patterns", "strategies", "failed_strategies")},
@@ -65,7 +66,6 @@ RENAMED: Final[Mapping[str, str]] = {
     "sync": "tree.sync",
     "hotspots": "tree.hotspots",
 }
-"""Names that `Memory` had up to 0.11, which go on working for a while, and what each is now."""
 
 
 def renamed(owner: object, name: str) -> Any:

@@ -42,8 +42,8 @@ from hardwon.store.base import kept_row, packed_row, row_of
 from hardwon.store.query import is_packed, original_of, pack, record_of, sound_body
 from hardwon.store.types import Cursor, Progress, Row, Stored
 
+# A fix, and what is kept of it.
 Kept = tuple[Stored, Fix]
-"""A fix, and what is kept of it."""
 
 MakeRow = Callable[[Stored, Fix, Validation, tuple[int, int]], Row]
 

@@ -38,8 +38,8 @@ from hardwon.records.kinds import (
 from hardwon.store.base import row_of
 from hardwon.store.query import readable
 
+# The wording of each rule, by kind and item.
 Texts = dict[str, dict[str, str]]
-"""The wording of each rule, by kind and item."""
 
 STATE: Final = "episodes at the last consolidation"
 BY: Final = "consolidation"

@@ -64,8 +64,8 @@ from hardwon.text.words import same_action
 # --- fixing ---
 
 NOT_AGAIN: Final = "failed"
+# The sorts of lessons about strategies; of each, FIXES_IN_CONTEXT_MAX are said.
 SORTS: Final = ("signature", "model", "type", NOT_AGAIN)
-"""The sorts of lessons about strategies; of each, FIXES_IN_CONTEXT_MAX are said."""
 
 _CONSIDERED: Final = 2  # times as many as are said: a source may have no room left for its second
 

@@ -121,8 +121,8 @@ P = ParamSpec("P")
 
 _RULE_KINDS: Final[tuple[RuleKind, ...]] = ("works", "avoid")
 _WRITTEN: Final[RuleKind] = "written"
+# Decisions that change which rules there are.
 RULE_ACTIONS: Final[tuple[Action, ...]] = ("rule", "merge", "promote", "retire")
-"""Decisions that change which rules there are."""
 
 # times as many lessons as are shown: for those that a source has no room left for
 _CONSIDERED: Final = 4

@@ -86,8 +86,8 @@ Clock = Callable[[], datetime]
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
 _RECORD_TYPES: Final = frozenset[type](MODEL_OF_KIND.values())
+# Who does what nobody asked for: what follows from what others did.
 BY_MEMORY: Final = "hardwon"
-"""Who does what nobody asked for: what follows from what others did."""
 
 
 class ProjectListener:

@@ -4,14 +4,14 @@ archives and restores.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from hardwon import limits
 from hardwon.memory.project import Change, Project, R
 from hardwon.outside.git import UNSURE, Checkout, Endless, Patience
-from hardwon.records.kinds import AnyRecord, EventKind, RelatedFile, StaleFile
+from hardwon.records.kinds import AnyRecord, EventKind, StaleFile
 from hardwon.store.query import original_of, readable
 from hardwon.store.types import Progress, Store, Writer
 from hardwon.text.entities import path_words
@@ -54,49 +54,31 @@ class Watch:
         related = record.metadata.context.related_files[: self._files_max]
         if not related or self._checkout.all_unchanged(related):
             return ()
-        seen: dict[str, str | None] = {}
-        vanished, here = [], False
-        for file in related:
-            sha1 = self._checkout.sha1(file.path, self._bytes_max)
-            if sha1 == UNSURE:
-                continue
-            seen[file.path] = sha1
-            if sha1 is not None:
-                here = here or not file.path.startswith("/")
-            elif file.hash and not file.path.startswith("/"):
-                vanished.append(file)
-        renames = (
-            self._follow(vanished, record.metadata.context.git_commit, seen, here)
-            if vanished
-            else {}
-        )
-        return stale_files(related, seen, renames)
-
-    def _follow(
-        self, vanished: Sequence[RelatedFile], commit: str, seen: dict[str, str | None], here: bool
-    ) -> Mapping[str, str]:
-        """Where files went that vanished. `seen` gets what is there, and loses what nothing can be
-        told of.
-        """
-        moves = self._checkout.moves(vanished, commit, self._patience)
+        seen = self._seen(file.path for file in related)
+        inside = [file for file in related if not file.path.startswith("/")]
+        vanished = [file for file in inside if file.hash and seen.get(file.path, UNSURE) is None]
+        if not vanished:
+            return stale_files(related, seen, {})
+        moves = self._checkout.moves(vanished, record.metadata.context.git_commit, self._patience)
+        now = self._seen(moves.renames.values())
+        here = any(seen.get(file.path) for file in inside)
+        unsure = [old for old, new in moves.renames.items() if new not in now]
         if not moves.sought:  # a later recall will know whether they are gone
-            for file in vanished:
-                if file.path not in moves.renames:
-                    seen.pop(file.path, None)
+            unsure += [file.path for file in vanished if file.path not in moves.renames]
         if moves.commit_known is False and not here and not moves.renames:
-            for path in [path for path in seen if not path.startswith("/")]:
-                del seen[path]
-        for old, new in moves.renames.items():
-            sha1 = self._checkout.sha1(new, self._bytes_max)
-            if sha1 == UNSURE:  # it is there, and cannot be compared
-                seen.pop(old, None)
-            else:
-                seen[new] = sha1
-        return moves.renames
+            unsure = [file.path for file in inside]
+        for path in unsure:
+            seen.pop(path, None)
+        return stale_files(related, seen | now, moves.renames)
+
+    def _seen(self, paths: Iterable[str]) -> dict[str, str | None]:
+        """What is there now, of those that can be compared."""
+        found = {path: self._checkout.sha1(path, self._bytes_max) for path in paths}
+        return {path: sha1 for path, sha1 in found.items() if sha1 != UNSURE}
 
 
+# A record, and what became of its files.
 Due = tuple[str, tuple[StaleFile, ...]]
-"""A record, and what became of its files."""
 
 
 def is_stale(changes: Sequence[StaleFile]) -> bool:

@@ -21,8 +21,8 @@ from hardwon.trust.access import SCOPES, Caller, Scope
 from hardwon.trust.redact import redact
 
 _FORM: Final = re.compile(r"hwt_(?P<id>[0-9a-f]{12})_[A-Za-z0-9_-]{43}")
+# Names under which the memory itself, and verifiers, are written down.
 _RESERVED: Final = ("hardwon", *VERIFIERS)
-"""Names under which the memory itself, and verifiers, are written down."""
 
 
 @dataclass(frozen=True)
