@@ -23,14 +23,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache, cached_property
 from hashlib import blake2b
 from typing import Final
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.text.tables import Patterns, WordLists, read_tables
+from hardwon.text.tables import Form, Forms, Patterns, WordLists
 
 RE: Final = Patterns("text/failures")
 WORDS: Final = WordLists("text/failures")
@@ -64,9 +62,9 @@ def shows_error(observation: str) -> bool:
     """
     text = _window(observation)
     return any(
-        report.find(each)
+        _find(report, each)
         for each in dict.fromkeys((text, _unwrap(text)))
-        for report in _possible(each)
+        for report in REPORTS.possible(each)
     )
 
 
@@ -481,66 +479,19 @@ _ACCEPT: Final[dict[str, Callable[[re.Match[str]], bool]]] = {
 }
 
 
-@dataclass(frozen=True)
-class ReportFormat:
-    """One way of reporting a failure. Its pattern runs only where a trigger occurs; small letters
-    stand for both cases.
-    """
-
-    triggers: frozenset[str]
-    source: str | list[str]
-    pick: Callable[[re.Match[str]], str]
-    accept: Callable[[re.Match[str]], bool]
-
-    @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        return RE.compile(self.source)
-
-    def find(self, text: str) -> re.Match[str] | None:
-        match = self.pattern.search(text)
-        if match is None or self.accept(match):
-            return match
-        return next(filter(self.accept, self.pattern.finditer(text, match.end())), None)
+REPORTS: Final = Forms("text/failures", "reports")  # from the most to the least telling
 
 
-@cache
-def reports() -> tuple[ReportFormat, ...]:
-    """All of them, from the most to the least telling."""
-    return tuple(
-        ReportFormat(
-            frozenset(row["triggers"]),
-            row["pattern"],
-            _PICK[row.get("pick", "line")],
-            _ACCEPT[row.get("accept", "always")],
-        )
-        for row in read_tables("text/failures")["reports"]
-    )
-
-
-@cache
-def _places_by_trigger(*, folded: bool) -> list[tuple[str, set[int]]]:
-    """Which reports of the table a trigger stands for: those in small letters, or the others."""
-    places: dict[str, set[int]] = {}
-    for place, report in enumerate(reports()):
-        for trigger in report.triggers:
-            if trigger.islower() == folded:
-                places.setdefault(trigger, set()).add(place)
-    return list(places.items())
-
-
-def _possible(text: str) -> list[ReportFormat]:
-    """The reports that a text may hold, in the order of the table."""
-    lower = text.lower()
-    hits = [places for trigger, places in _places_by_trigger(folded=False) if trigger in text]
-    hits += [places for trigger, places in _places_by_trigger(folded=True) if trigger in lower]
-    table = reports()
-    return [table[place] for place in sorted(set().union(*hits))]
+def _find(report: Form, text: str) -> re.Match[str] | None:
+    accept = _ACCEPT[report.row.get("accept", "always")]
+    return next(filter(accept, report.pattern.finditer(text)), None)
 
 
 def _words_of_failure(text: str) -> str:
     """The words that say what failed."""
-    for report in _possible(text):
-        if (match := report.find(text)) and (words := report.pick(match)).strip():
+    for report in REPORTS.possible(text):
+        pick = _PICK[report.row.get("pick", "line")]
+        if (match := _find(report, text)) and (words := pick(match)).strip():
             return words
     if indented := RE.indented.search(text):
         return _line(indented)
