@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from hardwon.learn import prompts
-from hardwon.text import entities, failures, sentences
+from hardwon.text import entities, failures, sentences, shell
 from hardwon.text.tables import Patterns, read_tables
 from hardwon.trust import redact
 
 
-@pytest.mark.parametrize("module", [entities, failures, prompts, redact, sentences])
+@pytest.mark.parametrize("module", [entities, failures, prompts, redact, sentences, shell])
 def test_every_entry_is_used_and_every_one_used_is_there(module: object) -> None:
     path = Path(str(getattr(module, "__file__", "")))
     asked: dict[str, set[str]] = {"RE": set(), "WORDS": set()}
