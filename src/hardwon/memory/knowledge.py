@@ -19,7 +19,6 @@ from hardwon.learn.actions import pairs_of
 from hardwon.learn.compare import Comparison, Scored, compare
 from hardwon.learn.fixes import (
     Choices,
-    Did,
     ModelHistory,
     ModelInsights,
     Pattern,
@@ -172,7 +171,7 @@ class Knowledge:
     @_read_once
     def shares(self, scope: str, key: str) -> Shares:
         """The same, added up."""
-        return Shares.added_up(self._store.shares(self.project, scope, key, self.today))
+        return Shares(dict(self._store.shares(self.project, scope, key, self.today)))
 
     def _all(self, scope: str, key: str) -> list[Tally]:
         return self._store.tallies(self.project, scope, key, limits.ITEMS_CONSIDERED_MAX)
@@ -223,7 +222,7 @@ class Knowledge:
             subject=of_subject,
             signature=of_signature,
         )
-        return fix_odds(counts, fixer, self.today)
+        return fix_odds(counts, fixer)
 
     def tool_odds(self, tool: str, task: str | None) -> Odds:
         daily = {name: self.daily("tool", name) for name in (tool, *_TOOLS)}
@@ -326,24 +325,20 @@ class Knowledge:
         did = self._first(
             ranked.support.sample_ids,
             # what was done is told also by a fix that left the history
-            lambda record: (
-                Did(record.fix_commands, record.analysis)
-                if isinstance(record, Fix | Cleaned)
-                else None
-            ),
+            lambda record: record if isinstance(record, Fix | Cleaned) else None,
         )
-        return strategy_from(ranked, did) if did else None
+        return strategy_from(ranked, did) if isinstance(did, Fix | Cleaned) else None
 
     def choices_for(self, issue: Issue, fixer: str | None) -> Choices:
         """What worked for an issue or its like, and what is not to be repeated, without texts."""
-        tried = TriedIn(
-            signature=self._tried("signature", generate_issue_signature(issue)),
-            model=self._tried("model", issue.model, issue.issue_type) if issue.model else {},
-            type=self._tried("type", issue.issue_type),
-        )
+        tried: TriedIn = {
+            "signature": self._tried("signature", generate_issue_signature(issue)),
+            "model": self._tried("model", issue.model, issue.issue_type) if issue.model else {},
+            "type": self._tried("type", issue.issue_type),
+        }
         return (
             choices(tried, self.fix_odds(issue, None, None, fixer).p_success, self.today)
-            if any(tried)
+            if any(tried.values())
             else Choices([], [])
         )
 
@@ -554,7 +549,6 @@ class Knowledge:
             supports = self._supports(kind, task_id, same)
             for item, claims in claimed.get(kind, {}).items():
                 support = supports.setdefault(item, Evidence(item))
-                support.keys |= claims.keys
                 for claim in claims.claims:
                     support.claim(claim)
             weighed += weigh(kind, task_id, supports.values(), thresholds, retired, self.today)
