@@ -178,9 +178,10 @@ class MemoryEngine:
                 "before", before, "a datetime, a date, or either in ISO 8601"
             ) from None
         found, _ = self._find(pattern, intent)
-        ids = self._tree.ids_of([match for match in found if match.at_us < before_us])
+        matches = [match for match in found if match.at_us < before_us]
+        ids, earlier = self._tree.versions_of(matches)
         if ids:
-            self.memory.forget([*ids, *self._tree.earlier_versions(ids)])
+            self.memory.forget([*ids, *earlier])
         return len(ids)
 
     def sync(self) -> Synced:

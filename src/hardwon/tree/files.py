@@ -30,6 +30,7 @@ _NOT_FOR_GIT: Final = f"# Databases of this memory, their logs and copies, and f
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW
+_NO_FOLDER: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)  # there, or a link in its place
 DIGEST_BYTES: Final = 16
 _TIME_NS_MAX: Final = 2**63 - 1
 
@@ -96,41 +97,32 @@ class TreeFiles:
         finally:
             os.close(handle)
 
-    def write_new(
-        self, folder: str, wanted: Iterable[tuple[str, bytes]], done: list[Seen] | None = None
-    ) -> list[Seen]:
-        """Writes files that are not there yet; how they look is added to `done` one by one. Raises
-        FileExistsError at one that is there and says something else: it is not ours to replace.
+    def write_new(self, folder: str, wanted: Iterable[tuple[str, bytes]]) -> Iterator[Seen]:
+        """Writes files that are not there yet, and tells how each looks. Raises FileExistsError at
+        one that is there and says something else: it is not ours to replace.
         """
-        done = [] if done is None else done
         with self._opened(folder, make=True) as handle:
             for name, data in wanted:
                 try:
-                    file = os.open(name, _NEW, files.FILE_MODE, dir_fd=handle)
+                    seen = _write(handle, name, data)
                 except FileExistsError:
                     found = None
                     with suppress(ValueError, OSError):
                         found, seen = _read(handle, name)
                     if found != data:
                         raise
-                    done.append(seen)
-                    continue
-                with ExitStack() as on_failure:  # half of it is no memory
-                    on_failure.callback(_unlink, handle, name)
-                    done.append(_write_and_close(file, data))
-                    on_failure.pop_all()
-        return done
+                yield seen
 
     def replace(self, folder: str, name: str, data: bytes) -> Seen:
         """Writes a file in the place of one that is there, in one step."""
         temporary = f".{name}.{secrets.token_hex(6)}.part"
         with self._opened(folder, make=True) as handle:
-            file = os.open(temporary, _NEW, files.FILE_MODE, dir_fd=handle)
-            with ExitStack() as on_failure:
-                on_failure.callback(_unlink, handle, temporary)
-                seen = _write_and_close(file, data)
+            seen = _write(handle, temporary, data)
+            try:
                 os.rename(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
-                on_failure.pop_all()
+            except OSError:
+                _unlink(handle, temporary)
+                raise
         return seen
 
     def read(self, folder: str, name: str) -> tuple[bytes, Seen]:
@@ -188,7 +180,7 @@ class TreeFiles:
                         if seen != (file.mtime_ns, file.size) or not stat.S_ISREG(status.st_mode):
                             found.append((file, seen if stat.S_ISREG(status.st_mode) else None))
         except OSError as error:
-            if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            if error.errno not in _NO_FOLDER:
                 return []  # that it cannot be looked at does not mean that anything changed
             return [(file, None) for file in known]
         return found
@@ -214,12 +206,10 @@ class TreeFiles:
                 with os.scandir(handle) as entries:
                     for entry in entries:
                         _enlist(entry, listing, folder, look)
-        except (FileNotFoundError, NotADirectoryError):
-            return Listing(0)
         except OSError as error:
-            if error.errno == errno.ELOOP:
-                return Listing(0)
-            raise
+            if error.errno not in _NO_FOLDER:
+                raise
+            return Listing(0)
         return listing
 
     def sync(self) -> None:
@@ -295,13 +285,19 @@ def _read(handle: int, name: str) -> tuple[bytes, Seen]:
         os.close(file)
 
 
-def _write_and_close(file: int, data: bytes) -> Seen:
-    try:
-        while data:
-            data = data[os.write(file, data) :]
-        return _look_of(os.fstat(file))
-    finally:
-        os.close(file)
+def _write(handle: int, name: str, data: bytes) -> Seen:
+    """Writes a file that is not there yet, whole or not at all."""
+    file = os.open(name, _NEW, files.FILE_MODE, dir_fd=handle)
+    with ExitStack() as on_failure:
+        on_failure.callback(_unlink, handle, name)
+        try:
+            while data:
+                data = data[os.write(file, data) :]
+            seen = _look_of(os.fstat(file))
+        finally:
+            os.close(file)
+        on_failure.pop_all()
+    return seen
 
 
 def _unlink(handle: int, name: str) -> None:

@@ -21,7 +21,7 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.tallies import OWN_KEYS
 from hardwon.records.fields import TIME_US_MAX, from_us, parse_time
-from hardwon.records.kinds import OUTCOMES, ROUTES, Experience, Source
+from hardwon.records.kinds import OUTCOMES, ROUTES, Experience, Record, Source
 from hardwon.text.words import spelled
 
 _TAKEN: Final = frozenset(
@@ -242,10 +242,11 @@ def fragment(name: str, value: object) -> str | None:
     return f'"{name}":{_quoted(value)}' if value.isprintable() else None
 
 
-def same_memory(one: Experience, other: Experience, *, same_time: bool) -> bool:
+def same_memory(one: Record, other: Experience, *, same_time: bool) -> bool:
     """Whether two say the same, under whatever id; and of the same time, where that matters."""
-    at, other_at = one.metadata.context.timestamp, other.metadata.context.timestamp
-    return _content_of(one) == _content_of(other) and (at == other_at or not same_time)
+    if not isinstance(one, Experience) or _content_of(one) != _content_of(other):
+        return False
+    return not same_time or one.metadata.context.timestamp == other.metadata.context.timestamp
 
 
 def _content_of(record: Experience) -> tuple[Any, ...]:

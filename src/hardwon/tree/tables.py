@@ -15,7 +15,7 @@ ask the record. The row number of a forgotten record is negative.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -49,6 +49,11 @@ class File(NamedTuple):
     digest: bytes
     record_id: str = ""
     at_us: int = 0
+
+    @property
+    def key(self) -> tuple[int, bytes]:
+        """The record, and what the file says."""
+        return self.seq, self.digest
 
 
 class Planted(NamedTuple):
@@ -136,36 +141,24 @@ class TreeIndex:
 
     # --- files ---
 
-    def files(self) -> Iterator[File]:
-        """What is known of all files but for past ones."""
+    def known(self, folder: str) -> dict[str, File]:
+        """What is known of a folder's files by their names, but for past ones: of several under one
+        name, the one that is there.
+        """
         sql = (
             f"SELECT {_FILE} FROM tree_folder d CROSS JOIN tree_file f ON f.folder = d.id "
-            f"WHERE d.project_id = ? AND f.state <> {PAST}"
+            f"WHERE d.project_id = ? AND d.path = ? AND f.state <> {PAST} ORDER BY f.mtime_ns"
         )
-        return (File(*row) for row in self._run(sql, (self._project,)))
+        return {row[1]: File(*row) for row in self._run(sql, (self._project, folder))}
 
-    def names(self, folder: int | None) -> tuple[set[str], set[str]]:
-        """The names of a folder's files that are there as far as is known, and of those on their
-        way in or out; none of a folder that is not known (None).
-        """
-        there, moving = set[str](), set[str]()
-        sql = f"SELECT f.name, f.state, f.mtime_ns FROM tree_file f WHERE f.folder = ? AND f.state <> {PAST}"
-        for name, state, mtime_ns in self._run(sql, (folder,)):
-            if (state == GOING) == (mtime_ns == NOTHING_THERE):
-                if state != GOING:
-                    there.add(name)
-            else:
-                moving.add(name)
-        return there, moving
-
-    def at(self, folder: int, name: str) -> list[File]:
+    def at(self, folder: str, name: str) -> list[File]:
         """All that is known of one path, past files included."""
         sql = (
-            f"SELECT {_FILE}, coalesce(r.id, '') FROM tree_file f LEFT JOIN record r ON r.seq = "
-            f"f.seq "
-            "WHERE f.folder = ? AND f.name = ?"
+            f"SELECT {_FILE}, coalesce(r.id, '') FROM tree_folder d CROSS JOIN tree_file f ON "
+            "f.folder = d.id LEFT JOIN record r ON r.seq = f.seq "
+            "WHERE d.project_id = ? AND d.path = ? AND f.name = ?"
         )
-        return [File(*row) for row in self._run(sql, (folder, name))]
+        return [File(*row) for row in self._run(sql, (self._project, folder, name))]
 
     def live_file(self, record_id: str) -> File | None:
         """The file that mirrors a record now; None where none does."""
@@ -265,10 +258,6 @@ class TreeIndex:
         self._run(f"UPDATE tree_file SET {changes} WHERE {_SAME}", (*file[:3], file.digest))
 
     # --- what is still to be done ---
-
-    def anything_due(self) -> bool:
-        sql = f"SELECT EXISTS (SELECT 1 FROM tree_file f INDEXED BY tree_file_due WHERE {_OPEN})"
-        return bool(self._run(sql).get)
 
     def due(
         self, limit: int, *, written_too: bool = False
