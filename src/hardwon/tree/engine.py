@@ -25,7 +25,7 @@ from hardwon.outside.locations import check_local
 from hardwon.records.fields import ABSENT, TIME_US_MAX, check_items, new_id, to_us
 from hardwon.records.kinds import Experience, Metadata
 from hardwon.text.globs import Glob
-from hardwon.tree.format import fragment, says
+from hardwon.tree.format import fragment, payload_of, says
 from hardwon.tree.mirror import Mirror
 from hardwon.tree.tables import File
 
@@ -148,7 +148,12 @@ class MemoryEngine:
             "by_tool": found.by_tool,
             "failure_hotspots": found.hotspots,
             "success_patterns": found.strengths,
-            "recent": [self._tree.dict_of(record, self._shown_root) for record in newest],
+            "recent": [
+                payload_of(
+                    record.to_json(), f"{self._shown_root}/{self._tree.path_of(record.id) or ''}"
+                )
+                for record in newest
+            ],
             "insights": found.insights,
         }
 

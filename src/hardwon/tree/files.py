@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,6 +33,7 @@ _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW
 _NO_FOLDER: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)  # there, or a link in its place
 DIGEST_BYTES: Final = 16
+_NO_TEXT: Final = re.compile("[\ud800-\udfff]")
 _TIME_NS_MAX: Final = 2**63 - 1
 
 
@@ -65,6 +67,23 @@ class Listing:
     def paths(self, folder: str) -> list[str]:
         """The paths of the folders in it, where its own is this one."""
         return [f"{folder}/{name}" if folder else name for name in self.folders]
+
+    def add(self, entry: os.DirEntry[str], folder: str, *, look: bool) -> None:
+        name = entry.name
+        # a name that is no text is none that a memory has, and none that could be told
+        if name.startswith(".") or _NO_TEXT.search(name):
+            return
+        if entry.is_dir(follow_symlinks=False):
+            # The root may be somebody's project: only what looks like a folder of ours is one.
+            is_ours = folder or "=" in name or name == INTAKE
+            if is_ours and folder.count("/") < limits.TREE_DEPTH_MAX:
+                self.folders.append(name)
+        elif folder and name.endswith(SUFFIX):
+            if not entry.is_file(follow_symlinks=False):
+                self.odd[name] = "is a link, or no regular file"
+                return
+            with suppress(FileNotFoundError):
+                self.files[name] = _look_of(entry.stat(follow_symlinks=False)) if look else None
 
 
 class TreeFiles:
@@ -138,14 +157,13 @@ class TreeFiles:
         """
         try:
             with self._opened(folder) as handle:
-                try:
-                    if digest_of_file(_read(handle, name)[0]) != digest:
-                        return False
-                except ValueError:
+                if digest_of_file(_read(handle, name)[0]) != digest:
                     return False
                 os.unlink(name, dir_fd=handle)
         except (FileNotFoundError, NotADirectoryError):
-            pass
+            return True
+        except ValueError:
+            return False
         return True
 
     def unlink(self, folder: str, name: str) -> None:
@@ -205,7 +223,7 @@ class TreeFiles:
                 listing = Listing(os.fstat(handle).st_mtime_ns)
                 with os.scandir(handle) as entries:
                     for entry in entries:
-                        _enlist(entry, listing, folder, look)
+                        listing.add(entry, folder, look=look)
         except OSError as error:
             if error.errno not in _NO_FOLDER:
                 raise
@@ -239,29 +257,6 @@ class TreeFiles:
         files.show_to_git(self.root, but_for=_NOT_FOR_GIT.encode())
         with files.writing_atomically(self.root / MARK) as file:
             file.write(tree_id.encode() + b"\n")
-
-
-def _enlist(entry: Any, listing: Listing, folder: str, look: bool) -> None:
-    name = entry.name
-    if name.startswith("."):
-        return
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return  # no name that a memory has, and none that could be told
-    if entry.is_dir(follow_symlinks=False):
-        # The root may be somebody's project: only what looks like a folder of ours is one.
-        if (folder or "=" in name or name == INTAKE) and folder.count("/") < limits.TREE_DEPTH_MAX:
-            listing.folders.append(name)
-    elif folder and name.endswith(SUFFIX):
-        if entry.is_file(follow_symlinks=False):
-            if look:
-                with suppress(FileNotFoundError):
-                    listing.files[name] = _look_of(entry.stat(follow_symlinks=False))
-            else:
-                listing.files[name] = None
-        else:
-            listing.odd[name] = "is a link, or no regular file"
 
 
 def _read(handle: int, name: str) -> tuple[bytes, Seen]:

@@ -57,7 +57,7 @@ from hardwon.tree.format import (
     file_text,
     given_keys,
     is_flat,
-    quick_payload,
+    payload_of,
     read_back,
     same_memory,
     says,
@@ -587,8 +587,9 @@ class Mirror(ProjectListener):
         index = self._index(writer)
         known = index.at(file.folder, file.name)
         current = next(filter(_was_there, known), None)
+        place = file.folder, file.name, file.seen, file.digest
         if current and current.digest == file.digest:
-            index.touch(current, file.seen, file.digest)
+            index.move(current, *place)
             return
         if any(each.state == _ON_ITS_WAY.get(each.mtime_ns == NOTHING_THERE) for each in known):
             return
@@ -608,7 +609,7 @@ class Mirror(ProjectListener):
         if current:
             stored = writer.get(self._project, current.record_id)
             if stored and same_memory(original_of(stored), read, same_time=timed):
-                index.touch(current, file.seen, file.digest)  # only written differently
+                index.move(current, *place)  # only written differently
             elif self._keep(writer, file, read, current):
                 self._told.edited += 1
         elif not self._moved(writer, file, read, gone) and self._keep(writer, file, read):
@@ -649,12 +650,12 @@ class Mirror(ProjectListener):
             for each in index.at(file.folder, file.name)
             if each.state == PAST and each.digest == file.digest and each.record_id
         ]
-        if before and not index.live_file(before[0]):
+        if before and not index.has_file(before[0]):
             record_id = before[0]
         else:
             # what a copy elsewhere goes by already, this one cannot go by
             ids = (self._id_of(file.path, file.digest, number) for number in count())
-            record_id = next(each for each in ids if not index.live_file(each))
+            record_id = next(each for each in ids if not index.has_file(each))
             if writer.append([row_of(read.altered(id=record_id))]).forgotten:
                 self._leave_alone(file.path, file.seen, _FORGOTTEN)
                 return False
@@ -766,8 +767,8 @@ class Mirror(ProjectListener):
         names = glob.pattern.rpartition("/")[2].replace("[!", "[^") if glob and matches else None
         with self._reading() as index:
             folders = index.folders()
-            whole, partly, unsure = self._wanted(folders, intent, glob)
-            found = index.find(whole, partly, names, saying)
+            wanted, unsure = self._wanted(folders, intent, glob)
+            found = index.find(wanted, names, saying)
         if matches:
             found = [match for match in found if matches(match.name)]
         if unsure:
@@ -789,7 +790,7 @@ class Mirror(ProjectListener):
         if digests:
             with self._reading() as index:
                 kept = index.records(list(digests))
-            fresh = {(seq, digests[seq]): quick_payload(sound_body(each), "") for seq, each in kept}
+            fresh = {(seq, digests[seq]): payload_of(sound_body(each), "") for seq, each in kept}
             # What is remembered already still answers this question, also where there is no room
             # for both.
             room = {} if len(known) + len(fresh) > limits.TREE_REMEMBERED_MAX else known
@@ -802,28 +803,26 @@ class Mirror(ProjectListener):
 
     def _wanted(
         self, folders: Mapping[int, str], intent: Mapping[str, Any], glob: Glob | None
-    ) -> tuple[list[int], list[tuple[int, list[str]]], dict[int, dict[str, Any]]]:
-        """Folders all of whose memories have the keys; folders with the exact keys that are left to
-        ask for; and what is to be looked at in the memories themselves, where no exact key tells.
+    ) -> tuple[dict[tuple[str, ...], list[int]], dict[int, dict[str, Any]]]:
+        """Folders by the exact keys that are left to ask for, none where all of their memories have
+        what is wanted; and what is to be looked at in the memories of a folder themselves, where no
+        exact key tells.
         """
-        whole: list[int] = []
-        partly: list[tuple[int, list[str]]] = []
+        wanted: dict[tuple[str, ...], list[int]] = {}
         unsure: dict[int, dict[str, Any]] = {}
         for number, path in folders.items():
             if glob and not glob.matches_folder(path):
                 continue
-            decided = self.router.decide(path, intent)
-            if decided.contradicted:
+            contradicted, undecided = self.router.decide(path, intent)
+            if contradicted:
                 continue
-            if not decided.undecided:
-                whole.append(number)
-            elif not self.routes and self.router.route(values_in(path)).folder == path:
-                keys = [given_key(name, intent[name]) for name in sorted(decided.undecided)]
-                partly.append((number, keys))
-            else:  # a folder made by hand, or a schema of one's own: what the path does not tell may be any key
-                whole.append(number)
-                unsure[number] = {name: intent[name] for name in decided.undecided}
-        return whole, partly, unsure
+            keys: tuple[str, ...] = ()
+            if undecided and not self.routes and self.router.route(values_in(path)).folder == path:
+                keys = tuple(given_key(name, intent[name]) for name in sorted(undecided))
+            elif undecided:  # a folder made by hand, or a schema of one's own: what the path does not tell may be any key
+                unsure[number] = {name: intent[name] for name in undecided}
+            wanted.setdefault(keys, []).append(number)
+        return wanted, unsure
 
     def _changed_among(self, found: Iterable[File], folders: Mapping[int, str]) -> _Changes:
         by_folder: dict[int, list[File]] = {}
@@ -851,10 +850,6 @@ class Mirror(ProjectListener):
             self._take_in(changes)
         return bool(changes)
 
-    def dict_of(self, record: Experience, root: str) -> dict[str, Any]:
-        """A memory as the tree's own users know it."""
-        return quick_payload(record.to_json(), f"{root}/{self.path_of(record.id) or ''}")
-
     def path_of(self, record_id: str) -> str | None:
         """Where the file of a record is, from the root; None where it has none."""
         with self._reading() as index:
@@ -872,7 +867,7 @@ class Mirror(ProjectListener):
         """Whether every file is as the index knows it. What differs is for `sync` to take in."""
         with self._reading() as index:
             folders = index.folders()
-            live = index.find(list(folders), ())
+            live = index.find({(): list(folders)})
         changes = self._changed_among(live, folders)
         differing = len(changes.arrived) + len(changes.vanished)
         text = f"{len(live)} files say what the memory says"
