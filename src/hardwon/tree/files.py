@@ -16,36 +16,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from hardwon import limits
 from hardwon.outside import files
 from hardwon.outside.own_files import MARK as MARK
 from hardwon.outside.own_files import SUFFIX as SUFFIX
 from hardwon.records.kinds import INTAKE
-from hardwon.tree.tables import File
+from hardwon.tree.tables import File, Seen, digest_of_file
 
 _NOT_FOR_GIT: Final = f"# Databases of this memory, their logs and copies, and files on their way in.\n/*.db*\n*.part\n{MARK}\n"
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW
 _NO_FOLDER: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)  # there, or a link in its place
-DIGEST_BYTES: Final = 16
 _NO_TEXT: Final = re.compile("[\ud800-\udfff]")
 _TIME_NS_MAX: Final = 2**63 - 1
-
-
-def digest_of_file(data: bytes) -> bytes:
-    return blake2b(data, digest_size=DIGEST_BYTES).digest()
-
-
-class Seen(NamedTuple):
-    """What tells whether a file was touched."""
-
-    mtime_ns: int
-    size: int
 
 
 def _look_of(status: os.stat_result) -> Seen:
@@ -86,11 +73,11 @@ class Listing:
                 self.files[name] = _look_of(entry.stat(follow_symlinks=False)) if look else None
 
 
+@dataclass(frozen=True)
 class TreeFiles:
     """The folder of a tree."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    root: Path
 
     @contextmanager
     def _opened(self, folder: str, *, make: bool = False) -> Iterator[int]:

@@ -25,7 +25,7 @@ from datetime import datetime
 from functools import partial
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from hardwon import limits
 from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError, Problem
@@ -51,7 +51,7 @@ from hardwon.store.knowledge import SqlStore
 from hardwon.store.query import original_of, sound_body
 from hardwon.store.types import Finding, Row, Session, Stored, Writer
 from hardwon.text.globs import Glob
-from hardwon.tree.files import Seen, TreeFiles, digest_of_file
+from hardwon.tree.files import TreeFiles
 from hardwon.tree.format import (
     UnreadableError,
     file_text,
@@ -70,9 +70,11 @@ from hardwon.tree.tables import (
     NOTHING_THERE,
     PAST,
     File,
-    Planted,
+    FileContent,
+    Seen,
     Tree,
     TreeIndex,
+    digest_of_file,
 )
 from hardwon.trust.lifecycle import BY_TREE, effective_validation
 
@@ -84,31 +86,6 @@ _FORGOTTEN: Final = "was forgotten: remember it anew to have it back"
 _ARCHIVED: Final = "was archived: its memory stays so"
 # The state of a file that somebody is about to write, or to remove: by whether nothing is there.
 _ON_ITS_WAY: Final = {True: DUE, False: GOING}
-
-
-class FileContent(NamedTuple):
-    """A file and what it says: as it was read, or is to be written for a record that is kept.
-    `seen`: how it looks, where it is there.
-    """
-
-    folder: str
-    name: str
-    data: bytes
-    record_id: str = ""
-    seen: Seen = Seen(NOTHING_THERE, 0)
-
-    @property
-    def path(self) -> str:
-        return f"{self.folder}/{self.name}"
-
-    @property
-    def digest(self) -> bytes:
-        return digest_of_file(self.data)
-
-    def planted(self, state: int) -> Planted:
-        """As the index is told of it."""
-        mtime_ns, size = self.seen.mtime_ns, len(self.data)
-        return Planted(self.folder, self.name, self.record_id, state, mtime_ns, size, self.digest)
 
 
 @dataclass
@@ -232,7 +209,7 @@ class Mirror(ProjectListener):
         if len(plantings) == 1:
             plantings = [self._write_within(writer, plantings[0])]
         if plantings:
-            self._index(writer).plant([each.planted(DUE) for each in plantings])
+            self._index(writer).plant(plantings, DUE)
         return plantings
 
     def _write_within(self, writer: Writer, file: FileContent) -> FileContent:
@@ -270,12 +247,12 @@ class Mirror(ProjectListener):
         by_folder: dict[str, list[FileContent]] = {}
         for planting in plantings if len(plantings) > 1 else ():
             by_folder.setdefault(planting.folder, []).append(planting)
-        written: list[tuple[str, str, Seen]] = []
+        written: list[FileContent] = []
         for folder, wanted in by_folder.items():
             try:
                 looks = self._files.write_new(folder, [(each.name, each.data) for each in wanted])
                 for each, seen in zip(wanted, looks, strict=True):
-                    written.append((folder, each.name, seen))  # some may be written
+                    written.append(each._replace(seen=seen))  # some of them, where that fails
             except OSError as error:
                 self._tell_unwritten(folder, error)
         if by_folder:
@@ -662,7 +639,7 @@ class Mirror(ProjectListener):
         if not self._bring_back(writer, record_id):
             self._leave_alone(file.path, file.seen, _ARCHIVED)
             return False
-        index.plant([file._replace(record_id=record_id).planted(IN_STEP)])
+        index.plant([file._replace(record_id=record_id)], IN_STEP)
         if instead_of:
             self._happen(
                 writer,
@@ -829,15 +806,14 @@ class Mirror(ProjectListener):
         for file in found:
             by_folder.setdefault(file.folder, []).append(file)
         changes = _Changes()
-        for folder, wanted in by_folder.items():
-            path = folders[folder]
+        for path, wanted in ((folders[folder], wanted) for folder, wanted in by_folder.items()):
             for file, seen in self._files.touched(path, wanted):
-                if not _was_there(file):
-                    continue
-                if seen is None:
+                if _was_there(file) and seen is None:
                     changes.vanished.append((path, file.name))
-                elif f"{path}/{file.name}" not in self._left:  # those are looked at by themselves
-                    changes.arrived.append((path, file.name))
+                elif _was_there(file) and f"{path}/{file.name}" not in self._left:
+                    changes.arrived.append(
+                        (path, file.name)
+                    )  # the left are looked at by themselves
         return changes
 
     def look_again(self, record_ids: Iterable[str]) -> bool:

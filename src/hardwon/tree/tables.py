@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -25,6 +26,7 @@ from hardwon.store.types import Session, Stored
 
 DUE, IN_STEP, GOING, PAST = range(4)
 NOTHING_THERE: Final = -(2**63)
+_DIGEST_BYTES: Final = 16
 
 _STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation"
 _FILE: Final = "f.folder, f.name, f.seq, f.state, f.mtime_ns, f.size, f.digest"
@@ -70,16 +72,35 @@ class File(NamedTuple):
         return self.seq, self.digest
 
 
-class Planted(NamedTuple):
-    """A file that is new to the tree, with the record it mirrors."""
+class Seen(NamedTuple):
+    """What tells whether a file was touched."""
+
+    mtime_ns: int
+    size: int
+
+
+class FileContent(NamedTuple):
+    """A file and what it says: as it was read, or is to be written for a record that is kept.
+    `seen`: how it looks, where it is there.
+    """
 
     folder: str
     name: str
-    record_id: str
-    state: int
-    mtime_ns: int
-    size: int
-    digest: bytes
+    data: bytes
+    record_id: str = ""
+    seen: Seen = Seen(NOTHING_THERE, 0)
+
+    @property
+    def path(self) -> str:
+        return f"{self.folder}/{self.name}"
+
+    @property
+    def digest(self) -> bytes:
+        return digest_of_file(self.data)
+
+
+def digest_of_file(data: bytes) -> bytes:
+    return blake2b(data, digest_size=_DIGEST_BYTES).digest()
 
 
 class Tree(NamedTuple):
@@ -223,16 +244,27 @@ class TreeIndex:
         )
         return [Stored(*row) for row in self._run(sql, (self._project, limit))]
 
-    def plant(self, files: Sequence[Planted]) -> None:
+    def plant(self, files: Sequence[FileContent], state: int) -> None:
         """Adds files to the tree. One that mirrored the record before, and said the same, is that
         file again.
         """
         ids = {path: self.folder_id(path) for path in {file.folder for file in files}}
         self._run_many(
             "INSERT INTO tree_file (folder, name, seq, state, mtime_ns, size, digest, at_us) "
-            f"SELECT ?1, ?2, seq, ?4, ?5, ?6, ?7, at_us FROM record WHERE project_id = ?8 AND id = "
-            f"?3 {_THAT_FILE_AGAIN}",
-            [(ids[file.folder], *file[1:], self._project) for file in files],
+            f"SELECT ?1, ?2, seq, {state}, ?4, ?5, ?6, at_us FROM record WHERE project_id = ?7 AND "
+            f"id = ?3 {_THAT_FILE_AGAIN}",
+            [
+                (
+                    ids[file.folder],
+                    file.name,
+                    file.record_id,
+                    file.seen.mtime_ns,
+                    len(file.data),
+                    file.digest,
+                    self._project,
+                )
+                for file in files
+            ],
         )
 
     def move(
@@ -281,16 +313,12 @@ class TreeIndex:
             found.append((row[0], file, Stored(*row[8:]) if is_written else None))
         return found
 
-    def note_planted(
-        self, files: Sequence[tuple[str, str, tuple[int, int]]], *, synced: bool
-    ) -> None:
-        """Folder path, name, and (mtime_ns, size) of files that were just planted, and are written
-        now.
-        """
-        ids = {path: self.folder_id(path) for path in {file[0] for file in files}}
+    def note_planted(self, files: Sequence[FileContent], *, synced: bool) -> None:
+        """Of files that were just planted, and are written now."""
+        ids = {path: self.folder_id(path) for path in {file.folder for file in files}}
         state = IN_STEP if synced else DUE
         sql = f"UPDATE tree_file SET mtime_ns = ?, size = ?, state = {state} WHERE folder = ? AND name = ? AND state = {DUE}"
-        self._run_many(sql, [(*seen, ids[folder], name) for folder, name, seen in files])
+        self._run_many(sql, [(*file.seen, ids[file.folder], file.name) for file in files])
 
     def note_removed(self, files: Iterable[File]) -> None:
         """Files that were going and are gone. They stay so until that is synced."""
