@@ -55,6 +55,7 @@ from hardwon.tree.files import TreeFiles
 from hardwon.tree.format import (
     UnreadableError,
     file_text,
+    fragment,
     given_keys,
     is_flat,
     payload_of,
@@ -81,6 +82,8 @@ from hardwon.trust.lifecycle import BY_TREE, effective_validation
 _log = logging.getLogger("hardwon")
 
 _FIELDS: Final = ("content", "outcome", "tool", "summary")
+# keys that no folder and no index tells
+_LOOKED_AT: Final = ("content", "summary", "timestamp", "author", "tags")
 _LOOKS_AGAIN: Final = 3  # times that a question is asked anew because files had changed under it
 _FORGOTTEN: Final = "was forgotten: remember it anew to have it back"
 _ARCHIVED: Final = "was archived: its memory stays so"
@@ -115,12 +118,10 @@ class Mirror(ProjectListener):
         clock: Callable[[], datetime],
     ) -> None:
         """`session`: where the project's tree is known by now."""
-        tree = TreeIndex(session, project).tree()
-        assert tree is not None  # noqa: S101  # for type checkers: whoever makes a mirror looked
+        self._tree = TreeIndex(session, project).tree()
         self.root = root
-        self.routes = tree.routes
-        self.router = Coherence(json.loads(tree.routes) if tree.routes else None, str(root))
-        self._tree = tree
+        self.routes = self._tree.routes
+        self.router = Coherence(json.loads(self.routes) if self.routes else None, str(root))
         self._store, self._project, self._prepare, self._clock = store, project, prepare, clock
         self._files = TreeFiles(root)
         self._unsynced = 0
@@ -722,38 +723,34 @@ class Mirror(ProjectListener):
             return ids, index.earlier_versions(ids)
 
     def find(
-        self, intent: Mapping[str, Any], glob: Glob | None = None, saying: str | None = None
+        self, intent: Mapping[str, Any], glob: Glob | None = None
     ) -> tuple[list[File], dict[int, str]]:
-        """The memories that have all keys of the intent, whose path matches, and whose JSON has
-        `saying` in it, newest first, as the files are now; and the paths of all folders by their
-        numbers.
+        """The memories that have all keys of the intent, and whose path matches, newest first, as
+        the files are now; and the paths of all folders by their numbers.
         """
+        asked = {name: value for name, value in intent.items() if value is not None}
+        looked_at: dict[str, Any] = {name: asked.pop(name) for name in _LOOKED_AT if name in asked}
+        saying = next(filter(None, map(fragment, looked_at, looked_at.values())), None)
+        matches = glob.split()[1] if glob else None
+        names = glob.pattern.rpartition("/")[2].replace("[!", "[^") if glob and matches else None
         self.before_read()
         for _ in range(_LOOKS_AGAIN):
-            found, folders = self._found(intent, glob, saying)
+            with self._reading() as index:
+                folders = index.folders()
+                wanted, unsure = self._wanted(folders, asked, glob)
+                found = index.find(wanted, names, saying)
+            found = [match for match in found if not matches or matches(match.name)]
             changes = self._changed_among(found, folders)
             if not changes:
                 break
             self._take_in(changes)
-        return found, folders
-
-    def _found(
-        self, intent: Mapping[str, Any], glob: Glob | None, saying: str | None
-    ) -> tuple[list[File], dict[int, str]]:
-        matches = glob.split()[1] if glob else None
-        names = glob.pattern.rpartition("/")[2].replace("[!", "[^") if glob and matches else None
-        with self._reading() as index:
-            folders = index.folders()
-            wanted, unsure = self._wanted(folders, intent, glob)
-            found = index.find(wanted, names, saying)
-        if matches:
-            found = [match for match in found if matches(match.name)]
-        if unsure:
-            asked = [match for match in found if match.folder in unsure]
-            told = zip(asked, self.payloads(asked), strict=True)
-            wrong = {file.key for file, payload in told if not says(payload, unsure[file.folder])}
-            found = [match for match in found if match.key not in wrong]
-        return found, folders
+        doubtful = [match for match in found if looked_at or match.folder in unsure]
+        wrong = {
+            match.key
+            for match, payload in zip(doubtful, self.payloads(doubtful), strict=True)
+            if not says(payload, looked_at | unsure.get(match.folder, {}))
+        }
+        return [match for match in found if match.key not in wrong], folders
 
     def payloads(self, found: Sequence[File]) -> list[dict[str, Any]]:
         """What the tree's own users are told of these, but for the paths; nothing of one that was

@@ -31,6 +31,7 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -569,8 +570,15 @@ class Coherence:
         about, content = packet.get("summary"), packet.get("content")
         if not isinstance(about, str) or not about:
             about = content[: limits.SUMMARY_FROM_CONTENT_CHARS] if isinstance(content, str) else ""
+        given, stamp = packet.get("timestamp"), ""
+        with suppress(
+            ValueError
+        ):  # no time: it stays in the memory, the file is named by the clock
+            at = datetime.fromisoformat(given) if isinstance(given, str) else given
+            if isinstance(at, datetime):
+                stamp = _stamp(at if at.utcoffset() is not None else at.replace(tzinfo=UTC))
         own = {
-            "timestamp": self._stamp_of(packet),
+            "timestamp": stamp or _stamp(self._clock()),
             "summary": safe_summary(about[: limits.SEGMENT_READ_CHARS]),
         }
         name = f"{own['timestamp']}_{own['summary']}"
@@ -602,16 +610,6 @@ class Coherence:
         except _Unroutable as found:
             return Route(*found.args), None
         return Route("/".join(segments)), tree
-
-    def _stamp_of(self, packet: Mapping[str, Any]) -> str:
-        given = packet.get("timestamp")
-        try:
-            at = datetime.fromisoformat(given) if isinstance(given, str) else given
-            if isinstance(at, datetime):
-                return _stamp(at if at.utcoffset() is not None else at.replace(tzinfo=UTC))
-        except ValueError:  # not a time: it stays in the memory, and the file is named by the clock
-            pass
-        return _stamp(self._clock())
 
     # Coming back.
 

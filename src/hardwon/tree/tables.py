@@ -126,12 +126,10 @@ class TreeIndex:
 
     # --- the tree itself ---
 
-    def tree(self) -> Tree | None:
-        """None where the project has no tree."""
-        found = self._run(
-            "SELECT id, routes, boot FROM tree WHERE project_id = ?", (self._project,)
-        ).get
-        return Tree(*found) if found else None
+    def tree(self) -> Tree:
+        """The tree that the project has."""
+        sql = "SELECT id, routes, boot FROM tree WHERE project_id = ?"
+        return Tree(*self._run(sql, (self._project,)).get)
 
     def plant_tree(self, tree: Tree) -> None:
         """From now on the project has a tree. One that it had already stays as it is."""
@@ -226,11 +224,11 @@ class TreeIndex:
             "WHERE project_id = ?1 AND kind = 'superseded' AND body ->> '$.by' = 'tree'), "
             "version (id) AS (SELECT value FROM json_each(?2) UNION SELECT e.old FROM version v "
             "JOIN edit e ON e.new = v.id) "
-            "SELECT v.id FROM version v JOIN record r ON r.project_id = ?1 AND r.id = v.id"
+            "SELECT v.id FROM version v JOIN record r ON r.project_id = ?1 AND r.id = v.id "
+            "WHERE v.id NOT IN (SELECT value FROM json_each(?2))"
         )
-        given = set(record_ids)
-        rows = self._run(sql, (self._project, json.dumps(list(record_ids))))
-        return [found for (found,) in rows if found not in given]
+        rows = self._run(sql, (self._project, json.dumps(record_ids)))
+        return [found for (found,) in rows]
 
     def unplanted(self, limit: int) -> list[Stored]:
         """Experiences that no file mirrors: from before there was a tree, or back from the
@@ -316,9 +314,11 @@ class TreeIndex:
     def note_planted(self, files: Sequence[FileContent], *, synced: bool) -> None:
         """Of files that were just planted, and are written now."""
         ids = {path: self.folder_id(path) for path in {file.folder for file in files}}
-        state = IN_STEP if synced else DUE
-        sql = f"UPDATE tree_file SET mtime_ns = ?, size = ?, state = {state} WHERE folder = ? AND name = ? AND state = {DUE}"
-        self._run_many(sql, [(*file.seen, ids[file.folder], file.name) for file in files])
+        self._run_many(
+            f"UPDATE tree_file SET mtime_ns = ?, size = ?, state = {IN_STEP if synced else DUE} "
+            f"WHERE folder = ? AND name = ? AND state = {DUE}",
+            [(*file.seen, ids[file.folder], file.name) for file in files],
+        )
 
     def note_removed(self, files: Iterable[File]) -> None:
         """Files that were going and are gone. They stay so until that is synced."""

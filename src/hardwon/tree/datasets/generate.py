@@ -291,20 +291,20 @@ def split(
     counts = {
         name: max(least.get(name, 0), weight * total // whole) for name, weight in weights.items()
     }
-    while sum(counts.values()) < total:
-        counts[min(counts, key=lambda name: change(name, 1))] += 1
-    while sum(counts.values()) > total:
-        spare = [name for name in counts if counts[name] > least.get(name, 0)]
-        counts[min(spare, key=lambda name: change(name, -1))] -= 1
+
+    def best(step: int, but: str = "") -> str:
+        """What is best changed by one, up or down; nothing where nothing can be."""
+        able = [name for name in counts if step > 0 or counts[name] > least.get(name, 0)]
+        able = [name for name in able if name != but]
+        return min(able, key=lambda name: change(name, step), default="")
+
+    while missing := total - sum(counts.values()):
+        step = 1 if missing > 0 else -1
+        counts[best(step)] += step
     while True:  # each turn makes the sum of costs smaller, so it ends
-        spare = [name for name in counts if counts[name] > least.get(name, 0)]
-        giver = min(spare, key=lambda name: change(name, -1), default=None)
-        taker = min(
-            (name for name in counts if name != giver),
-            key=lambda name: change(name, 1),
-            default=None,
-        )
-        if giver is None or taker is None:
+        giver = best(-1)
+        taker = best(1, but=giver)
+        if not giver or not taker:
             return counts
         gives, takes = change(giver, -1), change(taker, 1)
         if (gives[0] + takes[0], gives[1] + takes[1]) >= (0, 0):
