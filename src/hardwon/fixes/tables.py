@@ -126,8 +126,10 @@ class FixTables(Listener):
         if numbers:
             # No fix gets this number, or one below it, from now on: also where this one is not
             # shown.
-            given = "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'fix_history'"
-            self._run(given, numbers[-1:])
+            self._run(
+                "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'fix_history'",
+                numbers[-1:],
+            )
             if not self._connection.changes():
                 self._run("INSERT INTO sqlite_sequence VALUES ('fix_history', ?)", numbers[-1:])
         if any(row.kind == "decision" for _, row in added):
@@ -230,8 +232,12 @@ class FixTables(Listener):
 
     def _batches(self, where: str, values: tuple[Any, ...]) -> Iterator[list[Numbered]]:
         """The fixes of the default project that are not archived and pass a condition."""
-        sql = f"SELECT {_STORED} WHERE project_id = '{DEFAULT_PROJECT}' AND {_COUNTS} AND {where} ORDER BY seq"
-        found = self._entries(self._run(sql, values))
+        rows = self._run(
+            f"SELECT {_STORED} WHERE project_id = '{DEFAULT_PROJECT}' AND {_COUNTS} AND {where} "
+            "ORDER BY seq",
+            values,
+        )
+        found = self._entries(rows)
         while batch := list(islice(found, limits.BATCH_ROWS)):
             yield batch
 
@@ -313,8 +319,10 @@ class FixTables(Listener):
         )
         if self._connection.changes():
             return
-        sql = f"SELECT r.seq {_COUNTING_WITH_KEY} IN (?, ?) ORDER BY r.at_us DESC"
-        numbers = self._run(sql, (f"signature:{signature}", cleaned_key(signature))).fetchall()
+        numbers = self._run(
+            f"SELECT r.seq {_COUNTING_WITH_KEY} IN (?, ?) ORDER BY r.at_us DESC",
+            (f"signature:{signature}", cleaned_key(signature)),
+        ).fetchall()
         whole = f"SELECT {_STORED} WHERE seq = ?"
         found = self._entries(row for number in numbers for row in self._run(whole, number))
         last = next((entry.timestamp for _, entry in found if entry.pattern == name), "")
@@ -334,9 +342,10 @@ class FixTables(Listener):
         the newest. `reworded`: what helps may be another.
         """
         table = f"{self._prefix}model_characteristics"
-        counts = f"FROM {self._prefix}fix_count WHERE scope = 'issue' AND key = ?"
         attempts, applied, verified = self._run(
-            f"SELECT sum(attempts), sum(applied), sum(verified) {counts}", (model,)
+            "SELECT sum(attempts), sum(applied), sum(verified) "
+            f"FROM {self._prefix}fix_count WHERE scope = 'issue' AND key = ?",
+            (model,),
         ).get
         if not attempts:
             self._run(f"DELETE FROM {table} WHERE model_name = ?", (model,))
@@ -369,18 +378,18 @@ class FixTables(Listener):
             if failed
             else ("verified > 0", "verified DESC, attempts, item")
         )
-        sql = (
+        return self.session.select(
             f"SELECT item, attempts, verified FROM {self._prefix}fix_count "
-            f"WHERE scope = ? AND key = ? AND {which} ORDER BY {first} LIMIT ?"
+            f"WHERE scope = ? AND key = ? AND {which} ORDER BY {first} LIMIT ?",
+            (scope, key, limit),
         )
-        return self.session.select(sql, (scope, key, limit))
 
     def _issues_of(self, model: str) -> list[CountedItem]:
-        sql = (
+        return self.session.select(
             f"SELECT item, attempts, verified FROM {self._prefix}fix_count WHERE scope = 'issue' "
-            f"AND key = ? ORDER BY attempts DESC, item LIMIT {limits.FIXES_LISTED_MAX}"
+            f"AND key = ? ORDER BY attempts DESC, item LIMIT {limits.FIXES_LISTED_MAX}",
+            (model,),
         )
-        return self.session.select(sql, (model,))
 
     def _in_words(self, found: Iterable[CountedItem]) -> list[CountedStrategy]:
         worded = (
@@ -393,8 +402,10 @@ class FixTables(Listener):
     def _words_of(self, strategy: str) -> tuple[list[str], str] | None:
         """The commands, else the analysis, of the newest fix that did this."""
         if strategy not in self._words:
-            sql = f"SELECT r.body {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT 1"
-            body: str | None = self._run(sql, (same_strategy_key(strategy),)).get
+            body: str | None = self._run(
+                f"SELECT r.body {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT 1",
+                (same_strategy_key(strategy),),
+            ).get
             self._words[strategy] = did(body) if body else None
         return self._words[strategy]
 
@@ -429,11 +440,11 @@ class FixTables(Listener):
 
     def _by_turns(self, scope: str, key: str, failed: bool) -> list[CountedStrategy]:
         """What worked, or what never did, no author having more than its share of the places."""
-        sql = (
+        authors: int = self._run(
             f"SELECT count(DISTINCT author) FROM main.tally WHERE project_id = '{DEFAULT_PROJECT}' "
-            f"AND scope = ? AND key = ? AND NOT {_IS_LEFT_OUT}"
-        )
-        authors: int = self._run(sql, (f"fix.{scope}", key)).get
+            f"AND scope = ? AND key = ? AND NOT {_IS_LEFT_OUT}",
+            (f"fix.{scope}", key),
+        ).get
         if authors <= 1:
             return self._in_words(
                 self._top(scope, key, limits.STRATEGIES_WORDED_MAX, failed=failed)
@@ -450,9 +461,9 @@ class FixTables(Listener):
         somebody vouches for one.
         """
         if strategy not in self._sources:
-            sql = f"SELECT r.author, r.status {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT ?"
             found = self.session.select(
-                sql, (same_strategy_key(strategy), limits.SOURCES_FROM_FIXES_MAX)
+                f"SELECT r.author, r.status {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT ?",
+                (same_strategy_key(strategy), limits.SOURCES_FROM_FIXES_MAX),
             )
             authors = {author for author, _ in found}
             alone = len(authors) == 1 and not any(status in VOUCHED_STATUSES for _, status in found)
@@ -471,8 +482,11 @@ class FixTables(Listener):
             definition: str = self._run(
                 "SELECT sql FROM main.sqlite_schema WHERE name = ?", (table,)
             ).get
-            copied = definition.replace(f"CREATE TABLE {table}", f"CREATE TABLE {_FRESH}{table}", 1)
-            self._run(copied.replace(" AUTOINCREMENT", "")).fetchall()
+            self._run(
+                definition.replace(f"TABLE {table}", f"TABLE {_FRESH}{table}", 1).replace(
+                    " AUTOINCREMENT", ""
+                )
+            ).fetchall()
         fresh._fill()
         differing = len(self._left_out() ^ self._rolled_back())
         for table, (columns, worded) in _COMPARED.items():
@@ -594,8 +608,10 @@ class FixHistory:
 
     def count(self, since: datetime, until: datetime | None) -> int:
         """How many attempts there were from a time to the moment before another."""
-        sql = "SELECT count(*) FROM main.fix_history WHERE timestamp >= ? AND timestamp < ?"
-        counted: int = self._first(sql, (text_of(since), text_of(until) if until else "~"))
+        counted: int = self._first(
+            "SELECT count(*) FROM main.fix_history WHERE timestamp >= ? AND timestamp < ?",
+            (text_of(since), text_of(until) if until else "~"),
+        )
         return counted
 
     def all(self) -> Iterator[FixRow]:
