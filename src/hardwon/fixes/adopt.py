@@ -8,7 +8,7 @@ same history adds nothing the second time, wherever its file lies.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -184,12 +184,13 @@ def _knowledge_record(path: Path, source: Source) -> Adopted | None:
             for key, items in listed.items():
                 if not isinstance(items, list):
                     raise InvalidInputError.one(f"{name}.{key}", items, "a list")
-        _check_values(knowledge)
+        _check_values(knowledge, "")
         size = len(json.dumps(knowledge, ensure_ascii=False).encode())
         if not fits_in_a_record(size):
             largest = max(knowledge, key=lambda name: len(json.dumps(knowledge[name])))
             allowed = f"at most {limits.RECORD_BYTES_MAX} bytes; most of it is {largest!r}: shorten that in a copy and adopt it"
             raise InvalidInputError.one(largest, f"{size} bytes", allowed)
+        _check_value(knowledge, "file")
         if any(knowledge[name] for name in knowledge.keys() - {"version", "last_updated"}):
             return added_up({"knowledge_base": knowledge}, source, from_us(written_us))
         return None
@@ -197,24 +198,33 @@ def _knowledge_record(path: Path, source: Source) -> Adopted | None:
         raise InvalidInputError(error.problems, path.name) from None
 
 
-def _check_values(value: Any, place: str = "") -> None:
+def _check_values(value: Any, place: str, depth: int = 1) -> None:
     """Says where the value is that cannot be kept."""
+    parts = list(
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    if depth >= limits.JSON_DEPTH_MAX and parts:
+        raise InvalidInputError.one(
+            place, value, f"values nested at most {limits.JSON_DEPTH_MAX} deep"
+        )
+    for key, part in parts:
+        inner = f"{place}.{key}" if place else str(key)
+        _check_value(key, inner)
+        _check_values(part, inner, depth + 1)
+    if not parts:
+        _check_value(value, place)
+
+
+def _check_value(value: Any, place: str) -> None:
     try:
         check_json([value])
     except PydanticCustomError as error:
-        parts: Iterable[tuple[Any, Any]] = (
-            value.items()
-            if isinstance(value, dict)
-            else enumerate(value)
-            if isinstance(value, list)
-            else ()
-        )
-        for key, part in parts:
-            inner = f"{place}.{key}" if place else str(key)
-            _check_values(key, inner)
-            _check_values(part, inner)
         raise InvalidInputError.one(
-            (place or "file")[: limits.NAME_CHARS_MAX], value, error.message()
+            place[: limits.NAME_CHARS_MAX], value, error.message()
         ) from None
 
 

@@ -32,7 +32,7 @@ from pydantic_core import PydanticCustomError
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.fixes.input import seconds
+from hardwon.fixes.input import read_json, seconds
 from hardwon.fixes.legacy import LegacyDatabase, LegacyRow
 from hardwon.learn.support import FIX_HISTORY
 from hardwon.learn.tallies import RECORDED_SIGNATURE, fix_history_signature
@@ -286,7 +286,7 @@ class _RowReader:
 
     def _commands(self) -> list[str]:
         text = self._text_in("fix_commands")
-        parsed = _json(text) if text.strip() else []
+        parsed = read_json(text) if text.strip() else []
         if isinstance(parsed, str):
             parsed = [parsed]
         if not isinstance(parsed, list):
@@ -336,7 +336,7 @@ class _RowReader:
         text = self._text_in("system_info")
         if not text.strip():
             return {}
-        parsed = _json(text)
+        parsed = read_json(text)
         if isinstance(parsed, dict) and len(text) <= 2 * self._chars_max:
             with suppress(PydanticCustomError):
                 check_json(parsed)
@@ -396,11 +396,3 @@ def _plain(value: Any, chars_max: int) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return _without_nul(value)[:chars_max] if isinstance(value, str) else value
-
-
-def _json(text: str) -> Any:
-    """What a text says as JSON; None where it is none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None

@@ -42,6 +42,7 @@ from hardwon.fixes.input import (
     fix_from,
     fixer,
     issue_from,
+    read_json,
     readable,
     system_info,
 )
@@ -393,7 +394,11 @@ class AIMemory:
         """Where an export goes: any file but a database and what a memory keeps beside its own, and
         in its folder: the database may be a link to elsewhere.
         """
-        field, given, such_as = "output_file", _path("output_file", output_file), "insights.json"
+        field, given, such_as = (
+            "output_file",
+            check_path("output_file", output_file),
+            "insights.json",
+        )
         own_files.refuse(field, given, self.memory_dir / FILE_NAME, such_as, also=_OWN)
         return own_files.target(field, given, self.db_path, such_as, also=_OWN)
 
@@ -432,7 +437,7 @@ class AIMemory:
         """Brings in a knowledge base of others, as one source's word. Returns what it brought."""
         return _report(
             adopt_knowledge_base(
-                _path("source_file", source_file),
+                check_path("source_file", source_file),
                 self.memory,
                 dry_run=check_flag("dry_run", dry_run),
             )
@@ -446,7 +451,7 @@ class AIMemory:
         """
         return _report(
             adopt_fix_history(
-                _path("legacy_db_path", legacy_db_path),
+                check_path("legacy_db_path", legacy_db_path),
                 self.memory,
                 dry_run=check_flag("dry_run", dry_run),
                 progress=progress,
@@ -500,19 +505,12 @@ def _row(found: FixRow) -> dict[str, Any]:
     columns: dict[str, Any] = found._asdict()
     applied, verified = bool(found.fix_success), bool(found.verification_success)
     columns.update(
-        fix_commands=_read(found.fix_commands, []),
+        fix_commands=read_json(found.fix_commands, []),
         fix_success=applied,
         verification_success=verified,
-        system_info=_read(found.system_info, {}),
+        system_info=read_json(found.system_info, {}),
     )
     return {**columns, "ai_analysis": found.claude_analysis, "successful": applied and verified}
-
-
-def _read(text: str, otherwise: Any) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return otherwise
 
 
 def _rate(part: int, whole: int) -> float:
@@ -539,7 +537,3 @@ def _in_turns(run: Callable[[], CleanedUp | Compressed], added_up: Sequence[str]
         sums = {name: report[name] + more[name] for name in added_up}
         report = {**more, **sums}
     return {**report, "event_ids": [event for event in events if event]}
-
-
-def _path(field: str, given: str | os.PathLike[str]) -> Path:
-    return check_path(field, os.fspath(given) if isinstance(given, os.PathLike) else given)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from copy import deepcopy
 from typing import Any, Final, TypeVar
 
@@ -19,6 +18,7 @@ from pydantic_core import PydanticCustomError
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, ask_foreign
+from hardwon.fixes.input import read_json
 from hardwon.fixes.tables import CountedStrategy, FixKnowledge, PatternRow
 from hardwon.records.fields import check_json
 from hardwon.text.clean import clean_line
@@ -85,16 +85,14 @@ def _named(found: Iterable[tuple[str, T]]) -> dict[str, T]:
 
 
 def _figures(row: PatternRow) -> dict[str, Any]:
-    attempts, best = row.success_count + row.failure_count, row.best_fix
-    with suppress(ValueError):
-        best = json.loads(best or "null")
+    attempts = row.success_count + row.failure_count
     return {
         "issue_signature": row.issue_signature,
         "success_count": row.success_count,
         "failure_count": row.failure_count,
         "success_rate": round(row.success_count / attempts, 3) if attempts else 0.0,
         "confidence_score": row.confidence_score,
-        "best_fix": _cleaned(best),
+        "best_fix": _cleaned(read_json(row.best_fix or "null", row.best_fix)),
         "last_seen": row.last_seen,
     }
 

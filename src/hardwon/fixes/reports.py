@@ -15,7 +15,7 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
 from hardwon import limits
-from hardwon.errors import FileOnlyError, InvalidInputError
+from hardwon.errors import FileOnlyError
 from hardwon.learn import odds
 from hardwon.learn.tallies import APPLIED, BETWEEN_NAMES, SUCCEEDED
 from hardwon.memory.designs import Group
@@ -24,6 +24,7 @@ from hardwon.records.fields import (
     TIME_US_MAX,
     check_limit,
     check_text,
+    check_time,
     check_whole_number,
     from_us,
     to_us,
@@ -321,9 +322,7 @@ class Fixes(Group):
 
     def count(self, since: datetime | str | int) -> int:
         """How many attempts to fix something there were from the exact time `since` on."""
-        asked = Filters.of(self._project.name, {"since": since}).since
-        if asked is None:
-            raise InvalidInputError.one("since", since, "a time")
+        asked = check_time("since", since)
         # Whole days from the tallies; only of the day on which it begins the records are counted.
         store, project = self._project.store, self._project.name
         first_day = -(-to_us(asked) // limits.DAY_US)

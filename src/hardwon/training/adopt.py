@@ -31,7 +31,7 @@ from hardwon.records.fields import derived_id, from_us, is_derived, parse_time, 
 from hardwon.records.kinds import Adopted, AnyRecord, Episode, Metadata, Moment, Source
 from hardwon.store.types import Progress
 from hardwon.training import shape
-from hardwon.training.history import scores_of
+from hardwon.training.history import scores_of, take_one
 from hardwon.training.shape import AgentMemory
 from hardwon.trust.redact import redact
 
@@ -268,31 +268,20 @@ class _AdoptedState:
         recorded before the log counts as in it.
         """
         logged = Counter(map(_logged, self.log))
-        found: list[Episode] = []
-        for episode in own:
-            if logged[_what(episode)] > 0:
-                logged[_what(episode)] -= 1
-                found.append(episode)
+        found = [episode for episode in own if take_one(logged, _what(episode))]
         if not found:
             return []
         until_us, here = max(each.at_us for each in found), {each.id for each in found}
-        left = {task: Counter(scores) for task, scores in self.memory["score_history"].items()}
-        for entry in map(_logged, self.log):
-            left.get(entry.task_id, Counter())[entry.score] -= 1
-        unlisted = {
-            task: older["count"] for task, older in self.memory.get("older_scores", {}).items()
-        }
-        for episode in reversed(own):
-            if episode.id in here or episode.at_us > until_us:
-                continue
-            scores = left.get(episode.task_id, Counter())
-            if scores[episode.score] > 0:
-                scores[episode.score] -= 1
-                found.append(episode)
-            elif unlisted.get(episode.task_id, 0) > 0:
-                unlisted[episode.task_id] -= 1
-                found.append(episode)
-        return found
+        history, older = self.memory["score_history"], self.memory.get("older_scores", {})
+        listed = Counter((task, score) for task, scores in history.items() for score in scores)
+        listed.subtract((entry.task_id, entry.score) for entry in map(_logged, self.log))
+        unlisted = Counter({task: sums["count"] for task, sums in older.items()})
+        earlier = [each for each in own if each.id not in here and each.at_us <= until_us]
+        return found + [
+            each
+            for each in reversed(earlier)
+            if take_one(listed, (each.task_id, each.score)) or take_one(unlisted, each.task_id)
+        ]
 
 
 def _is_later(new: _AdoptedState, old: _AdoptedState) -> bool:

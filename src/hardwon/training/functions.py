@@ -12,9 +12,8 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +21,7 @@ from typing import Any, Final
 from hardwon import limits
 from hardwon.errors import FullError, HardwonError, InvalidInputError, LlmError, PlaceError
 from hardwon.learn import prompts as distil
+from hardwon.memory import Clock
 from hardwon.memory.consolidate import ask_for_rules
 from hardwon.outside import own_files
 from hardwon.outside.llm import ChatModel, Llm
@@ -64,7 +64,6 @@ CONSOLIDATION_EVERY: Final = limits.CONSOLIDATE_EVERY_EPISODES
 _KEYS: Final = shape.empty().keys() - {"last_consolidated_at"}
 _OF_CONTENT: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 Where = str | os.PathLike[str]
-Clock = Callable[[], datetime]
 
 
 class TrainingMemoryWarning(UserWarning):
@@ -158,8 +157,7 @@ def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
 
 
 def _place(path: Where) -> Path:
-    given = os.fspath(path) if isinstance(path, os.PathLike) else path
-    place = Path(os.path.realpath(check_path("path", given)))
+    place = Path(os.path.realpath(check_path("path", path)))
     # it would be kept aside as no training memory
     own_files.refuse_database("path", place, "agent_memory.json")
     return place

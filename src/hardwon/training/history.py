@@ -27,7 +27,7 @@ from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from hardwon import limits
 from hardwon.outside import locks
@@ -36,8 +36,6 @@ from hardwon.training.shape import (
     OPTIONAL,
     AgentMemory,
     add,
-    add_older,
-    add_scores,
     decoded,
     empty,
     encoded,
@@ -51,6 +49,7 @@ EMPTY = encoded(empty())
 _BESIDE = (*OPTIONAL, "last_consolidated_at")
 _OWN: Final = frozenset(empty())
 _MISSING: Final = object()
+T = TypeVar("T")
 
 # Held while a memory is changed, saved, or forked: one for all of them, because copies share what
 # they know.
@@ -311,19 +310,17 @@ def _not_there_yet(
     # the episodes that this log has and the earlier one has not
     more = Counter(map(as_json, kept["episode_log"]))
     more.subtract(map(as_json, before["episode_log"]))
-    shared, new = kept.get("shared_episodes", {}), []
-    for each in pending:
+    shared = kept.get("shared_episodes", {})
+
+    def is_there(each: RecordedEpisode) -> bool:
         if place in each.saved or (each.number and each.number[1] < shared.get(each.number[0], 0)):
-            continue
+            return True
         # Only one that may have come here another way, with a copy or through a file, is looked
         # for: others may well be alike.
-        if (each.copied or each.saved) and each.entry["total_episodes"] == 1:
-            text = as_json(each.entry["episode_log"][0])
-            more[text] -= 1
-            if more[text] >= 0:
-                continue
-        new.append(each)
-    return new
+        log = each.entry["episode_log"] if each.copied or each.saved else []
+        return len(log) == each.entry["total_episodes"] == 1 and take_one(more, as_json(log[0]))
+
+    return [each for each in pending if not is_there(each)]
 
 
 def _note_shared(memory: AgentMemory, recorded: Iterable[RecordedEpisode]) -> None:
@@ -404,31 +401,32 @@ def adopt(kept: AgentMemory, other: AgentMemory) -> AgentMemory:
     both have was seen as often as the larger of its counts says.
     """
     ours, theirs = (Numbered(each["episode_log"], each["total_episodes"]) for each in (other, kept))
-    at = ours.parted_from(theirs)
-    tasks = [
-        _Scores(kept, other, task) for task in {**kept["score_history"], **other["score_history"]}
-    ]
-    known = (
-        bool(ours.common(theirs))
-        or any(task.ours.common(task.theirs) for task in tasks)
-        or not min(ours.total, theirs.total)
-    )
-    agree = known and at is None and all(task.parted is None for task in tasks)
-    if agree and all(task.theirs.total <= task.ours.total for task in tasks):
+    tasks = {
+        task: (scores_of(other, task), scores_of(kept, task))
+        for task in {**kept["score_history"], **other["score_history"]}
+    }
+    pairs = [(ours, theirs), *tasks.values()]
+    known = any(one.common(two) for one, two in pairs) or not min(ours.total, theirs.total)
+    agree = known and all(one.parted_from(two) is None for one, two in pairs)
+    if agree and all(two.total <= one.total for one, two in tasks.values()):
         return other
-    earlier = agree and all(task.ours.total <= task.theirs.total for task in tasks)
+    earlier = agree and all(one.total <= two.total for one, two in tasks.values())
+    part: AgentMemory = {
+        **{name: other[name] for name in other.keys() - kept.keys() - set(OPTIONAL)},
+        **empty(),
+        "task_rules": {
+            task: _newer(kept["task_rules"].get(task, []), rules, earlier)
+            for task, rules in other["task_rules"].items()
+        },
+        **{
+            name: _newer(kept[name], other[name], earlier)
+            for name in ("global_rules", "mistakes", "successes")
+        },
+    }
     if not earlier:
-        _add_episodes(kept, ours, theirs, at, tasks, known)
+        part |= _new_episodes(other, ours, theirs, tasks, known)
         _add_cards(kept["mistake_cards"], other["mistake_cards"])
-    _add_newer(kept["global_rules"], other["global_rules"], limits.TRAINING_GLOBAL_RULES, earlier)
-    for task, rules in other["task_rules"].items():
-        _add_newer(
-            kept["task_rules"].setdefault(task, []), rules, limits.TRAINING_RULES_PER_TASK, earlier
-        )
-    for name in ("mistakes", "successes"):
-        _add_newer(kept[name], other[name], limits.TRAINING_LESSONS_MAX, earlier)
-    for name in other.keys() - kept.keys() - set(OPTIONAL):
-        kept[name] = other[name]
+    add(kept, part)
     return kept
 
 
@@ -455,37 +453,17 @@ def scores_of(memory: AgentMemory, task: str) -> Numbered:
     return Numbered(memory["score_history"].get(task, []), score_total(memory, task)[1])
 
 
-class _Scores:
-    """The scores of one task on both sides: ours are to be added to theirs, which are kept."""
-
-    def __init__(self, kept: AgentMemory, other: AgentMemory, task: str) -> None:
-        self.task = task
-        self.ours, self.theirs = scores_of(other, task), scores_of(kept, task)
-        self.parted = self.ours.parted_from(self.theirs)
-        self.older_sum = score_total(other, task)[0] - sum(self.ours.items)
-
-    def new(self, known: bool) -> int:
-        if self.parted is not None:
-            return self.ours.total - self.parted
-        return max(self.ours.total - self.theirs.total, 0) if known else self.ours.total
-
-    def add_to(self, kept: AgentMemory, count: int) -> None:
-        older = count - len(self.ours.items)
-        if older > 0:  # of these only the sum is known, and of a part of them its share
-            add_older(kept, self.task, older, [self.older_sum * older / self.ours.start])
-        if count:
-            add_scores(kept, self.task, self.ours.items[-count:])
-            kept["total_episodes"] += count
-
-
-def _add_episodes(
-    kept: AgentMemory,
+def _new_episodes(
+    memory: AgentMemory,
     ours: Numbered,
     theirs: Numbered,
-    at: int | None,
-    tasks: Iterable[_Scores],
+    tasks: dict[str, tuple[Numbered, Numbered]],
     known: bool,
-) -> None:
+) -> AgentMemory:
+    """The log and the scores that are in our memory alone. `tasks` has the scores of each task on
+    both sides.
+    """
+    at = ours.parted_from(theirs)
     first = min(ours.total, theirs.total) if at is None else at
     new = _without(ours.items[max(first - ours.start, 0) :], theirs.items)
     by_task = Counter(str(episode.get("task_id")) for episode in new)
@@ -493,11 +471,21 @@ def _add_episodes(
     # to.
     start = max(ours.start, theirs.start)
     by_log_alone = at is not None and (at > start or start == 0)
-    for task in tasks:
-        task.add_to(
-            kept, by_task[task.task] if by_log_alone else max(by_task[task.task], task.new(known))
-        )
-    kept["episode_log"] += new
+    part: AgentMemory = {"episode_log": new, "total_episodes": 0, "score_history": {}}
+    for task, (mine, kept) in tasks.items():
+        common_end = min(mine.total, kept.total) if known else 0
+        parted = mine.parted_from(kept)
+        by_scores = mine.total - (common_end if parted is None else parted)
+        count = by_task[task] if by_log_alone else max(by_task[task], by_scores)
+        if count:
+            part["score_history"][task] = mine.items[-count:]
+            part["total_episodes"] += count
+        older = count - len(mine.items)
+        if older > 0:  # of these only the sum is known, and of a part of them its share
+            older_sum = score_total(memory, task)[0] - sum(mine.items)
+            share = {"count": older, "sum": older_sum * older / mine.start}
+            part.setdefault("older_scores", {})[task] = share
+    return part
 
 
 def _add_cards(kept: list[dict[str, Any]], other: list[dict[str, Any]]) -> None:
@@ -516,15 +504,15 @@ def _add_cards(kept: list[dict[str, Any]], other: list[dict[str, Any]]) -> None:
     keep_best_cards(kept)
 
 
-def _add_newer(kept: list[Any], other: list[Any], most: int, earlier: bool) -> None:
+def _newer(kept: list[Any], other: list[Any], earlier: bool) -> list[Any]:
     """What comes after the last that both have: what comes before it was there once, and had to
     make room. The same holds of everything, where the other is earlier and they have nothing in
     common.
     """
     places = [place for place, text in enumerate(other) if text in kept]
-    if places or not kept or not earlier:
-        kept += other[places[-1] + 1 if places else 0 :]
-        del kept[:-most]
+    if not places and kept and earlier:
+        return []
+    return other[places[-1] + 1 if places else 0 :]
 
 
 # --- changes made by hand ---
@@ -567,13 +555,14 @@ def _merged(expected: Any, mine: Any, kept: Any) -> Any:
 
 def _without(items: Iterable[Any], others: Iterable[Any]) -> list[Any]:
     gone = Counter(map(as_json, others))
-    left = []
-    for item in items:
-        if gone[as_json(item)]:
-            gone[as_json(item)] -= 1
-        else:
-            left.append(item)
-    return left
+    return [item for item in items if not take_one(gone, as_json(item))]
+
+
+def take_one(counts: Counter[T], key: T) -> bool:
+    """Whether there was one to take."""
+    found = counts[key] > 0
+    counts[key] -= found
+    return found
 
 
 def as_json(value: Any) -> str:

@@ -176,7 +176,9 @@ def add(memory: AgentMemory, part: AgentMemory) -> None:
 
 
 def add_texts(texts: list[Any], new: Iterable[str], most: int) -> None:
-    texts += [text for text in dict.fromkeys(new) if text and text not in texts]
+    for text in new:
+        if text and text not in texts:
+            texts.append(text)
     del texts[:-most]
 
 
@@ -466,7 +468,12 @@ class EpisodeInput:
             "summary": self._text("trajectory_summary", found.get("trajectory_summary", ""), ""),
         }
         mistakes, successes = (
-            self._texts(name, found.get(name, ())) for name in ("mistakes", "successes")
+            [
+                text
+                for n, item in enumerate(self._items(name, found.get(name, ()), "texts"))
+                if (text := self._text(f"{name}.{n}", item, None)) is not None
+            ]
+            for name in ("mistakes", "successes")
         )
         cards = list(self._cards(found.get("mistake_cards", ()), task))
         self.entry = (
@@ -529,11 +536,6 @@ class EpisodeInput:
         elif len(items) > limits.ITEMS_MAX:
             self._wrong(field, value, f"at most {limits.ITEMS_MAX} items")
         return items[: limits.ITEMS_MAX]
-
-    def _texts(self, field: str, value: Any) -> tuple[str, ...]:
-        items = enumerate(self._items(field, value, "texts"))
-        found = (self._text(f"{field}.{n}", item, None) for n, item in items)
-        return tuple(text for text in found if text is not None)
 
     def _cards(self, value: Any, task: str) -> Iterable[dict[str, Any]]:
         for number, card in enumerate(self._items("mistake_cards", value, "cards (objects)")):
