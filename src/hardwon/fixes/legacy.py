@@ -12,9 +12,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import quote
 
 import apsw
@@ -34,7 +34,9 @@ _NEEDED_COLUMNS: Final = frozenset(
 )
 _MAGIC: Final = b"SQLite format 3\0"
 _HEADER_BYTES: Final = 100
-_WAL_FORMAT: Final = 2
+_WAL_FORMAT: Final = b"\2"
+# where in the header it says whether there are logs, how often it was changed, and whose it is
+_FORMAT, _CHANGES, _OWNER = slice(19, 20), slice(24, 28), slice(68, 72)
 # What SQLite's check says of values that break a rule of their table: such rows are odd, not
 # damaged.
 _HARMLESS: Final = (
@@ -56,36 +58,25 @@ class LegacyRow(dict[str, Any]):
         self.undecoded: list[str] = []
 
 
-class _Header(NamedTuple):
-    """What the first bytes of a file say. Read through SQLite: closing a file of our own would drop
-    locks on it.
+def _header(path: Path) -> bytes:
+    """The first bytes of a database; none of what is no database. Read through SQLite: closing a
+    file of our own would drop locks on it.
     """
-
-    is_sqlite: bool
-    has_log: bool
-    changes: int
-    application_id: int
-
-    @classmethod
-    def of(cls, path: Path) -> _Header:
-        try:
-            file = apsw.VFSFile(
-                "", str(path), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0]
-            )
-        except apsw.Error as error:
-            raise PlaceError(
-                f"cannot read {path} ({error}): check who owns the file and its folder"
-            ) from error
-        with ExitStack() as at_the_end:
-            at_the_end.callback(file.xClose)
-            try:  # a shorter file is none of SQLite's, and reading beyond its end an error
-                start = file.xRead(_HEADER_BYTES, 0) if file.xFileSize() >= _HEADER_BYTES else b""
-            except apsw.Error as error:
-                raise PlaceError(f"cannot read {path} ({error})") from error
-        if not start.startswith(_MAGIC):
-            return cls(False, False, 0, 0)
-        changes, application_id = (int.from_bytes(start[at : at + 4], "big") for at in (24, 68))
-        return cls(True, start[19] == _WAL_FORMAT, changes, application_id)
+    try:
+        file = apsw.VFSFile(
+            "", str(path), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0]
+        )
+    except apsw.Error as error:
+        raise PlaceError(
+            f"cannot read {path} ({error}): check who owns the file and its folder"
+        ) from error
+    try:  # a shorter file is none of SQLite's, and reading beyond its end an error
+        start = file.xRead(_HEADER_BYTES, 0) if file.xFileSize() >= _HEADER_BYTES else b""
+    except apsw.Error as error:
+        raise PlaceError(f"cannot read {path} ({error})") from error
+    finally:
+        file.xClose()
+    return start if start.startswith(_MAGIC) else b""
 
 
 # --- reading ---
@@ -124,12 +115,11 @@ class LegacyDatabase:
 
     def aggregates(self) -> dict[str, list[LegacyRow]]:
         """The tables of what it had added up, as far as they exist and hold rows."""
-        found = {
-            name: list(self._rows_of(name, "rowid"))
+        return {
+            name: rows
             for name in AGGREGATE_TABLES
-            if self._columns(name)
+            if self._columns(name) and (rows := list(self._rows_of(name, "rowid")))
         }
-        return {name: rows for name, rows in found.items() if rows}
 
     def other_tables(self) -> list[str]:
         """Tables that no part of a fix history is in."""
@@ -155,12 +145,13 @@ class LegacyDatabase:
                 raise DamagedError(_damaged(self.path, line.splitlines()[-1]))
 
     def _columns(self, table: str) -> list[str]:
-        made = self._connection.execute(
-            "SELECT sql FROM sqlite_schema WHERE type = 'table' AND lower(name) = ?", (table,)
-        ).fetchall()
-        if not made or str(made[0][0]).upper().startswith("CREATE VIRTUAL"):
-            return []
-        return [row[1] for row in self._connection.execute(f"PRAGMA table_xinfo({table})")]
+        found = self._connection.execute(
+            "SELECT c.name FROM sqlite_schema t JOIN pragma_table_xinfo(t.name) c "
+            "WHERE t.type = 'table' AND lower(t.name) = ? AND t.sql NOT LIKE 'CREATE VIRTUAL%' "
+            "ORDER BY c.cid",
+            (table,),
+        )
+        return [name for (name,) in found]
 
     def _rows_of(self, table: str, order: str) -> Iterator[LegacyRow]:
         """Texts come as the bytes that they are: not all of them can be decoded."""
@@ -197,13 +188,12 @@ class LegacyDatabase:
 
 def is_database(path: Path) -> bool:
     """Whether the file begins as SQLite's do."""
-    return _Header.of(path).is_sqlite
+    return bool(_header(path))
 
 
 def is_ours(path: Path) -> bool:
     """Whether the file says that it is a Hardwon memory."""
-    header = _Header.of(path)
-    return header.is_sqlite and header.application_id == APPLICATION_ID
+    return _header(path)[_OWNER] == APPLICATION_ID.to_bytes(4, "big")
 
 
 @contextmanager
@@ -212,7 +202,7 @@ def opened(path: Path) -> Iterator[LegacyDatabase]:
     _refuse_no_database(path)
     # A database that has logs, and none at present, is read without making one beside it. Nothing
     # locks it then.
-    alone = _Header.of(path).has_log and not size_of(_beside(path, "-wal"))
+    alone = _header(path)[_FORMAT] == _WAL_FORMAT and not size_of(_beside(path, "-wal"))
     before = _state(path)
     with _legacy_errors(path), closing(_read_only(path, alone)) as connection:
         connection.execute("BEGIN")
@@ -244,13 +234,12 @@ def _refuse_no_database(path: Path) -> None:
         raise PlaceError(
             f"there is no file {path}: name the older database, which was called ai_memory.db"
         )
-    header = _Header.of(path)
-    if not header.is_sqlite:
+    if not is_database(path):
         raise ForeignFileError(
             f"{path} is no SQLite database, or it is encrypted, cut off, or its beginning is "
             f"destroyed. It was left as it is"
         )
-    if header.application_id == APPLICATION_ID:
+    if is_ours(path):
         raise ForeignFileError(
             f"{path} is a Hardwon memory already, no older database: open it, or merge it into "
             f"another"
@@ -330,14 +319,14 @@ class ClaimedDatabase(LegacyDatabase):
         """Takes over the content of a finished memory, in one transaction: a kill leaves the old
         content or the new.
         """
-        changes = _Header.of(self.path).changes
+        changes = _header(self.path)[_CHANGES]
         self._connection.execute("COMMIT")  # a copy begins a transaction of its own
         with (
             closing(connect(staged)) as origin,
             self._connection.backup("main", origin, "main") as switch,
         ):
             switch.step(1)  # from here on the file is locked again
-            if _Header.of(self.path).changes != changes or size_of(_beside(self.path, "-wal")):
+            if _header(self.path)[_CHANGES] != changes or size_of(_beside(self.path, "-wal")):
                 raise BusyError(
                     f"{self.path} was written to by another program; nothing was changed, try again"
                 )
@@ -396,7 +385,7 @@ def play_back(path: Path) -> None:
     """Where an interrupted writer left its journal: what it had begun is undone, as whoever opens
     the file next would do.
     """
-    if files.exists(_beside(path, "-journal")) and _Header.of(path).is_sqlite:
+    if files.exists(_beside(path, "-journal")) and is_database(path):
         with _legacy_errors(path), closing(_writable(path)) as connection:
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
 

@@ -18,7 +18,7 @@ from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError
@@ -217,13 +217,9 @@ def _bytes(value: Any) -> int:
 # --- what is kept becomes a file's dict again ---
 
 
-class _EpisodeKey(NamedTuple):
-    """What a log tells of an episode, but for its summary: enough to know it again."""
-
-    at_us: int
-    task_id: str
-    score: float
-    steps: int
+# What a log tells of an episode, but for its summary, enough to know it again: when it was
+# (microseconds), its task, its score and its steps.
+_EpisodeKey = tuple[int, str, float, int]
 
 
 class _AdoptedState:
@@ -274,7 +270,7 @@ class _AdoptedState:
         until_us, here = max(each.at_us for each in found), {each.id for each in found}
         history, older = self.memory["score_history"], self.memory.get("older_scores", {})
         listed = Counter((task, score) for task, scores in history.items() for score in scores)
-        listed.subtract((entry.task_id, entry.score) for entry in map(_logged, self.log))
+        listed.subtract((entry["task_id"], entry["score"]) for entry in self.log)
         unlisted = Counter({task: sums["count"] for task, sums in older.items()})
         earlier = [each for each in own if each.id not in here and each.at_us <= until_us]
         return found + [
@@ -304,7 +300,23 @@ def _is_later(new: _AdoptedState, old: _AdoptedState) -> bool:
         newer, older = new.memory[name], old.memory[name]
         if len(newer) < limits.TRAINING_LESSONS_MAX and newer[: len(older)] != older:
             return False
-    return _kept(new, old) and bits >= _SAME_BITS_MIN
+    # Rules and cards of the older one are there, as far as the newer one had room for them, seen as
+    # often or more.
+    seen = {_key_of(card): card.get("seen_count", 1) for card in new.memory["mistake_cards"]}
+    unknown = math.inf if len(seen) >= limits.TRAINING_CARDS else 0
+    rules_of = new.memory["task_rules"]
+    return (
+        bits >= _SAME_BITS_MIN
+        and all(
+            seen.get(_key_of(card), unknown) >= card.get("seen_count", 1)
+            for card in old.memory["mistake_cards"]
+        )
+        and all(
+            len(rules_of.get(task, ())) >= limits.TRAINING_RULES_PER_TASK
+            or set(rules) <= set(rules_of.get(task, ()))
+            for task, rules in old.memory["task_rules"].items()
+        )
+    )
 
 
 def _bits(scores: list[float]) -> float:
@@ -319,23 +331,6 @@ def _bits(scores: list[float]) -> float:
 def _key_of(card: dict[str, Any]) -> str:
     """A worker, or a decision, may be whatever JSON can hold."""
     return json.dumps(shape.card_key(card), sort_keys=True)
-
-
-def _kept(new: _AdoptedState, old: _AdoptedState) -> bool:
-    """Whether rules and cards of the older one are there, as far as the newer one had room for
-    them, seen as often or more.
-    """
-    seen = {_key_of(card): card.get("seen_count", 1) for card in new.memory["mistake_cards"]}
-    unknown = math.inf if len(seen) >= limits.TRAINING_CARDS else 0
-    rules_of = new.memory["task_rules"]
-    return all(
-        seen.get(_key_of(card), unknown) >= card.get("seen_count", 1)
-        for card in old.memory["mistake_cards"]
-    ) and all(
-        len(rules_of.get(task, ())) >= limits.TRAINING_RULES_PER_TASK
-        or set(rules) <= set(rules_of.get(task, ()))
-        for task, rules in old.memory["task_rules"].items()
-    )
 
 
 # --- both ways ---
@@ -366,16 +361,12 @@ def _trusted(memory: Memory, records: Iterable[Any]) -> Iterator[Any]:
 
 
 def _what(record: Episode) -> _EpisodeKey:
-    return _EpisodeKey(record.at_us, record.task_id, record.score, record.steps)
+    return record.at_us, record.task_id, record.score, record.steps
 
 
 def _logged(entry: dict[str, Any]) -> _EpisodeKey:
-    return _EpisodeKey(
-        to_us(parse_time(entry["timestamp"])),
-        entry["task_id"],
-        entry["score"],
-        entry.get("steps", 0),
-    )
+    at_us = to_us(parse_time(entry["timestamp"]))
+    return at_us, entry["task_id"], entry["score"], entry.get("steps", 0)
 
 
 def _memory_of(episode: Episode) -> AgentMemory:

@@ -21,7 +21,7 @@ from typing import Any, Final
 from hardwon import limits
 from hardwon.errors import FullError, HardwonError, InvalidInputError, LlmError, PlaceError
 from hardwon.learn import prompts as distil
-from hardwon.memory import Clock
+from hardwon.memory import Clock as Clock
 from hardwon.memory.consolidate import ask_for_rules
 from hardwon.outside import own_files
 from hardwon.outside.llm import ChatModel, Llm

@@ -176,7 +176,7 @@ def add(memory: AgentMemory, part: AgentMemory) -> None:
 
 
 def add_texts(texts: list[Any], new: Iterable[str], most: int) -> None:
-    for text in new:
+    for text in new:  # no set: somebody else may have put in what cannot be hashed
         if text and text not in texts:
             texts.append(text)
     del texts[:-most]
@@ -285,11 +285,9 @@ def high_score_rules(memory: AgentMemory) -> list[str]:
 
 
 def add_global_rules(memory: AgentMemory, new: Iterable[str]) -> None:
-    rules = memory["global_rules"]
-    known: dict[str, Any] = {}
-    for rule in [*rules, *new]:  # somebody else may have put in what cannot be hashed
-        known.setdefault(rule if isinstance(rule, str) else f"\0{rule!r}", rule)
-    rules[:] = list(known.values())[-limits.TRAINING_GLOBAL_RULES :]
+    rules: list[Any] = []
+    add_texts(rules, [*memory["global_rules"], *new], limits.TRAINING_GLOBAL_RULES)
+    memory["global_rules"][:] = rules
 
 
 # --- what was there before ---
@@ -313,27 +311,15 @@ def problem_of(data: Any) -> str:
     """Why this is no training memory; empty where it is one, of whatever age."""
     if problem := shape_problem(data):
         return problem
-    history, log = data.get("score_history") or {}, data.get("episode_log") or []
-    for name, values, kind, what in (
-        ("task_rules", (data.get("task_rules") or {}).values(), list, "lists"),
-        ("score_history", history.values(), list, "lists"),
-        ("episode_log", log, dict, "objects"),
-        ("mistake_cards", data.get("mistake_cards") or [], dict, "objects"),
-    ):
-        if not all(isinstance(value, kind) for value in values):
+    for name, fits, what in _PARTS:
+        values = data.get(name) or ()
+        if not all(map(fits, values.values() if isinstance(values, dict) else values)):
             return f"{name} holds something other than {what}"
-    scores = chain((episode.get("score", 0.0) for episode in log), *history.values())
-    if not all(isinstance(score, int | float) for score in scores):
-        return "a score is not a number"
-    if not all(
-        isinstance(kept, dict) and _is_count(kept.get("count")) and _is_finite(kept.get("sum"))
-        for kept in (data.get("older_scores") or {}).values()
-    ):
-        return "older_scores holds something other than counts and sums"
-    for name in ("skipped", "shared_episodes"):
-        if not all(map(_is_count, (data.get(name) or {}).values())):
-            return f"{name} holds something other than counts"
-    return ""
+    logged = (episode.get("score", 0.0) for episode in data.get("episode_log") or ())
+    scores = chain(logged, *(data.get("score_history") or {}).values())
+    return (
+        "" if all(isinstance(score, int | float) for score in scores) else "a score is not a number"
+    )
 
 
 def _is_count(value: object) -> bool:
@@ -346,6 +332,24 @@ def _is_finite(value: object) -> bool:
         return isinstance(value, int | float) and math.isfinite(value)
     except OverflowError:
         return False
+
+
+def _is_sum(value: object) -> bool:
+    return (
+        isinstance(value, dict) and _is_count(value.get("count")) and _is_finite(value.get("sum"))
+    )
+
+
+# what the keys hold, beyond being lists and objects
+_PARTS: Final[tuple[tuple[str, Callable[[object], bool], str], ...]] = (
+    ("task_rules", lambda part: isinstance(part, list), "lists"),
+    ("score_history", lambda part: isinstance(part, list), "lists"),
+    ("episode_log", lambda part: isinstance(part, dict), "objects"),
+    ("mistake_cards", lambda part: isinstance(part, dict), "objects"),
+    ("older_scores", _is_sum, "counts and sums"),
+    ("skipped", _is_count, "counts"),
+    ("shared_episodes", _is_count, "counts"),
+)
 
 
 def upgrade(memory: AgentMemory) -> int:
