@@ -84,10 +84,8 @@ def _meets(value: object, condition: object) -> bool:
 
 
 def _compares(value: object, name: str, other: object) -> bool:
-    if name == "$eq":
-        return _equal(value, other)
-    if name == "$ne":
-        return not _equal(value, other)
+    if name in ("$eq", "$ne"):
+        return _equal(value, other) == (name == "$eq")
     numbers = _number(value), _number(other)
     if None not in numbers:
         return _ORDERED[name](*numbers)

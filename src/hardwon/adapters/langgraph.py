@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from hardwon import limits
@@ -184,36 +185,21 @@ class HardwonStore(BaseStore):
         offset = check_whole_number("offset", op.offset, 0, limits.JSON_INT_ABS_MAX)
         wanted = offset + check_whole_number("limit", op.limit, 0, limits.JSON_INT_ABS_MAX - offset)
         conditions = check_filter(op.filter)
-        found = (
-            self._rank(_prefix_name(prefix), check_text("query", op.query), conditions, wanted)
-            if op.query
-            else []
-        )
-        if len(found) < wanted:
-            found += self._newest(
-                _prefix_name(prefix), conditions, wanted - len(found), besides=found
-            )
-        return found[offset:wanted]
+        name, found = _prefix_name(prefix), []
+        if op.query:
+            found = self._rank(name, check_text("query", op.query), conditions, wanted)
+        newest = self._newest(name, conditions, {(item.namespace, item.key) for item in found})
+        return [*found, *islice(newest, max(0, wanted - len(found)))][offset:wanted]
 
     def _newest(
-        self,
-        name: str,
-        conditions: Mapping[str, Any],
-        wanted: int,
-        besides: Iterable[SearchItem] = (),
-    ) -> list[SearchItem]:
-        seen = {(item.namespace, item.key) for item in besides}
-        found: list[SearchItem] = []
+        self, name: str, conditions: Mapping[str, Any], seen: set[tuple[Namespace, str]]
+    ) -> Iterator[SearchItem]:
         for record in self.memory.entries.list(name):
             item = _item_of(record)
-            if item is None or (item.namespace, item.key) in seen:
-                continue
-            seen.add((item.namespace, item.key))
-            if passes(item.value, conditions):
-                found.append(item)
-                if len(found) == wanted:
-                    break
-        return found
+            if item and (item.namespace, item.key) not in seen:
+                seen.add((item.namespace, item.key))
+                if passes(item.value, conditions):
+                    yield item
 
     def _rank(
         self, name: str, query: str, conditions: Mapping[str, Any], wanted: int

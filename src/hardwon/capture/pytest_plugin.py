@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import chdir
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -52,13 +53,24 @@ def record(
     node ids, files that were collected whole, with the node ids of all they have. `folder` is where
     pytest was started, `root` what node ids are named from.
     """
-    with _in_folder(folder):
+    try:
+        os.getcwd()  # noqa: PTH109  # a test may have deleted where it was
+    except OSError:
+        os.chdir(folder)
+    # The memory is found from where pytest was started; a test may have gone elsewhere.
+    with chdir(folder):
         settings = Settings.read({"memory": memory, "project": project})
         memory, project = settings.memory.value, settings.project.value
         location = place_of(memory)
         if not failed and not memory_exists(memory):  # a pass alone makes no memory
             return RunReport("", location, True)
-        named = _Names(root, repository_root(Path(folder)) or root)
+        checkout = (repository_root(Path(folder)) or root).resolve()
+
+        def named(node_id: str) -> str:
+            """From the checkout's root: pytest's own root changes with the arguments of a run."""
+            file, separator, rest = node_id.partition("::")
+            return f"{_from(checkout, root / file)}{separator}{rest}"
+
         with Memory(
             memory, project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS, upgrade=False
         ) as opened:
@@ -78,58 +90,30 @@ def record(
             for each in chosen:
                 where, report = failed[each]
                 name, text = named(each), str(report.longreprtext)
-                ran.append(
-                    RanTest(
-                        name, True, text, where, _files(name, text, Path(folder), named.checkout)
-                    )
-                )
+                files = _files(name, text, Path(folder), checkout)
+                ran.append(RanTest(name, True, text, where, files))
             began = datetime.fromtimestamp(started, UTC)
             done = opened.tests.record(ran, f"pytest-{new_id()}", task=task, started=began)
             all_pass = not failed and not opened.tests.failing()
-    parts = [
-        f"{_counted(len(done.failed), 'failure')} recorded" if done.failed else "",
-        f"{_counted(len(failed) - len(chosen), 'failure')} left out"
-        if len(chosen) < len(failed)
-        else "",
-        f"{_counted(done.unchanged, 'test')} failing as before" if done.unchanged else "",
-        f"{_counted(len(done.passed), 'test')} passing again" if done.passed else "",
-        f"{_counted(len(done.gone), 'test')} gone" if done.gone else "",
-        f"{_counted(len(done.verified), 'record')} verified" if done.verified else "",
-    ]
-    summary = ", ".join(filter(None, parts))
+    counts = (
+        (len(done.failed), "failure", "recorded"),
+        (len(failed) - len(chosen), "failure", "left out"),
+        (done.unchanged, "test", "failing as before"),
+        (len(done.passed), "test", "passing again"),
+        (len(done.gone), "test", "gone"),
+        (len(done.verified), "record", "verified"),
+    )
+    summary = ", ".join(
+        f"{count} {noun if count == 1 else noun + 's'} {became}"
+        for count, noun, became in counts
+        if count
+    )
     return RunReport(f"hardwon: {summary}" if summary else "", location, all_pass)
 
 
-@contextmanager
-def _in_folder(folder: str) -> Iterator[None]:
-    """A test may have gone elsewhere, or deleted where it was; the memory is found from where
-    pytest was started.
-    """
-    try:
-        before: str | None = os.getcwd()  # noqa: PTH109  # to come back to
-    except OSError:
-        before = None
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        if before is not None:
-            os.chdir(before)
-
-
-class _Names:
-    """Node ids from the checkout's root: pytest's own root changes with the arguments of a run."""
-
-    def __init__(self, root: Path, checkout: Path) -> None:
-        self.checkout = checkout.resolve()
-        self._root = root
-        self._files: dict[str, str] = {}
-
-    def __call__(self, node_id: str) -> str:
-        file, separator, rest = node_id.partition("::")
-        if file not in self._files:
-            self._files[file] = Path(os.path.relpath(self._root / file, self.checkout)).as_posix()
-        return f"{self._files[file]}{separator}{rest}"
+@lru_cache(maxsize=limits.TESTS_REMEMBERED_MAX)
+def _from(checkout: Path, path: Path) -> str:
+    return Path(os.path.relpath(path, checkout)).as_posix()
 
 
 def _files(name: str, text: str, folder: Path, inside: Path) -> list[str]:
@@ -153,7 +137,3 @@ def _files(name: str, text: str, folder: Path, inside: Path) -> list[str]:
         )
     ]
     return ours[: limits.TEST_FILES_MAX]
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"

@@ -100,10 +100,9 @@ def runs_tests(command: Sequence[str]) -> bool:
         name = name.replace("\\", "/").rpartition("/")[2]
         if _PYTHON.fullmatch(name) and "-m" in rest:
             words = rest[rest.index("-m") + 1 :]
-        elif name in _RUN_BY and rest[:1] == ["run"]:
-            words = list(dropwhile(_is_option, rest[1:]))
-        elif name in _LAUNCHERS:
-            words = list(dropwhile(_is_option, rest))
+        elif (runs := name in _RUN_BY and rest[:1] == ["run"]) or name in _LAUNCHERS:
+            # the values of options, where they stand apart, are taken for words
+            words = list(dropwhile(lambda word: word.startswith("-"), rest[1 if runs else 0 :]))
         else:
             targets = [word for word in rest if not word.startswith("-") and word != "run"]
             return name in _TESTERS or any(
@@ -111,11 +110,6 @@ def runs_tests(command: Sequence[str]) -> bool:
                 for target in targets[: limits.RUN_TARGETS_LOOKED_AT]
             )
     return False
-
-
-def _is_option(word: str) -> bool:
-    """The values of options, where they stand apart, are taken for words."""
-    return word.startswith("-")
 
 
 def told_of_tests(failures: int) -> str:

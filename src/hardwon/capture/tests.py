@@ -19,19 +19,19 @@ it has already (`MARK_STATUS`), when it is recorded.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
-from itertools import islice
+from itertools import chain
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.tallies import keys_of
 from hardwon.memory.designs import Group
-from hardwon.memory.project import Change, Project, happen
+from hardwon.memory.project import Change, Project
 from hardwon.memory.record import metadata_of
 from hardwon.outside.git import Commit
 from hardwon.records.fields import (
@@ -81,9 +81,11 @@ def name_of_test(node_id: str) -> str:
     still different from that of any other test.
     """
     node_id = redact(node_id)[0]  # before it is cut: half a secret would not be recognised
-    if len(node_id) <= limits.TEST_NAME_CHARS_MAX and node_id.isprintable():
-        return node_id
-    printable = "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in node_id)
+    printable = node_id
+    if not node_id.isprintable():
+        printable = "".join(
+            each if each.isprintable() else f"\\x{ord(each):02x}" for each in node_id
+        )
     if len(printable) <= limits.TEST_NAME_CHARS_MAX:
         return printable
     mark = blake2b(node_id.encode(errors="surrogatepass"), digest_size=_HASH_BYTES).hexdigest()
@@ -127,9 +129,12 @@ def result_of(record: Record) -> Result | None:
     wrote it, its events tell.
     """
     source = record.metadata.source
-    if not isinstance(record, Fact) or (source.author, source.type) != (PYTEST, "test_result"):
-        return None
-    if PYTEST not in record.metadata.tags or not record.entities.functions:
+    if (
+        not isinstance(record, Fact)
+        or (source.author, source.type) != (PYTEST, "test_result")
+        or PYTEST not in record.metadata.tags
+        or not record.entities.functions
+    ):
         return None
     files = {file.path: file.hash for file in record.metadata.context.related_files}
     failure = record.metadata.validation.failure_hash or ""
@@ -183,43 +188,18 @@ def link(claim: RecordText, result: Result, *, by_file: bool = True) -> int:
     return int(names_test(claim.text, result.test))
 
 
-def foremost(linked: Iterable[tuple[int, RecordText]]) -> Iterator[RecordText]:
-    """Of each author the record that is linked most strongly, of those the oldest; in that order.
-    Who claims much gets in no more often than who claims once, and not before who claimed first.
-    """
-    authors: set[str] = set()
-    for _, claim in sorted(
-        linked, key=lambda each: (-each[0], each[1].record.at_us, each[1].record.id)
-    ):
-        author = claim.record.metadata.source.author
-        if author not in authors:
-            authors.add(author)
-            yield claim
-
-
 def names_test(text: str, test: str) -> bool:
     """By its node id, with or without its parameters, or by its function's name as a whole word."""
     bare = _PARAMETERS.sub("", test)
-    if "::" not in bare:
-        return bool(bare) and bare in text
     function = bare.rpartition("::")[2]
-    if bare in text:
-        return True
-    return len(function) > _NAMED_FROM_CHARS and _has_word(text, function)
-
-
-def _has_word(text: str, word: str) -> bool:
-    """Many texts are asked for many words: to compile a pattern for each would take longer than to
-    look.
-    """
-    at = text.find(word)
-    while at >= 0:
-        end = at + len(word)
-        around = text[at - 1 : at] + text[end : end + 1]
-        if not any(char.isalnum() or char == "_" for char in around):
-            return True
-        at = text.find(word, end)
-    return False
+    if "::" not in bare or bare in text:
+        return bool(bare) and bare in text
+    # Many texts are asked for many words, and to compile a pattern takes longer than to look.
+    return (
+        len(function) > _NAMED_FROM_CHARS
+        and function in text
+        and re.search(rf"(?<!\w){re.escape(function)}(?!\w)", text) is not None
+    )
 
 
 def is_attempt_between(record: Record, failed_us: int, ran_us: int, branch: str) -> bool:
@@ -250,11 +230,12 @@ def may_publish(claim: RecordText, tests: Collection[str], results: Mapping[str,
     """Whether every test that vouched for the record passed when it last ran, and no test that it
     has to do with fails.
     """
-    if not tests or any(
-        test not in results or results[test].failure or results[test].gone for test in tests
-    ):
-        return False
-    return not any(result.failure and link(claim, result) for result in results.values())
+    stand = [results.get(test) for test in tests]
+    return (
+        bool(stand)
+        and all(result and not result.failure and not result.gone for result in stand)
+        and not any(result.failure and link(claim, result) for result in results.values())
+    )
 
 
 @dataclass(frozen=True)
@@ -328,7 +309,7 @@ class _TestRun:
         newest_us = self._project.store.newest_of_others(
             self._project.name, PYTEST, to_us(self._at)
         )
-        failing, passing, still = [], [], []
+        failing, still = [], []
         # Two whose names differ by a secret alone are one.
         failed = {name_of_test(test.node_id): test for test in reversed(ran) if test.failed}
         names = list(reversed(failed))
@@ -348,66 +329,66 @@ class _TestRun:
         open_ = {
             name: result for name, result in known.items() if result.failure and name not in failed
         }
-        for test in ran if open_ else ():  # names are made only where one of them may be told of
-            stood = None if test.failed else open_.pop(name_of_test(test.node_id), None)
-            if stood:
-                passing.append((test, stood))
-        return _Plan(failing, passing, still, _gone(ran, open_.values()))
+        passing = [
+            (test, stood)
+            for test in (ran if open_ else ())  # names are made only where one may be told of
+            if not test.failed and (stood := open_.pop(name_of_test(test.node_id), None))
+        ]
+        return _Plan(failing, passing, still, _gone(ran, [*open_.values()]))
 
     def _write(self, change: Change, plan: _Plan) -> TestFeedback:
-        written: list[tuple[Fact, Result | None]] = [
-            (self._failure_fact(test, failure, before), before)
-            for test, failure, before in plan.failing
-        ]
-        failed = [fact.id for fact, _ in written]
-        failing = [*plan.still, *(result for fact, _ in written if (result := result_of(fact)))]
-        attempts = self._attempts(plan.passing) if plan.passing else []
-        verified: dict[str, None] = {}
-        for test, before in plan.passing:
-            fact = self._pass_fact(test, before)
-            written.append((fact, before))
-            verification_id = f"{before.test}@{self._head.commit or self._id}"
-            for record_id in self._vouched(change.writer, attempts, before, fact, failing):
-                if record_id not in verified and len(verified) < limits.VERIFIED_PER_RUN_MAX:
-                    verified[record_id] = None
-                    event = self._event(
-                        record_id,
-                        kind="status",
-                        status="verified",
-                        verified_by="test_runner",
-                        verification_id=verification_id[: limits.NAME_CHARS_MAX],
-                    )
-                    happen(change.writer, self._project.name, event)
-        passed = [fact.id for fact, _ in written[len(failed) :]]
-        gone = [(self._gone_fact(result), result) for result in plan.gone]
-        self._keep(change, [*written, *gone])
-        change.follow()
-        gone_ids = [fact.id for fact, _ in gone]
-        return TestFeedback(failed, passed, list(verified), len(plan.still), gone_ids)
-
-    def _keep(self, change: Change, facts: Sequence[tuple[Fact, Result | None]]) -> None:
         """The facts, marked as results, each in place of the one before it."""
-        change.append([fact for fact, _ in facts])
-        marks = [
-            self._event(fact.id, kind="status", status=MARK_STATUS, reason=_MARKED)
-            for fact, _ in facts
-        ]
-        change.writer.add_events(self._project.name, marks)
-        for fact, stood in facts:
-            if stood:
-                now = result_of(fact)
-                became = "is gone" if now and now.gone else "passes again"
-                became = "failed again" if fact.fact_type == "error" else became
-                event = self._event(
-                    stood.record_id,
-                    kind="superseded",
-                    replaced_by=fact.id,
-                    reason=f"the test {became}",
+        failed = [(self._failure_fact(*each), each[-1]) for each in plan.failing]
+        failing = [*plan.still, *(result for fact, _ in failed if (result := result_of(fact)))]
+        attempts = self._attempts(plan.passing) if plan.passing else []
+        passed = [(self._pass_fact(*each), each[-1]) for each in plan.passing]
+        verified: list[str] = []
+        for fact, before in passed:
+            vouched = self._vouched(change.writer, attempts, before, fact, failing)
+            verification_id = f"{before.test}@{self._head.commit or self._id}"
+            for record_id in vouched[: limits.VERIFIED_PER_RUN_MAX - len(verified)]:
+                verified.append(record_id)
+                change.happen(
+                    record_id,
+                    "status",
+                    PYTEST,
+                    status="verified",
+                    verified_by="test_runner",
+                    verification_id=verification_id[: limits.NAME_CHARS_MAX],
                 )
-                happen(change.writer, self._project.name, event)
+        gone = [(self._gone_fact(result), result) for result in plan.gone]
+        became: Mapping[str, Sequence[tuple[Fact, Result | None]]] = {
+            "failed again": failed,
+            "passes again": passed,
+            "is gone": gone,
+        }
+        ids = {how: [fact.id for fact, _ in facts] for how, facts in became.items()}
+        change.append([fact for facts in became.values() for fact, _ in facts])
+        change.writer.add_events(
+            self._project.name, [self._mark(each) for each in chain(*ids.values())]
+        )
+        for how, facts in became.items():
+            for fact, stood in facts:
+                if stood:
+                    reason = f"the test {how}"
+                    change.happen(
+                        stood.record_id, "superseded", PYTEST, replaced_by=fact.id, reason=reason
+                    )
+        change.follow()
+        return TestFeedback(
+            ids["failed again"], ids["passes again"], verified, len(plan.still), ids["is gone"]
+        )
 
-    def _event(self, record_id: str, **fields: Any) -> Event:
-        return Event(id=new_id(self._at), record_id=record_id, at=self._at, by=PYTEST, **fields)
+    def _mark(self, record_id: str) -> Event:
+        return Event(
+            id=new_id(self._at),
+            record_id=record_id,
+            kind="status",
+            status=MARK_STATUS,
+            at=self._at,
+            by=PYTEST,
+            reason=_MARKED,
+        )
 
     def _attempts(self, passing: Sequence[tuple[RanTest, Result]]) -> list[RecordText]:
         """What may have led to any of the passes; never what came from a source that was rolled
@@ -434,8 +415,10 @@ class _TestRun:
         fact: Fact,
         failing: Sequence[Result],
     ) -> list[str]:
-        """What this pass vouches for: never what has to do with a test that fails in the same
-        run.
+        """What this pass vouches for: never what has to do with a test that fails in the same run.
+        Of each author the record that is linked most strongly, of those the oldest, in that order:
+        who claims much gets in no more often than who claims once, and not before who claimed
+        first.
         """
         now = result_of(fact)
         same = now is not None and before.same_test_as(now)
@@ -449,7 +432,11 @@ class _TestRun:
             and not any(link(claim, other) for other in failing)
             and _is_open(writer, self._project.name, claim.record.id, "hypothesis")
         ]
-        return [claim.record.id for claim in islice(foremost(linked), limits.VERIFIED_PER_TEST_MAX)]
+        linked.sort(key=lambda each: (-each[0], each[1].record.at_us, each[1].record.id))
+        foremost: dict[str, str] = {}
+        for _, claim in linked:
+            foremost.setdefault(claim.record.metadata.source.author, claim.record.id)
+        return [*foremost.values()][: limits.VERIFIED_PER_TEST_MAX]
 
     # --- facts ---
 
@@ -496,9 +483,10 @@ class _TestRun:
     ) -> Fact:
         # A clock that was set back must not make what a test did now count as done before.
         at = max(self._at, from_us(before.at_us + 1)) if before else self._at
-        existing = [path for path in map(Path, files) if path.is_file()]
         hashable = [
-            str(path) for path in existing if path.stat().st_size <= limits.FILE_HASH_BYTES_MAX
+            str(path)
+            for path in map(Path, files)
+            if path.is_file() and path.stat().st_size <= limits.FILE_HASH_BYTES_MAX
         ]
         envelope = {
             "source": {"type": "test_result", "id": self._id, "author": PYTEST},
@@ -509,35 +497,33 @@ class _TestRun:
             ],
         } | ({"failure_hash": failure} if failure else {})
         metadata = metadata_of(envelope, at, self._project.root, self._project.place.path)
-        entities = Entities(
-            files=[file.path for file in metadata.context.related_files],
-            functions=[name_of_test(node_id)],
-        )
         fact = Fact(
             id=new_id(at),
             metadata=metadata,
             content=content,
             fact_type=fact_type,
             confidence=1.0,
-            entities=entities,
+            entities=Entities(
+                files=[file.path for file in metadata.context.related_files],
+                functions=[name_of_test(node_id)],
+            ),
         )
         return self._project.prepare(fact, self._head)
 
 
-def _gone(ran: Sequence[RanTest], failing: Iterable[Result]) -> list[Result]:
+def _gone(ran: Sequence[RanTest], failing: Sequence[Result]) -> list[Result]:
     """Of the tests that failed and did not run now, those that their file no longer has."""
-    whole = {test.node_id: test.tests for test in ran if test.tests is not None and not test.failed}
-    names: dict[str, set[str]] = {}
-    found = []
-    for result in failing if whole else ():
-        if result.file in whole and result.file not in names:
-            names[result.file] = {name_of_test(each) for each in whole[result.file]}
-        if (
-            result.test != result.file
-            and result.file in names
-            and result.test not in names[result.file]
-        ):
-            found.append(result)
+    files = {result.file for result in failing}
+    names = {
+        test.node_id: {*map(name_of_test, test.tests)}
+        for test in ran
+        if test.node_id in files and test.tests is not None and not test.failed
+    }
+    found = [
+        result
+        for result in failing
+        if result.test != result.file and result.test not in names.get(result.file, {result.test})
+    ]
     return found[: limits.TEST_FAILURES_MAX]
 
 
@@ -580,16 +566,7 @@ def _publish(
             and _holds(commit, claim.record, [known[test] for test in tests])
         ):
             reason = f"commit {commit.id}: {', '.join(sorted(tests))}"[: limits.TEXT_CHARS_MAX]
-            event = Event(
-                id=new_id(at),
-                record_id=record_id,
-                kind="status",
-                at=at,
-                by=by,
-                status="published",
-                reason=reason,
-            )
-            happen(writer, project, event)
+            change.happen(record_id, "status", by, status="published", reason=reason)
             published.append(record_id)
     return published
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hardwon import limits
 from hardwon.memory.project import Change, Project
-from hardwon.outside.git import UNSURE, Checkout, Endless, Patience
+from hardwon.outside.git import UNSURE, Checkout, Patience
 from hardwon.records.kinds import AnyRecord, Record, RelatedFile, StaleFile
 from hardwon.store.query import original_of, readable
 from hardwon.store.types import Progress, Store
@@ -43,7 +43,7 @@ class Watch:
 
     def __init__(self, checkout: Checkout, *, thorough: bool = False) -> None:
         self._checkout = checkout
-        self._patience = Endless() if thorough else Patience()
+        self._patience = Patience(endless=thorough)
         if thorough:
             checkout.look_anew()
         self._files_max = limits.ITEMS_MAX if thorough else limits.STALE_FILES_LOOKED_AT_MAX

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from traceback import TracebackException
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from hardwon import limits
@@ -176,7 +177,9 @@ class FastembedEmbedder:
         # Its version is a part of the name, because releases have changed how the same model's
         # vectors are made.
         self.name: Final = _check_name(f"fastembed-{package.__version__}:{model}")
-        folder = Path(cache_dir) if cache_dir else _model_folder()
+        from platformdirs import user_cache_path
+
+        folder = Path(cache_dir) if cache_dir else user_cache_path("hardwon") / "fastembed"
         with _as_embedding_error(
             f"{_title(self.name)} could not load its model: ",
             f"; it is downloaded once, from Hugging Face to {folder}: check the network and the disk, "
@@ -326,12 +329,6 @@ def _package(name: str) -> Any:
         ) from error
 
 
-def _model_folder() -> Path:
-    from platformdirs import user_cache_path
-
-    return user_cache_path("hardwon") / "fastembed"
-
-
 def _check_name(name: object) -> str:
     if (
         not isinstance(name, str)
@@ -369,11 +366,10 @@ def _as_embedding_error(before: str, after: str = "") -> Iterator[None]:
 
 
 def _describe(error: Exception) -> str:
-    """On one line: what somebody else's error says may be a page, or fail to say anything."""
-    try:
-        words = " ".join(str(error).split())
-    except Exception:  # noqa: BLE001  # a foreign __str__ may fail in any way, and must not hide the problem
-        words = ""
+    """On one line: what somebody else's error says may be a page, or fail to say anything, which
+    must not hide the problem.
+    """
+    words = " ".join(str(TracebackException(type(error), error, None)).split())
     if len(words) > limits.LLM_SAID_CHARS_MAX:
         words = words[: limits.LLM_SAID_CHARS_MAX - 1] + "…"
     return f"{type(error).__name__}: {words}" if words else type(error).__name__

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from hardwon import limits
-from hardwon.outside.files import is_of_the_system, sha1_of_open
+from hardwon.outside.files import is_of_the_system, open_no_link, sha1_of_open
 from hardwon.records.kinds import RelatedFile
 from hardwon.text.entities import holds_secrets
 
@@ -80,17 +80,13 @@ class Repository:
         """A bare repository has none: also where a `.git` leads to it, for the sake of worktrees
         elsewhere.
         """
-        if self._git_dir != self._common_dir:
-            return True
-        try:
-            return not _BARE.search(
-                (self._git_dir / "config").read_text(encoding="utf-8", errors="replace")
-            )
-        except OSError:
-            return True
+        settings = ""
+        with suppress(OSError):
+            settings = (self._git_dir / "config").read_text(encoding="utf-8", errors="replace")
+        return self._git_dir != self._common_dir or not _BARE.search(settings)
 
     @property
-    def index_stamp(self) -> tuple[int, int, int] | None:
+    def index_stamp(self) -> Signature | None:
         """Changes whenever something is staged."""
         return _stamp(f"{self._git_dir}/index")
 
@@ -124,17 +120,13 @@ class Repository:
 
     def _resolve(self, ref: str) -> str:
         for folder in (self._git_dir, self._common_dir):
-            loose = folder / ref
-            if loose.is_file():
-                commit = loose.read_text(encoding="utf-8").strip()
+            if (folder / ref).is_file():
+                commit = (folder / ref).read_text(encoding="utf-8").strip()
                 return commit if _COMMIT.match(commit) else ""
         packed = self._common_dir / "packed-refs"
-        if packed.is_file():
-            for line in packed.read_text(encoding="utf-8").splitlines():
-                commit, _, name = line.partition(" ")
-                if name == ref and _COMMIT.match(commit):
-                    return commit
-        return ""
+        lines = packed.read_text(encoding="utf-8").splitlines() if packed.is_file() else []
+        named = (line.split(" ")[0] for line in lines if line.partition(" ")[2] == ref)
+        return next(filter(_COMMIT.match, named), "")
 
     @property
     def is_rebasing(self) -> bool:
@@ -142,12 +134,20 @@ class Repository:
         return any((self._git_dir / name).exists() for name in ("rebase-merge", "rebase-apply"))
 
 
-def _stamp(path: str) -> tuple[int, int, int] | None:
+# Inode, size, when its content and when anything of it changed last: who sets the first time back
+# cannot set the other.
+Signature = tuple[int, int, int, int]
+
+
+def signature_of(status: os.stat_result) -> Signature:
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _stamp(path: str) -> Signature | None:
     try:
-        status = os.stat(path)  # noqa: PTH116  # this runs on every write, and a Path costs more than the call
+        return signature_of(os.stat(path))  # noqa: PTH116  # this runs on every write, and a Path costs more than the call
     except OSError:
         return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 # --- asking git ---
@@ -225,11 +225,6 @@ _NO_SUCH_COMMIT: Final = re.compile(
 )
 _DATABASE_SUFFIXES: Final = (".db", ".db-wal", ".db-shm", ".db-journal")
 
-# Inode, size, when its content and when anything of it changed last: who sets the first time back
-# cannot set the other.
-Signature = tuple[int, int, int, int]
-Stamp = tuple[int, int, int] | None
-
 
 class Hashes:
     """What files held when they were last read, by their full path. Bounded; forgets everything
@@ -272,19 +267,14 @@ class Hashes:
         to it.
         """
         try:
-            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            with open(path, "rb", buffering=0, opener=open_no_link) as file:
+                begun_ns = time.time_ns()
+                before = os.fstat(file.fileno())
+                if not stat.S_ISREG(before.st_mode) or before.st_ino != signature[0]:
+                    return UNSURE
+                sha1 = sha1_of_open(file.fileno(), bytes_max)
         except OSError:
             return UNSURE
-        try:
-            begun_ns = time.time_ns()
-            before = os.fstat(handle)
-            if not stat.S_ISREG(before.st_mode) or before.st_ino != signature[0]:
-                return UNSURE
-            sha1 = sha1_of_open(handle, bytes_max)
-        except OSError:
-            return UNSURE
-        finally:
-            os.close(handle)
         if sha1 is None:
             return UNSURE
         self.keep(kept_as, signature_of(before), sha1, begun_ns)
@@ -299,10 +289,6 @@ class Hashes:
 HASHES: Final = Hashes()  # of the whole process: several memories may look at one checkout
 
 
-def signature_of(status: os.stat_result) -> Signature:
-    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
 class Moves(NamedTuple):
     """Where vanished files went. `commit_known` is False where this repository never had the
     commit, None where git did not say. `sought` is False where nobody had the patience to ask:
@@ -314,18 +300,22 @@ class Moves(NamedTuple):
     sought: bool
 
 
+@dataclass
 class Patience:
     """How often, and for how long, git is asked before it is let be for a while, however many
-    commits records are of.
+    commits records are of. `endless`: of who wants to know, however long it takes; a single answer
+    still has its time.
     """
 
-    def __init__(self) -> None:
-        self._until_s = -1.0
-        self._questions = 0
-        self._seconds = 0.0
+    endless: bool = False
+    _until_s: float = -1.0
+    _questions: int = 0
+    _seconds: float = 0.0
 
     def left_s(self) -> float:
         """How long the next answer may take; 0 means that git is not to be asked."""
+        if self.endless:
+            return limits.GIT_WAIT_MAX_S
         now_s = time.monotonic()
         if now_s >= self._until_s:
             self._until_s = now_s + limits.GIT_QUESTIONS_WITHIN_S
@@ -337,28 +327,18 @@ class Patience:
         self._seconds -= seconds
 
 
-class Endless(Patience):
-    """Of who wants to know, however long it takes; a single answer still has its time."""
-
-    def left_s(self) -> float:
-        return limits.GIT_WAIT_MAX_S
-
-
 class _Since(NamedTuple):
     """What git knows of a commit: where files of it went, which came, and whether there is such a
     commit.
     """
 
-    renames: Mapping[str, str]
+    renames: dict[str, str]
     added: list[str]
     commit_known: bool | None
 
 
-class _Listing(NamedTuple):
-    """Every file of a checkout by its last name, and those that git does not know yet."""
-
-    by_name: Mapping[str, list[str]]
-    untracked: list[str]
+# Every file of a checkout by its last name, and those that git does not know yet.
+Listing = tuple[Mapping[str, list[str]], list[str]]
 
 
 class Checkout:
@@ -393,37 +373,28 @@ class Checkout:
         found: dict[str, str] = {}
         for word in words:
             for path in self._paths_meant(word):
+                full = self._prefix + path
                 # most words are no file, and this says so without an exception
-                if not os.access(self._prefix + path, os.R_OK):
-                    continue
-                if path.startswith(self._of_memory) or self._holds_secrets(path):
-                    continue
-                sha1 = self.sha1(path, limits.FOUND_FILE_BYTES_MAX)
-                if sha1 not in (None, UNSURE):
-                    found[path] = str(sha1)
+                stamp = _stamp(full) if os.access(full, os.R_OK) else None
+                if (
+                    stamp
+                    and not path.startswith(self._of_memory)
+                    and not _leads_to_secrets(full, self._prefix, self._real_root, stamp)
+                    and (sha1 := self.sha1(path, limits.FOUND_FILE_BYTES_MAX))
+                    and sha1 != UNSURE
+                ):
+                    found[path] = sha1
                     break
             if len(found) >= limits.FILES_FOUND_MAX:
                 break
         return [_related_file(path, sha1) for path, sha1 in found.items() if path.isprintable()]
-
-    def _holds_secrets(self, path: str) -> bool:
-        """By its own name, or by that of the file which a link leads to."""
-        full = self._prefix + path
-        try:
-            status = os.stat(full)  # noqa: PTH116  # this runs for every file that a text names
-        except (OSError, ValueError):
-            return False  # there is nothing to find either
-        return _leads_to_secrets(
-            full, self._prefix, self._real_root, status.st_ino, status.st_ctime_ns
-        )
 
     def _paths_meant(self, word: str) -> list[str]:
         """What a word may mean, from the root: said from there, or from where we are, or in
         full.
         """
         if word.startswith("/"):
-            inside = word.startswith(f"{self._root}/")
-            return [word[len(self._root) + 1 :]] if inside else []
+            return [word.removeprefix(self._prefix)] if word.startswith(self._prefix) else []
         return [word] if self._below == "." else [word, f"{self._below}/{word}"]
 
     def all_unchanged(self, files: Iterable[RelatedFile]) -> bool:
@@ -486,7 +457,7 @@ class Checkout:
             if new is None or not os.path.lexists(self._prefix + new):
                 listing = self._listing(patience)
                 sought = sought and listing is not None
-                new = self._same_elsewhere(file, listing or _Listing({}, []), since.added)
+                new = self._same_elsewhere(file, listing or ({}, []), since.added)
             if new:
                 renames[file.path] = new
         return Moves(renames, since.commit_known, sought)
@@ -498,40 +469,48 @@ class Checkout:
         if not _COMMIT_START.fullmatch(commit):
             return _Since({}, [], False)
         key = self._root, commit, self.repository.head.commit, self.repository.index_stamp
-        kept = _since.get(key)
-        if kept is None:
-            listed = "--cached -r --name-status -z -M --diff-filter=AR".split()
-            answer = _ask_git(self._root, ("diff-index", *listed, commit, "--"), patience)
-            if answer is None:
-                return None
-            code, output, complaint = answer
-            if code != 0 and (code is None or not _NO_SUCH_COMMIT.search(complaint)):
-                return _Since({}, [], None)  # it may answer the next time
-            kept = _read_since(output) if code == 0 else _Since({}, [], False)
-            if len(_since) >= limits.RENAMES_KEPT_MAX:
-                _since.clear()
-            _since[key] = kept
-        return kept
+        if key in _since:
+            return _since[key]
+        listed = "--cached -r --name-status -z -M --diff-filter=AR".split()
+        answer = _ask_git(self._root, ("diff-index", *listed, commit, "--"), patience)
+        if answer is None:
+            return None
+        code, output, complaint = answer
+        known = code == 0
+        if not known and (code is None or not _NO_SUCH_COMMIT.search(complaint)):
+            return _Since({}, [], None)  # it may answer the next time
+        since = _Since({}, [], known)
+        # `A`, a name; `R` with how much is the same, the old name, the new one
+        fields = iter(output.decode(errors="surrogateescape").split("\0") if known else ())
+        for sort in filter(None, fields):
+            name = next(fields, "")
+            if sort.startswith("R"):
+                since.renames[name] = next(fields, "")
+            else:
+                since.added.append(name)
+        if len(_since) >= limits.RENAMES_KEPT_MAX:
+            _since.clear()
+        _since[key] = since
+        return since
 
-    def _same_elsewhere(self, file: RelatedFile, listing: _Listing, added: list[str]) -> str | None:
+    def _same_elsewhere(self, file: RelatedFile, listing: Listing, added: list[str]) -> str | None:
         """A file with the same content that git was not told of, or only of its new name, or of the
         same name in another folder.
         """
         if file.hash == _NOTHING or file.path.startswith("/"):  # one empty file is like any other
             return None
-        namesakes = listing.by_name.get(file.path.rpartition("/")[2], [])
-        first = limits.RENAMES_SOUGHT_MAX
-        for path in dict.fromkeys([*namesakes[:first], *listing.untracked[:first], *added[:first]]):
+        by_name, untracked = listing
+        namesakes, first = by_name.get(file.path.rpartition("/")[2], []), limits.RENAMES_SOUGHT_MAX
+        for path in dict.fromkeys([*namesakes[:first], *untracked[:first], *added[:first]]):
             if path != file.path and self.sha1(path, limits.FOUND_FILE_BYTES_MAX) == file.hash:
                 return path
         return None
 
-    def _listing(self, patience: Patience) -> _Listing | None:
+    def _listing(self, patience: Patience) -> Listing | None:
         """None where git may not be asked any more."""
-        key = self._root, self.repository.index_stamp
+        stamp, now_s = self.repository.index_stamp, time.monotonic()
         kept = _listings.get(self._root)
-        now_s = time.monotonic()
-        if kept and kept[0] == key and now_s - kept[1] < limits.LISTING_KEPT_S:
+        if kept and kept[0] == stamp and now_s - kept[1] < limits.LISTING_KEPT_S:
             return kept[2]
         answer = _ask_git(
             self._root, ("ls-files", "-z", "-t", "-c", "-o", "--exclude-standard"), patience
@@ -539,15 +518,22 @@ class Checkout:
         if answer is None:
             return None
         code, output, _ = answer
-        listing = _read_listing(output if code == 0 else b"")
+        by_name: dict[str, list[str]] = {}
+        untracked = []
+        for line in output.decode(errors="surrogateescape").split("\0") if code == 0 else ():
+            sort, _, path = line.partition(" ")
+            if path:
+                by_name.setdefault(path.rpartition("/")[2], []).append(path)
+            if sort == "?":
+                untracked.append(path)
         if len(_listings) >= limits.CHECKOUTS_REMEMBERED_MAX:
             _listings.clear()
-        _listings[self._root] = key, now_s, listing
-        return listing
+        _listings[self._root] = stamp, now_s, (by_name, untracked)
+        return by_name, untracked
 
 
-_since: dict[tuple[str, str, str, Stamp], _Since] = {}
-_listings: dict[str, tuple[tuple[str, Stamp], float, _Listing]] = {}
+_since: dict[tuple[str, str, str, Signature | None], _Since] = {}
+_listings: dict[str, tuple[Signature | None, float, Listing]] = {}
 _tired_until_s: dict[str, float] = {}
 
 
@@ -560,11 +546,10 @@ def _related_file(path: str, sha1: str) -> RelatedFile:
 
 
 @lru_cache(maxsize=limits.FOUND_FILES_REMEMBERED_MAX)
-def _leads_to_secrets(
-    full: str, prefix: str, real_root: str, _inode: int, _changed_ns: int
-) -> bool:
-    """Found out once for each file, for links are slow to follow. One that leads elsewhere by now
-    leads to another inode, and a file that was renamed changed.
+def _leads_to_secrets(full: str, prefix: str, real_root: str, _stamp: Signature) -> bool:
+    """By its own name, or by that of the file which a link leads to. Found out once for each file,
+    for links are slow to follow. One that leads elsewhere by now leads to another inode, and a file
+    that was renamed changed.
     """
     return holds_secrets(full.removeprefix(prefix)) or holds_secrets(
         os.path.realpath(full).removeprefix(f"{real_root}/")
@@ -581,33 +566,6 @@ def identities_of(memory_file: Path | None) -> list[tuple[int, int]]:
             status = Path(f"{memory_file}{suffix}").stat()
             found.append((status.st_dev, status.st_ino))
     return found
-
-
-def _read_since(output: bytes) -> _Since:
-    """As `--name-status -z` writes them: `A`, a name; `R` with how much is the same, the old name,
-    the new one.
-    """
-    fields = iter(output.decode(errors="surrogateescape").split("\0"))
-    renames, added = {}, []
-    for sort in fields:
-        if sort.startswith("R"):
-            old = next(fields, "")
-            renames[old] = next(fields, "")
-        elif sort:
-            added.append(next(fields, ""))
-    return _Since(renames, added, True)
-
-
-def _read_listing(output: bytes) -> _Listing:
-    by_name: dict[str, list[str]] = {}
-    untracked = []
-    for line in output.decode(errors="surrogateescape").split("\0"):
-        sort, _, path = line.partition(" ")
-        if path:
-            by_name.setdefault(path.rpartition("/")[2], []).append(path)
-            if sort == "?":
-                untracked.append(path)
-    return _Listing(by_name, untracked)
 
 
 def _ask_git(

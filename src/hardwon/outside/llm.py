@@ -206,19 +206,18 @@ class Endpoint:
         status = reply.status
         if 300 <= status < 400:
             return f"redirects to another address ({status}), which is never followed; set the base URL to the final one"
-        if status in (401, 403):
-            what = "refuses the API key" if self._key.reveal() else "wants an API key"
-        elif status == 429:
-            after = reply.headers.get("Retry-After", "")
-            wait = f"wait until {after}" if _RETRY_DATE.fullmatch(after) else "wait"
-            wait = f"wait {after} s" if _RETRY_SECONDS.fullmatch(after) else wait
-            what = f"was asked too often; {wait} and try again"
-        elif status == 404:
-            what = "knows no such address or model; check the base URL and the model"
-        elif status >= 500:
+        key = "refuses the API key" if self._key.reveal() else "wants an API key"
+        after = reply.headers.get("Retry-After", "")
+        wait = f"wait until {after}" if _RETRY_DATE.fullmatch(after) else "wait"
+        wait = f"wait {after} s" if _RETRY_SECONDS.fullmatch(after) else wait
+        what = {
+            401: key,
+            403: key,
+            404: "knows no such address or model; check the base URL and the model",
+            429: f"was asked too often; {wait} and try again",
+        }.get(status, "does not accept the request")
+        if status >= 500:
             what = "has a problem of its own; try again later"
-        else:
-            what = "does not accept the request"
         try:
             text = _error_text(from_json(reply.body))
         except ValueError:

@@ -58,10 +58,11 @@ def refuse(
 def _is_own(found: Path, memory: Path, also: tuple[str, ...]) -> bool:
     home = memory.parent
     if found.parent == home:
-        return _is_own_name(found.name, memory, also) or _is_second_name(found, memory, also)
-    if found.name.lower().endswith(SUFFIX) and home in found.parents and (home / MARK).exists():
-        return True  # in a tree, whatever ends so is read as a memory
-    return _is_second_name(found, memory, also)
+        own = _is_own_name(found.name, memory, also)
+    else:  # in a tree, whatever ends so is read as a memory
+        inside = found.name.lower().endswith(SUFFIX) and home in found.parents
+        own = inside and (home / MARK).exists()
+    return own or _is_second_name(found, memory, also)
 
 
 def _is_own_name(name: str, memory: Path, also: tuple[str, ...]) -> bool:
