@@ -110,14 +110,15 @@ class HardwonStore(BaseStore):
         return await asyncio.to_thread(self.batch, list(ops))
 
     def _answer(self, op: Op) -> Result:
-        if isinstance(op, PutOp):
-            return None
-        if isinstance(op, GetOp):
-            return self._get(_check_namespace(op.namespace), op.key)
-        if isinstance(op, SearchOp):
-            return self._search(op)
-        if isinstance(op, ListNamespacesOp):
-            return self._list_namespaces(op)
+        match op:
+            case PutOp():
+                return None
+            case GetOp():
+                return self._get(_check_namespace(op.namespace), op.key)
+            case SearchOp():
+                return self._search(op)
+            case ListNamespacesOp():
+                return self._list_namespaces(op)
         raise InvalidInputError.one("ops", op, "GetOp, PutOp, SearchOp and ListNamespacesOp")
 
     # --- what is put ---

@@ -45,13 +45,13 @@ _NO_SIZE: Final = b"\0" * 8
 _SCRIPT_READ_BYTES: Final = 80  # a file with no zero byte in them is a script, as shells have it
 
 
+@dataclass
 class OutputExcerpt:
     """The beginning and the end of what passes through."""
 
-    def __init__(self) -> None:
-        self.total = 0
-        self.head = b""
-        self._tail = bytearray()
+    total: int = 0
+    head: bytes = b""
+    _tail: bytearray = field(default_factory=bytearray)
 
     def add(self, data: bytes) -> None:
         self.total += len(data)
@@ -387,9 +387,9 @@ class _Relay:
                 self._attributes = termios.tcgetattr(STDIN)
                 self._make_raw()
             try:
-                self._watch_keys()
                 self._child_changed()
                 while not self._is_over():
+                    self._type()
                     due = (
                         self._suspend_at
                         if self._ended_at is None
@@ -426,7 +426,6 @@ class _Relay:
         try:
             data = os.read(ours, limits.RUN_READ_BYTES)
         except BlockingIOError:  # only the terminal's other direction is ready
-            self._type()
             return
         except OSError:  # a terminal that nobody has open any more
             data = b""
@@ -440,13 +439,11 @@ class _Relay:
         except OSError:
             self._told_to_stop = True
             self._close(ours)  # the command's next write fails as it would without us
-        self._type()
 
     def _close(self, ours: int) -> None:
         self._selector.unregister(ours)
         if ours == self._streams.terminal:
             self._streams.terminal = None
-            self._watch_keys()
         if childs := self._streams.screens.pop(ours, None):
             os.close(childs)
         del self._streams.passed_on[ours]
@@ -454,12 +451,20 @@ class _Relay:
 
     # --- input, where the command has a terminal of its own ---
 
-    def _watch_keys(self) -> None:
-        """Reads keys while there is a command to take them, the terminal is ours, and it takes
-        them.
+    def _type(self) -> None:
+        """Hands on the keys that the command takes for now. More are read while there is a command
+        to take them, the terminal is ours, and it takes them.
         """
+        terminal = self._streams.terminal
+        if terminal is not None:
+            if self._typed:
+                with suppress(OSError):  # it takes no more for now, or has gone
+                    self._typed = self._typed[os.write(terminal, self._typed) :]
+            events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._typed else 0)
+            if self._selector.get_key(terminal).events != events:
+                self._selector.modify(terminal, events, partial(self._pass_on, terminal))
         wanted = (
-            self._streams.terminal is not None
+            terminal is not None
             and self._raw
             and len(self._typed) < limits.RUN_TYPED_BYTES_MAX
             and self._ended_at is None
@@ -481,7 +486,6 @@ class _Relay:
         terminal = self._streams.terminal
         if terminal in self._streams.screens:  # it has not just ended
             self._note_signal_keys(terminal, data)
-        self._type()
 
     def _note_signal_keys(self, terminal: int, data: bytes) -> None:
         attributes = termios.tcgetattr(self._streams.screens[terminal])
@@ -493,18 +497,6 @@ class _Relay:
             # Nobody in its session could continue it, so the kernel does not stop it: we do. A
             # shell in there has jobs of its own, which it stops itself.
             self._suspend_at = time.monotonic() + limits.RUN_SUSPEND_S
-
-    def _type(self) -> None:
-        terminal = self._streams.terminal
-        if terminal is None:
-            return
-        if self._typed:
-            with suppress(OSError):  # it takes no more for now, or has gone
-                self._typed = self._typed[os.write(terminal, self._typed) :]
-        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._typed else 0)
-        if self._selector.get_key(terminal).events != events:
-            self._selector.modify(terminal, events, partial(self._pass_on, terminal))
-        self._watch_keys()
 
     # --- signals ---
 
@@ -530,13 +522,11 @@ class _Relay:
         stopped = self._child.is_stopped()
         if self._child.process.returncode is not None and self._ended_at is None:
             self._ended_at = time.monotonic()
-            self._watch_keys()
             self._streams.close_screens()
         elif stopped and self._streams.terminal is not None:
             # So are we, and whoever started us has the terminal.
             self._suspend_at = None
             self._give_back_terminal()
-            self._watch_keys()
             os.killpg(0, signal.SIGTSTP)
             self._go_on()
 
@@ -546,7 +536,6 @@ class _Relay:
         if in_foreground():
             self._make_raw()
             self._streams.resize()
-        self._watch_keys()
         self._child.send(signal.SIGCONT, to_group=True)
 
     def _make_raw(self) -> None:

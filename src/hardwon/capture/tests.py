@@ -165,12 +165,13 @@ def claims_to_work(record: Record) -> bool:
     # a run of tests tells results, whoever says that it tried something
     if record.metadata.source.author == PYTEST:
         return False
-    if isinstance(record, Experience):
-        return record.outcome in ("success", "learning") and not record.unrouted
-    if isinstance(record, Fact):
-        return record.fact_type in ("solution", "decision")
-    if isinstance(record, Trajectory):
-        return record.final_reward >= SOLVED_FROM
+    match record:
+        case Experience():
+            return record.outcome in ("success", "learning") and not record.unrouted
+        case Fact():
+            return record.fact_type in ("solution", "decision")
+        case Trajectory():
+            return record.final_reward >= SOLVED_FROM
     return isinstance(record, Fix) and record.fix_success
 
 
@@ -560,25 +561,20 @@ def _publish(
     for claim in vouched[: limits.PUBLISHED_PER_COMMIT_MAX]:
         record_id = claim.record.id
         tests = tests_behind(writer.events_of(project, record_id), since_us)
+        # The commit must have what the tests passed with: everything, or something of what they
+        # and the record are about.
+        about = {file.path for file in claim.record.metadata.context.related_files}.union(
+            *(known[test].files for test in tests if test in known)
+        )
         if (
             _is_open(writer, project, record_id, "verified")
             and may_publish(claim, tests, known)
-            and _holds(commit, claim.record, [known[test] for test in tests])
+            and (commit.is_everything or not about.isdisjoint(commit.changed))
         ):
             reason = f"commit {commit.id}: {', '.join(sorted(tests))}"[: limits.TEXT_CHARS_MAX]
             change.happen(record_id, "status", by, status="published", reason=reason)
             published.append(record_id)
     return published
-
-
-def _holds(commit: Commit, record: Record, tests: Sequence[Result]) -> bool:
-    """Whether the commit has what the tests passed with: everything, or something of what they and
-    the record are about.
-    """
-    about = {file.path for file in record.metadata.context.related_files}.union(
-        *(test.files for test in tests)
-    )
-    return commit.is_everything or not about.isdisjoint(commit.changed)
 
 
 # --- reading ---

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 from hardwon import limits
 from hardwon.errors import EmbeddingError, HardwonError, InvalidInputError, MissingExtraError
 from hardwon.outside.llm import Api, Endpoint
+from hardwon.records.fields import check_whole_number
 
 if TYPE_CHECKING:
     import numpy
@@ -215,9 +216,11 @@ class EndpointEmbedder:
         *,
         timeout_s: float = limits.LLM_TIMEOUT_S,
     ) -> None:
-        self._endpoint = Endpoint(_EMBEDDINGS, base_url, model, api_key, timeout_s)
+        self.name: Final = f"endpoint:{model}"
+        title = f"{_title(self.name)}: "
+        self._endpoint = Endpoint(_EMBEDDINGS, base_url, model, api_key, timeout_s, title)
         self._dimension = None if dimension is None else _check_dimension(dimension)
-        self.name: Final = _check_name(f"endpoint:{model}")
+        _check_name(self.name)
 
     def __repr__(self) -> str:
         return f"EndpointEmbedder({self._endpoint.base_url!r}, model={self._endpoint.model!r})"
@@ -251,20 +254,16 @@ class EndpointEmbedder:
         return rows
 
     def _ask(self, texts: list[str], dimension: int | None) -> list[list[float]]:
-        try:
-            return self._vectors(texts, dimension)
-        except EmbeddingError as error:
-            problem = str(error)
-        # Raised anew, and out here, for the reason that ChatModel gives.
-        raise EmbeddingError(f"{_title(self.name)}: {problem}")
-
-    def _vectors(self, texts: list[str], dimension: int | None) -> list[list[float]]:
         """The vectors of the texts, in their order; without a dimension, of any that is allowed."""
-        match self._endpoint.ask({"model": self._endpoint.model, "input": texts}):
-            case {"data": list(items)}:
-                pass
-            case _:
-                raise self._endpoint.error(f"sent JSON without data; {_EMBEDDINGS.is_it}")
+        question = {"model": self._endpoint.model, "input": texts}
+        return self._endpoint.ask(
+            question, lambda reply: self._vectors(reply, len(texts), dimension)
+        )
+
+    def _vectors(self, reply: object, count: int, dimension: int | None) -> list[list[float]]:
+        items = reply.get("data") if isinstance(reply, dict) else None
+        if not isinstance(items, list):
+            raise self._endpoint.error(f"sent JSON without data; {_EMBEDDINGS.is_it}")
         found: dict[int, list[Any]] = {}
         for item in items:
             match item:
@@ -274,7 +273,6 @@ class EndpointEmbedder:
                     raise self._endpoint.error(
                         "sent data of which one has no index, or no embedding that is a list"
                     )
-        count = len(texts)
         if len(items) != count or found.keys() != set(range(count)):
             wanted = f"{count}, with each index from 0 to {count - 1} once"
             raise self._endpoint.error(f"sent {len(items)} vectors; wanted: {wanted}")
@@ -342,10 +340,8 @@ def _check_name(name: object) -> str:
 
 
 def _check_dimension(dimension: object) -> int:
-    if type(dimension) is not int or not 1 <= dimension <= limits.EMBED_DIMENSION_MAX:
-        allowed = f"a whole number from 1 to {limits.EMBED_DIMENSION_MAX}"
-        raise InvalidInputError.one("the embedder's dimension", dimension, allowed)
-    return dimension
+    most = limits.EMBED_DIMENSION_MAX
+    return check_whole_number("the embedder's dimension", dimension, 1, most)
 
 
 def _title(name: str) -> str:

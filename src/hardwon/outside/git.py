@@ -114,19 +114,17 @@ class Repository:
             # Cut to what a record can hold: a name that long is still told from others by its
             # beginning.
             branch = ref.removeprefix("refs/heads/")[: limits.NAME_CHARS_MAX]
-            return Head(self._resolve(ref), branch if branch.isprintable() else "")
+            loose = [folder / ref for folder in (self._git_dir, self._common_dir)]
+            packed = self._common_dir / "packed-refs"
+            if found := next(filter(Path.is_file, loose), None):
+                commits = [found.read_text(encoding="utf-8").strip()]
+            else:
+                lines = packed.read_text(encoding="utf-8").splitlines() if packed.is_file() else []
+                commits = [line.split(" ")[0] for line in lines if line.partition(" ")[2] == ref]
+            commit = next(filter(_COMMIT.match, commits), "")
+            return Head(commit, branch if branch.isprintable() else "")
         except (OSError, UnicodeDecodeError):
             return NO_HEAD
-
-    def _resolve(self, ref: str) -> str:
-        for folder in (self._git_dir, self._common_dir):
-            if (folder / ref).is_file():
-                commit = (folder / ref).read_text(encoding="utf-8").strip()
-                return commit if _COMMIT.match(commit) else ""
-        packed = self._common_dir / "packed-refs"
-        lines = packed.read_text(encoding="utf-8").splitlines() if packed.is_file() else []
-        named = (line.split(" ")[0] for line in lines if line.partition(" ")[2] == ref)
-        return next(filter(_COMMIT.match, named), "")
 
     @property
     def is_rebasing(self) -> bool:
@@ -407,10 +405,12 @@ class Checkout:
         """What is at a path from the root, or at a full one: its SHA-1, None where there is no such
         file, UNSURE where that cannot be said.
         """
-        if len(path) > limits.PATH_CHARS_MAX or ".." in path.split("/"):
-            return UNSURE
         full = path if path.startswith("/") else f"{self._root}/{path}"
-        if full is path and is_of_the_system(path, self._real_root):
+        if (
+            len(path) > limits.PATH_CHARS_MAX
+            or ".." in path.split("/")
+            or (full is path and is_of_the_system(path, self._real_root))
+        ):
             return UNSURE
         try:
             status = os.stat(full)  # noqa: PTH116  # this runs for every related file of every hit
@@ -422,10 +422,8 @@ class Checkout:
             return None if stat.S_ISDIR(status.st_mode) else UNSURE
         signature = signature_of(status)
         known = HASHES.known(full, signature)
-        if known is not None:
-            return known
-        if status.st_size > bytes_max:
-            return UNSURE
+        if known is not None or status.st_size > bytes_max:
+            return UNSURE if known is None else known
         real = os.path.realpath(full)
         inside = real.startswith(f"{self._real_root}/")
         in_git = ".git" in real[len(self._real_root) :].lower().split("/")
@@ -476,22 +474,12 @@ class Checkout:
         if answer is None:
             return None
         code, output, complaint = answer
-        known = code == 0
-        if not known and (code is None or not _NO_SUCH_COMMIT.search(complaint)):
+        if code != 0 and (code is None or not _NO_SUCH_COMMIT.search(complaint)):
             return _Since({}, [], None)  # it may answer the next time
-        since = _Since({}, [], known)
-        # `A`, a name; `R` with how much is the same, the old name, the new one
-        fields = iter(output.decode(errors="surrogateescape").split("\0") if known else ())
-        for sort in filter(None, fields):
-            name = next(fields, "")
-            if sort.startswith("R"):
-                since.renames[name] = next(fields, "")
-            else:
-                since.added.append(name)
         if len(_since) >= limits.RENAMES_KEPT_MAX:
             _since.clear()
-        _since[key] = since
-        return since
+        _since[key] = _read_since(output) if code == 0 else _Since({}, [], False)
+        return _since[key]
 
     def _same_elsewhere(self, file: RelatedFile, listing: Listing, added: list[str]) -> str | None:
         """A file with the same content that git was not told of, or only of its new name, or of the
@@ -517,19 +505,11 @@ class Checkout:
         )
         if answer is None:
             return None
-        code, output, _ = answer
-        by_name: dict[str, list[str]] = {}
-        untracked = []
-        for line in output.decode(errors="surrogateescape").split("\0") if code == 0 else ():
-            sort, _, path = line.partition(" ")
-            if path:
-                by_name.setdefault(path.rpartition("/")[2], []).append(path)
-            if sort == "?":
-                untracked.append(path)
         if len(_listings) >= limits.CHECKOUTS_REMEMBERED_MAX:
             _listings.clear()
-        _listings[self._root] = stamp, now_s, (by_name, untracked)
-        return by_name, untracked
+        listing = _read_listing(answer[1] if answer[0] == 0 else b"")
+        _listings[self._root] = stamp, now_s, listing
+        return listing
 
 
 _since: dict[tuple[str, str, str, Signature | None], _Since] = {}
@@ -566,6 +546,32 @@ def identities_of(memory_file: Path | None) -> list[tuple[int, int]]:
             status = Path(f"{memory_file}{suffix}").stat()
             found.append((status.st_dev, status.st_ino))
     return found
+
+
+def _read_since(output: bytes) -> _Since:
+    """As `--name-status -z` writes them: `A`, a name; `R` with how much is the same, the old name,
+    the new one.
+    """
+    since, fields = _Since({}, [], True), iter(output.decode(errors="surrogateescape").split("\0"))
+    for sort in filter(None, fields):
+        name = next(fields, "")
+        if sort.startswith("R"):
+            since.renames[name] = next(fields, "")
+        else:
+            since.added.append(name)
+    return since
+
+
+def _read_listing(output: bytes) -> Listing:
+    by_name: dict[str, list[str]] = {}
+    untracked = []
+    for line in output.decode(errors="surrogateescape").split("\0"):
+        sort, _, path = line.partition(" ")
+        if path:
+            by_name.setdefault(path.rpartition("/")[2], []).append(path)
+        if path and sort == "?":
+            untracked.append(path)
+    return by_name, untracked
 
 
 def _ask_git(

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic_core import from_json
@@ -23,6 +23,8 @@ from hardwon.trust.redact import redact
 
 if TYPE_CHECKING:
     from hardwon.outside.http import Reply
+
+T = TypeVar("T")
 
 GROQ_BASE_URL: Final = "https://api.groq.com/openai/v1"
 GROQ_MODEL: Final = "llama-3.3-70b-versatile"
@@ -95,12 +97,7 @@ class ChatModel:
             "temperature": 0,
             "max_tokens": self._max_tokens,
         }
-        try:
-            return self._content(self._endpoint.ask(question))
-        except LlmError as error:
-            problem = str(error)
-        # Raised anew, and out here: the frames of the first error hold the key.
-        raise LlmError(problem)
+        return self._endpoint.ask(question, self._content)
 
     def _content(self, reply: object) -> str:
         match reply:
@@ -141,12 +138,18 @@ CHAT: Final = Api(
 
 class Endpoint:
     """A model at an address. An address, model or key that cannot be used is refused here, before
-    anything is sent.
-
-    Every error of `ask` has to be raised anew where none of its frames is left: they hold the key.
+    anything is sent. `title` is who asks, for errors.
     """
 
-    def __init__(self, api: Api, base_url: str, model: str, api_key: str, timeout_s: float) -> None:
+    def __init__(
+        self,
+        api: Api,
+        base_url: str,
+        model: str,
+        api_key: str,
+        timeout_s: float,
+        title: str = "",
+    ) -> None:
         if not 0 < timeout_s <= limits.LLM_TIMEOUT_S_MAX:
             allowed = f"more than 0 and at most {limits.LLM_TIMEOUT_S_MAX:g} seconds"
             raise InvalidInputError.one("timeout_s", timeout_s, allowed)
@@ -159,7 +162,7 @@ class Endpoint:
             allowed = f"1 to {limits.NAME_CHARS_MAX} characters on one line"
             what = f"is blank, too long or holds control characters; allowed: {allowed}"
             raise api.error(f"the {api.noun} model's name {what}")
-        self._api = api
+        self._api, self._title = api, title
         self._key = _Secret(api_key)
         self.base_url: Final = base_url.rstrip("/")
         self.model: Final = model
@@ -168,8 +171,16 @@ class Endpoint:
     def error(self, what: str) -> HardwonError:
         return self._api.error(f"the {self._api.noun} endpoint at {self._origin} {what}")
 
-    def ask(self, question: Mapping[str, object]) -> object:
-        """The JSON of its reply."""
+    def ask(self, question: Mapping[str, object], read: Callable[[object], T]) -> T:
+        """What `read` makes of the JSON of its reply."""
+        try:
+            return read(self._reply(question))
+        except self._api.error as error:
+            problem = f"{self._title}{error}"
+        # Raised anew, and out here: the frames of the first error hold the key.
+        raise self._api.error(problem)
+
+    def _reply(self, question: Mapping[str, object]) -> object:
         from hardwon.outside import http  # it takes long to load
 
         headers = {
