@@ -77,9 +77,11 @@ def _meets(value: object, condition: object) -> bool:
             return all(_compares(value, name, other) for name, other in condition.items())
         return isinstance(value, Mapping) and passes(value, condition)
     if isinstance(condition, list | tuple):
-        if not isinstance(value, list) or len(value) != len(condition):
-            return False
-        return all(_meets(each, other) for each, other in zip(value, condition, strict=True))
+        return (
+            isinstance(value, list)
+            and len(value) == len(condition)
+            and all(map(_meets, value, condition))
+        )
     return _equal(value, condition)
 
 

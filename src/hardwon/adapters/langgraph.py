@@ -131,16 +131,6 @@ class HardwonStore(BaseStore):
         at = self.memory.care.now()
         stood = self._get(op.namespace, op.key)
         text = _text_of(value, self._fields if op.index is None else op.index)
-        metadata = Metadata(
-            source=Source(author=self._author),
-            context=Moment(timestamp=at),
-            tags=[
-                name,
-                _namespace_tag(op.namespace),
-                # and of each above it
-                *(_prefix_name(op.namespace[:depth]) for depth in range(len(op.namespace) + 1)),
-            ],
-        )
         experience = {
             "id": new_id(at),
             "content": text or f"{'/'.join(op.namespace)} {op.key}",
@@ -151,7 +141,16 @@ class HardwonStore(BaseStore):
             "value": value,
             "created": (stood.created_at if stood else at).isoformat(),
             "searched": bool(text),
-            "metadata": metadata,
+            "metadata": Metadata(
+                source=Source(author=self._author),
+                context=Moment(timestamp=at),
+                tags=[
+                    name,
+                    _namespace_tag(op.namespace),
+                    # and of each above it
+                    *(_prefix_name(op.namespace[:depth]) for depth in range(len(op.namespace) + 1)),
+                ],
+            ),
         }
         return name, Experience.model_validate(experience)
 
@@ -375,10 +374,11 @@ def _item_of(record: AnyRecord, score: float | None = None) -> SearchItem | None
     """None for what is no item: others may use the same tags."""
     own = record.extra if isinstance(record, Experience) else {}
     namespace, key, value = own.get("namespace"), own.get("key"), own.get("value")
-    if not isinstance(namespace, list) or not isinstance(key, str) or not isinstance(value, dict):
-        return None
     if (
-        not all(isinstance(label, str) for label in namespace)
+        not isinstance(namespace, list)
+        or not isinstance(key, str)
+        or not isinstance(value, dict)
+        or not all(isinstance(label, str) for label in namespace)
         or _item_name(tuple(namespace), key) not in record.metadata.tags
     ):
         return None

@@ -89,9 +89,11 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> Settings:
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        large = f"the number {text[:20]} is too large"
-        # NaN, Infinity
-        raise ValueError(large if text[-1].isdigit() else f"{text} is no number of JSON")
+        raise ValueError(
+            f"the number {text[:20]} is too large"
+            if text[-1].isdigit()
+            else f"{text} is no number of JSON"  # NaN, Infinity
+        )
     return number
 
 
@@ -164,9 +166,8 @@ class AgentHook:
 
 
 def settings_file(scope: Scope, root: Path) -> Path:
-    if scope is Scope.USER:
-        return Path.home() / ".claude" / "settings.json"
-    return root / ".claude" / ("settings.json" if scope is Scope.PROJECT else "settings.local.json")
+    name = "settings.local.json" if scope is Scope.LOCAL else "settings.json"
+    return (Path.home() if scope is Scope.USER else root) / ".claude" / name
 
 
 def status(path: Path, root: Path) -> list[AgentHook]:

@@ -111,9 +111,8 @@ def _context(event: Event, chosen: Target, manner: Manner) -> Answer | None:
     prompt = _text(event, "prompt")[: limits.AGENT_PROMPT_CHARS_MAX]
     starts = event["hook_event_name"] == "SessionStart"
     # "/clear" and the like are no work
-    if not starts and (not prompt.strip() or prompt.lstrip().startswith("/")):
-        return None
-    if not memory_exists(chosen.memory):
+    is_work = starts or (prompt.strip() and not prompt.lstrip().startswith("/"))
+    if not is_work or not memory_exists(chosen.memory):
         return None
     with _opened(chosen) as memory:
         query = prompt
@@ -154,13 +153,14 @@ def _command(event: Event) -> _Command | None:
     typed = _text(given, "command").strip()
     if not typed or len(typed) > limits.AGENT_COMMAND_CHARS_MAX or shell_lines.only_looks(typed):
         return None
-    after = event["hook_event_name"] != "PreToolUse"
-    line, folder = _placed(typed, Path.cwd(), after=after)
+    line, folder = _placed(typed, Path.cwd(), after=event["hook_event_name"] != "PreToolUse")
     parts = shell_lines.parts_of(line)
     tests = any(map(attempts.runs_tests, parts.commands if parts else [line.split()]))
-    purpose = _text(given, "description").strip()[: limits.AGENT_PURPOSE_CHARS_MAX]
     return _Command(
-        attempts.typed_line(line, folder), purpose, tests, shell_lines.exit_code_tells(line)
+        attempts.typed_line(line, folder),
+        _text(given, "description").strip()[: limits.AGENT_PURPOSE_CHARS_MAX],
+        tests,
+        shell_lines.exit_code_tells(line),
     )
 
 
@@ -206,8 +206,9 @@ def _keep(event: Event, chosen: Target, manner: Manner) -> None:
     if by_words and not command.tests:  # who knows: a search that prints errors has worked
         return
     session_id = _text(event, "session_id")
-    named = _SESSION.fullmatch(session_id)
-    session = attempts.RunSession(session_id) if named else attempts.RunSession.of({})
+    session = attempts.RunSession.of({})
+    if _SESSION.fullmatch(session_id):
+        session = attempts.RunSession(session_id)
     with _opened(chosen) as memory:
         attempts.record(
             memory,

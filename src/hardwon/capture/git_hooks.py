@@ -80,12 +80,10 @@ def status(folder: Path) -> list[Hook]:
         text = ""
         with suppress(OSError):
             text = "" if path.is_symlink() else path.read_bytes().decode(errors="surrogateescape")
-        if _MARK in text:
-            shebang, mark, seal, rest = (*text.split("\n", 3), "", "", "")[:4]
-            edited = (shebang, mark, seal) != ("#!/bin/sh", _MARK, f"{_SEAL}{_seal(rest)}")
-            found.append(Hook(name, path, "installed", chained, edited))
-        else:
-            found.append(Hook(name, path, "other" if os.path.lexists(path) else "absent", chained))
+        ours, lines = _MARK in text, text.split("\n", 3)
+        edited = lines[:3] != ["#!/bin/sh", _MARK, f"{_SEAL}{_seal(''.join(lines[3:]))}"]
+        state: State = "installed" if ours else "other" if os.path.lexists(path) else "absent"
+        found.append(Hook(name, path, state, chained, ours and edited))
     return found
 
 
@@ -156,7 +154,7 @@ def _seal(rest: str) -> str:
 
 
 def _refuse_edited(hook: Hook) -> None:
-    if hook.state == "installed" and hook.edited:
+    if hook.edited:
         raise PlaceError(
             f"{hook.path} was changed since hardwon wrote it: put what you added into "
             f"{_saved(hook.path)} (executable; it is "

@@ -18,22 +18,27 @@ it has already (`MARK_STATUS`), when it is recorded.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import chdir
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.tallies import keys_of
+from hardwon.memory import Memory
 from hardwon.memory.designs import Group
-from hardwon.memory.project import Change, Project
+from hardwon.memory.project import Change, Project, memory_exists, place_of
 from hardwon.memory.record import metadata_of
-from hardwon.outside.git import Commit
+from hardwon.memory.settings import Settings
+from hardwon.outside.git import Commit, repository_root
 from hardwon.records.fields import (
     TIME_US_MAX,
     check_items,
@@ -70,6 +75,9 @@ BY_HOOK: Final = "git hook"
 # memory sets this status: others verify, publish and archive.
 MARK_STATUS: Final[Status] = "hypothesis"
 _MARKED: Final = "told by a test run"
+_GONE: Final = (
+    "The test {} is gone: its file no longer has it. The test had failed when it last ran."
+)
 _FAILURE_KEY: Final = "failure:"
 _HASH_BYTES: Final = 8
 _NAMED_FROM_CHARS: Final = 6  # a shorter function name (`test_a`) is said without being meant
@@ -357,7 +365,10 @@ class _TestRun:
                     verified_by="test_runner",
                     verification_id=verification_id[: limits.NAME_CHARS_MAX],
                 )
-        gone = [(self._gone_fact(result), result) for result in plan.gone]
+        gone = [
+            (self._fact(each.test, _GONE.format(each.test), "observation", None, each, ()), each)
+            for each in plan.gone
+        ]
         became: Mapping[str, Sequence[tuple[Fact, Result | None]]] = {
             "failed again": failed,
             "passes again": passed,
@@ -365,30 +376,32 @@ class _TestRun:
         }
         ids = {how: [fact.id for fact, _ in facts] for how, facts in became.items()}
         change.append([fact for facts in became.values() for fact, _ in facts])
-        change.writer.add_events(
-            self._project.name, [self._mark(each) for each in chain(*ids.values())]
-        )
+        marks = [
+            Event(
+                id=new_id(self._at),
+                record_id=each,
+                kind="status",
+                status=MARK_STATUS,
+                at=self._at,
+                by=PYTEST,
+                reason=_MARKED,
+            )
+            for each in chain(*ids.values())
+        ]
+        change.writer.add_events(self._project.name, marks)
         for how, facts in became.items():
             for fact, stood in facts:
                 if stood:
-                    reason = f"the test {how}"
                     change.happen(
-                        stood.record_id, "superseded", PYTEST, replaced_by=fact.id, reason=reason
+                        stood.record_id,
+                        "superseded",
+                        PYTEST,
+                        replaced_by=fact.id,
+                        reason=f"the test {how}",
                     )
         change.follow()
         return TestFeedback(
             ids["failed again"], ids["passes again"], verified, len(plan.still), ids["is gone"]
-        )
-
-    def _mark(self, record_id: str) -> Event:
-        return Event(
-            id=new_id(self._at),
-            record_id=record_id,
-            kind="status",
-            status=MARK_STATUS,
-            at=self._at,
-            by=PYTEST,
-            reason=_MARKED,
         )
 
     def _attempts(self, passing: Sequence[tuple[RanTest, Result]]) -> list[RecordText]:
@@ -404,9 +417,7 @@ class _TestRun:
             started_us - limits.ATTEMPT_DAYS_MAX * limits.DAY_US,
         )
         asked = Filters(status="hypothesis", since=from_us(since), until=from_us(started_us + 1))
-        most = limits.ATTEMPTS_CONSIDERED_MAX
-        found = self._project.store.page(self._project.name, asked, None, most, trusted=True)
-        return [_text_of(record) for record in readable(found) if claims_to_work(record)]
+        return _newest(self._project, asked, claims_to_work)
 
     def _vouched(
         self,
@@ -463,15 +474,7 @@ class _TestRun:
         failed_at = f"{from_us(before.at_us):%Y-%m-%d %H:%M} UTC"
         where = f" at commit {self._head.commit[:12]}" if self._head.commit else ""
         content = f"The test {name_of_test(test.node_id)} passes again{where}; the test had failed at {failed_at}."
-        files = [*test.files, *self._places(before)]
-        return self._fact(test.node_id, content, "observation", before.failure, before, files)
-
-    def _gone_fact(self, result: Result) -> Fact:
-        content = f"The test {result.test} is gone: its file no longer has it. The test had failed when it last ran."
-        return self._fact(result.test, content, "observation", None, result, self._places(result))
-
-    def _places(self, result: Result) -> list[Path]:
-        return [(self._project.root or Path.cwd()) / path for path in result.files]
+        return self._fact(test.node_id, content, "observation", before.failure, before, test.files)
 
     def _fact(
         self,
@@ -482,6 +485,9 @@ class _TestRun:
         before: Result | None,
         files: Sequence[str | Path],
     ) -> Fact:
+        if fact_type == "observation" and before:  # it is still about what it failed in
+            root = self._project.root or Path.cwd()
+            files = [*files, *(root / path for path in before.files)]
         # A clock that was set back must not make what a test did now count as done before.
         at = max(self._at, from_us(before.at_us + 1)) if before else self._at
         hashable = [
@@ -520,12 +526,11 @@ def _gone(ran: Sequence[RanTest], failing: Sequence[Result]) -> list[Result]:
         for test in ran
         if test.node_id in files and test.tests is not None and not test.failed
     }
-    found = [
+    return [
         result
         for result in failing
         if result.test != result.file and result.test not in names.get(result.file, {result.test})
-    ]
-    return found[: limits.TEST_FAILURES_MAX]
+    ][: limits.TEST_FAILURES_MAX]
 
 
 def _is_open(writer: Writer, project: str, record_id: str, status: Status) -> bool:
@@ -603,11 +608,23 @@ def results(store: Store, project: str, at: datetime) -> dict[str, Result]:
     return standing
 
 
-def _text_of(record: AnyRecord) -> RecordText:
-    failures = {
-        key.removeprefix(_FAILURE_KEY) for key in keys_of(record) if key.startswith(_FAILURE_KEY)
-    }
-    return RecordText(record, searchable_text(record), failures)
+def _newest(
+    project: Project, asked: Filters, is_wanted: Callable[[Record], bool]
+) -> list[RecordText]:
+    most = limits.ATTEMPTS_CONSIDERED_MAX
+    return [
+        RecordText(
+            record,
+            searchable_text(record),
+            {
+                key.removeprefix(_FAILURE_KEY)
+                for key in keys_of(record)
+                if key.startswith(_FAILURE_KEY)
+            },
+        )
+        for record in readable(project.store.page(project.name, asked, None, most, trusted=True))
+        if is_wanted(record)
+    ]
 
 
 class Tests(Group):
@@ -644,15 +661,14 @@ class Tests(Group):
         """
         project, at = self._project, self._project.now()
         oldest = from_us(max(0, to_us(at) - 2 * limits.ATTEMPT_DAYS_MAX * limits.DAY_US))
-        asked, most = Filters(status="verified", since=oldest), limits.ATTEMPTS_CONSIDERED_MAX
-        vouched = [
-            _text_of(record)
-            for record in readable(
-                project.store.page(project.name, asked, None, most, trusted=True)
-            )
-            if record.metadata.validation.verified_by == "test_runner"
-            and record.metadata.context.git_commit in (commit.id, *commit.before)
-        ]
+        vouched = _newest(
+            project,
+            Filters(status="verified", since=oldest),
+            lambda record: (
+                record.metadata.validation.verified_by == "test_runner"
+                and record.metadata.context.git_commit in (commit.id, *commit.before)
+            ),
+        )
         if not vouched or PYTEST in project.store.rolled_back(project.name):
             return []
         return project.carry_out(
@@ -664,3 +680,112 @@ class Tests(Group):
         project = self._project
         found = results(project.store, project.name, project.now())
         return sorted(name for name, result in found.items() if result.failure)
+
+
+# --- pytest ---
+
+# Where a traceback says it has been, in each of pytest's styles.
+_PLACES: Final = re.compile(
+    r'^(?P<plain>[^\s:][^:\n]*\.pyi?):\d+: |^\s*File "(?P<native>[^"\n]+)", line \d+', re.MULTILINE
+)
+_NOT_OURS: Final = frozenset({"site-packages", "dist-packages", "node_modules", "__pycache__"})
+
+
+def record_pytest_run(
+    memory: str | None,
+    project: str | None,
+    folder: str,
+    task: str | None,
+    root: Path,
+    started: float,
+    passed: Iterable[str],
+    failed: Mapping[str, tuple[str, Any]],
+    whole: Mapping[str, Collection[str]],
+) -> tuple[str, str, bool]:
+    """What `hardwon_pytest`, which pytest loads, hands over at the end of a run. Returns what to say
+    in the summary (nothing: ""), the memory's location, and whether it knows of no test that fails.
+
+    `failed` has, by node id, where each test failed and pytest's report; `whole` has, by their
+    node ids, files that were collected whole, with the node ids of all they have. `folder` is where
+    pytest was started, `root` what node ids are named from.
+    """
+    try:
+        os.getcwd()  # noqa: PTH109  # a test may have deleted where it was
+    except OSError:
+        os.chdir(folder)
+    # The memory is found from where pytest was started; a test may have gone elsewhere.
+    with chdir(folder):
+        settings = Settings.read({"memory": memory, "project": project})
+        memory, project = settings.memory.value, settings.project.value
+        location = place_of(memory)
+        if not failed and not memory_exists(memory):  # a pass alone makes no memory
+            return "", location, True
+        checkout = (repository_root(Path(folder)) or root).resolve()
+
+        def named(node_id: str) -> str:
+            """From the checkout's root: pytest's own root changes with the arguments of a run."""
+            file, separator, rest = node_id.partition("::")
+            return f"{_from(checkout, root / file)}{separator}{rest}"
+
+        with Memory(
+            memory, project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS, upgrade=False
+        ) as opened:
+            chosen = list(failed)
+            if len(failed) > limits.TEST_FAILURES_MAX:
+                # Those that are known to fail, then the first ones: to make a report of each takes
+                # its time.
+                known = {*opened.tests.failing()}
+                chosen = sorted(failed, key=lambda each: named(each) not in known)[
+                    : limits.TEST_FAILURES_MAX
+                ]
+            ran = [RanTest(named(each), False) for each in passed if each not in whole]
+            ran += [
+                RanTest(named(file), False, tests=[named(each) for each in tests])
+                for file, tests in whole.items()
+            ]
+            for each in chosen:
+                where, report = failed[each]
+                name, text = named(each), str(report.longreprtext)
+                files = _files(name, text, Path(folder), checkout)
+                ran.append(RanTest(name, True, text, where, files))
+            began = datetime.fromtimestamp(started, UTC)
+            done = opened.tests.record(ran, f"pytest-{new_id()}", task=task, started=began)
+            all_pass = not failed and not opened.tests.failing()
+    counts = (
+        (len(done.failed), "failure", "recorded"),
+        (len(failed) - len(chosen), "failure", "left out"),
+        (done.unchanged, "test", "failing as before"),
+        (len(done.passed), "test", "passing again"),
+        (len(done.gone), "test", "gone"),
+        (len(done.verified), "record", "verified"),
+    )
+    summary = ", ".join(
+        f"{count} {noun if count == 1 else noun + 's'} {became}"
+        for count, noun, became in counts
+        if count
+    )
+    return f"hardwon: {summary}" if summary else "", location, all_pass
+
+
+@lru_cache(maxsize=limits.TESTS_REMEMBERED_MAX)
+def _from(checkout: Path, path: Path) -> str:
+    return Path(os.path.relpath(path, checkout)).as_posix()
+
+
+def _files(name: str, text: str, folder: Path, inside: Path) -> list[str]:
+    """The test's own file, then those of the traceback that belong to the project, the last frames
+    first.
+    """
+    own = inside / name.partition("::")[0]
+    seen = [folder / (found["plain"] or found["native"]) for found in _PLACES.finditer(text)]
+    # A traceback may say anything: a Path raises where a name is too long, or has a zero in it.
+    exist = [path for path in (own, *reversed(seen)) if os.path.isfile(path)]  # noqa: PTH113
+    ours = [
+        str(path)
+        for path in dict.fromkeys(path.resolve() for path in exist)
+        if path.is_relative_to(inside)
+        and not any(
+            part in _NOT_OURS or part.startswith(".") for part in path.relative_to(inside).parts
+        )
+    ]
+    return ours[: limits.TEST_FILES_MAX]

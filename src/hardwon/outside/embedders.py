@@ -79,8 +79,14 @@ def as_vectors(embedder: Embedder, texts: Sequence[str]) -> NDArray[numpy.float3
     different = len({text for text in fitted if text.strip()})
     # one text may mean nothing to an embedder; if none does, it is broken
     if different > 1 and not vectors.any():
-        zeros = f"nothing but zeros for {different} different texts"
-        raise EmbeddingError(_problem(name, zeros, len(fitted), dimension))
+        raise EmbeddingError(
+            _problem(
+                name,
+                f"nothing but zeros for {different} different texts",
+                len(fitted),
+                dimension,
+            )
+        )
     return vectors
 
 
@@ -108,8 +114,10 @@ def _unit_rows(name: str, answer: object, count: int, dimension: int) -> Any:
 
 
 def _problem(name: str, returned: str, count: int, dimension: int) -> str:
-    shape = f"an array of finite numbers of shape ({count}, {dimension})"
-    return f"{_title(name)} returned {returned}; wanted: {shape}, one row for each text"
+    return (
+        f"{_title(name)} returned {returned}; wanted: an array of finite numbers of shape "
+        f"({count}, {dimension}), one row for each text"
+    )
 
 
 # --- embedders ---
@@ -217,8 +225,9 @@ class EndpointEmbedder:
         timeout_s: float = limits.LLM_TIMEOUT_S,
     ) -> None:
         self.name: Final = f"endpoint:{model}"
-        title = f"{_title(self.name)}: "
-        self._endpoint = Endpoint(_EMBEDDINGS, base_url, model, api_key, timeout_s, title)
+        self._endpoint = Endpoint(
+            _EMBEDDINGS, base_url, model, api_key, timeout_s, f"{_title(self.name)}: "
+        )
         self._dimension = None if dimension is None else _check_dimension(dimension)
         _check_name(self.name)
 
@@ -255,9 +264,9 @@ class EndpointEmbedder:
 
     def _ask(self, texts: list[str], dimension: int | None) -> list[list[float]]:
         """The vectors of the texts, in their order; without a dimension, of any that is allowed."""
-        question = {"model": self._endpoint.model, "input": texts}
         return self._endpoint.ask(
-            question, lambda reply: self._vectors(reply, len(texts), dimension)
+            {"model": self._endpoint.model, "input": texts},
+            lambda reply: self._vectors(reply, len(texts), dimension),
         )
 
     def _vectors(self, reply: object, count: int, dimension: int | None) -> list[list[float]]:
@@ -340,8 +349,7 @@ def _check_name(name: object) -> str:
 
 
 def _check_dimension(dimension: object) -> int:
-    most = limits.EMBED_DIMENSION_MAX
-    return check_whole_number("the embedder's dimension", dimension, 1, most)
+    return check_whole_number("the embedder's dimension", dimension, 1, limits.EMBED_DIMENSION_MAX)
 
 
 def _title(name: str) -> str:

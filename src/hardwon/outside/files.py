@@ -250,9 +250,8 @@ def sha1_of_open(handle: int, bytes_max: int) -> str | None:
     return sha1.hexdigest()
 
 
+# What is in there looks like files and is none: to read it may wait for ever, or change something.
 SYSTEM_FOLDERS: Final = ("/proc/", "/sys/", "/dev/", "/run/")
-"""What is in there looks like files and is none: to read it may wait for ever, or change something.
-"""
 
 
 def is_of_the_system(real: str, root: str = "/") -> bool:

@@ -170,12 +170,11 @@ def git(root: Path, *arguments: str) -> str | None:
     """What git answers; None where it fails, is not there or takes too long."""
     import subprocess  # only hooks need it
 
-    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
         done = subprocess.run(  # noqa: S603  # nosec B603, B607  # our own arguments, and no shell
             ["git", *arguments],  # noqa: S607  # whichever git made the commit
             cwd=root,
-            env=environment,
+            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=limits.GIT_S_MAX,
@@ -234,30 +233,13 @@ class Hashes:
         # in its signature.
         self._known: dict[str, tuple[Signature, str, bool]] = {}
 
-    def known(self, path: str, signature: Signature) -> str | None:
+    def known(self, path: str, signature: Signature | None) -> str | None:
         before, sha1, sure = self._known.get(path, (None, "", False))
         return sha1 if sure and before == signature else None
 
-    def all_unchanged(self, prefix: str, files: Iterable[RelatedFile]) -> bool:
-        """Whether every file is known to be what it was: the common case, which every hit waits
-        for.
-        """
-        known, look = self._known, os.stat
-        try:
-            for file in files:
-                full = prefix + file.path
-                # nothing is known of a path that may not be looked at
-                signature, sha1, sure = known[full]
-                now = look(full)
-                if (
-                    (now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns) != signature
-                    or sha1 != file.hash
-                    or not sure
-                ):
-                    return False
-        except (KeyError, OSError):
-            return False
-        return True
+    def is_unchanged(self, path: str, sha1: str) -> bool:
+        # nothing is known of a path that may not be looked at
+        return path in self._known and self.known(path, _stamp(path)) == sha1
 
     def read(self, path: str, signature: Signature, kept_as: str, bytes_max: int) -> str:
         """The SHA-1 of a regular file, which must be the one that the signature is of; UNSURE where
@@ -370,7 +352,12 @@ class Checkout:
         """Those of the words that are files of the checkout, as they are now."""
         found: dict[str, str] = {}
         for word in words:
-            for path in self._paths_meant(word):
+            # said from the root, or from where we are, or in full
+            meant = [word] if self._below == "." else [word, f"{self._below}/{word}"]
+            if word.startswith("/"):
+                inside = word.startswith(self._prefix)
+                meant = [word.removeprefix(self._prefix)] if inside else []
+            for path in meant:
                 full = self._prefix + path
                 # most words are no file, and this says so without an exception
                 stamp = _stamp(full) if os.access(full, os.R_OK) else None
@@ -387,19 +374,11 @@ class Checkout:
                 break
         return [_related_file(path, sha1) for path, sha1 in found.items() if path.isprintable()]
 
-    def _paths_meant(self, word: str) -> list[str]:
-        """What a word may mean, from the root: said from there, or from where we are, or in
-        full.
-        """
-        if word.startswith("/"):
-            return [word.removeprefix(self._prefix)] if word.startswith(self._prefix) else []
-        return [word] if self._below == "." else [word, f"{self._below}/{word}"]
-
     def all_unchanged(self, files: Iterable[RelatedFile]) -> bool:
-        """Whether all files are known to be what they were; False where that must be looked at more
-        closely.
+        """Whether all files are known to be what they were: the common case, which every hit waits
+        for. False where that must be looked at more closely.
         """
-        return HASHES.all_unchanged(self._prefix, files)
+        return all(HASHES.is_unchanged(self._prefix + file.path, file.hash) for file in files)
 
     def sha1(self, path: str, bytes_max: int) -> str | None:
         """What is at a path from the root, or at a full one: its SHA-1, None where there is no such
@@ -469,8 +448,8 @@ class Checkout:
         key = self._root, commit, self.repository.head.commit, self.repository.index_stamp
         if key in _since:
             return _since[key]
-        listed = "--cached -r --name-status -z -M --diff-filter=AR".split()
-        answer = _ask_git(self._root, ("diff-index", *listed, commit, "--"), patience)
+        listed = "diff-index --cached -r --name-status -z -M --diff-filter=AR".split()
+        answer = _ask_git(self._root, (*listed, commit, "--"), patience)
         if answer is None:
             return None
         code, output, complaint = answer
@@ -601,11 +580,10 @@ def _ask_git(
         "GIT_ALLOW_PROTOCOL": "none",
         "LC_ALL": "C",
     }
-    command = ["git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", *arguments]
     with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as complaint:
         try:
             done = subprocess.run(  # noqa: S603  # nosec B603  # a fixed program; what a record says is checked to be a commit
-                command,
+                ["git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", *arguments],  # noqa: S607
                 cwd=root,
                 env=environment,
                 stdin=subprocess.DEVNULL,

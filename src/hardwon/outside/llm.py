@@ -90,10 +90,12 @@ class ChatModel:
 
     def complete(self, system: str, user: str) -> str:
         """The model's answer. The whole exchange ends within the timeout, one way or the other."""
-        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         question = {
             "model": self.model,
-            "messages": messages,
+            "messages": [
+                {"role": "system", "content": system},
+                {"role": "user", "content": user},
+            ],
             "temperature": 0,
             "max_tokens": self._max_tokens,
         }
@@ -156,12 +158,15 @@ class Endpoint:
         self._origin, _ = _origin_and_host(api, base_url)
         # httpx would refuse the same, with an error that shows the key
         if not re.fullmatch(r"[!-~]*", api_key):
-            what = "holds spaces, line breaks or other characters that no key has; was it pasted whole?"
-            raise api.error(f"the {api.noun} API key {what}")
+            raise api.error(
+                f"the {api.noun} API key holds spaces, line breaks or other characters that no key "
+                "has; was it pasted whole?"
+            )
         if not model.strip() or not model.isprintable() or len(model) > limits.NAME_CHARS_MAX:
-            allowed = f"1 to {limits.NAME_CHARS_MAX} characters on one line"
-            what = f"is blank, too long or holds control characters; allowed: {allowed}"
-            raise api.error(f"the {api.noun} model's name {what}")
+            raise api.error(
+                f"the {api.noun} model's name is blank, too long or holds control characters; "
+                f"allowed: 1 to {limits.NAME_CHARS_MAX} characters on one line"
+            )
         self._api, self._title = api, title
         self._key = _Secret(api_key)
         self.base_url: Final = base_url.rstrip("/")
@@ -302,10 +307,9 @@ def _origin_and_host(api: Api, base_url: str) -> tuple[str, str]:
         raise refusal("is no address: its host or port cannot be read")
     host: str = found[1] or found[2]
     if parts.scheme == "http" and not is_loopback(host):
-        where = "localhost, 127.0.0.0/8 or ::1"
         raise api.error(
             f"plain http to {host} is refused: anybody on the way could read the key; use https "
-            f"(http: {where})"
+            f"(http: localhost, 127.0.0.0/8 or ::1)"
         )
     return f"{parts.scheme}://{parts.netloc.lower()}", host
 

@@ -55,10 +55,9 @@ class LockedFile:
                 time.sleep(random.uniform(most_s / 10, most_s))
             self.close()
             if time.monotonic() > deadline:
-                waited_s = limits.BUSY_TIMEOUT_MS // 1000
                 raise BusyError(
-                    f"{lock} was held by another process for {waited_s} s; nothing was changed, "
-                    f"try again"
+                    f"{lock} was held by another process for {limits.BUSY_TIMEOUT_MS // 1000} s; "
+                    f"nothing was changed, try again"
                 )
 
     def close(self) -> None:
