@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hardwon import limits
 from hardwon.memory.project import Change, Project, R
-from hardwon.outside.git import UNSURE, Checkout, Endless, Patience
+from hardwon.outside.git import UNSURE, Checkout, Patience
 from hardwon.records.kinds import AnyRecord, EventKind, StaleFile
 from hardwon.store.base import Store, Writer
 from hardwon.store.query import original_of, readable
@@ -42,7 +42,7 @@ class Watch:
 
     def __init__(self, checkout: Checkout, *, thorough: bool = False) -> None:
         self._checkout = checkout
-        self._patience = Endless() if thorough else Patience()
+        self._patience = Patience(endless=thorough)
         if thorough:
             checkout.look_anew()
         self._files_max = limits.ITEMS_MAX if thorough else limits.STALE_FILES_LOOKED_AT_MAX

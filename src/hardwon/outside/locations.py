@@ -24,6 +24,8 @@ _ADDRESS: Final = re.compile(
 # With the path behind it. An option in there, such as a password, is one whose question mark was
 # forgotten.
 _HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]*\]|[^:/\[\]=&]*)(?::[0-9]*)?(?:/[^=&]*)?")
+# in the name of an option
+_SECRET: Final = re.compile(r"password|secret|scram", re.IGNORECASE)
 # Stands for an address that cannot be told apart from its password.
 UNCLEAR: Final = "…"
 
@@ -49,14 +51,13 @@ def without_password(location: str) -> str:
     )
     if not found or not clear:
         return f"{scheme[0]}{UNCLEAR}"
-    shown = "&".join(option for option in options.split("&") if not _is_secret(option))
+    shown = "&".join(
+        option
+        for option in options.split("&")
+        if not _SECRET.search(unquote(option.partition("=")[0]))
+    )
     user = f"{found['user']}@" if found["user"] else ""
     return f"{scheme[0]}{user}{found['rest']}{mark if shown else ''}{shown}"
-
-
-def _is_secret(option: str) -> bool:
-    name = unquote(option.partition("=")[0]).lower()
-    return any(word in name for word in ("password", "secret", "scram"))
 
 
 def check_local(field: str, value: Any) -> None:
