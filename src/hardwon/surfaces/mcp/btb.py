@@ -17,8 +17,9 @@ from pydantic import Field
 from hardwon import limits
 from hardwon.records.fields import JsonObject, Name, Scalar, Text, Texts, Unit
 from hardwon.records.kinds import INTAKE, Experience, Outcome
+from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.mcp import answers as text
-from hardwon.surfaces.mcp.tools import Tool, Visitor
+from hardwon.surfaces.mcp.tools import Tool
 from hardwon.surfaces.operations import Arguments, Nothing, Remember, jsonable, parsed
 from hardwon.text.globs import Glob
 from hardwon.tree.routing import Coherence, file_name
@@ -87,7 +88,7 @@ class BtbTransmit(Arguments):
     ]
 
 
-def _remember(visitor: Visitor, given: BtbRemember) -> Any:
+def _remember(ask: Ask, given: BtbRemember) -> Any:
     named = {name: getattr(given, name) for name in given.model_fields_set if name != "metadata"}
     # A routing key may come among the others, as it always could.
     known = Remember.model_fields.keys() - {"content", "outcome"}
@@ -95,7 +96,7 @@ def _remember(visitor: Visitor, given: BtbRemember) -> Any:
     named["keys"] = given.keys | {
         name: value for name, value in given.metadata.items() if name not in known
     }
-    kept = visitor.ask("remember", {name: jsonable(value) for name, value in named.items()})
+    kept = ask("remember", **{name: jsonable(value) for name, value in named.items()})
     return {"id": kept.id, "path": kept.path or _path_of(kept)}
 
 
@@ -105,13 +106,11 @@ def _path_of(record: Experience) -> str:
     return f"{_ROUTER.route(packet).folder}/{name}"
 
 
-def _experiences(visitor: Visitor, filters: Mapping[str, Any]) -> Iterator[Experience]:
+def _experiences(ask: Ask, filters: Mapping[str, Any]) -> Iterator[Experience]:
     cursor: str | None = None
     for _ in range(0, limits.BTB_LOOKED_AT_MAX, limits.PAGE_RECORDS_MAX):
         more = {"cursor": cursor} if cursor else {}
-        page = visitor.ask(
-            "care.page", {"kind": "experience", "limit": limits.PAGE_RECORDS_MAX, **filters, **more}
-        )
+        page = ask("care.page", kind="experience", limit=limits.PAGE_RECORDS_MAX, **filters, **more)
         yield from page.records
         cursor = page.next
         if cursor is None:
@@ -127,11 +126,11 @@ def _below_root(pattern: str) -> str:
     return pattern
 
 
-def _recall(visitor: Visitor, given: BtbRecall) -> Any:
+def _recall(ask: Ask, given: BtbRecall) -> Any:
     filters = {name: each for name in ("outcome", "tool") if (each := getattr(given, name))}
     glob = Glob(_below_root(given.pattern)) if given.pattern else None
     found = []
-    for record in _experiences(visitor, filters):
+    for record in _experiences(ask, filters):
         path = _path_of(record)
         keys = {name: record.extra.get(name) for name in given.metadata}
         if keys == given.metadata and (glob is None or glob.matches(path)):
@@ -153,8 +152,8 @@ def _memory(record: Experience) -> dict[str, Any]:
     }
 
 
-def _reflect(visitor: Visitor, _: Nothing) -> Any:
-    found = visitor.ask("reflect")
+def _reflect(ask: Ask, _: Nothing) -> Any:
+    found = ask("reflect")
     return {
         "total_memories": found.total,
         "by_outcome": found.by_outcome,
@@ -163,12 +162,6 @@ def _reflect(visitor: Visitor, _: Nothing) -> Any:
         "success_patterns": found.strengths,
         "recent": [_memory(record) for record in found.recent if isinstance(record, Experience)],
         "insights": found.insights,
-    }
-
-
-def _hotspots(visitor: Visitor, given: BtbHotspots) -> Any:
-    return {
-        "hotspots": visitor.ask("tree.hotspots", {"share": given.threshold, "limit": given.limit})
     }
 
 
@@ -184,7 +177,7 @@ def _tool(
     description: str,
     scope: Scope,
     takes: type[Arguments],
-    run: Callable[[Visitor, Any], Any],
+    run: Callable[[Ask, Any], Any],
     words: Callable[[Any], str],
 ) -> Tool:
     return Tool(
@@ -193,7 +186,7 @@ def _tool(
         scope,
         takes,
         dict,
-        lambda visitor, arguments: run(visitor, parsed(takes, dict(arguments))),
+        lambda ask, arguments: run(ask, parsed(takes, dict(arguments))),
         lambda given: text.cut_lines(words(given)),
     )
 
@@ -232,7 +225,7 @@ BTB_TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(
             "The tree of memories as text, with a count and share for each branch. Takes nothing.",
             "read",
             Nothing,
-            lambda visitor, _: {"map": text.topology(visitor.ask("topology"))},
+            lambda ask, _: {"map": text.topology(ask("topology"))},
             lambda given: str(given["map"]),
         ),
         "btb_hotspots": _tool(
@@ -241,7 +234,9 @@ BTB_TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(
             "first.",
             "read",
             BtbHotspots,
-            _hotspots,
+            lambda ask, given: {
+                "hotspots": ask("tree.hotspots", share=given.threshold, limit=given.limit)
+            },
             lambda given: text.hotspots(given["hotspots"]),
         ),
         "btb_derive": _tool(

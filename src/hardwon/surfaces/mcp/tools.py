@@ -5,17 +5,16 @@ each of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
-from hardwon.surfaces.gate import Gate
+from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.mcp import answers as text
 from hardwon.surfaces.mcp.answers import fit
-from hardwon.surfaces.operations import OPERATIONS, Arguments, jsonable, parsed, schema_of
-from hardwon.trust.access import Caller, Scope
+from hardwon.surfaces.operations import OPERATIONS, Arguments, jsonable, schema_of
+from hardwon.trust.access import Scope
 
 LEFT_OUT: Final = "left_out"
 _WRAPPED: Final = "result"
@@ -37,23 +36,6 @@ _OF_NO_USE_OUT: Final = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Visitor:
-    """Somebody who was let in, and the project that they ask about. `key`: the idempotency key of
-    their request, if any.
-    """
-
-    gate: Gate
-    caller: Caller
-    project: str
-    key: str | None = None
-
-    def ask(self, name: str, arguments: Mapping[str, Any] | None = None) -> Any:
-        """One operation, through the gate; where there is a key, once."""
-        given = parsed(OPERATIONS[name].takes, dict(arguments or {}))
-        return self.gate.perform(self.caller, name, self.project, given, self.key)
-
-
 class Tool(NamedTuple):
     """`description` says when to call it, with what, and what comes back; `scope` is what the
     operations that it asks take; `run` gives the answer, and `words` makes its text; `whole` are
@@ -65,7 +47,7 @@ class Tool(NamedTuple):
     scope: Scope
     takes: type[Arguments]
     gives: Any
-    run: Callable[[Visitor, Mapping[str, Any]], Any]
+    run: Callable[[Ask, Mapping[str, Any]], Any]
     words: Callable[[Any], str]
     whole: frozenset[str] = frozenset()
     rest: str = "read hardwon://record/{id} for a whole record"
@@ -74,11 +56,6 @@ class Tool(NamedTuple):
     @property
     def reads(self) -> bool:
         return self.scope == "read"
-
-
-class ToolAnswer(NamedTuple):
-    structured: dict[str, Any]
-    text: str
 
 
 def _tool(
@@ -92,7 +69,7 @@ def _tool(
         found.scope,
         found.takes,
         found.gives,
-        lambda visitor, arguments: visitor.ask(name, arguments),
+        lambda ask, arguments: ask(name, **arguments),
         words,
         destructive=found.destructive,
         **more,
@@ -109,7 +86,7 @@ _TABLE: Final = (
         "`query`, and `task_id` or `issue` if there is one. Returns text for your prompt: what "
         "worked, what failed, rules that were learned, within `budget_tokens`. Keep the ids of "
         "`hits`: pass them as `recalled` when you record how it went, or to credit.",
-        text.context,
+        lambda found: str(found.text),
         whole=frozenset({"text"}),
     ),
     _tool(
@@ -256,8 +233,8 @@ _TABLE: Final = (
 TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(dict(_TABLE))
 
 
-def answer_of(tool: Tool, given: Any) -> ToolAnswer:
-    """What a tool gave, in a size that a model can read."""
+def answer_of(tool: Tool, given: Any) -> tuple[dict[str, Any], str]:
+    """What a tool gave, in a size that a model can read: as JSON, and in words."""
     found = jsonable(given)
     whole = {_WRAPPED: found} if _is_wrapped(tool.gives) else found
     value, left_out = fit(whole, limits.TOOL_RESULT_CHARS_MAX, tool.whole)
@@ -268,7 +245,7 @@ def answer_of(tool: Tool, given: Any) -> ToolAnswer:
         note = f"Left out to keep this short: {left_out}. For the rest: {', or '.join(ways)}."
         value = {**value, LEFT_OUT: note}
         words = words if "text" in tool.whole else f"{words}\n{note}"
-    return ToolAnswer(value, words)
+    return value, words
 
 
 @cache

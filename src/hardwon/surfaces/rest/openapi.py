@@ -18,28 +18,7 @@ from hardwon.surfaces.operations import (
     Operation,
     schemas_of,
 )
-from hardwon.surfaces.rest.guard import (
-    ADDRESS_TOO_LONG,
-    BUSY,
-    CONFLICT,
-    FORBIDDEN,
-    FOREIGN_HOST,
-    FULL,
-    HEADERS_TOO_LARGE,
-    INTERNAL,
-    INVALID_INPUT,
-    LIVENESS,
-    MEDIA_TYPE,
-    NOT_ADMITTED,
-    NOT_FOUND,
-    OUTSIDE,
-    SORTS,
-    TOO_LARGE,
-    TOO_MANY,
-    TOO_SLOW,
-    WRONG_MEDIA_TYPE,
-    ProblemType,
-)
+from hardwon.surfaces.rest.guard import LIVENESS, MEDIA_TYPE, PROBLEMS, ProblemType
 
 API: Final = "/api/v1"
 PROJECTS: Final = f"{API}/projects"
@@ -52,18 +31,16 @@ NDJSON: Final = "application/x-ndjson"
 DATABASE: Final = "application/vnd.sqlite3"
 CHECKSUM: Final = "Hardwon-SHA256"
 _EVERYWHERE: Final = (
-    NOT_ADMITTED,
-    FORBIDDEN,
-    ADDRESS_TOO_LONG,
-    FOREIGN_HOST,
-    TOO_MANY,
-    HEADERS_TOO_LARGE,
-    INTERNAL,
-    BUSY,
+    "not-admitted",
+    "forbidden",
+    "address-too-long",
+    "foreign-host",
+    "too-many-requests",
+    "headers-too-large",
+    "internal",
+    "busy",
 )
-_WITH_BODY: Final = (TOO_SLOW, TOO_LARGE, WRONG_MEDIA_TYPE)
 _ASKING_MODELS: Final = ("record_fact", "consolidate")
-_WAITING: Final = {TOO_MANY.status, BUSY.status}
 _PROBLEM: Final[dict[str, Any]] = {
     "type": "object",
     "description": "What went wrong (RFC 9457).",
@@ -181,7 +158,7 @@ def document() -> dict[str, Any]:
                 **{name: schema for name, schema in shared.items() if name not in described_there},
                 "Problem": _PROBLEM,
             },
-            "responses": {sort.name: _problem(sort) for sort in SORTS},
+            "responses": {name: _problem(sort) for name, sort in PROBLEMS.items()},
         },
     }
 
@@ -202,7 +179,7 @@ def _server_paths() -> dict[str, Any]:
             "The projects that have records and that the token reaches.",
             JSON,
             names,
-            (*_EVERYWHERE, INVALID_INPUT),
+            (*_EVERYWHERE, "invalid-input"),
         ),
         (
             f"{API}/openapi.json",
@@ -227,7 +204,7 @@ def _server_paths() -> dict[str, Any]:
             "Whether the server runs. Needs no token.",
             JSON,
             status,
-            (FOREIGN_HOST, FORBIDDEN),
+            ("foreign-host", "forbidden"),
         ),
     ):
         answer = {"description": "What was asked for.", "content": {media_type: {"schema": schema}}}
@@ -264,7 +241,7 @@ def _describe(operation: Operation, takes: dict[str, Any], gives: dict[str, Any]
         "tags": [operation.scope],
         "x-scope": operation.scope,
         "parameters": parameters,
-        "responses": {"200": _answer(operation, gives), **_problems(_sorts(operation))},
+        "responses": {"200": _answer(operation, gives), **_problems_of(operation)},
     }
     if operation.streams == "in":
         described["requestBody"] = _RECORDS
@@ -273,22 +250,18 @@ def _describe(operation: Operation, takes: dict[str, Any], gives: dict[str, Any]
     return described
 
 
-def _sorts(operation: Operation) -> Iterable[ProblemType]:
-    yield from (*_EVERYWHERE, INVALID_INPUT, NOT_FOUND)
-    if operation.method == "POST":
-        yield from _WITH_BODY
-    if not operation.reads:
-        yield from (CONFLICT, FULL)
-    if operation.streams:
-        yield FULL
-    if operation.name in _ASKING_MODELS:
-        yield OUTSIDE
+def _problems_of(operation: Operation) -> dict[str, Any]:
+    names = [*_EVERYWHERE, "invalid-input", "not-found"]
+    names += ["too-slow", "too-large", "wrong-media-type"] if operation.method == "POST" else []
+    names += [] if operation.reads else ["conflict", "full"]
+    names += ["full"] if operation.streams else []
+    return _problems([*names, *(["outside-failed"] if operation.name in _ASKING_MODELS else [])])
 
 
-def _problems(sorts: Iterable[ProblemType]) -> dict[str, Any]:
+def _problems(names: Iterable[str]) -> dict[str, Any]:
     return {
         str(sort.status): {"$ref": f"#/components/responses/{sort.name}"}
-        for sort in sorted(set(sorts))
+        for sort in sorted(PROBLEMS[name] for name in set(names))
     }
 
 
@@ -300,7 +273,7 @@ def _problem(sort: ProblemType) -> dict[str, Any]:
             MEDIA_TYPE: {"schema": {"$ref": REF.format(model="Problem")}, "example": example}
         },
     }
-    if sort.status in _WAITING:
+    if sort.name in ("too-many-requests", "busy"):
         seconds = {"description": "When to try again.", "schema": {"type": "integer", "minimum": 1}}
         found["headers"] = {"Retry-After": seconds}
     return found

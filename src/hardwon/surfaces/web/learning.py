@@ -7,20 +7,21 @@ error).
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 from statistics import fmean, linear_regression
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, UnknownRecordError
+from hardwon.errors import UnknownRecordError
 from hardwon.fixes.reports import FixCell, FixDay, FixerRecord
 from hardwon.learn.actions import errors_of, pairs_of
 from hardwon.learn.compare import Comparison, Curve
 from hardwon.records.kinds import Episode, Step, Trajectory
+from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.web import look as charts
-from hardwon.surfaces.web.pages import RANGES, Ask, PageRequest, WebPage
+from hardwon.surfaces.web.pages import RANGES, PageRequest, WebPage
 
 _ROW_PX: Final = 34
 
@@ -29,6 +30,12 @@ _ROW_PX: Final = 34
 _FIXERS_DRAWN: Final = 15
 _BUCKETS_MAX: Final = 60
 NO_MODEL: Final = "(no model)"
+# What is counted of a day, as it is shown, as `FixDay` has it, and its colour.
+_COUNTS: Final = {
+    "attempts": ("attempts", f"{charts.QUIET}/0.35"),
+    "applied": ("applied", charts.INFO),
+    "success": ("verified", charts.GOOD),
+}
 
 
 def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
@@ -82,8 +89,9 @@ def _most_tried(cells: Iterable[FixCell], name: str) -> list[str]:
 
 def _sum(days: Sequence[FixDay]) -> FixDay:
     """All of these days as if they were the first of them."""
-    names = ("attempts", "applied", "verified")
-    return FixDay(days[0].day, *(sum(getattr(day, name) for day in days) for name in names))
+    return FixDay(
+        days[0].day, *(sum(getattr(day, name) for day in days) for name, *_ in _COUNTS.values())
+    )
 
 
 def in_buckets(days: Sequence[FixDay]) -> Iterator[FixDay]:
@@ -95,11 +103,9 @@ def in_buckets(days: Sequence[FixDay]) -> Iterator[FixDay]:
 def _days_figure(buckets: list[FixDay]) -> charts.Figure:
     x = [bucket.day.isoformat() for bucket in buckets]
     wide = {"width": 0.8 * charts.DAY_MS} if len(x) == 1 else {}
-    quiet = f"{charts.QUIET}/0.35"
     data = [
-        charts.bars(x, [bucket.attempts for bucket in buckets], "attempts", quiet, **wide),
-        charts.bars(x, [bucket.applied for bucket in buckets], "applied", charts.INFO, **wide),
-        charts.bars(x, [bucket.verified for bucket in buckets], "success", charts.GOOD, **wide),
+        charts.bars(x, [getattr(bucket, name) for bucket in buckets], shown, colour, **wide)
+        for shown, (name, colour) in _COUNTS.items()
     ]
     axis = charts.days_axis([bucket.day for bucket in buckets])
     return charts.figure(data, barmode="overlay", xaxis=axis, yaxis={"title": {"text": "fixes"}})
@@ -117,6 +123,13 @@ def _matrix_figure(
     def link(cell: FixCell) -> str:
         return request.url("search", kind="fix", model=cell.model, issue_type=cell.issue_type)
 
+    def words(cell: FixCell) -> str:
+        where = f"{charts.label(cell.issue_type)} on {charts.label(cell.model or NO_MODEL)}"
+        counts = (
+            f"{cell.attempts:,} attempts, {cell.applied:,} applied, {cell.verified:,} successful"
+        )
+        return f"{where}<br>{counts}<br>next one succeeds: {cell.p_success:.0%}"
+
     drawn = {
         "type": "heatmap",
         "x": list(range(len(types))),
@@ -124,7 +137,7 @@ def _matrix_figure(
         "z": [[cell.p_success if cell else None for cell in row] for row in rows],
         "text": [[f"{cell.attempts:,}" if cell else "" for cell in row] for row in rows],
         "customdata": [[link(cell) if cell else "" for cell in row] for row in rows],
-        "hovertext": [[_words(cell) if cell else "never tried" for cell in row] for row in rows],
+        "hovertext": [[words(cell) if cell else "never tried" for cell in row] for row in rows],
         "hoverinfo": "text",
         "texttemplate": "%{text}",
         "zmin": 0,
@@ -145,12 +158,6 @@ def _matrix_figure(
     return charts.figure(
         [drawn], xaxis=columns, yaxis={**names, "showgrid": False, "autorange": "reversed"}
     )
-
-
-def _words(cell: FixCell) -> str:
-    where = f"{charts.label(cell.issue_type)} on {charts.label(cell.model or NO_MODEL)}"
-    counts = f"{cell.attempts:,} attempts, {cell.applied:,} applied, {cell.verified:,} successful"
-    return f"{where}<br>{counts}<br>next one succeeds: {cell.p_success:.0%}"
 
 
 def _fixers_figure(fixers: list[FixerRecord]) -> charts.Figure:
@@ -191,15 +198,6 @@ _TASKS_SHOWN: Final = 50
 _WITH: Final = ("with memory", charts.ACCENT, "circle")
 _WITHOUT: Final = ("without", charts.SECOND, "diamond")
 _SCORES: Final = [0, 1.02]
-
-
-class Sides(NamedTuple):
-    """A task with the memory and without: the scores, and their means."""
-
-    task_id: str
-    curve: Curve
-    mean_on: float | None
-    mean_off: float | None
 
 
 def view_episodes(ask: Ask, request: PageRequest) -> WebPage:
@@ -243,6 +241,7 @@ def view_episodes(ask: Ask, request: PageRequest) -> WebPage:
 
 
 def _curve_figure(request: PageRequest, episodes: list[Episode]) -> charts.Figure:
+    times = {each.id: each.metadata.context.timestamp for each in episodes}
     data = []
     for (name, colour, symbol), had in ((_WITH, True), (_WITHOUT, False)):
         some = [each for each in episodes if (each.recalled is not None) is had]
@@ -252,20 +251,16 @@ def _curve_figure(request: PageRequest, episodes: list[Episode]) -> charts.Figur
                 "customdata": [request.url("record", each.id) for each in some],
                 "marker": {"color": colour, "size": 8, "symbol": symbol},
             }
-            scores = [each.score for each in some]
-            data.append(charts.line(_times(some), scores, name, colour, **more))
-    seconds = [each.metadata.context.timestamp.timestamp() for each in episodes]
+            x = [times[each.id].isoformat() for each in some]
+            data.append(charts.line(x, [each.score for each in some], name, colour, **more))
+    ordered = list(times.values())
+    seconds = [at.timestamp() for at in ordered]
     if trend := trend_line(seconds, [each.score for each in episodes]):
         style = {"mode": "lines", "line": {"color": charts.QUIET, "width": 2, "dash": "dash"}}
-        ends = _times([episodes[0], episodes[-1]])
+        ends = [ordered[0].isoformat(), ordered[-1].isoformat()]
         data.append(charts.line(ends, trend, "trend", charts.QUIET, **style))
-    return charts.figure(
-        data, xaxis={"type": "date"}, yaxis={"range": [-0.03, 1.05], "title": {"text": "score"}}
-    )
-
-
-def _times(episodes: Sequence[Episode]) -> list[str]:
-    return [each.metadata.context.timestamp.isoformat() for each in episodes]
+    y = {"range": [-0.03, 1.05], "title": {"text": "score"}}
+    return charts.figure(data, xaxis={"type": "date"}, yaxis=y)
 
 
 def trend_line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float] | None:
@@ -277,28 +272,32 @@ def trend_line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float] | 
 
 
 def _compare_sides(comparison: Comparison, task_id: str) -> dict[str, Any]:
-    """With and without memory, task by task; of one task, as its scores went on."""
-    sides = [
-        Sides(name, curve, *(fmean(scores) if scores else None for scores in curve))
+    """With and without memory, task by task: how many, and their means; of one task, as its scores
+    went on.
+    """
+    sides = {
+        name: [(len(scores), fmean(scores) if scores else None) for scores in curve]
         for name, curve in comparison.curves.items()
-    ]
+    }
     if curve := comparison.curves.get(task_id):
         return {"sides": sides, "sides_figure": _running_figure(curve), "sides_px": 320}
-    both = [side for side in sides if None not in (side.mean_on, side.mean_off)][:15]
+    means = {name: [mean for _, mean in side] for name, side in sides.items()}
+    both = {name: each for name, each in means.items() if None not in each}
+    drawn = dict(islice(both.items(), 15))
     return {
         "sides": sides,
-        "sides_figure": _sides_figure(both) if both else None,
-        "sides_px": 90 + _ROW_PX * len(both),
+        "sides_figure": _sides_figure(drawn) if drawn else None,
+        "sides_px": 90 + _ROW_PX * len(drawn),
     }
 
 
-def _sides_figure(sides: list[Sides]) -> charts.Figure:
-    """Each task as two dots and what lies between them."""
-    places = list(range(len(sides)))
+def _sides_figure(means: dict[str, list[float | None]]) -> charts.Figure:
+    """Each task as two dots, with memory and without, and what lies between them."""
+    places = list(range(len(means)))
     between: dict[str, Any] = {
         "type": "scatter",
         "mode": "lines",
-        "x": [x for side in sides for x in (side.mean_off, side.mean_on, None)],
+        "x": [x for on, off in means.values() for x in (off, on, None)],
         "y": [y for place in places for y in (place, place, None)],
         "line": {"color": charts.QUIET, "width": 2},
         "showlegend": False,
@@ -308,21 +307,17 @@ def _sides_figure(sides: list[Sides]) -> charts.Figure:
         {
             "type": "scatter",
             "mode": "markers",
-            "x": means,
+            "x": [each[side] for each in means.values()],
             "y": places,
             "name": name,
             "marker": {"color": colour, "size": 11, "symbol": symbol},
         }
-        for (name, colour, symbol), means in (
-            (_WITHOUT, [side.mean_off for side in sides]),
-            (_WITH, [side.mean_on for side in sides]),
-        )
+        for side, (name, colour, symbol) in ((1, _WITHOUT), (0, _WITH))
     ]
-    names = charts.names_axis([side.task_id for side in sides])
     return charts.figure(
         [between, *dots],
         xaxis={"range": _SCORES, "title": {"text": "mean score"}},
-        yaxis={**names, "range": [len(sides) - 0.5, -0.5]},
+        yaxis={**charts.names_axis(list(means)), "range": [len(means) - 0.5, -0.5]},
         hovermode="closest",
         **charts.LEGEND_ABOVE,
     )
@@ -390,11 +385,7 @@ def _view_trajectory(ask: Ask, request: PageRequest) -> WebPage:
             f"record {request.item} is no trajectory but {found.kind}: its page tells of it"
         )
     count = len(found.steps)
-    start = request.query.get("from") or "1"  # counted from 1
-    is_number = start.isascii() and start.isdigit() and len(start) < 10
-    if not (is_number and 1 <= int(start) <= max(count, 1)):
-        raise InvalidInputError.one("from", start, f"the number of a step, 1 to {max(count, 1)}")
-    first = int(start) - 1
+    first = request.whole_number("from", "the number of a step", 1, max(count, 1)) - 1
     after = first + _STEPS_SHOWN
     steps, sums = _timeline(found), _add_up(found.steps)
     context = {
@@ -416,12 +407,11 @@ def _timeline(trajectory: Trajectory) -> list[dict[str, Any]]:
     names the steps whose error it got rid of, `failed` those whose error it did not.
     """
     errors = errors_of(trajectory.steps)
-    helped: dict[int, list[int]] = {}
-    failed: dict[int, list[int]] = {}
+    # By whether it helped, and the number of the step: the last ones before it with that error.
+    met: dict[tuple[bool, int], list[int]] = defaultdict(list)
     for pair, number in pairs_of(trajectory):
-        seen = [each for each in range(number) if errors[each] == pair.diagnosis]
-        if seen:
-            (helped if pair.helped else failed).setdefault(number, []).append(seen[-1] + 1)
+        seen = [each + 1 for each in range(number) if errors[each] == pair.diagnosis]
+        met[pair.helped, number] += seen[-1:]
     largest = max((abs(step.reward) for step in trajectory.steps), default=0.0)
     sums = _add_up(trajectory.steps)
     return [
@@ -433,8 +423,8 @@ def _timeline(trajectory: Trajectory) -> list[dict[str, Any]]:
             "cumulative": sums[number + 1],
             "share": abs(step.reward) / largest if largest else 0.0,
             "error": step.observation.strip()[:_ERROR_CHARS] if errors[number] else "",
-            "helped": helped.get(number, []),
-            "failed": failed.get(number, []),
+            "helped": met[True, number],
+            "failed": met[False, number],
         }
         for number, step in enumerate(trajectory.steps)
     ]
@@ -451,12 +441,11 @@ def _add_up(steps: Iterable[Step]) -> list[float]:
     """The rewards before the first step, and after each. They may be as large as numbers go; a sum
     is one that can still be written.
     """
-    rewards = (step.reward for step in steps)
-    return list(
-        accumulate(
-            rewards, lambda total, each: max(-_LARGEST, min(_LARGEST, total + each)), initial=0.0
-        )
-    )
+
+    def add(total: float, step: Step) -> float:
+        return max(-_LARGEST, min(_LARGEST, total + step.reward))
+
+    return list(accumulate(steps, add, initial=0.0))
 
 
 def _reward_figure(steps: Sequence[Step], sums: list[float]) -> charts.Figure:
