@@ -141,8 +141,10 @@ def data(lines: Iterable[str]) -> str:
     return fenced(cut_lines("\n".join(cut)).split("\n"), secrets.token_hex(limits.MARK_BYTES))
 
 
-def _plain(lines: Sequence[Line]) -> list[str]:
-    return [line for line in render(lines).split("\n") if line.strip()]
+def _shown(lines: Sequence[Line], known: object = True) -> str:
+    """Lines as a terminal has them; fenced, unless nothing is known that others wrote."""
+    text = render(lines)
+    return data(line for line in text.split("\n") if line.strip()) if known else text.strip()
 
 
 def confirm_kept(record: AnyRecord) -> str:
@@ -164,7 +166,7 @@ def confirm_credited(ids: list[str]) -> str:
 
 
 def hits(found: Sequence[Hit]) -> str:
-    return data(_plain(hit_lines(found, _LOOK))) if found else "Nothing here answers that."
+    return _shown(hit_lines(found, _LOOK)) if found else "Nothing here answers that."
 
 
 def advice(found: Advice) -> str:
@@ -191,22 +193,20 @@ def similar(found: SimilarIssues) -> str:
 
 
 def insights(found: ModelInsights) -> str:
-    lines = model_lines(found, _LOOK)
-    return data(_plain(lines)) if found.total_tests else render(lines).strip()
+    return _shown(model_lines(found, _LOOK), found.total_tests)
 
 
 def rules(found: Sequence[Rule]) -> str:
-    if not found:
-        return "No rule was learned yet."
-    return data(
+    lines = [
         f"{rule} ({rule.state}, {rule.trust}, {rule.task_id or 'all tasks'}; {rule.helpful} for, "
         f"{rule.harmful} against; evidence {', '.join(rule.evidence[:_EVIDENCE_IDS]) or 'none'})"
         for rule in found
-    )
+    ]
+    return data(lines) if lines else "No rule was learned yet."
 
 
 def reflection(found: Reflection) -> str:
-    return data(_plain(reflection_lines(found, _LOOK)))
+    return _shown(reflection_lines(found, _LOOK))
 
 
 def topology(found: Branch) -> str:
@@ -214,13 +214,12 @@ def topology(found: Branch) -> str:
 
 
 def hotspots(found: Sequence[Hotspot]) -> str:
-    lines = hotspot_lines(found, _MAP_LOOK)
-    return data(_plain(lines)) if found else render(lines).strip()
+    return _shown(hotspot_lines(found, _MAP_LOOK), found)
 
 
 def stats(found: Stats) -> str:
     """Authors and tools are named as they named themselves."""
-    return data(_plain(stats_lines(found, _MAP_LOOK)))
+    return _shown(stats_lines(found, _MAP_LOOK))
 
 
 def record_lines(records: Iterable[AnyRecord]) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType
+from itertools import dropwhile, islice
 from typing import Annotated, Any, Final
 
 from pydantic import Field
@@ -101,43 +101,41 @@ def _remember(ask: Ask, given: BtbRemember) -> Any:
 
 
 def _path_of(record: Experience) -> str:
-    name = file_name(record.metadata.context.timestamp, record.summary or "", record.id[-12:])
-    packet = {"outcome": record.outcome, "tool": record.tool, **record.extra}
-    return f"{_ROUTER.route(packet).folder}/{name}"
+    at, keys = record.metadata.context.timestamp, record.extra
+    folder = _ROUTER.route({"outcome": record.outcome, "tool": record.tool, **keys}).folder
+    return f"{folder}/{file_name(at, record.summary or '', record.id[-12:])}"
 
 
 def _experiences(ask: Ask, filters: Mapping[str, Any]) -> Iterator[Experience]:
-    cursor: str | None = None
+    asked = {"kind": "experience", "limit": limits.PAGE_RECORDS_MAX, **filters}
     for _ in range(0, limits.BTB_LOOKED_AT_MAX, limits.PAGE_RECORDS_MAX):
-        more = {"cursor": cursor} if cursor else {}
-        page = ask("care.page", kind="experience", limit=limits.PAGE_RECORDS_MAX, **filters, **more)
+        page = ask("care.page", **asked)
         yield from page.records
-        cursor = page.next
-        if cursor is None:
+        if page.next is None:
             return
+        asked["cursor"] = page.next
 
 
 def _below_root(pattern: str) -> str:
     """The glob from the root on. Callers write it with the root's folders before it, or without."""
     segments = pattern.split("/")
-    for number, segment in enumerate(segments):
-        if segment == INTAKE or not set("=*?[").isdisjoint(segment):
-            return "/".join(segments[number:])
-    return pattern
+    below = dropwhile(
+        lambda segment: segment != INTAKE and set("=*?[").isdisjoint(segment), segments
+    )
+    return "/".join(below) or pattern
 
 
 def _recall(ask: Ask, given: BtbRecall) -> Any:
     filters = {name: each for name in ("outcome", "tool") if (each := getattr(given, name))}
     glob = Glob(_below_root(given.pattern)) if given.pattern else None
-    found = []
-    for record in _experiences(ask, filters):
-        path = _path_of(record)
-        keys = {name: record.extra.get(name) for name in given.metadata}
-        if keys == given.metadata and (glob is None or glob.matches(path)):
-            found.append({**_memory(record), "_path": path})
-        if len(found) == given.limit:
-            break
-    return {"memories": found}
+    found = (
+        {**_memory(record), "_path": path}
+        for record in _experiences(ask, filters)
+        if all(record.extra.get(name) == value for name, value in given.metadata.items())
+        and (path := _path_of(record))
+        and (glob is None or glob.matches(path))
+    )
+    return {"memories": list(islice(found, given.limit))}
 
 
 def _memory(record: Experience) -> dict[str, Any]:
@@ -191,82 +189,78 @@ def _tool(
     )
 
 
-BTB_TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(
-    {
-        "btb_remember": _tool(
-            "Keep a memory",
-            "Keep a memory under its outcome, tool and key (as remember does). Returns its id and "
-            "path.",
-            "write",
-            BtbRemember,
-            _remember,
-            lambda given: f"Kept as {given['path']} ({given['id']}).",
-        ),
-        "btb_recall": _tool(
-            "Memories with these keys",
-            "Memories that have these keys, or whose path matches a glob, newest first. To search "
-            "by words, use recall.",
-            "read",
-            BtbRecall,
-            _recall,
-            _recalled_text,
-        ),
-        "btb_reflect": _tool(
-            "What the memories add up to",
-            "Totals, where failures and successes pile up, the newest memories, and sentences. "
-            "Takes nothing.",
-            "read",
-            Nothing,
-            _reflect,
-            lambda given: text.data([f"{given['total_memories']} memories", *given["insights"]]),
-        ),
-        "btb_map": _tool(
-            "The map",
-            "The tree of memories as text, with a count and share for each branch. Takes nothing.",
-            "read",
-            Nothing,
-            lambda ask, _: {"map": text.topology(ask("topology"))},
-            lambda given: str(given["map"]),
-        ),
-        "btb_hotspots": _tool(
-            "Where memories pile up",
-            "Places that hold at least a share (`threshold`) of what lies above them, the largest "
-            "first.",
-            "read",
-            BtbHotspots,
-            lambda ask, given: {
-                "hotspots": ask("tree.hotspots", share=given.threshold, limit=given.limit)
-            },
-            lambda given: text.hotspots(given["hotspots"]),
-        ),
-        "btb_derive": _tool(
-            "The schema behind paths",
-            "The schema that files packets where these paths lie: each key=value folder becomes a "
-            "level.",
-            "read",
-            BtbDerive,
-            lambda _, given: {"schema": Coherence.derive(given.paths)},
-            lambda given: json.dumps(given["schema"], indent=1),
-        ),
-        "btb_schema": _tool(
-            "The schema in use",
-            "Which keys are asked for, in which order, and the values that each may have. Takes "
-            "nothing.",
-            "read",
-            Nothing,
-            lambda _, __: {"schema": dict(_ROUTER.schema)},
-            lambda given: json.dumps(given["schema"], indent=1),
-        ),
-        "btb_transmit": _tool(
-            "Where a packet belongs",
-            "The path that a packet with these keys would have. Nothing is written: btb_remember "
-            "does that.",
-            "read",
-            BtbTransmit,
-            lambda _, given: {
-                "path": _ROUTER.transmit(given.packet).removeprefix(f"{_ROUTER.root}/")
-            },
-            lambda given: str(given["path"]),
-        ),
-    }
-)
+BTB_TOOLS: Final[Mapping[str, Tool]] = {
+    "btb_remember": _tool(
+        "Keep a memory",
+        "Keep a memory under its outcome, tool and key (as remember does). Returns its id and "
+        "path.",
+        "write",
+        BtbRemember,
+        _remember,
+        lambda given: f"Kept as {given['path']} ({given['id']}).",
+    ),
+    "btb_recall": _tool(
+        "Memories with these keys",
+        "Memories that have these keys, or whose path matches a glob, newest first. To search "
+        "by words, use recall.",
+        "read",
+        BtbRecall,
+        _recall,
+        _recalled_text,
+    ),
+    "btb_reflect": _tool(
+        "What the memories add up to",
+        "Totals, where failures and successes pile up, the newest memories, and sentences. "
+        "Takes nothing.",
+        "read",
+        Nothing,
+        _reflect,
+        lambda given: text.data([f"{given['total_memories']} memories", *given["insights"]]),
+    ),
+    "btb_map": _tool(
+        "The map",
+        "The tree of memories as text, with a count and share for each branch. Takes nothing.",
+        "read",
+        Nothing,
+        lambda ask, _: {"map": text.topology(ask("topology"))},
+        lambda given: str(given["map"]),
+    ),
+    "btb_hotspots": _tool(
+        "Where memories pile up",
+        "Places that hold at least a share (`threshold`) of what lies above them, the largest "
+        "first.",
+        "read",
+        BtbHotspots,
+        lambda ask, given: {
+            "hotspots": ask("tree.hotspots", share=given.threshold, limit=given.limit)
+        },
+        lambda given: text.hotspots(given["hotspots"]),
+    ),
+    "btb_derive": _tool(
+        "The schema behind paths",
+        "The schema that files packets where these paths lie: each key=value folder becomes a "
+        "level.",
+        "read",
+        BtbDerive,
+        lambda _, given: {"schema": Coherence.derive(given.paths)},
+        lambda given: json.dumps(given["schema"], indent=1),
+    ),
+    "btb_schema": _tool(
+        "The schema in use",
+        "Which keys are asked for, in which order, and the values that each may have. Takes "
+        "nothing.",
+        "read",
+        Nothing,
+        lambda _, __: {"schema": dict(_ROUTER.schema)},
+        lambda given: json.dumps(given["schema"], indent=1),
+    ),
+    "btb_transmit": _tool(
+        "Where a packet belongs",
+        "The path that a packet with these keys would have. Nothing is written: btb_remember "
+        "does that.",
+        "read",
+        BtbTransmit,
+        lambda _, given: {"path": _ROUTER.transmit(given.packet).removeprefix(f"{_ROUTER.root}/")},
+        lambda given: str(given["path"]),
+    ),
+}

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 from hardwon import limits
@@ -48,39 +47,35 @@ _DESKTOP: Final = (
     "Library/Application Support/Claude" if sys.platform == "darwin" else ".config/Claude"
 )
 
-CLIENTS: Final[Mapping[str, AgentClient]] = MappingProxyType(
-    {
-        "claude-code": AgentClient(
-            "Claude Code",
-            ".mcp.json",
-            ".claude.json",
-            typed=True,
-            add="claude mcp add {name} -- {command}",
-        ),
-        "claude-desktop": AgentClient(
-            "Claude Desktop", None, f"{_DESKTOP}/claude_desktop_config.json"
-        ),
-        "cursor": AgentClient("Cursor", ".cursor/mcp.json", ".cursor/mcp.json"),
-        "vscode": AgentClient(
-            "VS Code",
-            ".vscode/mcp.json",
-            "Library/Application Support/Code/User/mcp.json"
-            if sys.platform == "darwin"
-            else ".config/Code/User/mcp.json",
-            key="servers",
-            typed=True,
-        ),
-        "windsurf": AgentClient("Windsurf", None, ".codeium/windsurf/mcp_config.json"),
-        "gemini-cli": AgentClient("Gemini CLI", ".gemini/settings.json", ".gemini/settings.json"),
-        "codex": AgentClient(
-            "Codex",
-            None,
-            ".codex/config.toml",
-            "mcp_servers",
-            add="codex mcp add {name} -- {command}",
-        ),
-    }
-)
+CLIENTS: Final[Mapping[str, AgentClient]] = {
+    "claude-code": AgentClient(
+        "Claude Code",
+        ".mcp.json",
+        ".claude.json",
+        typed=True,
+        add="claude mcp add {name} -- {command}",
+    ),
+    "claude-desktop": AgentClient("Claude Desktop", None, f"{_DESKTOP}/claude_desktop_config.json"),
+    "cursor": AgentClient("Cursor", ".cursor/mcp.json", ".cursor/mcp.json"),
+    "vscode": AgentClient(
+        "VS Code",
+        ".vscode/mcp.json",
+        "Library/Application Support/Code/User/mcp.json"
+        if sys.platform == "darwin"
+        else ".config/Code/User/mcp.json",
+        key="servers",
+        typed=True,
+    ),
+    "windsurf": AgentClient("Windsurf", None, ".codeium/windsurf/mcp_config.json"),
+    "gemini-cli": AgentClient("Gemini CLI", ".gemini/settings.json", ".gemini/settings.json"),
+    "codex": AgentClient(
+        "Codex",
+        None,
+        ".codex/config.toml",
+        "mcp_servers",
+        add="codex mcp add {name} -- {command}",
+    ),
+}
 
 
 def snippet(client: AgentClient, name: str, command: Sequence[str]) -> str:

@@ -13,7 +13,6 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
 import anyio.to_thread
@@ -68,7 +67,6 @@ _log = logging.getLogger("hardwon")
 def make_server(who: WhoAsks, *, btb: bool = False) -> Server[Any]:
     """A server for whoever `who` says is asking. `btb`: also under the names of the BTB server."""
     tools = {**TOOLS, **BTB_TOOLS} if btb else TOOLS
-
     return Server(
         "hardwon",
         version=hardwon.__version__,
@@ -174,9 +172,10 @@ async def _read(work: Callable[[], T]) -> T:
     try:
         return await _in_thread("reading", work)
     except HardwonError as error:
-        is_ours = isinstance(error, _UnexpectedError)
-        code = types.INTERNAL_ERROR if is_ours else types.INVALID_PARAMS
-        raise MCPError(code, _in_a_line(error)) from None
+        ours = isinstance(error, _UnexpectedError)
+        raise MCPError(
+            types.INTERNAL_ERROR if ours else types.INVALID_PARAMS, _in_a_line(error)
+        ) from None
 
 
 # --- resources ---
@@ -193,8 +192,9 @@ class Resource(NamedTuple):
 
 def _recent(ask: Ask, count: str) -> Any:
     if not count.isdecimal():
-        allowed = f"a whole number from 1 to {limits.PAGE_RECORDS_MAX}"
-        raise InvalidInputError.one("count", count, allowed)
+        raise InvalidInputError.one(
+            "count", count, f"a whole number from 1 to {limits.PAGE_RECORDS_MAX}"
+        )
     return {"records": ask("care.page", limit=int(count[: limits.NAME_CHARS_MAX])).records}
 
 
@@ -213,51 +213,51 @@ def _health(ask: Ask, _: str) -> Any:
 
 
 def _schema(_: Ask, __: str) -> Any:
-    pairs = [
-        {
-            "outcome": outcome,
-            "tool": tool,
-            "key": route and route[0],
-            "values": route and list(route[1]),
-        }
-        for (outcome, tool), route in ROUTES.items()
-    ]
-    return {"records": {kind: schema_of(MODEL_OF_KIND[kind]) for kind in _KINDS}, "routes": pairs}
-
-
-RESOURCES: Final[Mapping[str, Resource]] = MappingProxyType(
-    {
-        "topology": Resource(
-            "The map of the memory",
-            "The tree of experiences by outcome, tool and key, with counts.",
-            lambda ask, _: ask("topology"),
-        ),
-        "stats": Resource(
-            "How much there is",
-            "Counts by kind, outcome, tool, status and author.",
-            lambda ask, _: ask("stats"),
-        ),
-        "schema": Resource(
-            "What records look like",
-            "The JSON Schema of each kind of record, and the keys that outcomes require.",
-            _schema,
-        ),
-        "health": Resource(
-            "Whether all is well",
-            "Whether the memory answers, its version, and who you are to it.",
-            _health,
-        ),
-        "recent": Resource(
-            "The newest records", "The newest records, as many as you say.", _recent, "count"
-        ),
-        "record": Resource(
-            "One record",
-            "A record by its id.",
-            lambda ask, given: ask("get", record_id=given),
-            "id",
-        ),
+    return {
+        "records": {kind: schema_of(MODEL_OF_KIND[kind]) for kind in _KINDS},
+        "routes": [
+            {
+                "outcome": outcome,
+                "tool": tool,
+                "key": route and route[0],
+                "values": route and list(route[1]),
+            }
+            for (outcome, tool), route in ROUTES.items()
+        ],
     }
-)
+
+
+RESOURCES: Final[Mapping[str, Resource]] = {
+    "topology": Resource(
+        "The map of the memory",
+        "The tree of experiences by outcome, tool and key, with counts.",
+        lambda ask, _: ask("topology"),
+    ),
+    "stats": Resource(
+        "How much there is",
+        "Counts by kind, outcome, tool, status and author.",
+        lambda ask, _: ask("stats"),
+    ),
+    "schema": Resource(
+        "What records look like",
+        "The JSON Schema of each kind of record, and the keys that outcomes require.",
+        _schema,
+    ),
+    "health": Resource(
+        "Whether all is well",
+        "Whether the memory answers, its version, and who you are to it.",
+        _health,
+    ),
+    "recent": Resource(
+        "The newest records", "The newest records, as many as you say.", _recent, "count"
+    ),
+    "record": Resource(
+        "One record",
+        "A record by its id.",
+        lambda ask, given: ask("get", record_id=given),
+        "id",
+    ),
+}
 
 
 def address_of(name: str, scheme: str = SCHEME) -> str:
@@ -304,13 +304,15 @@ def _list(btb: bool, templates: bool) -> Iterator[dict[str, Any]]:
 
 
 async def _list_resources(btb: bool, _: Context, __: object) -> types.ListResourcesResult:
-    listed = [types.Resource(**each) for each in _list(btb, templates=False)]
-    return types.ListResourcesResult(resources=listed)
+    return types.ListResourcesResult(
+        resources=[types.Resource(**each) for each in _list(btb, templates=False)]
+    )
 
 
 async def _list_templates(btb: bool, _: Context, __: object) -> types.ListResourceTemplatesResult:
-    listed = [types.ResourceTemplate(**each) for each in _list(btb, templates=True)]
-    return types.ListResourceTemplatesResult(resource_templates=listed)
+    return types.ListResourceTemplatesResult(
+        resource_templates=[types.ResourceTemplate(**each) for each in _list(btb, templates=True)]
+    )
 
 
 async def _read_resource(
@@ -334,18 +336,17 @@ class Prompt(NamedTuple):
     title: str
     description: str
     text: Callable[[Ask, Mapping[str, str]], str]
-    arguments: Mapping[str, str] = MappingProxyType({})
+    arguments: Mapping[str, str] = {}
 
 
 def _memory_review(ask: Ask, _: Mapping[str, str]) -> str:
     newest = ask("care.page", limit=limits.RECENT_SHOWN, status="hypothesis").records
-    spots = ask("tree.hotspots")
     return "\n\n".join(
         [
             "Review this experience memory, and say what its readers should do differently.",
             text.stats(ask("stats")),
             text.reflection(ask("reflect")),
-            "Where experiences pile up:\n" + text.hotspots(spots),
+            "Where experiences pile up:\n" + text.hotspots(ask("tree.hotspots")),
             "The newest that nobody confirmed yet:\n"
             + (text.data(text.record_lines(newest)) if newest else "none"),
             "Say in this order: which failures repeat, and what would end each of them (use recall "
@@ -408,28 +409,24 @@ def _schema_discovery(ask: Ask, _: Mapping[str, str]) -> str:
     )
 
 
-PROMPTS: Final[Mapping[str, Prompt]] = MappingProxyType(
-    {
-        "memory_review": Prompt(
-            "Review the memory",
-            "What the memory adds up to, and what its readers should do differently.",
-            _memory_review,
-        ),
-        "debug_session": Prompt(
-            "Debug with the memory",
-            "Start on an error with what is known about it.",
-            _debug_session,
-            MappingProxyType(
-                {"error": "The error, as it was seen: its message, and the end of its trace."}
-            ),
-        ),
-        "schema_discovery": Prompt(
-            "Find a better schema",
-            "How experiences are filed so far, and how they could be.",
-            _schema_discovery,
-        ),
-    }
-)
+PROMPTS: Final[Mapping[str, Prompt]] = {
+    "memory_review": Prompt(
+        "Review the memory",
+        "What the memory adds up to, and what its readers should do differently.",
+        _memory_review,
+    ),
+    "debug_session": Prompt(
+        "Debug with the memory",
+        "Start on an error with what is known about it.",
+        _debug_session,
+        {"error": "The error, as it was seen: its message, and the end of its trace."},
+    ),
+    "schema_discovery": Prompt(
+        "Find a better schema",
+        "How experiences are filed so far, and how they could be.",
+        _schema_discovery,
+    ),
+}
 
 
 def prompt_text(ask: Ask, name: str, given: Mapping[str, str]) -> str:

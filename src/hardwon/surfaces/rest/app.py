@@ -88,7 +88,6 @@ def from_query(takes: type[A], in_path: Mapping[str, str], query: bytes) -> A:
     and is refused as such.
     """
     given: dict[str, Any] = dict(in_path)
-    types = _types_of(takes)
     for name, text in pairs_of(query, limits.QUERY_FIELDS_MAX, "query"):
         if name in given:
             raise InvalidInputError.one(name, text, "a value in one place: it was given before")
@@ -96,7 +95,7 @@ def from_query(takes: type[A], in_path: Mapping[str, str], query: bytes) -> A:
             raise InvalidInputError.one(
                 name, text, f"text of at most {limits.QUERY_TEXT_CHARS_MAX} characters in a query"
             )
-        wanted = types.get(name, frozenset())
+        wanted = _types_of(takes).get(name, frozenset())
         if "integer" in wanted and _WHOLE.fullmatch(text):
             given[name] = int(text)
         elif "number" in wanted and _NUMBER.fullmatch(text):
@@ -135,18 +134,22 @@ def from_body(takes: type[A], in_path: Mapping[str, str], body: bytes) -> A:
 def _check_bounds(body: bytes, given: object) -> None:
     """Most bodies are so small that their brackets and commas tell, without a walk through them."""
     opened = body.count(b"{") + body.count(b"[")
-    values_max = opened + 2 * body.count(b",") + body.count(b":")
-    if opened <= limits.BODY_DEPTH_MAX and values_max < limits.BODY_VALUES_MAX:
+    if (
+        opened <= limits.BODY_DEPTH_MAX
+        and opened + 2 * body.count(b",") + body.count(b":") < limits.BODY_VALUES_MAX
+    ):
         return
     level, depth, count = [given], 0, 0
     while level:
         count += len(level)
         if depth > limits.BODY_DEPTH_MAX:
-            allowed = f"values nested at most {limits.BODY_DEPTH_MAX} deep"
-            raise InvalidInputError.one("body", f"{depth} levels", allowed)
+            raise InvalidInputError.one(
+                "body", f"{depth} levels", f"values nested at most {limits.BODY_DEPTH_MAX} deep"
+            )
         if count > limits.BODY_VALUES_MAX:
-            allowed = f"at most {limits.BODY_VALUES_MAX} values"
-            raise InvalidInputError.one("body", f"{count} values", allowed)
+            raise InvalidInputError.one(
+                "body", f"{count} values", f"at most {limits.BODY_VALUES_MAX} values"
+            )
         lists = [value for value in level if isinstance(value, list)]
         lists += [list(value.values()) for value in level if isinstance(value, dict)]
         level, depth = [value for some in lists for value in some], depth + 1
@@ -161,8 +164,9 @@ def _check_media_type(request: Request, wanted: str) -> None:
 
 def _check_no_query(request: Request) -> None:
     if query := request.scope["query_string"]:
-        allowed = "no query here: what there is to say goes into the body"
-        raise InvalidInputError.one("query", f"{len(query)} bytes", allowed)
+        raise InvalidInputError.one(
+            "query", f"{len(query)} bytes", "no query here: what there is to say goes into the body"
+        )
 
 
 # --- routes ---
@@ -195,10 +199,12 @@ def build_app(gate: Gate, settings: ServerOptions) -> Starlette:
         finally:
             service.close()
 
-    routes = [*Api(service).routes(), Mount(MCP, mcp), *Site(service).routes()]
-    guard = Middleware(Guard, service=service)
-    refuse = {HTTPException: _refuse}
-    app = Starlette(routes=routes, middleware=[guard], exception_handlers=refuse, lifespan=lifespan)
+    app = Starlette(
+        routes=[*Endpoints(service).routes(), Mount(MCP, mcp), *Site(service).routes()],
+        middleware=[Middleware(Guard, service=service)],
+        exception_handlers={HTTPException: _refuse},
+        lifespan=lifespan,
+    )
     app.router.redirect_slashes = False
     return app
 
@@ -212,8 +218,11 @@ async def _refuse(request: Request, error: Exception) -> Response:
             if isinstance(route, ApiRoute) and route.path_regex.match(request.scope["path"])
             for method in route.methods or ()
         }
-        refused = f"{request.method} is not done there"
-        raise RefusedError("wrong-method", refused, Allow=", ".join(sorted(methods)))
+        raise RefusedError(
+            "wrong-method",
+            f"{request.method} is not done there",
+            Allow=", ".join(sorted(methods)),
+        )
     raise RefusedError(
         "not-found", f"nothing is at this address: {API}/openapi.json tells what is where"
     )
@@ -251,13 +260,16 @@ class McpApp:
                 raise InvalidInputError.one(PROJECT_HEADER, named, "one name, in UTF-8") from None
         check_access(caller, "read", project)
         if request.method != "POST":  # nothing is ever sent unasked, and there is no session to end
-            refused = "send a POST: there are no sessions here, and no stream of events"
-            raise RefusedError("wrong-method", refused, Allow="POST")
+            raise RefusedError(
+                "wrong-method",
+                "send a POST: there are no sessions here, and no stream of events",
+                Allow="POST",
+            )
         scope[_ASK] = Ask(self._service.gate, caller, project)
         await self._manager.handle_request(scope, receive, send)
 
 
-class Api:
+class Endpoints:
     """What the addresses of operations answer, and those that are of no project."""
 
     def __init__(self, service: Service) -> None:
@@ -271,11 +283,14 @@ class Api:
             # Only what looks like an id is one: other addresses below records are left to others.
             path = re.sub(r"\{(?!project)(\w+)\}", r"{\1:uuid}", path_of(each))
             yield ApiRoute(path, each.name, partial(streams[each.streams], each), each.method)
-        yield ApiRoute(PROJECTS, "projects", self._projects)
-        yield ApiRoute(f"{API}/openapi.json", "openapi", self._openapi)
-        yield ApiRoute(READINESS, "ready", self._ready)
-        yield ApiRoute(METRICS, "metrics", self._metrics)
-        yield ApiRoute(LIVENESS, "health", self._health)
+        for address, name, endpoint in (
+            (PROJECTS, "projects", self._projects),
+            (f"{API}/openapi.json", "openapi", self._openapi),
+            (READINESS, "ready", self._ready),
+            (METRICS, "metrics", self._metrics),
+            (LIVENESS, "health", self._health),
+        ):
+            yield ApiRoute(address, name, endpoint)
 
     def _check(self, operation: Operation, request: Request) -> tuple[Caller, str, dict[str, str]]:
         """Who asks, about which project, and what else the address says; raises where they may
@@ -362,24 +377,19 @@ class Api:
         """Takes in a body of records, one a line, once all of it is here."""
         caller, project, _ = self._check(operation, request)
         _check_media_type(request, NDJSON)
-        dry_run = from_query(Load, {}, request.scope["query_string"]).dry_run
+        given = from_query(Load, {}, request.scope["query_string"])
         request.scope[BODY].bytes_max = limits.IMPORT_BYTES_MAX
 
         def load() -> Response:
             with self._gate.memory(caller, operation, project) as memory:
-                return _json(memory.load(target, dry_run, by=caller.name))
+                return _json(memory.load(target, given.dry_run, by=caller.name))
 
-        run = self._service.run
-        with self._one_more_stream():
-            folder = await run(self._folder)
-            try:
-                target = Path(folder.name) / "body"
-                with target.open("wb") as file:
-                    async for piece in request.stream():
-                        await run(file.write, piece)
-                return await run(load)
-            finally:
-                await run(folder.cleanup)
+        with self._one_more_stream(), self._folder() as folder:
+            target = Path(folder) / "body"
+            with target.open("wb") as file:
+                async for piece in request.stream():
+                    await self._service.run(file.write, piece)
+            return await self._service.run(load)
 
     # --- what is of no project ---
 
@@ -428,8 +438,12 @@ def _json(value: Any) -> Response:
 def _key(request: Request) -> str | None:
     given = request.headers.getlist(IDEMPOTENCY_KEY)
     if len(given) > 1 or (given and not KEY_FORM.fullmatch(given[0])):
-        allowed = f"one key of 1 to {limits.IDEMPOTENCY_KEY_CHARS_MAX} characters of ASCII, without blanks, such as a UUID"
-        raise InvalidInputError.one(IDEMPOTENCY_KEY, given[0], allowed)
+        raise InvalidInputError.one(
+            IDEMPOTENCY_KEY,
+            given[0],
+            f"one key of 1 to {limits.IDEMPOTENCY_KEY_CHARS_MAX} characters of ASCII, without "
+            "blanks, such as a UUID",
+        )
     return given[0] if given else None
 
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, unquote
 
 import h11
@@ -121,8 +121,8 @@ class ServerOptions:
 
     def knows_origin(self, origin: str, host: str) -> bool:
         """Whether a page of this origin may ask: one of our own, or one that was allowed."""
-        own = f"{self.scheme}://{host.lower()}"
-        return origin.lower() in {own, *(each.lower() for each in self.allow_origins)}
+        known = [f"{self.scheme}://{host}", *self.allow_origins]
+        return origin.lower() in {each.lower() for each in known}
 
     @property
     def _own_name(self) -> str:
@@ -140,16 +140,10 @@ class ServerOptions:
 def is_loopback(host: str) -> bool:
     """Whether nobody but this machine reaches it."""
     try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        pass
-    try:
-        found = {str(each[4][0]) for each in socket.getaddrinfo(host, None)}
+        found = {str(each[4][0]).partition("%")[0] for each in socket.getaddrinfo(host, None)}
     except OSError:
         return False
-    return bool(found) and all(
-        ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in found
-    )
+    return bool(found) and all(ipaddress.ip_address(address).is_loopback for address in found)
 
 
 # --- what went wrong ---
@@ -160,40 +154,26 @@ _log: Final = logging.getLogger("hardwon.surfaces")
 _REDACTED_CHARS: Final = 10 * VALUE_CHARS_SHOWN
 
 
-class ProblemType(NamedTuple):
-    """A type of problem: `urn:hardwon:problem:` and its name."""
-
-    status: int
-    name: str
-    title: str
-
-    @property
-    def type(self) -> str:
-        return f"urn:hardwon:problem:{self.name}"
-
-
-PROBLEMS: Final[Mapping[str, ProblemType]] = {
-    name: ProblemType(status, name, title)
-    for status, name, title in (
-        (401, "not-admitted", "No valid token was sent"),
-        (403, "forbidden", "The token does not reach that far"),
-        (403, "foreign-origin", "Pages of other sites may not ask"),
-        (404, "not-found", "There is nothing of that name"),
-        (405, "wrong-method", "That is not done there"),
-        (408, "too-slow", "The body did not arrive in time"),
-        (409, "conflict", "Something else is there already"),
-        (413, "too-large", "The body is too large"),
-        (414, "address-too-long", "The address is too long"),
-        (415, "wrong-media-type", "The body is of another type than what is read here"),
-        (421, "foreign-host", "The server does not go by that name"),
-        (422, "invalid-input", "The input breaks a rule"),
-        (429, "too-many-requests", "The caller asks too often"),
-        (431, "headers-too-large", "The headers are too large"),
-        (500, "internal", "The server failed"),
-        (502, "outside-failed", "A model that the server asks gave no answer that can be used"),
-        (503, "busy", "The server is busy"),
-        (507, "full", "There is no room"),
-    )
+# Each type of problem, by its name: the status of the answer, and its title.
+PROBLEMS: Final[Mapping[str, tuple[int, str]]] = {
+    "not-admitted": (401, "No valid token was sent"),
+    "forbidden": (403, "The token does not reach that far"),
+    "foreign-origin": (403, "Pages of other sites may not ask"),
+    "not-found": (404, "There is nothing of that name"),
+    "wrong-method": (405, "That is not done there"),
+    "too-slow": (408, "The body did not arrive in time"),
+    "conflict": (409, "Something else is there already"),
+    "too-large": (413, "The body is too large"),
+    "address-too-long": (414, "The address is too long"),
+    "wrong-media-type": (415, "The body is of another type than what is read here"),
+    "foreign-host": (421, "The server does not go by that name"),
+    "invalid-input": (422, "The input breaks a rule"),
+    "too-many-requests": (429, "The caller asks too often"),
+    "headers-too-large": (431, "The headers are too large"),
+    "internal": (500, "The server failed"),
+    "outside-failed": (502, "A model that the server asks gave no answer that can be used"),
+    "busy": (503, "The server is busy"),
+    "full": (507, "There is no room"),
 }
 _NAMES: Final[Mapping[type[HardwonError], str]] = {
     InvalidInputError: "invalid-input",
@@ -243,18 +223,26 @@ def answer_to(error: Exception) -> Response:
         )
         detail = f"{error.where}: {detail}" if error.where else detail
     elif name in ("internal", "full") or isinstance(error, UnreachableError | UnknownOutcomeError):
-        is_ours = isinstance(error, HardwonError)
         trace = "".join(traceback.format_exception(error))
-        _log.error("%s", redact(f"{type(error).__name__}: {error}" if is_ours else trace)[0])
+        known = isinstance(error, HardwonError)
+        _log.error("%s", redact(f"{type(error).__name__}: {error}" if known else trace)[0])
         detail = "what happened is in the server's log"
     else:
         detail = redact(str(error))[0]
     if isinstance(error, TooManyRequestsError):
         headers = {"Retry-After": str(max(1, math.ceil(error.wait_s)))}
-    sort = PROBLEMS[name]
-    problem = {"type": sort.type, "title": sort.title, "status": sort.status, "detail": detail}
-    content = json.dumps({**problem, **({"errors": errors} if errors else {})})
-    return Response(content, sort.status, headers, MEDIA_TYPE)
+    problem = {**problem_of(name, detail), **({"errors": errors} if errors else {})}
+    return Response(json.dumps(problem), problem["status"], headers, MEDIA_TYPE)
+
+
+def problem_of(name: str, detail: str) -> dict[str, Any]:
+    status, title = PROBLEMS[name]
+    return {
+        "type": f"urn:hardwon:problem:{name}",
+        "title": title,
+        "status": status,
+        "detail": detail,
+    }
 
 
 def _show(problem: Problem) -> dict[str, Any]:
@@ -265,8 +253,11 @@ def _show(problem: Problem) -> dict[str, Any]:
         text = value if isinstance(value, str) else _bounded.repr(value)
         name = problem.field.rpartition(".")[2]
         value = _cut(str(redact_json(text[:_REDACTED_CHARS], name)[0]))
-    field, allowed = redact(_cut(problem.field))[0], redact(problem.allowed)[0]
-    return {"field": field, "value": value, "allowed": allowed}
+    return {
+        "field": redact(_cut(problem.field))[0],
+        "value": value,
+        "allowed": redact(problem.allowed)[0],
+    }
 
 
 def _cut(text: str) -> str:
@@ -440,19 +431,24 @@ class Guard:
                 await sending.send_instead(answer_to(error))
         finally:
             metrics.in_flight -= 1
-            operation = scope.get(OPERATION, UNKNOWN)
-            metrics.count(operation, sending.status, time.perf_counter() - began)
+            metrics.count(
+                scope.get(OPERATION, UNKNOWN), sending.status, time.perf_counter() - began
+            )
 
     async def _pass(self, scope: Scope, body: Body, sending: _Sending) -> None:
-        address = [scope.get("raw_path") or b"", scope["query_string"]]
-        if sum(map(len, address)) > limits.ADDRESS_BYTES_MAX:
+        if (
+            len(scope.get("raw_path") or b"") + len(scope["query_string"])
+            > limits.ADDRESS_BYTES_MAX
+        ):
             raise RefusedError(
                 "address-too-long",
                 f"an address has at most {limits.ADDRESS_BYTES_MAX} bytes with its query",
             )
         if sum(map(len, chain.from_iterable(scope["headers"]))) > limits.HEADERS_BYTES_MAX:
-            allowed = f"headers have at most {limits.HEADERS_BYTES_MAX} bytes together"
-            raise RefusedError("headers-too-large", allowed)
+            raise RefusedError(
+                "headers-too-large",
+                f"headers have at most {limits.HEADERS_BYTES_MAX} bytes together",
+            )
         settings, headers = self._service.settings, Headers(scope=scope)
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or not settings.knows_host(hosts[0]):
@@ -468,9 +464,10 @@ class Guard:
             if self._service.metrics.in_flight > limits.REQUESTS_AT_ONCE_MAX:
                 raise RefusedError("busy", "too much is under way: try again")
             if path != "/" and not f"{path}/".startswith(f"{WEB}/"):
-                secret = _secret(headers.getlist("authorization"))
-                caller = await self._service.run(self._service.gate.admit, secret)
-                scope.setdefault("state", {})["caller"] = caller
+                given = headers.getlist("authorization")
+                scope.setdefault("state", {})["caller"] = await self._service.run(
+                    self._service.gate.admit, _secret(given)
+                )
         scope[BODY] = body
         if f"{path}/".startswith(f"{MCP}/"):
             scope[OPERATION] = "mcp"
@@ -575,8 +572,13 @@ class _Sending:
     async def send_instead(self, answer: Response) -> None:
         """An answer in place of the one that failed, unless that has begun."""
         if self.status == _LEFT_STATUS:
-            start = {"status": answer.status_code, "headers": answer.raw_headers}
-            await self({"type": "http.response.start", **start})
+            await self(
+                {
+                    "type": "http.response.start",
+                    "status": answer.status_code,
+                    "headers": answer.raw_headers,
+                }
+            )
             await self({"type": "http.response.body", "body": answer.body, "more_body": True})
             await self._body.linger()
             await self({"type": "http.response.body", "body": b""})

@@ -41,7 +41,7 @@ _COUNTS: Final = {
 def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
     totals = ask("fixes.totals")
     if not totals.attempts:
-        return WebPage("fixes_empty.html", {}, "Fixes")
+        return WebPage("fixes_empty.html", "Fixes")
     span = RANGES[request.range] or limits.FIX_DAYS_MAX
     days: list[FixDay] = ask("fixes.days", days=span)
     cells: list[FixCell] = ask("fixes.matrix")
@@ -53,31 +53,34 @@ def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
     drawn_models, drawn_types = models[:15], types[:12]
     of_type = {"issue_type": issue_type, "limit": 15}
     tried = ask("fixes.strategies", **of_type) if issue_type else []
-    context = {
-        "totals": totals,
-        "in_range": _sum(days) if days else None,
-        "buckets": buckets,
-        "days_figure": _days_figure(buckets),
-        "trends": ask("fixes.trends", days=span)[:20],
-        "cells": cells,
-        "models": models,
-        "types": types,
-        "left_out": (len(models) - len(drawn_models), len(types) - len(drawn_types)),
-        "matrix_figure": _matrix_figure(request, cells, drawn_models, drawn_types),
-        "matrix_px": 150 + _ROW_PX * len(drawn_models),
-        "fixers": fixers,
-        "fixers_figure": _fixers_figure(fixers[:_FIXERS_DRAWN]),
-        "fixers_px": 70 + _ROW_PX * min(len(fixers), _FIXERS_DRAWN),
-        "patterns": ask("patterns", limit=30),
-        "issue_type": issue_type,
-        # What worked at least every second time, and what failed more often than that.
-        "worked": [each for each in tried if 2 * each.verified >= each.attempts],
-        "failed": ask("fixes.failed_strategies", **of_type) if issue_type else [],
-        "model": model,
-        "insights": ask("model_insights", name=model) if model else None,
-        "no_model": NO_MODEL,
-    }
-    return WebPage("fixes.html", context, "Fixes")
+    return WebPage(
+        "fixes.html",
+        "Fixes",
+        {
+            "totals": totals,
+            "in_range": _sum(days) if days else None,
+            "buckets": buckets,
+            "days_figure": _days_figure(buckets),
+            "trends": ask("fixes.trends", days=span)[:20],
+            "cells": cells,
+            "models": models,
+            "types": types,
+            "left_out": (len(models) - len(drawn_models), len(types) - len(drawn_types)),
+            "matrix_figure": _matrix_figure(request, cells, drawn_models, drawn_types),
+            "matrix_px": 150 + _ROW_PX * len(drawn_models),
+            "fixers": fixers,
+            "fixers_figure": _fixers_figure(fixers[:_FIXERS_DRAWN]),
+            "fixers_px": 70 + _ROW_PX * min(len(fixers), _FIXERS_DRAWN),
+            "patterns": ask("patterns", limit=30),
+            "issue_type": issue_type,
+            # What worked at least every second time, and what failed more often than that.
+            "worked": [each for each in tried if 2 * each.verified >= each.attempts],
+            "failed": ask("fixes.failed_strategies", **of_type) if issue_type else [],
+            "model": model,
+            "insights": ask("model_insights", name=model) if model else None,
+            "no_model": NO_MODEL,
+        },
+    )
 
 
 def _most_tried(cells: Iterable[FixCell], name: str) -> list[str]:
@@ -103,12 +106,15 @@ def in_buckets(days: Sequence[FixDay]) -> Iterator[FixDay]:
 def _days_figure(buckets: list[FixDay]) -> charts.Figure:
     x = [bucket.day.isoformat() for bucket in buckets]
     wide = {"width": 0.8 * charts.DAY_MS} if len(x) == 1 else {}
-    data = [
-        charts.bars(x, [getattr(bucket, name) for bucket in buckets], shown, colour, **wide)
-        for shown, (name, colour) in _COUNTS.items()
-    ]
-    axis = charts.days_axis([bucket.day for bucket in buckets])
-    return charts.figure(data, barmode="overlay", xaxis=axis, yaxis={"title": {"text": "fixes"}})
+    return charts.figure(
+        [
+            charts.bars(x, [getattr(bucket, name) for bucket in buckets], shown, colour, **wide)
+            for shown, (name, colour) in _COUNTS.items()
+        ],
+        barmode="overlay",
+        xaxis=charts.days_axis([bucket.day for bucket in buckets]),
+        yaxis={"title": {"text": "fixes"}},
+    )
 
 
 def _matrix_figure(
@@ -153,10 +159,16 @@ def _matrix_figure(
         ],
         "colorbar": {"tickformat": ".0%", "thickness": 12, "outlinewidth": 0},
     }
-    columns = {**charts.names_axis(types), "showgrid": False, "side": "bottom", "tickangle": -30}
     names = charts.names_axis([model or NO_MODEL for model in models])
     return charts.figure(
-        [drawn], xaxis=columns, yaxis={**names, "showgrid": False, "autorange": "reversed"}
+        [drawn],
+        xaxis={
+            **charts.names_axis(types),
+            "showgrid": False,
+            "side": "bottom",
+            "tickangle": -30,
+        },
+        yaxis={**names, "showgrid": False, "autorange": "reversed"},
     )
 
 
@@ -195,6 +207,7 @@ def _fixers_figure(fixers: list[FixerRecord]) -> charts.Figure:
 # --- episodes ---
 
 _TASKS_SHOWN: Final = 50
+_EPISODES_DRAWN: Final = min(300, limits.PAGE_RECORDS_MAX)
 _WITH: Final = ("with memory", charts.ACCENT, "circle")
 _WITHOUT: Final = ("without", charts.SECOND, "diamond")
 _SCORES: Final = [0, 1.02]
@@ -207,7 +220,7 @@ def view_episodes(ask: Ask, request: PageRequest) -> WebPage:
     tasks = ask("episodes.tasks", limit=_TASKS_SHOWN + 1)
     rules = ask("rules", task_id=task_id or None, state=state or None, limit=50)
     if not tasks and not rules:
-        return WebPage("episodes_empty.html", {}, "Episodes")
+        return WebPage("episodes_empty.html", "Episodes")
     comparison: Comparison = ask("episodes.compare", tag=tag or None, by_run=by_run, **in_time)
     context: dict[str, Any] = {
         "tasks": tasks[:_TASKS_SHOWN],
@@ -223,8 +236,7 @@ def view_episodes(ask: Ask, request: PageRequest) -> WebPage:
         "cards": ask("cards", task_id=task_id or None, limit=24),
     }
     if task_id:
-        size = min(300, limits.PAGE_RECORDS_MAX)
-        found = ask("care.page", kind="episode", limit=size, **in_time)
+        found = ask("care.page", kind="episode", limit=_EPISODES_DRAWN, **in_time)
         # The newest of this time, oldest first.
         episodes = [
             each
@@ -237,11 +249,10 @@ def view_episodes(ask: Ask, request: PageRequest) -> WebPage:
             "more_episodes": found.next is not None,
             "curve_figure": _curve_figure(request, episodes),
         }
-    return WebPage("episodes.html", context, "Episodes")
+    return WebPage("episodes.html", "Episodes", context)
 
 
 def _curve_figure(request: PageRequest, episodes: list[Episode]) -> charts.Figure:
-    times = {each.id: each.metadata.context.timestamp for each in episodes}
     data = []
     for (name, colour, symbol), had in ((_WITH, True), (_WITHOUT, False)):
         some = [each for each in episodes if (each.recalled is not None) is had]
@@ -251,16 +262,20 @@ def _curve_figure(request: PageRequest, episodes: list[Episode]) -> charts.Figur
                 "customdata": [request.url("record", each.id) for each in some],
                 "marker": {"color": colour, "size": 8, "symbol": symbol},
             }
-            x = [times[each.id].isoformat() for each in some]
-            data.append(charts.line(x, [each.score for each in some], name, colour, **more))
-    ordered = list(times.values())
-    seconds = [at.timestamp() for at in ordered]
+            scores = [each.score for each in some]
+            data.append(charts.line(_times(some), scores, name, colour, **more))
+    seconds = [each.metadata.context.timestamp.timestamp() for each in episodes]
     if trend := trend_line(seconds, [each.score for each in episodes]):
         style = {"mode": "lines", "line": {"color": charts.QUIET, "width": 2, "dash": "dash"}}
-        ends = [ordered[0].isoformat(), ordered[-1].isoformat()]
+        ends = _times([episodes[0], episodes[-1]])
         data.append(charts.line(ends, trend, "trend", charts.QUIET, **style))
-    y = {"range": [-0.03, 1.05], "title": {"text": "score"}}
-    return charts.figure(data, xaxis={"type": "date"}, yaxis=y)
+    return charts.figure(
+        data, xaxis={"type": "date"}, yaxis={"range": [-0.03, 1.05], "title": {"text": "score"}}
+    )
+
+
+def _times(episodes: Sequence[Episode]) -> list[str]:
+    return [each.metadata.context.timestamp.isoformat() for each in episodes]
 
 
 def trend_line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float] | None:
@@ -282,8 +297,7 @@ def _compare_sides(comparison: Comparison, task_id: str) -> dict[str, Any]:
     if curve := comparison.curves.get(task_id):
         return {"sides": sides, "sides_figure": _running_figure(curve), "sides_px": 320}
     means = {name: [mean for _, mean in side] for name, side in sides.items()}
-    both = {name: each for name, each in means.items() if None not in each}
-    drawn = dict(islice(both.items(), 15))
+    drawn = dict(islice((each for each in means.items() if None not in each[1]), 15))
     return {
         "sides": sides,
         "sides_figure": _sides_figure(drawn) if drawn else None,
@@ -325,14 +339,22 @@ def _sides_figure(means: dict[str, list[float | None]]) -> charts.Figure:
 
 def _running_figure(curve: Curve) -> charts.Figure:
     """The mean of a task's scores so far, attempt by attempt, on either side."""
-    data = []
-    for (name, colour, _), scores in ((_WITH, curve.on), (_WITHOUT, curve.off)):
-        if scores:
-            attempts = list(range(1, len(scores) + 1))
-            means = [total / n for n, total in zip(attempts, accumulate(scores), strict=True)]
-            data.append(charts.line(attempts, means, name, colour))
-    y = {"range": _SCORES, "title": {"text": "mean so far"}}
-    return charts.figure(data, xaxis={"title": {"text": "attempt"}}, yaxis=y, **charts.LEGEND_ABOVE)
+    data = [
+        charts.line(
+            range(1, len(scores) + 1),
+            [total / n for n, total in enumerate(accumulate(scores), 1)],
+            name,
+            colour,
+        )
+        for (name, colour, _), scores in ((_WITH, curve.on), (_WITHOUT, curve.off))
+        if scores
+    ]
+    return charts.figure(
+        data,
+        xaxis={"title": {"text": "attempt"}},
+        yaxis={"range": _SCORES, "title": {"text": "mean so far"}},
+        **charts.LEGEND_ABOVE,
+    )
 
 
 # --- trajectories ---
@@ -361,21 +383,29 @@ def view_trajectories(ask: Ask, request: PageRequest) -> WebPage:
     if request.item:
         return _view_trajectory(ask, request)
     cursor = request.query.get("cursor") or None
-    in_time = {"since": request.since, "until": request.now, "cursor": cursor}
-    found = ask("care.page", kind="trajectory", limit=50, **in_time)
+    span = {"since": request.since, "until": request.now}
+    found = ask("care.page", kind="trajectory", limit=50, cursor=cursor, **span)
     error = request.query.get("error", "").strip()
     solutions = ask("solutions", error=error or None, limit=20)
-    anything = found.records or solutions or cursor or error
-    if not (anything or ask("care.page", kind="trajectory", limit=1).records):
-        return WebPage("trajectories_empty.html", {}, "Trajectories")
-    context = {
-        "trajectories": [(each, _add_up(each.steps)[-1]) for each in found.records],
-        "older": request.here(cursor=found.next) if found.next else None,
-        "cursor": cursor,
-        "solutions": solutions,
-        "error": error,
-    }
-    return WebPage("trajectories.html", context, "Trajectories")
+    if not (
+        found.records
+        or solutions
+        or cursor
+        or error
+        or ask("care.page", kind="trajectory", limit=1).records
+    ):
+        return WebPage("trajectories_empty.html", "Trajectories")
+    return WebPage(
+        "trajectories.html",
+        "Trajectories",
+        {
+            "trajectories": [(each, _add_up(each.steps)[-1]) for each in found.records],
+            "older": request.here(cursor=found.next) if found.next else None,
+            "cursor": cursor,
+            "solutions": solutions,
+            "error": error,
+        },
+    )
 
 
 def _view_trajectory(ask: Ask, request: PageRequest) -> WebPage:
@@ -388,18 +418,21 @@ def _view_trajectory(ask: Ask, request: PageRequest) -> WebPage:
     first = request.whole_number("from", "the number of a step", 1, max(count, 1)) - 1
     after = first + _STEPS_SHOWN
     steps, sums = _timeline(found), _add_up(found.steps)
-    context = {
-        "trajectory": found,
-        "steps": steps[first:after],
-        "first": first,
-        "count": count,
-        "before": request.here(**{"from": max(1, first + 1 - _STEPS_SHOWN)}) if first else None,
-        "after": request.here(**{"from": after + 1}) if after < count else None,
-        "total": sums[-1],
-        "errors": sum(bool(step["error"]) for step in steps),
-        "reward_figure": _reward_figure(found.steps, sums),
-    }
-    return WebPage("trajectory.html", context, "Trajectory")
+    return WebPage(
+        "trajectory.html",
+        "Trajectory",
+        {
+            "trajectory": found,
+            "steps": steps[first:after],
+            "first": first,
+            "count": count,
+            "before": request.here(**{"from": max(1, first + 1 - _STEPS_SHOWN)}) if first else None,
+            "after": request.here(**{"from": after + 1}) if after < count else None,
+            "total": sums[-1],
+            "errors": sum(bool(step["error"]) for step in steps),
+            "reward_figure": _reward_figure(found.steps, sums),
+        },
+    )
 
 
 def _timeline(trajectory: Trajectory) -> list[dict[str, Any]]:
@@ -433,8 +466,7 @@ def _timeline(trajectory: Trajectory) -> list[dict[str, Any]]:
 def fold(text: str) -> FoldedText:
     shown = text.strip()[:_TEXT_CHARS]
     line = shown.partition("\n")[0][:_FOLDED_FROM]
-    folded = len(shown) > _FOLDED_FROM or "\n" in shown
-    return FoldedText(line, shown, folded, len(text.strip()) > _TEXT_CHARS)
+    return FoldedText(line, shown, line != shown, len(text.strip()) > _TEXT_CHARS)
 
 
 def _add_up(steps: Iterable[Step]) -> list[float]:
@@ -454,11 +486,15 @@ def _reward_figure(steps: Sequence[Step], sums: list[float]) -> charts.Figure:
     """
     x = list(range(1, len(steps) + 1, (len(steps) - 1) // _STEPS_DRAWN + 1))
     rewards = [steps[number - 1].reward for number in x]
-    bars = charts.bars(x, rewards, "reward", showlegend=False)
-    bars["marker"] = {"color": [charts.GOOD if each > 0 else charts.BAD for each in rewards]}
-    stairs = {"line": {"color": charts.ACCENT, "shape": "hv", "width": 2}, "showlegend": True}
-    so_far = [sums[number] for number in x]
-    line = charts.line(x, so_far, "sum so far", charts.ACCENT, **stairs)
+    colours = [charts.GOOD if each > 0 else charts.BAD for each in rewards]
+    bars = charts.bars(x, rewards, "reward", marker={"color": colours}, showlegend=False)
+    line = charts.line(
+        x,
+        [sums[number] for number in x],
+        "sum so far",
+        line={"color": charts.ACCENT, "shape": "hv", "width": 2},
+        showlegend=True,
+    )
     ticks = {"dtick": 1} if len(steps) <= _STEPS_TICKED else {}
     return charts.figure(
         [bars, line],

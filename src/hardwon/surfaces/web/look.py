@@ -67,8 +67,8 @@ def days_axis(days: Sequence[date]) -> dict[str, Any]:
     """
     if not days or (max(days) - min(days)).days >= _FEW_DAYS:
         return {"type": "date"}
-    one = timedelta(days=1)
-    around = [(min(days) - one).isoformat(), (max(days) + one).isoformat()]
+    ends = [min(days) - timedelta(days=1), max(days) + timedelta(days=1)]
+    around = [day.isoformat() for day in ends]
     return {"type": "date", "range": around, "dtick": DAY_MS, "tickformat": "%b %-d\n%Y"}
 
 

@@ -61,7 +61,7 @@ class Rate(NamedTuple):
 def view_overview(ask: Ask, request: PageRequest) -> WebPage:
     stats = ask("stats")
     if not stats.records:
-        return WebPage("overview_empty.html", {"project": request.project}, "Overview")
+        return WebPage("overview_empty.html", "Overview", {"project": request.project})
     days: list[Activity] = ask("care.activity", since=request.since, until=request.now)
     buckets = list(_in_buckets(days))
     by_kind = _by_kind(days)
@@ -70,38 +70,41 @@ def view_overview(ask: Ask, request: PageRequest) -> WebPage:
         for each in ask("fixes.types", days=RANGES[request.range])
     }
     best = [(name, each[0]) for name, each in ask("fixes.best_strategies", limit=1).items() if each]
-    context = {
-        "stats": stats,
-        "rate": _rate(days),
-        "recorded": sum(day.records for day in days),
-        "recorded_by_kind": by_kind,
-        "buckets": buckets,
-        "kinds_figure": _kinds_figure(by_kind),
-        "success_figure": _success_figure(buckets),
-        "week": _by_kind(
-            [day for day in days if day.day > (request.now - timedelta(days=7)).date()]
-        ),
-        # Of a contradiction, with the first of those that contradict each other: the others are
-        # about the same. Other decisions say themselves what they are about.
-        "decisions": [
-            (each, ask.record(each.evidence[0]))
-            if each.action == "contradiction" and each.evidence
-            else (each, None)
-            for each in ask("care.decisions", limit=_SHOWN)
-        ],
-        "newest": ask("care.page", limit=_SHOWN).records,
-        "rules": ask("rules", limit=_SHOWN),
-        # Issue types whose fixes failed most often, of those that were tried more than once.
-        "failing": [
-            (name, rate)
-            for name, rate in fixed.items()
-            if rate.tried >= _AREA_ATTEMPTS_MIN and rate.bad
-        ][:_SHOWN],
-        # The surest first: those whose interval begins highest.
-        "strategies": sorted(best, key=lambda each: -each[1].interval[0])[:_SHOWN],
-        "failing_tests": ask("tests.failing"),
-    }
-    return WebPage("overview.html", context, "Overview")
+    return WebPage(
+        "overview.html",
+        "Overview",
+        {
+            "stats": stats,
+            "rate": _rate(days),
+            "recorded": sum(day.records for day in days),
+            "recorded_by_kind": by_kind,
+            "buckets": buckets,
+            "kinds_figure": _kinds_figure(by_kind),
+            "success_figure": _success_figure(buckets),
+            "week": _by_kind(
+                [day for day in days if day.day > (request.now - timedelta(days=7)).date()]
+            ),
+            # Of a contradiction, with the first of those that contradict each other: the others are
+            # about the same. Other decisions say themselves what they are about.
+            "decisions": [
+                (each, ask.record(each.evidence[0]))
+                if each.action == "contradiction" and each.evidence
+                else (each, None)
+                for each in ask("care.decisions", limit=_SHOWN)
+            ],
+            "newest": ask("care.page", limit=_SHOWN).records,
+            "rules": ask("rules", limit=_SHOWN),
+            # Issue types whose fixes failed most often, of those that were tried more than once.
+            "failing": [
+                (name, rate)
+                for name, rate in fixed.items()
+                if rate.tried >= _AREA_ATTEMPTS_MIN and rate.bad
+            ][:_SHOWN],
+            # The surest first: those whose interval begins highest.
+            "strategies": sorted(best, key=lambda each: -each[1].interval[0])[:_SHOWN],
+            "failing_tests": ask("tests.failing"),
+        },
+    )
 
 
 def _rate(days: Sequence[Activity]) -> Rate:
@@ -144,12 +147,15 @@ def _success_figure(buckets: list[tuple[date, int, Rate]]) -> charts.Figure:
     judged = {day: rate for day, _, rate in buckets if rate.tried}
     x = [day.isoformat() for day in judged]
     intervals = [rate.interval or (0.0, 1.0) for rate in judged.values()]
-    data = [
-        *charts.band(x, intervals, "90 % interval", charts.ACCENT),
-        charts.line(x, [rate.p for rate in judged.values()], "success", charts.ACCENT),
-    ]
-    y = {"range": [0, 1.02], "tickformat": ".0%"}
-    return charts.figure(data, yaxis=y, xaxis=charts.days_axis(list(judged)), showlegend=False)
+    return charts.figure(
+        [
+            *charts.band(x, intervals, "90 % interval", charts.ACCENT),
+            charts.line(x, [rate.p for rate in judged.values()], "success", charts.ACCENT),
+        ],
+        yaxis={"range": [0, 1.02], "tickformat": ".0%"},
+        xaxis=charts.days_axis(list(judged)),
+        showlegend=False,
+    )
 
 
 # --- map ---
@@ -200,15 +206,18 @@ def view_map(ask: Ask, request: PageRequest) -> WebPage:
         tree = topology_of(folders, tree.name)
     nodes = list(nodes_of(tree))
     spots = hotspots_of(tree, limit=9)
-    context = {
-        "shape": shape,
-        "first": first,
-        "branches": [(node, search_url(request, node.parts)) for node in nodes],
-        "spots": [(spot, search_url(request, tuple(spot.path.split("/")))) for spot in spots],
-        "figure": map_figure(nodes, shape, request),
-        "total": tree.count,
-    }
-    return WebPage("map.html", context, "Map")
+    return WebPage(
+        "map.html",
+        "Map",
+        {
+            "shape": shape,
+            "first": first,
+            "branches": [(node, search_url(request, node.parts)) for node in nodes],
+            "spots": [(spot, search_url(request, tuple(spot.path.split("/")))) for spot in spots],
+            "figure": map_figure(nodes, shape, request),
+            "total": tree.count,
+        },
+    )
 
 
 def search_url(request: PageRequest, parts: tuple[str, ...]) -> str:
@@ -236,31 +245,25 @@ def _folders(branch: Branch, above: tuple[str, ...]) -> Iterator[tuple[tuple[str
 
 def nodes_of(tree: Branch) -> Iterator[MapNode]:
     """The branches that are drawn: level by level, the largest of each first."""
-    waiting = deque([(MapNode((), tree, 1.0, *_judge(tree, "")), "")])
+    waiting: deque[tuple[tuple[str, ...], Branch, float]] = deque([((), tree, 1.0)])
     for _ in range(limits.WEB_MAP_BRANCHES_MAX):
         if not waiting:
             return
-        node, outcome = waiting.popleft()
-        yield node
-        for each in node.branch.branches:
-            inner = _outcome_in(each.name) or outcome
-            share = each.count / node.branch.count if node.branch.count else 0.0
-            below = MapNode((*node.parts, each.name), each, share, *_judge(each, inner))
-            waiting.append((below, inner))
+        parts, branch, share = waiting.popleft()
+        yield MapNode(parts, branch, share, *_judge(parts, branch))
+        waiting += [
+            ((*parts, each.name), each, each.count / (branch.count or 1))
+            for each in branch.branches
+        ]
 
 
-def _judge(branch: Branch, outcome: str) -> tuple[int, int]:
-    """Successes and failures in a branch that lies in the folder of this outcome."""
-    if outcome:
-        return branch.count * (outcome == "success"), branch.count * (outcome == "failure")
-    below = [
-        _judge(each, _outcome_in(each.name)) for each in branch.branches if each.name != INTAKE
-    ]
-    return sum(good for good, _ in below), sum(bad for _, bad in below)
-
-
-def _outcome_in(name: str) -> str:
-    return name.removeprefix("outcome=") if name.startswith("outcome=") else ""
+def _judge(parts: tuple[str, ...], branch: Branch) -> Rate:
+    """What succeeded and failed in a branch: the folder that it lies in tells, or those in it."""
+    outcomes = [part.removeprefix("outcome=") for part in parts if part.startswith("outcome=")]
+    if outcomes:
+        return Rate(*(branch.count * (outcomes[-1] == each) for each in ("success", "failure")))
+    inside = [_judge((*parts, each.name), each) for each in branch.branches if each.name != INTAKE]
+    return Rate(sum(each.good for each in inside), sum(each.bad for each in inside))
 
 
 def map_figure(nodes: list[MapNode], shape: str, request: PageRequest) -> charts.Figure:
@@ -308,19 +311,24 @@ def view_lab(ask: Ask, request: PageRequest) -> WebPage:
     given = {name: request.query.get(name, "").replace("\r\n", "\n").strip() for name in FIELDS}
     for name, text in given.items():
         if len(text) > limits.WEB_LAB_CHARS_MAX:
-            allowed = f"at most {limits.WEB_LAB_CHARS_MAX} characters"
-            raise InvalidInputError.one(name, f"{len(text)} characters", allowed)
+            raise InvalidInputError.one(
+                name, f"{len(text)} characters", f"at most {limits.WEB_LAB_CHARS_MAX} characters"
+            )
     usual, most = limits.CONTEXT_TOKENS, limits.CONTEXT_TOKENS_MAX
     budget = request.whole_number("budget", "a whole number of tokens", usual, most)
     issue = {name: given[name] for name in ISSUE_FIELDS if given[name]} or None
     task_id, query = given["task_id"] or None, given["q"] or None
-    context: Context | None = None
-    if query or task_id or issue:
-        context = ask("context", query=query, task_id=task_id, issue=issue, budget_tokens=budget)
-    advice: Advice | None = None
-    if given["action"]:
-        error = given["error_output"] or None
-        advice = ask("advise", action=given["action"], task=query, error=error, issue=issue)
+    context: Context | None = (
+        ask("context", query=query, task_id=task_id, issue=issue, budget_tokens=budget)
+        if query or task_id or issue
+        else None
+    )
+    error = given["error_output"] or None
+    advice: Advice | None = (
+        ask("advise", action=given["action"], task=query, error=error, issue=issue)
+        if given["action"]
+        else None
+    )
 
     @cache
     def title(record_id: str) -> str:
@@ -332,23 +340,26 @@ def view_lab(ask: Ask, request: PageRequest) -> WebPage:
 
     # An empty context has no lines.
     lines = zip(context.text.split("\n"), context.sources, strict=False) if context else ()
-    shown = {
-        "given": given,
-        "budget": budget,
-        "budget_usual": usual,
-        "budget_max": most,
-        "chars_max": limits.WEB_LAB_CHARS_MAX,
-        "issue_open": bool(issue),
-        "context": context,
-        # Each line with what is behind it, and how many records more.
-        "lines": [
-            (text.removeprefix("- ").strip(), sources(ids), max(0, len(ids) - _SOURCES_SHOWN))
-            for text, ids in lines
-            if ids
-        ],
-        "advice": advice,
-        "verdict_look": _VERDICTS.get(advice.verdict, "plain") if advice else "",
-        "evidence": sources(advice.evidence) if advice else [],
-        "is_empty": not ask("stats").records,
-    }
-    return WebPage("lab.html", shown, "Context lab")
+    return WebPage(
+        "lab.html",
+        "Context lab",
+        {
+            "given": given,
+            "budget": budget,
+            "budget_usual": usual,
+            "budget_max": most,
+            "chars_max": limits.WEB_LAB_CHARS_MAX,
+            "issue_open": bool(issue),
+            "context": context,
+            # Each line with what is behind it, and how many records more.
+            "lines": [
+                (text.removeprefix("- ").strip(), sources(ids), max(0, len(ids) - _SOURCES_SHOWN))
+                for text, ids in lines
+                if ids
+            ],
+            "advice": advice,
+            "verdict_look": _VERDICTS.get(advice.verdict, "plain") if advice else "",
+            "evidence": sources(advice.evidence) if advice else [],
+            "is_empty": not ask("stats").records,
+        },
+    )

@@ -13,7 +13,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
 
 from starlette.datastructures import ImmutableMultiDict
@@ -30,13 +31,12 @@ _NAME_BYTES: Final = 32
 Form = ImmutableMultiDict[str, str]
 
 
-@dataclass(frozen=True)
-class WebPage:
-    """A template below `templates`, what it is filled with, and the page's title."""
+class WebPage(NamedTuple):
+    """A template below `templates`, the page's title, and what the template is filled with."""
 
     template: str
-    context: Mapping[str, Any]
     title: str
+    context: Mapping[str, Any] = MappingProxyType({})
     status: int = 200
 
 
@@ -150,7 +150,7 @@ class PageRequest:
         """
         kept = {"range": self.range if self.range != RANGE else None, **query}
         given = {name: value for name, value in kept.items() if value not in (None, "")}
-        parts = [project or self.project, page or self.page, *([item] if item else [])]
+        parts = filter(None, [project or self.project, page or self.page, item])
         path = "/".join([ROOT, *(quote(part, safe="") for part in parts)])
         return f"{path}?{urlencode(given)}" if given else path
 

@@ -77,34 +77,38 @@ def view_search(ask: Ask, request: PageRequest) -> WebPage:
         problems = error.problems
     stats: Stats = ask("stats")
     given = {name: asked[name] for name in (*CHOICES, *WORDS, *TIMES, "k") if name in asked}
-    context = {
-        "q": asked.get("q", ""),
-        "given": given,
-        # The field of a day shows nothing else.
-        "days": {
-            name: day if _DAY.fullmatch(day := asked.get(name, "")[:10]) else ""
-            for name in ("since", "until")
+    return WebPage(
+        "search.html",
+        "Search",
+        {
+            "q": asked.get("q", ""),
+            "given": given,
+            # The field of a day shows nothing else.
+            "days": {
+                name: day if _DAY.fullmatch(day := asked.get(name, "")[:10]) else ""
+                for name in ("since", "until")
+            },
+            "choices": CHOICES,
+            "words": WORDS,
+            "offered": {
+                name: sorted(counts, key=lambda each: (-counts[each], each))[:50]
+                for name, counts in (("tool", stats.by_tool), ("author", stats.by_author))
+            },
+            "found": found,
+            "next": following and request.here(cursor=following),
+            "first": request.here(cursor=None) if "cursor" in asked else None,
+            "without": [
+                (name, value, request.here(**{name: None, "cursor": None}))
+                for name, value in given.items()
+            ],
+            "problems": problems,
+            "records": stats.records,
+            "ranged": request.range != "all" and not ({"since", "until"} & given.keys()),
+            "limits": limits,
+            "k": count,
         },
-        "choices": CHOICES,
-        "words": WORDS,
-        "offered": {
-            name: sorted(counts, key=lambda each: (-counts[each], each))[:50]
-            for name, counts in (("tool", stats.by_tool), ("author", stats.by_author))
-        },
-        "found": found,
-        "next": following and request.here(cursor=following),
-        "first": request.here(cursor=None) if "cursor" in asked else None,
-        "without": [
-            (name, value, request.here(**{name: None, "cursor": None}))
-            for name, value in given.items()
-        ],
-        "problems": problems,
-        "records": stats.records,
-        "ranged": request.range != "all" and not ({"since", "until"} & given.keys()),
-        "limits": limits,
-        "k": count,
-    }
-    return WebPage("search.html", context, "Search", 422 if problems else 200)
+        422 if problems else 200,
+    )
 
 
 def _filters(request: PageRequest, asked: Mapping[str, str]) -> dict[str, Any]:
@@ -263,7 +267,7 @@ def view_record(ask: Ask, request: PageRequest) -> WebPage | Response:
         with suppress(InvalidInputError, UnknownRecordError):
             known = ask("audit", record_id=request.item)
         context: dict[str, Any] = {"item": request.item, "life": known}
-        return WebPage("record_unknown.html", context, "No such record", 404)
+        return WebPage("record_unknown.html", "No such record", context, 404)
     written = json.dumps(jsonable(record), ensure_ascii=False, indent=2)
     if request.query.get("format") == "json":
         name = f"{record.kind}-{record.id}.json"
@@ -272,23 +276,26 @@ def view_record(ask: Ask, request: PageRequest) -> WebPage | Response:
     life: list[LifeEvent] = ask("audit", record_id=record.id)
     credits_ = [each.event.helped for each in life if each.event and each.kind == "credited"]
     kinds = [each.kind for each in life]
-    context = {
-        "record": record,
-        "fields": list(_fields_of(record)),
-        "steps": record.steps if isinstance(record, Trajectory) else [],
-        "cards": record.mistake_cards if isinstance(record, Episode) else [],
-        "life": life,
-        "helped": credits_.count(True),
-        "hindered": credits_.count(False),
-        "repeated": kinds.count("repeated"),
-        # The newest of what was noticed of its files.
-        "stale": next((kind for kind in reversed(kinds) if kind in ("stale", "fresh")), ""),
-        "others": _links_of(ask, record),
-        "json": written,
-        "as_of": as_of,
-        "glob_of": lambda path: re.sub(r"([*?[])", r"[\1]", path),
-    }
-    return WebPage("record.html", context, shorten(headline(record), 120) or record.kind)
+    return WebPage(
+        "record.html",
+        shorten(headline(record), 120) or record.kind,
+        {
+            "record": record,
+            "fields": list(_fields_of(record)),
+            "steps": record.steps if isinstance(record, Trajectory) else [],
+            "cards": record.mistake_cards if isinstance(record, Episode) else [],
+            "life": life,
+            "helped": credits_.count(True),
+            "hindered": credits_.count(False),
+            "repeated": kinds.count("repeated"),
+            # The newest of what was noticed of its files.
+            "stale": next((kind for kind in reversed(kinds) if kind in ("stale", "fresh")), ""),
+            "others": _links_of(ask, record),
+            "json": written,
+            "as_of": as_of,
+            "glob_of": lambda path: re.sub(r"([*?[])", r"[\1]", path),
+        },
+    )
 
 
 def _links_of(ask: Ask, record: AnyRecord) -> list[tuple[str, str, AnyRecord | None]]:
@@ -334,10 +341,8 @@ def _fields_of(record: AnyRecord) -> Iterator[dict[str, Any]]:
 def plain(value: Any) -> str:
     """A value as text: a text as it is, names with commas, whatever has more to it as JSON."""
     value = jsonable(value)
-    if isinstance(value, str):
-        return value
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return ", ".join(value)
-    return json.dumps(value, ensure_ascii=False, indent=2)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)

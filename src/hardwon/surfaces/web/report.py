@@ -103,8 +103,12 @@ def report(ask: Ask, time_range: str) -> bytes:
     }
     content = environment().get_template("report.html").render(frame).encode()
     if len(content) > limits.REPORT_BYTES_MAX:
-        allowed = f"a shorter time: the file would have {len(content):,} bytes, and {limits.REPORT_BYTES_MAX:,} are allowed"
-        raise InvalidInputError.one("range", time_range, allowed)
+        raise InvalidInputError.one(
+            "range",
+            time_range,
+            f"a shorter time: the file would have {len(content):,} bytes, and "
+            f"{limits.REPORT_BYTES_MAX:,} are allowed",
+        )
     return content
 
 

@@ -73,20 +73,26 @@ def view_review(ask: Ask, request: PageRequest) -> WebPage:
     known = stats.by_status
     undo = [each for each in request.query.get("undo", "").split(",") if _ID.fullmatch(each)]
     listed = {"waiting": [], "pairs": [], "rules": [], "next": None, **_list(ask, request, tab)}
-    context = {
-        "tab": tab,
-        "tabs": TABS,
-        "counts": {"hypotheses": known.get("hypothesis", 0), "verified": known.get("verified", 0)},
-        "records": stats.records,
-        **listed,
-        "is_empty": not any(listed.values()),
-        "order": request.choose("order", ORDERS),
-        "orders": ORDERS,
-        "may_decide": may_decide,
-        # The events by which something was decided just now, where they can be taken back.
-        "can_undo": undo[: 2 * limits.WEB_REVIEW_SHOWN] if may_decide else [],
-    }
-    return WebPage("review.html", context, "Review")
+    return WebPage(
+        "review.html",
+        "Review",
+        {
+            "tab": tab,
+            "tabs": TABS,
+            "counts": {
+                "hypotheses": known.get("hypothesis", 0),
+                "verified": known.get("verified", 0),
+            },
+            "records": stats.records,
+            **listed,
+            "is_empty": not any(listed.values()),
+            "order": request.choose("order", ORDERS),
+            "orders": ORDERS,
+            "may_decide": may_decide,
+            # The events by which something was decided just now, where they can be taken back.
+            "can_undo": undo[: 2 * limits.WEB_REVIEW_SHOWN] if may_decide else [],
+        },
+    )
 
 
 def _view_choices(ask: Ask, request: PageRequest, tab: str) -> WebPage:
@@ -94,14 +100,17 @@ def _view_choices(ask: Ask, request: PageRequest, tab: str) -> WebPage:
     record = ask("get", record_id=request.item)
     asked = request.query.get("q", "").strip() or shorten(headline(record), 400)
     hits = ask("recall", query=asked, k=_CHOICES + 1)
-    context = {
-        "record": ReviewItem(record),
-        "choices": [hit.record for hit in hits if hit.record.id != record.id][:_CHOICES],
-        "asked": request.query.get("q", ""),
-        "tab": tab,
-        "may_decide": ask.may("govern"),
-    }
-    return WebPage("review_choice.html", context, "Choose what replaces it")
+    return WebPage(
+        "review_choice.html",
+        "Choose what replaces it",
+        {
+            "record": ReviewItem(record),
+            "choices": [hit.record for hit in hits if hit.record.id != record.id][:_CHOICES],
+            "asked": request.query.get("q", ""),
+            "tab": tab,
+            "may_decide": ask.may("govern"),
+        },
+    )
 
 
 def _list(ask: Ask, request: PageRequest, tab: str) -> dict[str, Any]:
@@ -119,13 +128,14 @@ def _list(ask: Ask, request: PageRequest, tab: str) -> dict[str, Any]:
     if tab in _BY_STATUS:
         return _list_status(ask, request, *_BY_STATUS[tab])
     if tab == "stale":
-        actions, found = ("verify", "archive", "supersede"), ask("care.stale", limit=most)
-        waiting = [
-            ReviewItem(each.record, actions, each.reason, each.since)
-            for each in found
-            if in_range(each.since)
-        ]
-        return {"waiting": waiting}
+        actions = ("verify", "archive", "supersede")
+        return {
+            "waiting": [
+                ReviewItem(each.record, actions, each.reason, each.since)
+                for each in ask("care.stale", limit=most)
+                if in_range(each.since)
+            ]
+        }
     if tab == "contradictions":
         found = recent(ask("care.decisions", action="contradiction", limit=100))
         # Those of which both sides are still held to be true.
@@ -156,12 +166,19 @@ def _list_status(
 
 def _sides(ask: Ask, decision: Decision) -> list[ReviewItem]:
     """What contradicts each other, as far as it is not archived."""
-    found = [record for record in map(ask.record, decision.evidence) if record]
-    statuses = [record.metadata.validation.status for record in found]
+    found = [
+        record
+        for record in map(ask.record, decision.evidence)
+        if record and record.metadata.validation.status != "archived"
+    ]
     return [
-        ReviewItem(record, ("verify", "archive") if status == "hypothesis" else ("archive",))
-        for record, status in zip(found, statuses, strict=True)
-        if status != "archived"
+        ReviewItem(
+            record,
+            ("verify", "archive")
+            if record.metadata.validation.status == "hypothesis"
+            else ("archive",),
+        )
+        for record in found
     ]
 
 

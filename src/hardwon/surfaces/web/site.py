@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 from starlette.requests import Request as HttpRequest
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from hardwon import limits
@@ -99,8 +99,9 @@ class Site:
         self._sessions = Sessions()
         # Browsers send cookies to every port of a machine: without the port in its name, two
         # servers there would end each other's sessions.
-        secure = "__Secure-" if service.settings.tls else ""
-        self._cookie = f"{secure}{COOKIE}_{service.settings.port}"
+        self._cookie = (
+            f"{'__Secure-' if service.settings.tls else ''}{COOKIE}_{service.settings.port}"
+        )
 
     def routes(self) -> list[Route]:
         both = ["GET", "POST"]
@@ -143,7 +144,7 @@ class Site:
             plain = answer_to(error)
             problem = json.loads(bytes(plain.body))
             page = WebPage(
-                "problem.html", {"problem": problem}, problem["title"], plain.status_code
+                "problem.html", problem["title"], {"problem": problem}, plain.status_code
             )
             # Who asks too often gets a page without a frame, which would ask again.
             response = self._render(page, getattr(http.state, "visit", None), None)
@@ -164,12 +165,12 @@ class Site:
         if session is None:
             raise NotAdmittedError("nobody is signed in")
         try:
-            http.state.visit = session, self._gate.admit(session.secret)
+            caller = self._gate.admit(session.secret)
         except NotAdmittedError:
             self._sessions.end(session.name)
             raise
-        visit: Visit = http.state.visit
-        return visit
+        http.state.visit = session, caller
+        return session, caller
 
     def _set_cookie(self, response: Response, session: SignIn | None) -> Response:
         value, age = (session.name, None) if session else ("", 0)
@@ -199,7 +200,7 @@ class Site:
                 self._sessions.end(http.cookies.get(self._cookie, ""))
                 return self._set_cookie(_redirect(wanted), self._sessions.begin(secret))
         context = {"next": wanted, "refused": posts}
-        page = WebPage("sign_in.html", context, "Sign in", 403 if posts else 200)
+        page = WebPage("sign_in.html", "Sign in", context, 403 if posts else 200)
         return self._render(page, None, None)
 
     def _sign_out(self, http: HttpRequest, body: bytes) -> Response:
@@ -227,8 +228,7 @@ class Site:
     def _changes(self, http: HttpRequest, _: bytes) -> Response:
         caller = self._visit(http)[1]
         ask = Ask(self._gate, caller, unquote(http.path_params["project"]))
-        mark = json.dumps({"mark": ask("care.change_mark")})
-        return Response(mark, media_type="application/json")
+        return JSONResponse({"mark": ask("care.change_mark")})
 
     def _page(self, http: HttpRequest, body: bytes) -> Response:
         visit = session, caller = self._visit(http)
@@ -310,7 +310,7 @@ def _local(address: str) -> str:
 
 def _ask_to_sign_in(http: HttpRequest) -> Response:
     if http.scope[OPERATION] == "web.changes":
-        return Response(b'{"signed_in":false}', 401, media_type="application/json")
+        return JSONResponse({"signed_in": False}, 401)
     path = (http.scope.get("raw_path") or b"").decode("latin-1").partition("?")[0]
     query = http.scope["query_string"].decode("latin-1")
     asked = f"{path}?{query}" if query else path
