@@ -38,10 +38,9 @@ from hardwon.memory.results import Synced
 from hardwon.outside import files
 from hardwon.records.fields import derived_id
 from hardwon.records.kinds import Event, Experience, Metadata, Moment, Record, Source
-from hardwon.store.base import row_of
-from hardwon.store.knowledge import SqlStore
+from hardwon.store.base import Store, Writer, row_of
 from hardwon.store.query import original_of, sound_body
-from hardwon.store.types import Finding, Row, Session, Stored, Writer
+from hardwon.store.types import Finding, Row, Session, Stored
 from hardwon.text.globs import Glob
 from hardwon.tree.files import Listing, Seen, TreeFiles, digest_of_file
 from hardwon.tree.format import (
@@ -127,7 +126,7 @@ class Mirror(ProjectListener):
 
     def __init__(
         self,
-        store: SqlStore,
+        store: Store,
         session: Session,
         project: str,
         root: Path,
