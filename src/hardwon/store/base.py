@@ -1,5 +1,6 @@
-"""Writing what is kept: a record becomes a row and what is derived from it, and every writer that
-speaks SQL does the same in the same words. `doctor` derives everything again.
+"""What a store and a write transaction promise, with the statements that engines share. A record
+becomes a row and what is derived from it, in the same words in every engine; `doctor` derives
+everything again.
 
 Knowledge is tallies that are added to when a record comes in, and taken from when it goes. Adding
 commutes. Taking back subtracts; only where the record that goes was the newest or the best of its
@@ -46,7 +47,7 @@ from hardwon.records.kinds import (
     Validation,
 )
 from hardwon.search.terms import Filters
-from hardwon.store.knowledge import Knowledge
+from hardwon.store.knowledge import TallyReader
 from hardwon.store.query import (
     ORDINARY,
     STORED,
@@ -628,7 +629,7 @@ class Writer(Reader):
         body = self.session.value(
             "SELECT body FROM event WHERE project_id = ?1 AND id = ?2", (project, event_id)
         )
-        return event_of(body) if body else None
+        return None if body is None else event_of(body)
 
     # --- knowledge ---
 
@@ -736,7 +737,7 @@ def taught_by(rows: Iterable[Row]) -> list[RecordCounts]:
 # --- the store ---
 
 
-class Store(Knowledge):
+class Store(TallyReader):
     """A place that keeps records. Safe to use from several threads and processes at once.
 
     A store keeps rows and events, and finds them again. It never embeds, ranks or reads the clock:

@@ -37,7 +37,7 @@ def _most_counted_items(scope: str) -> str:
     )
 
 
-class Knowledge(Query):
+class TallyReader(Query):
     """The readings of tallies that engines share."""
 
     def daily(

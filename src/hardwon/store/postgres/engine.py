@@ -552,9 +552,11 @@ class TokenTable(TokenKeep):
         """The connections are the store's."""
 
     def _transaction(self, *, writing: bool = False) -> AbstractContextManager[PostgresSession]:
-        if not writing:
-            return self._link.reading()
-        return self._link.writing(SCHEMA, _CHANGING_TOKENS, alone=True)
+        return (
+            self._link.writing(SCHEMA, _CHANGING_TOKENS, alone=True)
+            if writing
+            else self._link.reading()
+        )
 
 
 # --- store ---
