@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import islice
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -491,7 +492,7 @@ def folder_counts(project: Project) -> list[FolderCount]:
         if counts is not None:
             return counts
     keys = sorted({route[0] for route in ROUTES.values() if route})
-    router = designs.load(designs.ROUTER)()
+    router = resolve_name(designs.ROUTER)()
     return [
         FolderCount(router.route(each.packet).folder, each.records, each.bytes)
         for each in project.store.routes(project.name, keys)
