@@ -27,11 +27,10 @@ from hardwon.surfaces.cli.main import (
     chosen,
     command,
     complain,
-    counted,
     require_consent,
     settings_of,
 )
-from hardwon.surfaces.cli.output import QUIET, STRONG, Line, Span, visible
+from hardwon.surfaces.cli.output import QUIET, STRONG, Line, Span, counted, visible
 from hardwon.trust.access import Scope
 from hardwon.trust.redact import redact
 

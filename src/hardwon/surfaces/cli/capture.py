@@ -33,11 +33,11 @@ from hardwon.surfaces.cli.main import (
     chosen,
     command,
     complain,
-    counted,
     memory_options,
     settings_of,
     write,
 )
+from hardwon.surfaces.cli.output import counted
 
 T = TypeVar("T")
 

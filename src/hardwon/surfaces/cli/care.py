@@ -28,7 +28,6 @@ from hardwon.surfaces.cli.main import (
     chosen,
     command,
     complain,
-    counted,
     fail,
     gathered,
     look,
@@ -40,6 +39,7 @@ from hardwon.surfaces.cli.output import (
     STRONG,
     Line,
     Span,
+    counted,
     size_text,
     visible,
 )

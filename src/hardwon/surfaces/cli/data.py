@@ -27,13 +27,12 @@ from hardwon.surfaces.cli.main import (
     chosen,
     command,
     complain,
-    counted,
     fail,
     progress,
     require_consent,
     write,
 )
-from hardwon.surfaces.cli.output import size_text, visible
+from hardwon.surfaces.cli.output import counted, size_text, visible
 
 DatasetFormat = Literal["jsonl", "json", "python"]
 ExportFormat = Literal["jsonl", "json", "csv", "insights", "analytics"]
@@ -280,7 +279,19 @@ def merge(
     def tell() -> str:
         for each in wrong or ():
             complain(each)
-        return _merged_text(done, project) + ("\nboth memories are well" if wrong == [] else "")
+        text = (
+            f"{counted(done.added, 'record')} added, {done.present} were here already, "
+            f"{done.forgotten} stay forgotten\n"
+            f"{counted(done.events, 'event')} added, {counted(done.erased, 'record')} forgotten "
+            f"there and gone here now"
+        )
+        if not _brings(done):
+            text = (
+                f"there is nothing in project {project} of the other memory: --project names "
+                f"another"
+            )
+        well = ["both memories are well"] if wrong == [] else []
+        return "\n".join([text, *map(_conflict, done.conflicting), *well])
 
     value = {"other": place_of(other), **asdict(done), "not_well": wrong}
     return Output(value, tell, bool(done.conflicting or wrong))
@@ -306,18 +317,6 @@ def _not_well(this: Target, other: Target) -> list[str]:
 
 def _brings(done: Merged) -> bool:
     return any((done.added, done.present, done.forgotten, done.conflicting, done.events))
-
-
-def _merged_text(done: Merged, project: str) -> str:
-    if not _brings(done):
-        return f"there is nothing in project {project} of the other memory: --project names another"
-    lines = [
-        f"{counted(done.added, 'record')} added, {done.present} were here already, "
-        f"{done.forgotten} stay forgotten",
-        f"{counted(done.events, 'event')} added, {counted(done.erased, 'record')} forgotten there "
-        f"and gone here now",
-    ]
-    return "\n".join([*lines, *map(_conflict, done.conflicting)])
 
 
 @command(
@@ -415,30 +414,24 @@ def export(
     wanted = form or of_name.get(path.suffix.lower(), "jsonl")
     if not force and path.exists():
         fail(f"{path} exists already: choose another name, or add --force")
+    from hardwon.fixes.ai_memory import AIMemory
+
     with chosen(ctx).open(to_read=True) as memory, progress("exporting") as bar:
         if wanted in ("jsonl", "json"):
             count = memory.export(path, wanted, progress=bar)
             what = counted(count, "record")
         else:
-            count = _export_fixes(memory, path, wanted)
+            history = AIMemory.on(memory)
+            count = history.export_csv(path) if wanted == "csv" else memory.fixes.totals().attempts
+            if wanted == "insights":
+                history.export_insights(path)
+            elif wanted == "analytics":
+                history.export_analytics_data(path)
             what = counted(count, "fix", "fixes")
     return Output(
         {"file": str(path), "format": wanted, "records": count},
         f"{what} written to {path} as {wanted}",
     )
-
-
-def _export_fixes(memory: Memory, path: Path, form: ExportFormat) -> int:
-    from hardwon.fixes.ai_memory import AIMemory
-
-    history = AIMemory.on(memory)
-    if form == "csv":
-        return history.export_csv(path)
-    if form == "insights":
-        history.export_insights(path)
-    else:
-        history.export_analytics_data(path)
-    return memory.fixes.totals().attempts
 
 
 @command(

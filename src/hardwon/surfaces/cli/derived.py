@@ -17,7 +17,7 @@ import typer
 from pydantic.fields import FieldInfo
 
 from hardwon.records.fields import Model
-from hardwon.records.kinds import AnyRecord, Decision
+from hardwon.records.kinds import AnyRecord
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.main import (
     MODULE_OF,
@@ -26,7 +26,6 @@ from hardwon.surfaces.cli.main import (
     build_command,
     builders,
     chosen,
-    counted,
     look,
     parameter,
     progress,
@@ -34,14 +33,11 @@ from hardwon.surfaces.cli.main import (
     write,
 )
 from hardwon.surfaces.cli.output import (
-    QUIET,
-    STRONG,
     Line,
     Look,
-    Span,
+    counted,
     table_lines,
     value_lines,
-    visible,
 )
 from hardwon.surfaces.cli.record import json_object, moment
 from hardwon.surfaces.operations import OPERATIONS, Operation, jsonable
@@ -110,65 +106,11 @@ def _context(found: object, _: Look) -> list[Line]:
     return []
 
 
-def _record(found: AnyRecord, how: Look) -> list[Line]:
+def whole_record_lines(found: AnyRecord, how: Look) -> list[Line]:
     """First what it says, then where it comes from."""
     shape = jsonable(found)
     shape["metadata"] = shape.pop("metadata")
     return value_lines(shape, how)
-
-
-def _records(page: Any, how: Look) -> list[Line]:
-    lines = views.record_lines(page.records, how) or [(Span("No record is like that.", QUIET),)]
-    if page.next:
-        lines.append((Span(f"The newest {len(page.records)}; there are more.", QUIET),))
-    return lines
-
-
-def _status(record: AnyRecord, _: Look) -> str:
-    return f"{record.id} is {record.metadata.validation.status}"
-
-
-def _decided(decision: Decision) -> SimpleNamespace:
-    about = (decision.target, decision.replacement, decision.text, decision.reason)
-    return SimpleNamespace(
-        id=decision.id,
-        at=decision.metadata.context.timestamp,
-        action=decision.action,
-        about=" ".join(filter(None, about)),
-    )
-
-
-def _undone(record: AnyRecord, _: Look) -> str:
-    if isinstance(record, Decision):
-        return f"undone: {record.action}" + (f" of {record.target}" if record.target else "")
-    return f"undone: {record.id} is {record.metadata.validation.status} again"
-
-
-_CONSOLIDATED: Final = {
-    "merged": "merged with one that says nearly the same",
-    "contradictions": "contradiction",
-    "promoted": "holds for the whole project",
-    "retired": "retired",
-    "written": "written as a candidate",
-}
-
-
-def _consolidated(done: Any, _: Look) -> str:
-    lines = [f"{counted(len(done.decisions), 'decision')} made"]
-    for name, what in _CONSOLIDATED.items():
-        lines += [
-            f"{each.id}  {what}: {each.text or each.reason or each.target}"
-            for each in getattr(done, name)
-        ]
-    return "\n".join([*lines, *done.notes])
-
-
-def _findings(found: Any, _: Look) -> list[Line]:
-    marks = {True: Span("ok   ", "green"), False: Span("BAD  ", "bold red")}
-    return [
-        (marks[each.ok], Span(f"{each.check}: ", STRONG), Span(visible(each.detail)))
-        for each in found.findings
-    ]
 
 
 _SIZE: Final = (
@@ -284,12 +226,12 @@ ROWS: Final[Mapping[str, CommandRow]] = {
             "hardwon browse --kind experience --outcome failure --since 2026-01-01 --limit 50 "
             "--json",
         ),
-        _records,
+        views.page_lines,
         help="List records, the newest first. For all of them there is export.",
     ),
     "show": CommandRow(
         (f"hardwon show {_ID}", f"hardwon show {_ID} --json"),
-        _record,
+        whole_record_lines,
         ("record_id",),
         help="Print one record, whole.",
     ),
@@ -341,12 +283,12 @@ ROWS: Final[Mapping[str, CommandRow]] = {
             "hardwon care decisions",
             "hardwon care decisions --action merge --task-id easy --limit 50 --json",
         ),
-        _table("Nothing was decided yet.", "id", "at", "action", "about", row=_decided),
+        _table("Nothing was decided yet.", "id", "at", "action", "about", row=views.decision_row),
         more="`hardwon undo` takes one back by its id.",
     ),
     "consolidate": CommandRow(
         ("hardwon consolidate", "hardwon consolidate --llm"),
-        _consolidated,
+        views.consolidated_text,
         more="""It happens by itself after some episodes; this does all of it now ([learning.md](learning.md)). Every
         decision can be undone by its id. `--llm` asks the model that `GROQ_API_KEY`, `API_BASE_URL` and `LLM_MODEL` name;
         where there is none, or it is of no use, the rest is done all the same, and a note says so.""",
@@ -421,31 +363,33 @@ ROWS: Final[Mapping[str, CommandRow]] = {
     ),
     "verify": CommandRow(
         (f"hardwon verify {_ID} --by test_runner --verification-id ci-1234",),
-        _status,
+        views.status_text,
         ("record_id",),
     ),
-    "publish": CommandRow((f"hardwon publish {_ID}",), _status, ("record_id",)),
+    "publish": CommandRow((f"hardwon publish {_ID}",), views.status_text, ("record_id",)),
     "archive": CommandRow(
-        (f'hardwon archive {_ID} --reason "the service is gone"',), _status, ("record_id",)
+        (f'hardwon archive {_ID} --reason "the service is gone"',),
+        views.status_text,
+        ("record_id",),
     ),
     "supersede": CommandRow(
         (
             f'hardwon supersede {_ID} 0198c0de-0000-7000-8000-000000000002 --reason "the port was '
             f'changed"',
         ),
-        _status,
+        views.status_text,
         ("old_id", "new_id"),
     ),
     "doctor": CommandRow(
         ("hardwon doctor", "hardwon doctor --json"),
-        _findings,
+        views.finding_lines,
         more="The exit code is 1 where something is wrong.",
         busy="checking",
         fails=lambda found: not found.ok,
     ),
     "undo": CommandRow(
         (f"hardwon undo {_ID}",),
-        _undone,
+        views.undone_text,
         ("decision_id",),
         more="""The id is the one that the command printed which decided it; of a status, that of the event in `audit --json`. A
         cleanup that compact made final cannot be undone.""",

@@ -168,7 +168,7 @@ STATISTICS: Final = (
 """In this order, and nothing else between them: scripts take them by their place."""
 
 
-def _options(
+def folder_option(
     ctx: typer.Context,
     memory_dir: Annotated[
         str,
@@ -206,7 +206,7 @@ add_group(
     the one that `--memory-dir PATH` before the command, or `HARDWON_AIMEMORY`, names, and not on the one of `--memory`; a
     folder that is not there is told and not made. Every command takes `--json`. No command, or an unknown one: how to use
     it, and exit code 2.""",
-    callback=_options,
+    callback=folder_option,
 )
 
 

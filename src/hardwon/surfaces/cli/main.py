@@ -538,7 +538,7 @@ def _print_version(wanted: bool) -> None:
 
 
 @app.callback()
-def _options(
+def global_options(
     ctx: typer.Context,
     memory: Annotated[
         str | None,
@@ -672,10 +672,6 @@ def require_packages(what: str, *names: str) -> None:
     missing = [name for name in names if find_spec(name) is None]
     if missing:
         raise MissingExtraError(f"{what} needs {', '.join(missing)}: pip install 'hardwon[serve]'")
-
-
-def counted(count: int, one: str, more: str = "") -> str:
-    return f"{count} {one if count == 1 else more or one + 's'}"
 
 
 def fail(message: str) -> NoReturn:

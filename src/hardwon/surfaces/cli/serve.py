@@ -196,7 +196,7 @@ User = Annotated[
 Name = Annotated[str, typer.Option(help="What the client calls the server.", metavar="NAME")]
 
 
-def _serve_mcp(
+def serve_mcp(
     ctx: typer.Context,
     author: Annotated[
         str | None,
@@ -251,7 +251,7 @@ add_group(
     ),
     no_args_is_help=False,
     invoke_without_command=True,
-    callback=_serve_mcp,
+    callback=serve_mcp,
 )
 
 

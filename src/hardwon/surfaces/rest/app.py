@@ -43,7 +43,6 @@ from hardwon.surfaces.operations import (
     ALIASES,
     OPERATIONS,
     Arguments,
-    Load,
     Operation,
     json_bytes,
     schema_of,
@@ -393,12 +392,12 @@ class _Surface:
         """Takes in a body of records, one a line, once all of it is here."""
         caller, project, _ = self._check(operation, request)
         _check_media_type(request, NDJSON)
-        dry_run = from_query(Load, {}, request.scope["query_string"]).dry_run
+        given = from_query(operation.takes, {}, request.scope["query_string"]).given()
         request.scope[BODY].allow(limits.IMPORT_BYTES_MAX)
 
         def load() -> Response:
             with self._gate.memory(caller, operation, project) as memory:
-                return _json(memory.load(target, dry_run, by=caller.name))
+                return _json(memory.load(target, **given, by=caller.name))
 
         with self._one_more_stream():
             folder = await self.workers.run(self._folder)
