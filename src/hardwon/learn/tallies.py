@@ -135,14 +135,7 @@ ANONYMOUS_SCOPES: Final = frozenset(
 )
 
 
-_SCORED_SCOPES: Final = frozenset({"score", "works", "avoid", "card", "card.foreign"})
-
-
-def levels_of(scope: str) -> int:
-    """How many of the levels anything in a scope is ever counted at: the others need not be
-    read.
-    """
-    return LEVELS if scope in _SCORED_SCOPES else SUCCEEDED + 1
+SCORED_SCOPES: Final = frozenset({"score", "works", "avoid", "card", "card.foreign"})
 
 
 def level_of_score(score: float) -> int:

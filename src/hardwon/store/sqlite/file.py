@@ -283,10 +283,10 @@ def create_if_missing(path: Path) -> bool:
     """Makes an empty memory, complete from its first visible moment. False when there is a file
     already.
     """
-    temporary = files.temporary_beside(path)
     try:
         if path.exists():
             return False
+        temporary = files.temporary_beside(path)
         files.make_folder(path.parent)
         files.refuse_network_file_system(path.parent)
         files.create(temporary).close()
