@@ -652,9 +652,6 @@ CURVE_SCORES_MAX: Final = 1_000
 # Attempts that `hardwon recent` lists where nobody says how many: what a person reads.
 FIXES_LISTED: Final = 50
 
-# Newest attempts that `hardwon model` shows beside what is known of the model.
-FIXES_OF_MODEL_LISTED: Final = 5
-
 # --- training memory ---
 
 # Episodes in the log of a training memory's file, as many as training memory always kept.

@@ -62,8 +62,8 @@ from hardwon.records.kinds import (
     Trajectory,
 )
 from hardwon.search.terms import Filters
+from hardwon.store.base import Store, Writer
 from hardwon.store.query import readable, record_of
-from hardwon.store.types import Store, Writer
 from hardwon.text.failures import error_core, failure_hash
 from hardwon.text.terms import searchable_text
 from hardwon.trust.lifecycle import not_undone

@@ -73,12 +73,14 @@ def fitting(episodes: Sequence[Episode]) -> list[Episode]:
 
 
 def _line(episode: Episode) -> str:
-    record: dict[str, object] = {"task": _cut(episode.task_id), "score": episode.score}
-    if episode.trajectory_summary:
-        record["summary"] = _cut(episode.trajectory_summary)
-    for name, texts in (("mistakes", episode.mistakes), ("successes", episode.successes)):
-        if texts:
-            record[name] = [_cut(text) for text in texts[: limits.LLM_ITEMS_MAX]]
+    most = limits.LLM_ITEMS_MAX
+    optional = {
+        "summary": episode.trajectory_summary and _cut(episode.trajectory_summary),
+        "mistakes": [_cut(text) for text in episode.mistakes[:most]],
+        "successes": [_cut(text) for text in episode.successes[:most]],
+    }
+    given = {name: value for name, value in optional.items() if value}
+    record = {"task": _cut(episode.task_id), "score": episode.score, **given}
     return json.dumps(record, ensure_ascii=False)
 
 

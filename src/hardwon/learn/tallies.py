@@ -154,7 +154,7 @@ def tallies_of(record: Record) -> tuple[Increment, ...]:
     with it.
     """
     teach = _TEACHERS.get(record.kind)
-    own = teach(record) if teach and not _is_echo(record) else ()
+    own = teach(record) if teach else ()
     if not record.recalled or record.turned_out_well is None:
         return own
     # What was recalled before an attempt helped, or did not, as the attempt turned out.
@@ -169,20 +169,8 @@ def tallies_of(record: Record) -> tuple[Increment, ...]:
     )
 
 
-def _is_echo(record: Record) -> bool:
-    """Whether it repeats a context of ours: recalled text that comes back is no new evidence."""
-    if isinstance(record, Experience):
-        return OUR_FENCE in record.content
-    if isinstance(record, Episode):
-        cards = (text for card in record.mistake_cards for text in (card.lesson, card.evidence))
-        return any(
-            OUR_FENCE in text
-            for text in (record.trajectory_summary, *record.successes, *record.mistakes, *cards)
-        )
-    return False
-
-
-# How every context begins (`brief.fence`).
+# How every context begins (`brief.fence`). What repeats one teaches nothing: recalled text that
+# comes back is no new evidence.
 OUR_FENCE: Final = "<hardwon-memory"
 
 
@@ -190,18 +178,12 @@ OUR_FENCE: Final = "<hardwon-memory"
 
 
 def _of_experience(record: Experience) -> tuple[Increment, ...]:
-    good = record.turned_out_well
-    if good is None:
+    if record.turned_out_well is None or OUR_FENCE in record.content:
         return ()
-    extra = record.extra
-    task = extra.get("task_id") or extra.get("task_type") or ""
-    return _of_tool(record.tool or "", task if isinstance(task, str) else "", good)
-
-
-@lru_cache(maxsize=1024)
-def _of_tool(tool: str, task: str, succeeded: bool) -> tuple[Increment, ...]:
-    level = SUCCEEDED if succeeded else FAILED
-    task = " ".join(task.split())[: limits.NAME_CHARS_MAX]
+    level = SUCCEEDED if record.turned_out_well else FAILED
+    task = record.extra.get("task_id") or record.extra.get("task_type")
+    task = " ".join(task.split())[: limits.NAME_CHARS_MAX] if isinstance(task, str) else ""
+    tool = record.tool or ""
     return tuple(Increment("tool", tool, item, level, 0) for item in dict.fromkeys(("", task)))
 
 
@@ -251,6 +233,10 @@ def strategy_key(fix: Fix) -> str:
 
 
 def _of_episode(episode: Episode) -> tuple[Increment, ...]:
+    cards = (text for card in episode.mistake_cards for text in (card.lesson, card.evidence))
+    said = (episode.trajectory_summary, *episode.successes, *episode.mistakes, *cards)
+    if any(OUR_FENCE in text for text in said):
+        return ()
     task, value = episode.task_id, round(episode.score * MILLIONTHS)
     counted: dict[tuple[str, str, str], None] = {("score", task, ""): None}
     for scope, texts in (("works", episode.successes), ("avoid", episode.mistakes)):
@@ -335,11 +321,6 @@ def keys_of(record: Record) -> tuple[str, ...]:
     return tuple(sorted(keys))
 
 
-# Kinds that always have keys of their own; any kind has one where its envelope names a failure or a
-# session.
-KEYED_KINDS: Final = frozenset({"fix", "fact", "trajectory", "decision", "adopted", "cleaned"})
-
-
 # Where an experience keeps keys of the caller's that a record has a meaning of its own for, such as
 # `id`.
 OWN_KEYS: Final = "own_keys"
@@ -347,14 +328,10 @@ OWN_KEYS: Final = "own_keys"
 
 def has_keys(record: Record) -> bool:
     """Whether `keys_of` is worth asking, at a fraction of its price: most records have none."""
-    if (
-        record.kind in KEYED_KINDS
-        or record.metadata.validation.failure_hash
-        or record.metadata.source.id
-    ):
+    if record.metadata.validation.failure_hash or record.metadata.source.id:
         return True
     if not isinstance(record, Experience):
-        return False
+        return record.kind in _OWN_KEYS
     return len(record.extra) > 1 or bool(
         record.unrouted or record.own_schema or (record.extra and not record.route)
     )

@@ -13,10 +13,10 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from hardwon import limits
-from hardwon.errors import FullError, InvalidInputError, PlaceError
+from hardwon.errors import FullError, InvalidInputError, PlaceError, Problem
 
 FILE_MODE: Final = 0o600
 FOLDER_MODE: Final = 0o700
@@ -172,6 +172,36 @@ def read_regular(path: Path, bytes_max: int) -> bytes:
         # somebody may have put another in its place
         _refuse_irregular(path, os.fstat(file.fileno()).st_mode)
         return file.read(bytes_max)
+
+
+def read_object(
+    path: Path, bytes_max: int, what: str, *, allow_inf_nan: bool = False
+) -> tuple[dict[str, Any], int]:
+    """The JSON object in a file that should be `what`, and when the file was written (microseconds
+    since 1970). PlaceError where it cannot be read, InvalidInputError where it is no such thing.
+    """
+    from pydantic_core import from_json  # most of those who open files need none
+
+    try:
+        text = read_regular(path, bytes_max + 1)
+        written_us = max(0, path.stat().st_mtime_ns // 1000)
+    except OSError as error:
+        raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error
+    shown: object = text[:40]
+    if len(text) > bytes_max:
+        shown, allowed = (
+            f"{len(text)} bytes or more",
+            f"at most {bytes_max} bytes: shorten it in a copy of the file, and adopt that",
+        )
+    else:
+        try:
+            found = from_json(text, allow_inf_nan=allow_inf_nan)
+            if isinstance(found, dict):
+                return found, written_us
+            shown, allowed = found, f"an object with the keys of {what}"
+        except ValueError as error:
+            allowed = f"{what} as JSON ({error}); the file was left as it is"
+    raise InvalidInputError([Problem("file", shown, allowed)], path.name)
 
 
 def _refuse_irregular(path: Path, mode: int) -> None:

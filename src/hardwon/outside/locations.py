@@ -4,6 +4,7 @@ password. And whether an address leads to this machine.
 
 from __future__ import annotations
 
+import os
 import re
 from ipaddress import ip_address
 from pathlib import Path
@@ -71,10 +72,12 @@ def check_local(field: str, value: Any) -> None:
 def check_path(field: str, value: Any) -> Path:
     """A path that a caller gave, absolute."""
     check_local(field, value)
-    if not isinstance(value, str | Path) or not str(value) or "\0" in str(value):
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if not isinstance(value, str) or not value or "\0" in value:
         raise InvalidInputError.one(field, value, "a path")
     try:
-        str(value).encode()
+        value.encode()
         return Path(value).expanduser().absolute()
     except (UnicodeEncodeError, RuntimeError, OSError) as error:
         raise InvalidInputError.one(field, value, f"a path ({error})") from None

@@ -24,15 +24,15 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
 from hardwon import limits
-from hardwon.records.kinds import Entities, Fact
+from hardwon.records.kinds import Fact
 from hardwon.text.entities import read_part
 from hardwon.text.tables import Patterns, WordLists
+from hardwon.text.terms import Remembered
 from hardwon.text.words import canonical
 
 RE: Final = Patterns("text/sentences")
@@ -334,22 +334,21 @@ def _is_needless(words: list[str], at: int) -> bool:
     return words[at] in WORDS.fillers and not (at and words[at - 1] in WORDS.tied)
 
 
-def _key(fact_type: str, text: str) -> str:
-    # NUL is in no text
-    return (
+# a fact that is recorded is asked for twice: whether it is known, and as a row; NUL is in no text
+_key_of = Remembered[tuple[str, str], str](
+    lambda said: (
         "fact:"
-        + blake2b("\0".join((fact_type, *strip_fillers(text))).encode(), digest_size=16).hexdigest()
-    )
-
-
-# a fact that is recorded is asked for twice: whether it is known, and as a row
-_key_of_short = lru_cache(maxsize=64)(_key)
+        + blake2b(
+            "\0".join((said[0], *strip_fillers(said[1]))).encode(), digest_size=16
+        ).hexdigest()
+    ),
+    lambda said, _: len(said[1]) <= limits.LESSON_CHARS_MAX,
+).__getitem__
 
 
 def fact_key(fact: Fact) -> str:
     """Facts of one type have the same key if they say the same, and only then."""
-    key = _key_of_short if len(fact.content) <= limits.LESSON_CHARS_MAX else _key
-    return key(fact.fact_type, fact.content)
+    return _key_of((fact.fact_type, fact.content))
 
 
 def same_words(one: Fact, other: Fact) -> bool:
@@ -371,18 +370,11 @@ def repeats(first: Fact, again: Fact) -> bool:
         and all((file.path, file.hash) in files for file in has.context.related_files)
         and has.validation.failure_hash in (None, had.validation.failure_hash)
         and all(
-            new <= old
-            for new, old in zip(_names_in(again.entities), _names_in(first.entities), strict=True)
+            set(new or ()) <= set(old or ())
+            for (_, new), (_, old) in zip(again.entities, first.entities, strict=True)
         )
         and (
             len(days) == 1
             or not any(each.startswith(RELATIVE_DATE) for each in again.findings or ())
         )
     )
-
-
-def _names_in(entities: Entities) -> list[set[str]]:
-    return [
-        set(names or ())
-        for names in (entities.files, entities.functions, entities.libraries, entities.error_codes)
-    ]
