@@ -214,10 +214,12 @@ class AIMemory:
     def get_model_insights(self, model_name: str) -> dict[str, Any]:
         """How fixes went on a model, its common issues, what helped, and the newest attempts."""
         insights = self.memory.model_insights(model_name)
-        recent = self.memory.fixes.history.recent(limit=limits.INSIGHTS_ITEMS_MAX, model=model_name)
+        recent = self.memory.fixes.history.recent(
+            limit=limits.ISSUES_OF_MODEL_MAX, model=model_name
+        )
         odds = insights.odds
-        effective = insights.effective_fixes[: limits.INSIGHTS_ITEMS_MAX]
-        common = insights.common_issues[: limits.INSIGHTS_ITEMS_MAX]
+        effective = insights.effective_fixes[: limits.ISSUES_OF_MODEL_MAX]
+        common = insights.common_issues[: limits.ISSUES_OF_MODEL_MAX]
         return {
             "model_name": insights.model_name,
             "total_tests": insights.total_tests,
@@ -347,7 +349,7 @@ class AIMemory:
         for cell in self.memory.fixes.matrix():
             attempts[cell.model] += cell.attempts
         frequent = sorted(attempts, key=lambda name: (-attempts[name], name))[
-            : limits.INSIGHTS_MODELS_MAX
+            : limits.KNOWN_NAMES_MAX
         ]
         _write_json(
             _target_beside(self.memory_dir, self.db_path, output_file),
