@@ -16,8 +16,8 @@ from hardwon import Memory, limits
 from hardwon.capture.tests import RanTest
 from hardwon.errors import InterruptedWriteError, InvalidInputError
 from hardwon.records.kinds import Fact
+from hardwon.store.base import Writer
 from hardwon.store.sqlite.engine import SqliteStore
-from hardwon.store.types import Writer
 
 
 class CutOff(SqliteStore):

@@ -25,10 +25,10 @@ from hardwon.limits import DAY_US
 from hardwon.records.fields import to_us
 from hardwon.records.kinds import STATUSES, AnyRecord, Moment
 from hardwon.search.terms import Filters
+from hardwon.store.base import Store
 from hardwon.store.postgres.engine import as_text
 from hardwon.store.postgres.search import POSTGRES
 from hardwon.store.sqlite.session import SQLITE
-from hardwon.store.types import Store
 from hardwon.text.terms import query_terms
 from logs import records as recurring
 from strategies import at, json_values, kept_records

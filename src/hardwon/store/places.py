@@ -17,7 +17,7 @@ from hardwon.outside.locations import (
     is_url,
     without_password,
 )
-from hardwon.store.knowledge import SqlStore
+from hardwon.store.base import Store
 from hardwon.store.sqlite.engine import SqliteStore
 from hardwon.store.types import Progress
 
@@ -119,7 +119,7 @@ def open_store(
     *,
     may_upgrade: bool = True,
     progress: Progress | None = None,
-) -> SqlStore:
+) -> Store:
     """Opens what is there; a file that is not there yet is made. One of an older version is brought
     to this one's format, after a backup whose `progress` is told, or refused: OlderFileError.
     """

@@ -275,10 +275,6 @@ class PostgresSession(Session):
         found: tuple[Any, ...] | None = self._execute(sql, values).fetchone()
         return found
 
-    def value(self, sql: str, values: Values = ()) -> Any:
-        """The first value of the first row, None where there is none."""
-        return (self.first(sql, values) or (None,))[0]
-
     def run(self, sql: str, values: Values = ()) -> int:
         return max(0, self._execute(sql, values).rowcount)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from hashlib import blake2b
 from pathlib import Path
@@ -26,8 +26,7 @@ from hardwon.learn.tallies import FixRow, RecordCounts, entry_of, shortened, str
 from hardwon.records.kinds import SOLVED_FROM, VOUCHED_STATUSES, Event
 from hardwon.search import rank as bm25
 from hardwon.search.terms import Filters
-from hardwon.store.base import SqlWriter, add_tallies, count_differing, taught_by
-from hardwon.store.knowledge import SqlStore
+from hardwon.store.base import Store, Writer, add_tallies, check_rows, count_differing, taught_by
 from hardwon.store.places import COPIES
 from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted
@@ -56,23 +55,16 @@ from hardwon.store.postgres.search import (
 )
 from hardwon.store.postgres.tokens import TokenTable
 from hardwon.store.query import (
-    EVENTS,
     FIX_KINDS,
     FIXES,
-    ORDINARY,
-    STORED,
-    STREAM,
-    TRUSTED_RECORD,
     did,
     embedder_of,
-    event_of,
     found_columns,
     found_of,
     is_packed,
     is_whole,
     original_of,
     search_condition_of,
-    untrue_events,
 )
 from hardwon.store.sqlite.search import COSINE_MIN, cosines_of
 from hardwon.store.types import (
@@ -82,9 +74,7 @@ from hardwon.store.types import (
     Progress,
     Request,
     Row,
-    Stored,
     TokenKeep,
-    Writer,
 )
 
 # --- writer ---
@@ -127,7 +117,7 @@ class Reach(NamedTuple):
     extension: str | None
 
 
-class PostgresWriter(SqlWriter):
+class PostgresWriter(Writer):
     """The statements of one transaction."""
 
     def __init__(
@@ -221,7 +211,7 @@ class PostgresWriter(SqlWriter):
         """The tallies are what the records of this transaction add up to."""
         taught, self._taught = self._taught, []
         if taught:
-            add_tallies(self.session, self._dialect, taught)
+            add_tallies(self.session, self.dialect, taught)
 
     # --- events and standing ---
 
@@ -584,7 +574,7 @@ _FIRST_MIN: Final = 200
 _RESCORED: Final = 2
 
 
-class PostgresStore(SqlStore):
+class PostgresStore(Store):
     """Everything the contract promises, on one database."""
 
     dialect = POSTGRES
@@ -660,14 +650,6 @@ class PostgresStore(SqlStore):
 
     # --- reading ---
 
-    def last_arrived(self, project: str, limit: int) -> list[Stored]:
-        sql = (
-            f"SELECT {STORED} FROM record r WHERE r.{ORDINARY} AND {TRUSTED_RECORD} "
-            f"AND r.seq > (SELECT max(seq) FROM record) - {limits.ARRIVALS_LOOKED_THROUGH_MAX} "
-            "ORDER BY r.seq DESC LIMIT ?1"
-        )
-        return self._stored(project, sql, (limit,))
-
     def search(
         self, project: str, terms: Sequence[str], filters: Filters, limit: int
     ) -> list[tuple[Found, float]]:
@@ -696,39 +678,6 @@ class PostgresStore(SqlStore):
         )
         return scored[:limit]
 
-    def stream(self, project: str) -> Generator[Stored]:
-        with self.snapshot(project) as session:
-            for row in session.stream(STREAM, (project,)):
-                yield Stored._make(row)
-
-    def rows(self, project: str) -> Generator[tuple[Row, list[Event]]]:
-        listed = "ARRAY(SELECT x.{0} FROM {1} x WHERE x.seq = r.seq ORDER BY x.{0})"
-        columns = {
-            **{name: f"r.{name}" for name in Row._fields if name in RECORD},
-            "terms": "coalesce(t.terms, '')",
-            "tags": listed.format("tag", "record_tag"),
-            "files": listed.format("path", "record_file"),
-            "keys": listed.format("key", "record_key"),
-            "events": "ARRAY(SELECT e.body FROM event e WHERE e.record_id = r.id "
-            "ORDER BY e.at_us, e.id)",
-        }
-        sql = (
-            f"SELECT {', '.join(columns.values())} FROM record r "
-            "LEFT JOIN record_text t ON t.seq = r.seq ORDER BY r.at_us, r.id"
-        )
-        with self.snapshot(project) as session:
-            for found in session.stream(sql):
-                named = dict(zip(columns, found, strict=True))
-                events = named.pop("events")
-                for name in ("tags", "files", "keys"):
-                    named[name] = tuple(named[name])
-                yield Row(project_id=project, **named), [event_of(event) for event in events]
-
-    def events(self, project: str) -> Generator[Event]:
-        with self.snapshot(project) as session:
-            for (body,) in session.stream(EVENTS, (project,)):
-                yield event_of(body)
-
     def projects(self) -> list[str]:
         with self._link.reading() as session:
             reached = session.select("SELECT DISTINCT name, schema FROM reachable ORDER BY 1")
@@ -743,15 +692,6 @@ class PostgresStore(SqlStore):
                 else []
             )
         return [str(name) for (name,) in found]
-
-    def change_mark(self, project: str) -> tuple[int, int]:
-        sql = (
-            "SELECT coalesce((SELECT max(seq) FROM record), 0), "
-            "coalesce((SELECT max(at_us) FROM event), 0)"
-        )
-        with self.read(project) as session:
-            records, events = session.first(sql) or (0, 0)
-        return int(records), int(events)
 
     # --- vectors ---
 
@@ -796,13 +736,6 @@ class PostgresStore(SqlStore):
             rows = session.select(sql, (list(near),))
         found = [(found_of(row), near[seq]) for seq, *row in rows]
         return sorted(found, key=lambda pair: (-pair[1], pair[0].id))
-
-    def without_vector(self, project: str, limit: int) -> list[Stored]:
-        sql = (
-            f"SELECT {STORED} FROM record r WHERE r.{ORDINARY} AND NOT EXISTS "
-            "(SELECT 1 FROM record_vector v WHERE v.seq = r.seq) ORDER BY r.seq LIMIT ?1"
-        )
-        return self._stored(project, sql, (limit,))
 
     # --- the database ---
 
@@ -887,16 +820,7 @@ class PostgresStore(SqlStore):
                 not damaged,
                 "; ".join(damaged[:5]) or "every record is what was written",
             )
-            strays = sum(session.value(sql) for sql in _STRAYS)
-            yield Finding("side tables", strays == 0, f"{strays} rows that belong to no record")
-            misfits = session.value(_MISFITS)
-            yield Finding(
-                "vectors", misfits == 0, f"{misfits} that are not of the embedder they are kept for"
-            )
-            wrong = list(untrue_events(session.stream(_EVENTS)))
-            yield Finding(
-                "events", not wrong, f"{len(wrong)} that do not say what their columns say"
-            )
+            yield from check_rows(session, (*DERIVED_TABLES, "record_vector"))
 
     def close(self) -> None:
         self._link.close()
@@ -1011,19 +935,6 @@ def _compared(
 
 # --- checking ---
 
-_STRAYS: Final = (
-    *(
-        f"SELECT count(*) FROM {table} s WHERE NOT EXISTS "
-        "(SELECT 1 FROM record r WHERE r.seq = s.seq)"
-        for table in (*DERIVED_TABLES, "record_vector")
-    ),
-    "SELECT count(*) FROM record r JOIN event e ON e.record_id = r.id WHERE e.kind = 'forgotten'",
-)
-_MISFITS: Final = (
-    "SELECT count(*) FROM record_vector v LEFT JOIN embedder e ON true "
-    "WHERE e.dimension IS NULL OR length(v.vector) <> 4 * e.dimension"
-)
-_EVENTS: Final = "SELECT id, record_id, kind, at_us, body FROM event"
 _UNTRUE_FIXES: Final = (
     "SELECT count(*) FROM record r LEFT JOIN fix f ON f.seq = r.seq "
     f"WHERE r.{FIXES} AND (f.seq IS NULL OR f.model IS DISTINCT FROM r.model "

@@ -40,6 +40,9 @@ class PostgresDialect(Dialect):
     def same_text(self, row: str) -> str:
         return f"record_text.seq = {row}.seq"
 
+    def gathered(self, value: str, order: str) -> str:
+        return f"coalesce(json_agg({value} ORDER BY {order}), '[]')::text"
+
     def said(self, event: str, name: str) -> str:
         return f"{event}.said_{name}"
 

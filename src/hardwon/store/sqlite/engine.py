@@ -10,9 +10,8 @@ and restoring files is in `file.py`.
 
 from __future__ import annotations
 
-import json
 import warnings
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -30,21 +29,15 @@ from hardwon.store.base import (
     ROW,
     ROW_FIELDS,
     Listener,
-    SqlWriter,
+    Store,
+    Writer,
     add_tallies,
     count_differing,
     listeners,
     taught_by,
 )
-from hardwon.store.knowledge import SqlStore
 from hardwon.store.query import (
-    EVENTS,
-    ORDINARY,
-    STORED,
-    STREAM,
-    TRUSTED_RECORD,
     embedder_of,
-    event_of,
     found_columns,
     found_of,
     search_condition_of,
@@ -76,14 +69,14 @@ from hardwon.store.sqlite.session import (
     draw_number,
     translated,
 )
-from hardwon.store.types import Appended, Finding, Found, Progress, Row, Stored, TokenKeep, Writer
+from hardwon.store.types import Appended, Finding, Found, Progress, Row, TokenKeep
 
 # --- sqlite writer ---
 
 _RELAXED: Final = "the index has words of what was packed away"
 
 
-class SqliteWriter(SqlWriter):
+class SqliteWriter(Writer):
     """What only SQLite does so: full text, and tables of designs. Rows are added on the bare
     connection, because every record passes there.
     """
@@ -126,7 +119,7 @@ class SqliteWriter(SqlWriter):
         named = [(seq, row) for seq, row in numbered if row.tags or row.files or row.keys]
         if named:
             self._insert_names(named)
-        add_tallies(self.session, self._dialect, taught_by([row for _, row in numbered]))
+        add_tallies(self.session, self.dialect, taught_by([row for _, row in numbered]))
         for listener in listeners(self.session, {row.kind for _, row in numbered}):
             listener.on_append(numbered)
         result.added.extend([row.id for _, row in numbered])
@@ -297,7 +290,7 @@ _FIRST_SPARE: Final = 5
 _FIRST_MIN: Final = 100
 
 
-class SqliteStore(SqlStore):
+class SqliteStore(Store):
     """Everything the contract promises, on one file."""
 
     dialect = SQLITE
@@ -397,15 +390,6 @@ class SqliteStore(SqlStore):
 
     # --- reading ---
 
-    def last_arrived(self, project: str, limit: int) -> list[Stored]:
-        sql = (
-            f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND "
-            f"{TRUSTED_RECORD} "
-            f"AND r.seq > (SELECT max(seq) FROM record) - {limits.ARRIVALS_LOOKED_THROUGH_MAX} "
-            f"ORDER BY r.seq DESC LIMIT ?2"
-        )
-        return self._stored(project, sql, (project, limit))
-
     def search(
         self, project: str, terms: Sequence[str], filters: Filters, limit: int
     ) -> list[tuple[Found, float]]:
@@ -476,36 +460,6 @@ class SqliteStore(SqlStore):
         rare = [term for term in known if frequency[term] <= limits.FREQUENT_SHARE * total]
         return tuple(rare or sorted(known, key=lambda term: (frequency[term], term))[:1] or terms)
 
-    def stream(self, project: str) -> Generator[Stored]:
-        with self._consistent() as connection:
-            for row in connection.execute(STREAM, (project,)):
-                yield Stored._make(row)
-
-    def rows(self, project: str) -> Generator[tuple[Row, list[Event]]]:
-        sql = (
-            f"SELECT {_ROW_COLUMNS}, t.terms, r.helped, r.hindered, "
-            "(SELECT json_group_array(tag ORDER BY tag) FROM record_tag WHERE seq = r.seq), "
-            "(SELECT json_group_array(path ORDER BY path) FROM record_file WHERE seq = r.seq), "
-            "(SELECT json_group_array(key ORDER BY key) FROM record_key WHERE seq = r.seq), "
-            "(SELECT json_group_array(body) FROM event WHERE project_id = r.project_id AND "
-            "record_id = r.id) "
-            "FROM record r LEFT JOIN record_text t ON t.rowid = r.seq WHERE r.project_id = ?1 "
-            "ORDER BY r.at_us, r.id"
-        )
-        with self._consistent() as connection:
-            for row in connection.execute(sql, (project,)):
-                kept, (terms, helped, hindered, *names, events) = row[:ROW_FIELDS], row[ROW_FIELDS:]
-                tags, files, keys = (tuple(json.loads(listed)) for listed in names)
-                full = Row._make(
-                    (*kept, terms or "", tags, files, keys, helped, hindered, (), None)
-                )
-                yield full, [event_of(event) for event in json.loads(events)]
-
-    def events(self, project: str) -> Generator[Event]:
-        with self._consistent() as connection:
-            for (body,) in connection.execute(EVENTS, (project,)):
-                yield event_of(body)
-
     def projects(self) -> list[str]:
         # From one to the next by the index: going through all records takes a second for each
         # million.
@@ -516,15 +470,6 @@ class SqliteStore(SqlStore):
         )
         with self._connected() as connection:
             return [str(name) for (name,) in connection.execute(sql)]
-
-    def change_mark(self, project: str) -> tuple[int, int]:
-        sql = (
-            "SELECT coalesce((SELECT max(seq) FROM record), 0), "
-            "coalesce((SELECT max(at_us) FROM event WHERE project_id = ?), 0)"
-        )
-        with self._connected() as connection:
-            records, events = connection.execute(sql, (project,)).get
-        return int(records), int(events)
 
     def nearest(
         self, project: str, vector: Sequence[float], filters: Filters, limit: int
@@ -550,16 +495,6 @@ class SqliteStore(SqlStore):
             rows: list[Any] = connection.execute(sql, values).fetchall()
         found = [(found_of(row[:-1]), cosines[row[-1]]) for row in rows]
         return sorted(found, key=lambda pair: (-pair[1], pair[0].id))[:limit]
-
-    def without_vector(self, project: str, limit: int) -> list[Stored]:
-        sql = (
-            f"SELECT {STORED} FROM record r WHERE r.seq IN (SELECT n.seq FROM record n LEFT JOIN "
-            f"record_vector v "
-            f"ON v.seq = n.seq WHERE n.project_id = ?1 AND v.seq IS NULL AND n.{ORDINARY} ORDER BY "
-            f"n.seq LIMIT ?2) "
-            "ORDER BY r.seq"
-        )
-        return self._stored(project, sql, (project, limit))
 
     def untrue_tallies(self, project: str) -> int:
         with self._consistent() as connection:

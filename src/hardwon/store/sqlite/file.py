@@ -48,8 +48,8 @@ from hardwon.errors import (
 )
 from hardwon.learn.tallies import keys_of
 from hardwon.outside import files
-from hardwon.store.base import listeners, recount
-from hardwon.store.query import is_whole, original_of, untrue_events
+from hardwon.store.base import check_rows, listeners, recount
+from hardwon.store.query import is_whole, original_of
 from hardwon.store.sqlite.migrations import (
     APPLICATION_ID,
     KNOWLEDGE_SINCE,
@@ -69,18 +69,12 @@ from hardwon.store.types import Finding, Progress, Stored
 # --- sqlite check ---
 
 WAL_FIXED_IN: Final = (3, 51, 3)
-_STRAYS: Final = (
-    "SELECT count(*) FROM record_text WHERE rowid NOT IN (SELECT seq FROM record)",
-    "SELECT count(*) FROM record_tag WHERE seq NOT IN (SELECT seq FROM record)",
-    "SELECT count(*) FROM record_file WHERE seq NOT IN (SELECT seq FROM record)",
-    "SELECT count(*) FROM record_key WHERE seq NOT IN (SELECT seq FROM record)",
-    "SELECT count(*) FROM record_vector WHERE seq NOT IN (SELECT seq FROM record)",
-    "SELECT count(*) FROM record r JOIN event e ON e.project_id = r.project_id AND e.record_id = "
-    "r.id WHERE e.kind = 'forgotten'",
-)
-_MISFITS: Final = (
-    "SELECT count(*) FROM record_vector v LEFT JOIN embedder e ON e.project_id = v.project_id "
-    "WHERE e.dimension IS NULL OR length(v.vector) <> 4 * e.dimension"
+_SIDE_TABLES: Final = (
+    "(SELECT rowid AS seq FROM record_text)",
+    "record_tag",
+    "record_file",
+    "record_key",
+    "record_vector",
 )
 
 
@@ -119,16 +113,7 @@ def check_contents(connection: apsw.Connection) -> Iterator[Finding]:
         damage = [f"the disk does not read it ({error})"]
     yield Finding("integrity", not damage, "; ".join(damage[:5]) or "every page and index is sound")
     if not damage:
-        strays = sum(connection.execute(sql).get for sql in _STRAYS)
-        yield Finding("side tables", strays == 0, f"{strays} rows that belong to no record")
-        misfits = connection.execute(_MISFITS).get
-        yield Finding(
-            "vectors", misfits == 0, f"{misfits} that are not of the embedder they are kept for"
-        )
-        wrong = list(
-            untrue_events(connection.execute("SELECT id, record_id, kind, at_us, body FROM event"))
-        )
-        yield Finding("events", not wrong, f"{len(wrong)} that do not say what their columns say")
+        yield from check_rows(SqliteSession(connection), _SIDE_TABLES)
 
 
 # --- presence ---

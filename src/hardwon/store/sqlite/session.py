@@ -68,6 +68,9 @@ class SqliteDialect(Dialect):
     def same_text(self, row: str) -> str:
         return f"record_text.rowid = {row}.seq"
 
+    def gathered(self, value: str, order: str) -> str:
+        return f"json_group_array({value} ORDER BY {order})"
+
     def said(self, event: str, name: str) -> str:
         return f"{event}.body ->> '{name}'"
 
