@@ -59,7 +59,7 @@ def typed_line(line: str, folder: Path | None = None) -> str:
     # no half characters
     line = line.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "")
     # in this order: half a secret would not be recognised
-    return redact(line)[0][: limits.RUN_COMMAND_CHARS_MAX]
+    return redact(line)[0][: limits.ACTION_CHARS_MAX]
 
 
 _LAUNCHERS: Final = frozenset(
