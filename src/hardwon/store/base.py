@@ -13,9 +13,9 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
@@ -400,13 +400,7 @@ def listeners(session: Session, kinds: Iterable[str] | None = None) -> list[List
         if kinds is None
         else [design for design in DESIGNS if not design.kinds.isdisjoint(kinds)]
     )
-    return [load(design.listener)(session) for design in concerned]
-
-
-def load(where: str) -> Any:
-    """What a design has under "module:name"; the module is imported when it is first needed."""
-    module, _, name = where.partition(":")
-    return getattr(import_module(module), name)
+    return [resolve_name(design.listener)(session) for design in concerned]
 
 
 class Writer(Reader):

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from hardwon import limits
 from hardwon.learn.odds import Share
-from hardwon.learn.tallies import APPLIED, FAILED, LEVELS, SUCCEEDED, Tally, levels_of
+from hardwon.learn.tallies import APPLIED, FAILED, LEVELS, SCORED_SCOPES, SUCCEEDED, Tally
 from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, Query
 from hardwon.store.types import Active, Bound, Daily, DayTotal, Total
 
@@ -17,13 +17,18 @@ _LEVELS: Final = [f"level{level}" for level in range(LEVELS)]
 _HALF_LIVES_MAX: Final = 1_000
 
 
+def _levels_of(scope: str) -> list[str]:
+    """Those that anything in a scope is ever counted at: the others need not be read."""
+    return _LEVELS if scope in SCORED_SCOPES else _LEVELS[: SUCCEEDED + 1]
+
+
 def _sums_of(scope: str) -> str:
-    return ", ".join(f"sum({name})" for name in _LEVELS[: levels_of(scope)])
+    return ", ".join(f"sum({name})" for name in _levels_of(scope))
 
 
 def _times_of(scope: str) -> str:
     """How often anything was counted: without the levels that nothing of the scope is at."""
-    return f"({' + '.join(_LEVELS[: levels_of(scope)])})"
+    return f"({' + '.join(_levels_of(scope))})"
 
 
 _TRUSTED_UNDER_KEY: Final = f"project_id = ?1 AND scope = ?2 AND key = ?3 AND {TRUSTED_AUTHORS}"
@@ -102,9 +107,7 @@ class TallyReader(Query):
         return self._tallies(project, scope, key, "item = ?4", item)
 
     def _tallies(self, project: str, scope: str, key: str, chosen: str, value: Any) -> list[Tally]:
-        figures = ", ".join(
-            ["vouched", "total", "best", "last_us", "last_id", *_LEVELS[: levels_of(scope)]]
-        )
+        figures = ", ".join(["vouched", "total", "best", "last_us", "last_id", *_levels_of(scope)])
         found = self._select(
             f"SELECT scope, key, item, day, author, {figures} FROM tally WHERE "
             f"{_TRUSTED_UNDER_KEY} AND {chosen} ORDER BY item, day, author",

@@ -11,10 +11,10 @@ from typing import Final, NamedTuple
 from hardwon.errors import InvalidInputError, MissingExtraError
 from hardwon.outside.git import repository_root
 from hardwon.outside.locations import (
+    DATABASE_URL,
     DEFAULT_PROJECT,
     FOLDER_NAME,
     UNCLEAR,
-    is_url,
     without_password,
 )
 from hardwon.store.base import Store
@@ -58,7 +58,7 @@ def find(location: str | Path | None, start: Path) -> Place:
     if not isinstance(location, str | Path):
         raise InvalidInputError.one("location", location, _ALLOWED)
     text = str(location)
-    if is_url(text):
+    if DATABASE_URL.match(text):
         return _database(text)
     if text.lower().startswith(("postgresql:/", "postgres:/")):  # a Path makes one slash of two
         raise InvalidInputError.one(

@@ -286,7 +286,8 @@ class SqliteStore(Store):
         self._frequency: tuple[int, dict[str, int]] = (0, {})
         self._vectors: dict[str, tuple[tuple[str, int], vectors.Vectors]] = {}
         if not create_if_missing(path, make_memory):
-            refuse_foreign_log(path)
+            if size_of(log_of(path)):
+                refuse_foreign_log(path)
             inspect_before_opening(path, busy_timeout_ms, may_upgrade=may_upgrade)
         self._file = OpenFile(path, lambda: connect(path, bytes_max, busy_timeout_ms), self)
         self._pool = self._file.pool

@@ -157,10 +157,10 @@ def be_patient(connection: apsw.Connection, busy_timeout_ms: int | None = None) 
 
 def create_if_missing(path: Path, fill: Callable[[apsw.Connection], object]) -> bool:
     """Makes a database, complete from its first visible moment. False when there is a file already."""
-    temporary = files.temporary_beside(path)
     try:
         if path.exists():
             return False
+        temporary = files.temporary_beside(path)
         files.make_folder(path.parent)
         files.refuse_network_file_system(path.parent)
         files.create(temporary).close()
