@@ -149,20 +149,11 @@ def _shrunk(record: Outcomes, prior: float, strength: float) -> float:
     return (record.worked + strength * prior) / (record.worked + record.failed + strength)
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """How likely an action is to work; `worst` is the word that speaks against it most, None where
-    none does.
-    """
-
-    p_success: float
-    worst: str | None
-
-
 def forecast(
     action: str, situation: ActionContext, records: Mapping[ActionKey, Outcomes], itself: Outcomes
-) -> Forecast:
-    """From the records of everything the action is judged by. `itself` is what became of the very
+) -> tuple[float, str | None]:
+    """How likely an action is to work, and the word that speaks against it most, None where none
+    does: from the records of everything the action is judged by. `itself` is what became of the very
     same action elsewhere than in trajectories.
     """
 
@@ -184,7 +175,7 @@ def forecast(
     tried = of("action", action_shape(action))
     known = Outcomes(tried.worked + itself.worked, tried.failed + itself.failed)
     p = _shrunk(known, 1 / (1 + math.exp(-sum_)), SAME_ACTION_STRENGTH)
-    return Forecast(p, worst if worst and against[worst] < 0 else None)
+    return p, worst if worst and against[worst] < 0 else None
 
 
 # --- trajectories ---

@@ -575,13 +575,10 @@ def opposite_outcomes(
 
 
 def _contradicting_fixes(records: Iterable[AnyRecord]) -> list[tuple[Fix, Fix]]:
-    newest: dict[tuple[str, str], dict[bool, Fix]] = {}
+    newest: dict[str, dict[bool, Fix]] = {}
     for record in records:
-        if isinstance(record, Fix):
-            strategy = strategy_key(record)
-            if strategy:
-                situation = generate_issue_signature(record.issue), strategy
-                newest.setdefault(situation, {})[record.succeeded] = record
+        if isinstance(record, Fix) and strategy_key(record):
+            newest.setdefault(situation_of(record), {})[record.succeeded] = record
     return [(both[False], both[True]) for both in newest.values() if len(both) == 2]  # one of each
 
 

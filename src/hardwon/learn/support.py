@@ -346,22 +346,12 @@ class Claim(NamedTuple):
     seen: int
 
 
-class ClaimedRule(NamedTuple):
-    kind: str  # works, avoid or written
-    item: str
-    claim: Claim
-
-
-class ClaimedCard(NamedTuple):
-    task_id: str
-    item: str
-    claim: Claim
-
-
 def rules_of(
     adopted: Iterable[AdoptedClaims], task_id: str | None, now_us: int
-) -> Iterator[ClaimedRule]:
-    """Rules of a task; of None, those of no task. Nobody says anything after `now_us`."""
+) -> Iterator[tuple[str, str, Claim]]:
+    """Rules of a task, each with its kind (works, avoid or written) and its item; of None, those of
+    no task. Nobody says anything after `now_us`.
+    """
     for record, memory in adopted:
         places = {
             (kind, rule_key(text, kind)): place
@@ -369,7 +359,7 @@ def rules_of(
         }
         for (kind, item), place in places.items():
             if item:
-                yield ClaimedRule(kind, item, _claim(record, now_us, place))
+                yield kind, item, _claim(record, now_us, place)
 
 
 def adopted_text(
@@ -387,16 +377,13 @@ def adopted_text(
 
 def cards_of(
     adopted: Iterable[AdoptedClaims], task_id: str | None, now_us: int
-) -> Iterator[ClaimedCard]:
-    """Mistake cards of a task, or of all of them."""
+) -> Iterator[tuple[str, str, Claim]]:
+    """Mistake cards of a task, or of all of them, each with its task and its item."""
     for record, memory in adopted:
         for card in memory.mistake_cards[: limits.LESSONS_PER_RECORD_MAX]:
             if task_id in (None, card.task_id):
-                yield ClaimedCard(
-                    card.task_id,
-                    card_key(card, card.task_id),
-                    _claim(record, now_us, 0, card.seen_count),
-                )
+                claim = _claim(record, now_us, 0, card.seen_count)
+                yield card.task_id, card_key(card, card.task_id), claim
 
 
 def adopted_card(memory: TrainingMemory, item: str) -> MistakeCard | None:

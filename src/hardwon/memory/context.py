@@ -319,10 +319,10 @@ class Recaller(Finder):
             days = self._known.daily(f"act.{counted.what}", counted.which)
             helped, failed = (sum(day.levels[level] for day in days) for level in _LEVELS)
             records[ActionKey(*counted)] = Outcomes(helped, failed)
-        view = forecast(action, situation, records, itself)
+        p_success, worst = forecast(action, situation, records, itself)
         instead = self._worked_instead(action, task, error, issue)
         failure = failure_hash(error) if error else None
-        return advice_on(attempts, failure, view.p_success, view.worst, instead)
+        return advice_on(attempts, failure, p_success, worst, instead)
 
     def _worked_instead(
         self, action: str, task: str | None, error: str | None, issue: Issue | None

@@ -782,7 +782,7 @@ class Knowledge:
             return ranked_cards(self._card_supports(task_id), self.today)
         counted = self._store.most_counted(self.project, "card", limits.TASKS_CONSIDERED_MAX)
         adopted = cards_of(self._adopted.values(), None, self._now_us)
-        tasks = dict.fromkeys([*counted, *sorted({card.task_id for card in adopted})])
+        tasks = dict.fromkeys([*counted, *sorted({task for task, _, _ in adopted})])
         supports = map(self._card_supports, islice(tasks, limits.TASKS_CONSIDERED_MAX))
         return ranked_cards(chain.from_iterable(supports), self.today)
 
@@ -793,10 +793,10 @@ class Knowledge:
                 whole = own.setdefault(item, Evidence(item))
                 for tally in support.tallies:
                     whole.add(tally)
-        for card in cards_of(self._adopted.values(), task, self._now_us):
-            support = own.setdefault(card.item, Evidence(card.item))
+        for _, item, claim in cards_of(self._adopted.values(), task, self._now_us):
+            support = own.setdefault(item, Evidence(item))
             support.keys.add(task)
-            support.claim(card.claim)
+            support.claim(claim)
         return list(own.values())
 
     def _worded_card(self, support: Evidence) -> Card | None:

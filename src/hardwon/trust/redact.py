@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
 
@@ -37,13 +37,8 @@ _ROUNDS: Final = 4  # a replacement may uncover another; as a rule the second ro
 _LONGEST_WORD: Final = 200  # an unbroken run longer than this is no word of code or prose
 
 
-class _Secret(NamedTuple):
-    """Where a secret stands in a text, and what it is."""
-
-    first: int
-    last: int
-    label: str
-
+# where a secret stands in a text, from and to, and its label
+_Secret = tuple[int, int, str]
 
 # ---- secrets that carry a mark of their maker
 
@@ -90,7 +85,7 @@ def _find_marked(form: Form, text: str) -> Iterator[_Secret]:
         # "ask-…" is no key: none begins inside a word, unless the letter before is an escape's
         if (not in_word or RE.escape.search(before)) and accept(match):
             group = "s" if "s" in form.pattern.groupindex else 0
-            yield _Secret(*match.span(group), form.row["label"])
+            yield *match.span(group), form.row["label"]
 
 
 # ---- secrets known by the name they stand under
@@ -252,7 +247,7 @@ def _find_named(text: str, lower: str) -> Iterator[_Secret]:
             if not quoted:
                 more = RE.unbroken if last - first >= _LONGEST_WORD else RE.after_bracket
                 last = rest.end() if (rest := more.match(text, last)) else last
-            yield _Secret(first, last, kind)
+            yield first, last, kind
             done = pos = last
 
 
