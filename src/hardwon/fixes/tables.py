@@ -44,8 +44,7 @@ from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import check_limit, check_time, from_us
 from hardwon.records.kinds import VOUCHED_STATUSES, Decision, Issue, Record
 from hardwon.search.terms import Filters
-from hardwon.store.base import Kept, Listener
-from hardwon.store.knowledge import SqlStore
+from hardwon.store.base import Kept, Listener, Store
 from hardwon.store.query import FIXES, did, is_packed, original_of, rolled_back_authors
 from hardwon.store.types import Row, Session, Stored
 from hardwon.text.words import canonical
@@ -543,7 +542,7 @@ class FixHistory:
     answered as of one instant.
     """
 
-    def __init__(self, store: SqlStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
 
     def _first(self, sql: str, values: Sequence[Any]) -> Any:
