@@ -187,21 +187,21 @@ def read_object(
         written_us = max(0, path.stat().st_mtime_ns // 1000)
     except OSError as error:
         raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error
-    shown: object = text[:40]
+
+    def refused(shown: object, allowed: str) -> InvalidInputError:
+        return InvalidInputError([Problem("file", shown, allowed)], path.name)
+
     if len(text) > bytes_max:
-        shown, allowed = (
-            f"{len(text)} bytes or more",
-            f"at most {bytes_max} bytes: shorten it in a copy of the file, and adopt that",
-        )
-    else:
-        try:
-            found = from_json(text, allow_inf_nan=allow_inf_nan)
-            if isinstance(found, dict):
-                return found, written_us
-            shown, allowed = found, f"an object with the keys of {what}"
-        except ValueError as error:
-            allowed = f"{what} as JSON ({error}); the file was left as it is"
-    raise InvalidInputError([Problem("file", shown, allowed)], path.name)
+        allowed = f"at most {bytes_max} bytes: shorten it in a copy of the file, and adopt that"
+        raise refused(f"{len(text)} bytes or more", allowed)
+    try:
+        found = from_json(text, allow_inf_nan=allow_inf_nan)
+    except ValueError as error:
+        allowed = f"{what} as JSON ({error}); the file was left as it is"
+        raise refused(text[:40], allowed) from None
+    if not isinstance(found, dict):
+        raise refused(found, f"an object with the keys of {what}")
+    return found, written_us
 
 
 def _refuse_irregular(path: Path, mode: int) -> None:
