@@ -5,9 +5,10 @@ All of it is imported when it is first needed.
 
 from __future__ import annotations
 
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final, Generic, TypeVar, overload
 
-from hardwon.store.base import DESIGNS, Design, load
+from hardwon.store.base import DESIGNS, Design
 
 if TYPE_CHECKING:
     from hardwon.memory import Memory
@@ -20,7 +21,9 @@ ROUTER: Final = "hardwon.tree.routing:Coherence"
 
 
 class Group:
-    """Uses of a memory that hang on a noun, such as `memory.fixes`."""
+    """Some of the uses of a memory: those that hang on a noun, such as `memory.fixes`, and those
+    that `Memory` has itself.
+    """
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -42,8 +45,5 @@ class Noun(Generic[G]):
     def __get__(self, memory: Memory, owner: type) -> G: ...
 
     def __get__(self, memory: Memory | None, owner: type) -> type[G] | G:
-        group: type[G] = load(self._where)
+        group: type[G] = resolve_name(self._where)
         return group if memory is None else group(memory._project)
-
-
-__all__ = ["MIRROR", "ROUTER", "Group", "Noun", "load"]

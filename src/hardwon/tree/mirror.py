@@ -46,10 +46,9 @@ from hardwon.records.kinds import (
     Record,
     Source,
 )
-from hardwon.store.base import row_of
-from hardwon.store.knowledge import SqlStore
+from hardwon.store.base import Store, Writer, row_of
 from hardwon.store.query import original_of, sound_body
-from hardwon.store.types import Finding, Row, Session, Stored, Writer
+from hardwon.store.types import Finding, Row, Session, Stored
 from hardwon.text.globs import Glob
 from hardwon.tree.files import TreeFiles
 from hardwon.tree.format import (
@@ -110,7 +109,7 @@ class Mirror(ProjectListener):
 
     def __init__(
         self,
-        store: SqlStore,
+        store: Store,
         session: Session,
         project: str,
         root: Path,
@@ -465,7 +464,7 @@ class Mirror(ProjectListener):
         waiting = []
         for path in {"", *folders, *self._listed}:
             mtime_ns = self._files.folder_mtime_ns(path)
-            racy = 0 <= now_ns - mtime_ns < limits.TREE_RACY_NS
+            racy = 0 <= now_ns - mtime_ns < limits.FILE_UNSURE_NS
             if racy or mtime_ns != self._listed.get(path):
                 waiting.append(path)
         changes = self._walk(waiting, look=False)
