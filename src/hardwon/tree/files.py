@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -24,7 +24,7 @@ from hardwon.outside import files
 from hardwon.outside.own_files import MARK as MARK
 from hardwon.outside.own_files import SUFFIX as SUFFIX
 from hardwon.records.kinds import INTAKE
-from hardwon.tree.tables import File, Seen, digest_of_file
+from hardwon.tree.tables import File, FileContent, Seen, digest_of_file
 
 _NOT_FOR_GIT: Final = f"# Databases of this memory, their logs and copies, and files on their way in.\n/*.db*\n*.part\n{MARK}\n"
 
@@ -68,9 +68,11 @@ class Listing:
         elif folder and name.endswith(SUFFIX):
             if not entry.is_file(follow_symlinks=False):
                 self.odd[name] = "is a link, or no regular file"
-                return
-            with suppress(FileNotFoundError):
-                self.files[name] = _look_of(entry.stat(follow_symlinks=False)) if look else None
+            elif not look:
+                self.files[name] = None
+            else:
+                with suppress(FileNotFoundError):
+                    self.files[name] = _look_of(entry.stat(follow_symlinks=False))
 
 
 @dataclass(frozen=True)
@@ -103,33 +105,32 @@ class TreeFiles:
         finally:
             os.close(handle)
 
-    def write_new(self, folder: str, wanted: Iterable[tuple[str, bytes]]) -> Iterator[Seen]:
-        """Writes files that are not there yet, and tells how each looks. Raises FileExistsError at
-        one that is there and says something else: it is not ours to replace.
+    def write_new(self, file: FileContent) -> FileContent:
+        """Writes a file that is not there yet; how it looks then. Raises FileExistsError where one
+        is there and says something else: it is not ours to replace.
         """
-        with self._opened(folder, make=True) as handle:
-            for name, data in wanted:
-                try:
-                    seen = _write(handle, name, data)
-                except FileExistsError:
-                    found = None
-                    with suppress(ValueError, OSError):
-                        found, seen = _read(handle, name)
-                    if found != data:
-                        raise
-                yield seen
-
-    def replace(self, folder: str, name: str, data: bytes) -> Seen:
-        """Writes a file in the place of one that is there, in one step."""
-        temporary = f".{name}.{secrets.token_hex(6)}.part"
-        with self._opened(folder, make=True) as handle:
-            seen = _write(handle, temporary, data)
+        with self._opened(file.folder, make=True) as handle:
             try:
-                os.rename(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
+                seen = _write(handle, file.name, file.data)
+            except FileExistsError:
+                found = None
+                with suppress(ValueError, OSError):
+                    found, seen = _read(handle, file.name)
+                if found != file.data:
+                    raise
+            return file._replace(seen=seen)
+
+    def replace(self, file: FileContent) -> FileContent:
+        """Writes a file in the place of one that is there, in one step."""
+        temporary = f".{file.name}.{secrets.token_hex(6)}.part"
+        with self._opened(file.folder, make=True) as handle:
+            seen = _write(handle, temporary, file.data)
+            try:
+                os.rename(temporary, file.name, src_dir_fd=handle, dst_dir_fd=handle)
             except OSError:
                 _unlink(handle, temporary)
                 raise
-        return seen
+        return file._replace(seen=seen)
 
     def read(self, folder: str, name: str) -> tuple[bytes, Seen]:
         """A file's bytes. Raises FileNotFoundError where it is gone, ValueError where it is none

@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from itertools import chain, count, islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -220,14 +220,14 @@ class Mirror(ProjectListener):
         longer = file._replace(name=file.name.replace(file.record_id[-12:], file.record_id))
         for each in (file, longer):
             try:
-                (seen,) = self._files.write_new(each.folder, [(each.name, each.data)])
+                written = self._files.write_new(each)
             except FileExistsError:
                 continue
             except OSError as error:
                 self._tell_unwritten(file.folder, error)
                 return file
             writer.on_failure(partial(self._files.unlink, each.folder, each.name))
-            return each._replace(seen=seen)
+            return written
         return longer
 
     def _tell_unwritten(self, folder: str, error: OSError) -> None:
@@ -244,18 +244,16 @@ class Mirror(ProjectListener):
         written in it. What cannot be written now is told, and written when the memory is next
         opened.
         """
-        by_folder: dict[str, list[FileContent]] = {}
-        for planting in plantings if len(plantings) > 1 else ():
-            by_folder.setdefault(planting.folder, []).append(planting)
-        written: list[FileContent] = []
-        for folder, wanted in by_folder.items():
-            try:
-                looks = self._files.write_new(folder, [(each.name, each.data) for each in wanted])
-                for each, seen in zip(wanted, looks, strict=True):
-                    written.append(each._replace(seen=seen))  # some of them, where that fails
-            except OSError as error:
-                self._tell_unwritten(folder, error)
-        if by_folder:
+        if len(plantings) > 1:
+            written: list[FileContent] = []
+            refused: dict[str, OSError] = {}
+            for planting in plantings:
+                try:
+                    written.append(self._files.write_new(planting))
+                except OSError as error:
+                    refused[planting.folder] = error
+            for folder, why in refused.items():
+                self._tell_unwritten(folder, why)
             synced = self._sync()
             with self._store.write(self._project) as writer:
                 self._index(writer).note_planted(written, synced=synced)
@@ -308,7 +306,7 @@ class Mirror(ProjectListener):
         since some of it was done.
         """
         gone: list[File] = []
-        written: list[tuple[File, str, str, Seen, bytes]] = []
+        written: list[tuple[File, FileContent]] = []
         refused: dict[str, str] = {}
         for folder, file, stored in due:
             try:
@@ -316,8 +314,7 @@ class Mirror(ProjectListener):
                     self._remove(folder, file, restarted)
                     gone.append(file)
                 elif stored:
-                    again = self._write_again(folder, file, original_of(stored))
-                    written.append((file, folder, *again))
+                    written.append((file, self._write_again(folder, file, original_of(stored))))
             except (OSError, DamagedError) as error:
                 refused[folder] = str(error)
         for folder, why in refused.items():
@@ -348,33 +345,30 @@ class Mirror(ProjectListener):
                 file.name,
             )
 
-    def _write_again(self, folder: str, file: File, record: Record) -> tuple[str, Seen, bytes]:
-        """Writes a file that is due; its name, how it looks, and the digest of what it says. One
-        that is there is left where it says the same, replaced where it is not whole, and otherwise
-        somebody else's: the record gets another name.
+    def _write_again(self, folder: str, file: File, record: Record) -> FileContent:
+        """Writes a file that is due; what is there then. One that is there is left where it says
+        the same, replaced where it is not whole, and otherwise somebody else's: the record gets
+        another name.
         """
         data = file_text(record.to_json(), f"{folder}/{file.name}")
-        names: Iterator[str] = (
-            file.name.replace(".json", f"_{number}.json") for number in count(2)
-        )
+        wanted = FileContent(folder, file.name, data)
         try:
-            found, seen = self._files.read(folder, file.name)
-            if found == data or self._is_the_same(
-                FileContent(folder, file.name, found, seen=seen), record
-            ):
-                return file.name, seen, digest_of_file(found)
-            if _is_part_of(found, data):
-                seen = self._files.replace(folder, file.name, data)
-                return file.name, seen, digest_of_file(data)
+            read, seen = self._files.read(folder, file.name)
+            found = wanted._replace(data=read, seen=seen)
+            if read == data or self._is_the_same(found, record):
+                return found
+            if _is_part_of(read, data):
+                return self._files.replace(wanted)
         except (FileNotFoundError, NotADirectoryError):
-            names = chain([file.name], names)
+            return self._files.write_new(wanted)
         except ValueError:
             pass  # a link, or no file at all
+        number = 1
         while True:
-            name = next(names)
+            number += 1
+            name = file.name.replace(".json", f"_{number}.json")
             with suppress(FileExistsError):
-                (seen,) = self._files.write_new(folder, [(name, data)])
-                return name, seen, digest_of_file(data)
+                return self._files.write_new(wanted._replace(name=name))
 
     def _is_the_same(self, file: FileContent, record: Record) -> bool:
         try:
@@ -564,9 +558,8 @@ class Mirror(ProjectListener):
         index = self._index(writer)
         known = index.at(file.folder, file.name)
         current = next(filter(_was_there, known), None)
-        place = file.folder, file.name, file.seen, file.digest
         if current and current.digest == file.digest:
-            index.move(current, *place)
+            index.move(current, file)
             return
         if any(each.state == _ON_ITS_WAY.get(each.mtime_ns == NOTHING_THERE) for each in known):
             return
@@ -586,7 +579,7 @@ class Mirror(ProjectListener):
         if current:
             stored = writer.get(self._project, current.record_id)
             if stored and same_memory(original_of(stored), read, same_time=timed):
-                index.move(current, *place)  # only written differently
+                index.move(current, file)  # only written differently
             elif self._keep(writer, file, read, current):
                 self._told.edited += 1
         elif not self._moved(writer, file, read, gone) and self._keep(writer, file, read):
@@ -609,7 +602,7 @@ class Mirror(ProjectListener):
             return False
         group.pop()
         if same_memory(original_of(stored), read, same_time=False):
-            self._index(writer).move(lost, file.folder, file.name, file.seen, file.digest)
+            self._index(writer).move(lost, file)
         else:  # in its new folder it says something else
             self._keep(writer, file, read, lost)
         self._told.moved += 1
@@ -798,11 +791,11 @@ class Mirror(ProjectListener):
         return wanted, unsure
 
     def _changed_among(self, found: Iterable[File], folders: Mapping[int, str]) -> _Changes:
-        by_folder: dict[int, list[File]] = {}
+        by_folder: dict[str, list[File]] = {}
         for file in found:
-            by_folder.setdefault(file.folder, []).append(file)
+            by_folder.setdefault(folders[file.folder], []).append(file)
         changes = _Changes()
-        for path, wanted in ((folders[folder], wanted) for folder, wanted in by_folder.items()):
+        for path, wanted in by_folder.items():
             for file, seen in self._files.touched(path, wanted):
                 if _was_there(file) and seen is None:
                     changes.vanished.append((path, file.name))

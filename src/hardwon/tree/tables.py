@@ -181,7 +181,8 @@ class TreeIndex:
         """
         sql = (
             f"SELECT {_FILE} FROM tree_folder d CROSS JOIN tree_file f ON f.folder = d.id "
-            f"WHERE d.project_id = ? AND d.path = ? AND f.state <> {PAST} ORDER BY f.mtime_ns"
+            f"WHERE d.project_id = ? AND d.path = ? AND f.state <> {PAST} "
+            "ORDER BY f.name, f.mtime_ns"
         )
         return {row[1]: File(*row) for row in self._run(sql, (self._project, folder))}
 
@@ -265,18 +266,16 @@ class TreeIndex:
             ],
         )
 
-    def move(
-        self, file: File, folder: str, name: str, seen: tuple[int, int], digest: bytes
-    ) -> None:
-        """The record's file is this one, looks and says as told; another one, and what it said
-        before, are past. One that is due stays so until it is synced.
+    def move(self, file: File, to: FileContent) -> None:
+        """The record's file is this one, looks and says so; another one, and what it said before,
+        are past. One that is due stays so until it is synced.
         """
         self.make_past(file)
         self._run(
             "INSERT INTO tree_file (folder, name, seq, state, mtime_ns, size, digest, at_us) "
             f"SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, at_us FROM record WHERE seq = ?3 "
             f"{_THAT_FILE_AGAIN}",
-            (self.folder_id(folder), name, file.seq, file.state, *seen, digest),
+            (self.folder_id(to.folder), to.name, file.seq, file.state, *to.seen, to.digest),
         )
 
     def make_past(self, file: File) -> None:

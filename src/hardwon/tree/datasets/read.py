@@ -181,23 +181,23 @@ def _follow(statement: ast.stmt, names: dict[str, list[_Item]]) -> str | None:
     """Notes the list that a statement assigns, and returns its name. A list by itself is the data
     set.
     """
-    if isinstance(statement, ast.Pass | ast.Import | ast.ImportFrom):
-        return None  # nothing is run, so nothing is imported
     value = getattr(statement, "value", None)
-    if isinstance(value, ast.Constant):
-        return None  # a docstring, or a setting
+    # nothing is run, so nothing is imported; a constant is a docstring, or a setting
+    if isinstance(statement, ast.Pass | ast.Import | ast.ImportFrom) or isinstance(
+        value, ast.Constant
+    ):
+        return None
     before: list[_Item] = []
-    if isinstance(statement, ast.Expr):
-        name = _NAME
-    elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        name = _name_of(statement.targets[0])
-    elif isinstance(statement, ast.AnnAssign):
-        name = _name_of(statement.target)
-    elif isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
-        name = _name_of(statement.target)
-        before = names.get(name, [])
-    else:
-        _refuse_node(statement)
+    match statement:
+        case ast.Expr():
+            name = _NAME
+        case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
+            name = _name_of(target)
+        case ast.AugAssign(target=target, op=ast.Add()):
+            name = _name_of(target)
+            before = names.get(name, [])
+        case _:
+            _refuse_node(statement)
     if value is None:
         return None  # a name with a type and nothing else
     items = [*before, *_items(value, names)]
