@@ -663,11 +663,11 @@ def completed(words: str) -> tuple[list[str], set[str]]:
 def test_completing_a_command_loads_no_more_than_it_needs() -> None:
     offered, modules = completed("hardwon sta")
     assert sorted(offered) == ["stale", "stats"]
-    assert modules == {"care", "derived", "input", "main", "output", "views"}
+    assert modules == {"care", "derived", "main", "output", "record", "views"}
     offered, modules = completed("hardwon hotspots --sh")
     assert (offered, modules) == (
         ["--share"],
-        {"derived", "input", "main", "output", "views"},
+        {"derived", "main", "output", "record", "views"},
     )
     offered, _ = completed("hardwon adopt x --kind fix")
     assert offered == ["fix-history"]

@@ -296,7 +296,7 @@ def test_config_shows_defaults_as_they_will_be() -> None:
 
 
 def test_config_shows_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    from hardwon.surfaces.cli.init import _without_secrets
+    from hardwon.surfaces.cli.admin import _without_secrets
 
     assert (
         _without_secrets("postgresql://anna:pa55@host/db?password=pa55")

@@ -9,7 +9,8 @@ import pytest
 
 from engines import ENGINES, a_location
 from hardwon import Decision, Episode, Fact, Metadata
-from hardwon.learn.tallies import DAY_US, Increment, rule_key
+from hardwon.learn.tallies import Increment, rule_key
+from hardwon.limits import DAY_US
 from hardwon.records.fields import from_us, new_id, to_us
 from hardwon.records.kinds import ACTIONS, STATUSES, Event, EventKind, Moment, Source, Validation
 from hardwon.search.terms import Filters

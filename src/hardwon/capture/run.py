@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import dropwhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from hardwon import limits
+from hardwon.capture.process import OutputExcerpt, RunResult
 from hardwon.errors import BusyError
 from hardwon.learn.actions import error_in
+from hardwon.memory import Memory
 from hardwon.memory.record import metadata_of
 from hardwon.outside.git import repository_root
 from hardwon.records.fields import new_id
@@ -27,10 +29,6 @@ from hardwon.records.kinds import AnyRecord, Step, Trajectory
 from hardwon.text.shell import reported_failure, run_observation
 from hardwon.text.words import same_action
 from hardwon.trust.redact import redact
-
-if TYPE_CHECKING:
-    from hardwon.capture.process import OutputExcerpt, RunResult
-    from hardwon.memory import Memory
 
 T = TypeVar("T")
 
@@ -61,7 +59,7 @@ def typed_line(line: str, folder: Path | None = None) -> str:
     # no half characters
     line = line.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "")
     # in this order: half a secret would not be recognised
-    return redact(line)[0][: limits.RUN_COMMAND_CHARS_MAX]
+    return redact(line)[0][: limits.ACTION_CHARS_MAX]
 
 
 _LAUNCHERS: Final = frozenset(

@@ -563,7 +563,7 @@ def _publish(
         if not each.failure or each.own_file is None or (commit.root / each.own_file).exists()
     }
     published: list[str] = []
-    for claim in vouched[: limits.PUBLISHED_PER_COMMIT_MAX]:
+    for claim in vouched[: limits.VERIFIED_PER_RUN_MAX]:
         record_id = claim.record.id
         tests = tests_behind(writer.events_of(project, record_id), since_us)
         # The commit must have what the tests passed with: everything, or something of what they

@@ -71,10 +71,10 @@ class FixAdoption:
             f"{len(self.rejected)} rejected, {len(self.mended)} mended"
         ]
         lines += [f"{self.forgotten} were forgotten here and stay so"] if self.forgotten else []
-        lines += [one_line(note) for note in self.notes[: limits.ADOPTION_SHOWN_MAX]]
+        lines += [one_line(note) for note in self.notes[: limits.PROBLEMS_SHOWN_MAX]]
         for heading, rows in (("rejected", self.rejected), ("mended", self.mended)):
             lines += [f"{heading}:"] if rows else []
-            shown = rows[: limits.ADOPTION_SHOWN_MAX]
+            shown = rows[: limits.PROBLEMS_SHOWN_MAX]
             lines += [f"  row {one_line(str(row_id))}: {one_line(what)}" for row_id, what in shown]
             lines += [f"  and {len(rows) - len(shown)} more"] if len(rows) > len(shown) else []
         return "\n".join(lines)

@@ -211,8 +211,8 @@ class AIMemory:
     def get_model_insights(self, model_name: str) -> dict[str, Any]:
         """How fixes went on a model, its common issues, what helped, and the newest attempts."""
         insights = self.memory.model_insights(model_name)
-        recent = self.memory.fixes.history.recent(limit=limits.INSIGHTS_ITEMS_MAX, model=model_name)
-        most, odds = limits.INSIGHTS_ITEMS_MAX, insights.odds
+        most, odds = limits.ISSUES_OF_MODEL_MAX, insights.odds
+        recent = self.memory.fixes.history.recent(limit=most, model=model_name)
         return {
             "model_name": insights.model_name,
             "total_tests": insights.total_tests,
@@ -343,7 +343,7 @@ class AIMemory:
         for cell in self.memory.fixes.matrix():
             attempts[cell.model] += cell.attempts
         frequent = sorted(attempts, key=lambda name: (-attempts[name], name))[
-            : limits.INSIGHTS_MODELS_MAX
+            : limits.KNOWN_NAMES_MAX
         ]
         self._write_json(
             output_file,

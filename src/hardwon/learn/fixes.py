@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
 from itertools import groupby
 from typing import Final, Literal, NamedTuple
 
@@ -22,8 +21,8 @@ from hardwon.learn.odds import (
     STRATEGY_STRENGTH,
     HasLevels,
     Odds,
+    Rated,
     Share,
-    interval_around,
     seed_confidence,
     shrink,
 )
@@ -43,7 +42,7 @@ TEMPORAL_TEST: Final = "exact binomial test, one-sided, Bonferroni-corrected"
 
 
 @dataclass(frozen=True)
-class Strategy:
+class Strategy(Rated):
     """One way of fixing something, and how it went. Commands are data: nothing here runs them."""
 
     id: str
@@ -58,11 +57,6 @@ class Strategy:
     evidence: tuple[str, ...]
     sources: tuple[str, ...] = ()
     vouched: int = 0
-
-    @cached_property
-    def interval(self) -> tuple[float, float]:
-        """Where the true rate lies with 90 % probability."""
-        return interval_around(self.p_success, self.strength)
 
 
 @dataclass(frozen=True)
@@ -120,7 +114,7 @@ def strategy_from(ranked: RankedStrategy, did: Fix | Cleaned) -> Strategy:
 
 
 @dataclass(frozen=True)
-class Pattern:
+class Pattern(Rated):
     """An issue that came up: `exact` (the same signature), `model` (a model and issue type) or
     `type` (an issue type on any model). A success is applied and verified. `best_fix` is the
     strategy most likely to succeed among those that ever did.
@@ -138,11 +132,6 @@ class Pattern:
     strength: float
     last_seen: datetime
     best_fix: Strategy | None
-
-    @cached_property
-    def interval(self) -> tuple[float, float]:
-        """Where the true rate lies with 90 % probability."""
-        return interval_around(self.p_success, self.strength)
 
     @property
     def confidence(self) -> float:

@@ -67,8 +67,24 @@ class Basis(NamedTuple):
     verified: int
 
 
+class Rated:
+    """Something that works with a probability, which rests on so many attempts and pseudo-counts."""
+
+    p_success: float
+    strength: float
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """Where the true rate lies with 90 % probability."""
+        p, strength = self.p_success, self.strength
+        # Half a success and half a failure are added: next to 0 and 1 the plain distribution would
+        # put nearly everything beyond p itself.
+        low, high = interval(p * strength + 0.5, (1 - p) * strength + 0.5)
+        return min(low, p), max(high, p)
+
+
 @dataclass(frozen=True)
-class Odds:
+class Odds(Rated):
     """How something turned out so far, and how likely it is to work. `attempts`, `applied` and
     `verified` are of the scope that was asked for; `p_success` also draws on the more general ones,
     listed in `basis`.
@@ -87,20 +103,6 @@ class Odds:
         `p_success`.
         """
         return seed_confidence(self.attempts)
-
-    @cached_property
-    def interval(self) -> tuple[float, float]:
-        """Where the true rate lies with 90 % probability."""
-        return interval_around(self.p_success, self.strength)
-
-
-def interval_around(p: float, strength: float) -> tuple[float, float]:
-    """The central 90 % of a Beta distribution of so many pseudo-counts around p. Half a success and
-    half a failure are added: next to 0 and 1 the plain distribution would put nearly everything
-    beyond p itself.
-    """
-    low, high = interval(p * strength + 0.5, (1 - p) * strength + 0.5)
-    return min(low, p), max(high, p)
 
 
 # --- counting ---

@@ -14,7 +14,6 @@ from hardwon.learn import odds as beta
 from hardwon.learn.support import Evidence
 from hardwon.learn.tallies import (
     BETWEEN_NAMES,
-    DAY_US,
     MILLIONTHS,
     card_key,
     generate_issue_signature,
@@ -187,7 +186,7 @@ def weigh(
             and any(claim.vouched for claim in support.claims)
         ):
             state = "active"
-        if retired_on.get(support.item, -1) >= support.last_us // DAY_US:
+        if retired_on.get(support.item, -1) >= support.last_us // limits.DAY_US:
             state = "retired"
         share = (helpful + 1) / (helpful + harmful + 2)
         speaks = thresholds.good if kind == "works" else thresholds.bad

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.odds import age_weight
-from hardwon.learn.tallies import DAY_US, LEVELS, MILLIONTHS, Tally, card_key, rule_key
+from hardwon.learn.tallies import LEVELS, MILLIONTHS, Tally, card_key, rule_key
 from hardwon.records.fields import (
     Count,
     Finite,
@@ -74,7 +74,7 @@ class Evidence:
     @property
     def first_day(self) -> int:
         days = [tally.day for tally in self.tallies]
-        return min((*days, *(claim.at_us // DAY_US for claim in self.claims)), default=0)
+        return min((*days, *(claim.at_us // limits.DAY_US for claim in self.claims)), default=0)
 
     @property
     def newest(self) -> list[tuple[int, str]]:
@@ -161,7 +161,7 @@ class Evidence:
 
     def weight(self, today: int) -> float:
         """Records, and whoever claims it for one, all counting less as they age."""
-        claimed = self._greatest(lambda claim: age_weight(claim.at_us // DAY_US, today))
+        claimed = self._greatest(lambda claim: age_weight(claim.at_us // limits.DAY_US, today))
         recorded = (tally.times * age_weight(tally.day, today) for tally in self.tallies)
         return sum(claimed) + sum(recorded)
 

@@ -149,22 +149,21 @@ def _insights(
     failed = sum(count for _, count in hotspots)
     succeeded = sum(count for _, count in strengths)
     attempts = failed + succeeded
-    said: list[str] = []
     if not total:
         return ["Nothing is remembered yet."]
     if not attempts:
-        said.append(
+        said = [
             "No successes or failures are remembered yet, so nothing can be said about what works."
-        )
+        ]
     elif attempts < limits.ATTEMPTS_TO_JUDGE_MIN:
         seen = f"{_number(succeeded, 'success', 'successes')} and {_number(failed, 'failure')}"
-        said.append(f"Only {seen} so far: too few to say how often things work.")
+        said = [f"Only {seen} so far: too few to say how often things work."]
     else:
-        said.append(
-            f"{succeeded} of {attempts} attempts succeeded ({_percent(succeeded, attempts)})."
-        )
-        said += _leading("failures", hotspots, failed)
-        said += _leading("successes", strengths, succeeded)
+        said = [
+            f"{succeeded} of {attempts} attempts succeeded ({_percent(succeeded, attempts)}).",
+            *_leading("failures", hotspots, failed),
+            *_leading("successes", strengths, succeeded),
+        ]
     if intake:
         wait = "waits" if intake == 1 else "wait"
         memories = _number(intake, "memory", "memories")

@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import islice
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError, LlmError
 from hardwon.learn.tallies import session_key
-from hardwon.memory.designs import ROUTER, Group, load
+from hardwon.memory.designs import ROUTER, Group
 from hardwon.memory.project import NO_LLM, Project
 from hardwon.records.fields import (
     TIME_US_MAX,
@@ -550,7 +551,7 @@ def folder_counts(project: Project) -> list[FolderCount]:
         if counts is not None:
             return counts
     keys = sorted({route[0] for route in ROUTES.values() if route})
-    router = load(ROUTER)()
+    router = resolve_name(ROUTER)()
     return [
         FolderCount(router.route(each.packet).folder, each.records, each.bytes)
         for each in project.store.routes(project.name, keys)

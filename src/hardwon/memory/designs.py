@@ -5,9 +5,10 @@ All of it is imported when it is first needed.
 
 from __future__ import annotations
 
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final, Generic, TypeVar, overload
 
-from hardwon.store.base import DESIGNS, Design, load
+from hardwon.store.base import DESIGNS, Design
 
 if TYPE_CHECKING:
     from hardwon.memory import Memory
@@ -44,8 +45,5 @@ class Noun(Generic[G]):
     def __get__(self, memory: Memory, owner: type) -> G: ...
 
     def __get__(self, memory: Memory | None, owner: type) -> type[G] | G:
-        group: type[G] = load(self._where)
+        group: type[G] = resolve_name(self._where)
         return group if memory is None else group(memory._project)
-
-
-__all__ = ["MIRROR", "ROUTER", "Group", "Noun", "load"]

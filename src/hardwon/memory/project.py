@@ -12,9 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from hardwon import limits
@@ -30,6 +31,7 @@ from hardwon.learn.tallies import tidied_key
 from hardwon.memory import designs
 from hardwon.outside import files
 from hardwon.outside.git import NO_HEAD, Checkout, Head, Repository, repository_root
+from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import TIME_US_MAX, from_us, new_id, now, to_us
 from hardwon.records.kinds import (
     INTERNAL_KINDS,
@@ -163,14 +165,8 @@ class Project:
         self.consolidate_every, self.publish_after = consolidate_every, publish_after
         self._clock, self._llm = clock or now, llm
         self._request = threading.local()
-        self.root = repository_root(folder) if checkout else None
-        self.repository = Repository(self.root) if self.root else None
-        self.checkout = checkout_of(self.repository, folder, where.path)
-        self.staleness: Watch | None = None
-        if staleness and self.checkout:
-            from hardwon.memory.staleness import Watch
-
-            self.staleness = Watch(self.checkout)
+        self._folder = folder if checkout else None
+        self._looks_at_files = staleness
         self.listeners: list[ProjectListener] = []
         self.store = open_store(where, busy_timeout_ms, may_upgrade=upgrade, progress=progress)
         try:
@@ -200,6 +196,28 @@ class Project:
     def today(self) -> int:
         """Days since 1970, by the memory's clock."""
         return to_us(self.now()) // limits.DAY_US
+
+    # Of the checkout that we are in; a question that is not about files does not look for it.
+
+    @cached_property
+    def root(self) -> Path | None:
+        return repository_root(self._folder) if self._folder else None
+
+    @cached_property
+    def repository(self) -> Repository | None:
+        return Repository(self.root) if self.root else None
+
+    @cached_property
+    def checkout(self) -> Checkout | None:
+        return checkout_of(self.repository, self._folder, self.place.path) if self._folder else None
+
+    @cached_property
+    def staleness(self) -> Watch | None:
+        if not self._looks_at_files or not self.checkout:
+            return None
+        from hardwon.memory.staleness import Watch
+
+        return Watch(self.checkout)
 
     @property
     def head(self) -> Head:
@@ -306,7 +324,7 @@ class Project:
             return self.listeners  # only a local file can have a tree beside it
         with nullcontext(session) if session else self.store.read(self.name) as opened:
             if has_tree(opened, self.name):
-                mirror = designs.load(designs.MIRROR)
+                mirror = resolve_name(designs.MIRROR)
                 folder = self.place.path.parent
                 self.listeners.append(
                     mirror(self.store, opened, self.name, folder, self.prepare, self.now)
@@ -590,6 +608,8 @@ def current_folder() -> Path:
 
 def project_name(given: str) -> str:
     """The name as that of a project."""
+    if given == DEFAULT_PROJECT:
+        return given
     plain = type(given) is str and given.isprintable() and len(given) <= limits.NAME_CHARS_MAX
     # The model says what is wrong with any other. Opening a memory does not wait for pydantic to
     # build it.

@@ -120,15 +120,17 @@ def publish(temporary: Path, path: Path) -> None:
 
 
 @contextmanager
-def writing_atomically(path: Path, mode: int = FILE_MODE) -> Iterator[BinaryIO]:
+def writing_atomically(
+    path: Path, mode: int = FILE_MODE, temporary: Path | None = None
+) -> Iterator[BinaryIO]:
     """A file that replaces `path` when the block ends well, and leaves what was there when it does
-    not.
+    not. `temporary` is its name until then.
 
     A link stays one: the file that it leads to is replaced. What is there and no regular file (a
     device, a pipe, a folder) is refused: a file in its place would break whoever uses it.
     """
     path = replaceable(path)
-    temporary = temporary_beside(path)
+    temporary = temporary or temporary_beside(path)
     try:
         make_folder(path.parent)
         with create(temporary) as file:

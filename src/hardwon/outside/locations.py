@@ -16,7 +16,7 @@ from hardwon.errors import InvalidInputError, PlaceError
 DEFAULT_PROJECT: Final = "default"
 # In which a memory is looked for from the folder where somebody is, and upward.
 FOLDER_NAME: Final = ".hardwon"
-_URL: Final = re.compile(r"postgres(?:ql)?://")
+DATABASE_URL: Final = re.compile(r"postgres(?:ql)?://")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _ADDRESS: Final = re.compile(
     rf"{_SCHEME.pattern}(?:(?P<user>[^:@/?]*)(?::[^@/?]*)?@)?(?P<rest>[^@?]*)"
@@ -32,7 +32,7 @@ UNCLEAR: Final = "…"
 
 def is_url(location: object) -> bool:
     """Whether a database is meant, and no file."""
-    return isinstance(location, str) and _URL.match(location) is not None
+    return isinstance(location, str) and DATABASE_URL.match(location) is not None
 
 
 def without_password(location: str) -> str:

@@ -88,18 +88,14 @@ class LockedFile:
         temporary = files.temporary_beside(self.path)
         try:
             os.pwrite(self._lock, temporary.name.encode(), 0)
-            with files.create(temporary) as file:
-                if self.path.exists():  # who could read it before still can
-                    os.fchmod(file.fileno(), stat.S_IMODE(self.path.stat().st_mode))
+            # who could read it before still can
+            there = self.path.exists()
+            mode = stat.S_IMODE(self.path.stat().st_mode) if there else files.FILE_MODE
+            with files.writing_atomically(self.path, mode, temporary) as file:
                 file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self.path)
-            files.sync(self.path.parent)
         except OSError as error:
             raise files.disk_error(error, self.path) from error
         finally:
-            files.remove(temporary)
             with suppress(OSError):
                 os.ftruncate(self._lock, 0)
 

@@ -11,11 +11,10 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from functools import cache
-from importlib import import_module
+from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import islice
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
@@ -33,6 +32,7 @@ from hardwon.learn.tallies import (
     tallies_of,
     tidied_key,
 )
+from hardwon.records.fields import digest_of
 from hardwon.records.kinds import (
     VOUCHED_STATUSES,
     AnyRecord,
@@ -53,7 +53,6 @@ from hardwon.store.query import (
     TRUSTED_AUTHORS,
     TRUSTED_RECORD,
     Reader,
-    digest_of,
     event_of,
     is_packed,
     original_of,
@@ -183,17 +182,16 @@ _WHERE_PLACE: Final = " AND ".join(
 _TASK_SCOPES: Final = ("score", "works", "avoid", "card")
 
 
-@cache
-def _adding(dialect: Dialect, table: str) -> str:
-    sums = "".join(f"{name} = {table}.{name} + excluded.{name}, " for name in _SUMS)
-    return (
-        f"ON CONFLICT ({_PLACE}) DO UPDATE SET {sums}best = {dialect.greatest}({table}.best, "
-        f"excluded.best), "
-        f"last_us = {dialect.greatest}({table}.last_us, excluded.last_us), last_id = CASE WHEN "
-        f"(excluded.last_us, "
-        f"excluded.last_id) > ({table}.last_us, {table}.last_id) THEN excluded.last_id ELSE "
-        f"{table}.last_id END"
-    )
+# What counting a tally that is there already does, in a table, with the engine's word for the
+# greatest of two values.
+_ADDING: Final = (
+    f"ON CONFLICT ({_PLACE}) DO UPDATE SET "
+    + "".join(f"{name} = {{table}}.{name} + excluded.{name}, " for name in _SUMS)
+    + "best = {greatest}({table}.best, excluded.best), "
+    "last_us = {greatest}({table}.last_us, excluded.last_us), last_id = CASE WHEN "
+    "(excluded.last_us, excluded.last_id) > ({table}.last_us, {table}.last_id) "
+    "THEN excluded.last_id ELSE {table}.last_id END"
+)
 
 
 def add_tallies(
@@ -204,7 +202,8 @@ def add_tallies(
     if counted:
         # In the order of the table, so that neighbours are found on the same page.
         rows = [(*place, *figures) for place, figures in sorted(counted.items())]
-        dialect.insert_many(session, table, _COLUMNS, rows, _adding(dialect, table))
+        adding = _ADDING.format(table=table, greatest=dialect.greatest)
+        dialect.insert_many(session, table, _COLUMNS, rows, adding)
 
 
 def change_status(session: Session, dialect: Dialect, taught: RecordCounts, status: str) -> None:
@@ -269,11 +268,10 @@ def _find_again(session: Session, places: Iterable[TallyKey], until_found: bool)
             where += f" AND task_id = {bound.add(task)}"
         found: dict[TallyKey, list[Any]] = {}  # best, last_us, last_id
         for taught in taught_where(session, where, bound, newest_first=True):
-            for lesson in taught.increments:
-                place = _place(taught, lesson)
+            for place, (_, _, best, *last_and_levels) in sum_counts([taught]).items():
                 if place in wanted:
-                    figures = found.setdefault(place, [0, taught.at_us, taught.id])
-                    figures[0] = max(figures[0], lesson.value)
+                    figures = found.setdefault(place, [0, *last_and_levels[:2]])
+                    figures[0] = max(figures[0], best)
             if until_found and len(found) == len(wanted):
                 break
         for place, (best, last_us, last_id) in found.items():
@@ -282,11 +280,6 @@ def _find_again(session: Session, places: Iterable[TallyKey], until_found: bool)
             if not until_found:
                 changes += f", best = {bound.add(best)}"
             session.run(f"UPDATE tally SET {changes} WHERE {_WHERE_PLACE}", bound)
-
-
-def _place(taught: RecordCounts, lesson: Any) -> TallyKey:
-    day = taught.at_us // limits.DAY_US
-    return taught.project_id, lesson.scope, lesson.key, lesson.item, day, taught.author
 
 
 def taught_where(
@@ -345,24 +338,8 @@ def recount(session: Session, dialect: Dialect, project: str) -> None:
 
 
 ROW: Final = "project_id, id, kind, at_us, author, outcome, tool, task_id, model, issue_type, body, digest, status, validation"
+# The columns that a new row is written into, which are as many as the first fields of a Row.
 ROW_FIELDS: Final = 14
-"""The columns that a new row is written into, which are as many as the first fields of a Row."""
-
-DERIVED: Final = (
-    "kind",
-    "at_us",
-    "author",
-    "outcome",
-    "tool",
-    "task_id",
-    "model",
-    "issue_type",
-    "status",
-    "validation",
-    "helped",
-    "hindered",
-)
-"""The columns that are derived from a record and its events."""
 
 
 class Kept(NamedTuple):
@@ -411,8 +388,8 @@ class Design(NamedTuple):
     listener: str
 
 
+# Those that are registered (`memory/designs.py`).
 DESIGNS: Final[list[Design]] = []
-"""Those that are registered (`memory/designs.py`)."""
 
 
 def listeners(session: Session, kinds: Iterable[str] | None = None) -> list[Listener]:
@@ -422,13 +399,7 @@ def listeners(session: Session, kinds: Iterable[str] | None = None) -> list[List
         if kinds is None
         else [design for design in DESIGNS if not design.kinds.isdisjoint(kinds)]
     )
-    return [load(design.listener)(session) for design in concerned]
-
-
-def load(where: str) -> Any:
-    """What a design has under "module:name"; the module is imported when it is first needed."""
-    module, _, name = where.partition(":")
-    return getattr(import_module(module), name)
+    return [resolve_name(design.listener)(session) for design in concerned]
 
 
 class Writer(Reader):
@@ -451,25 +422,15 @@ class Writer(Reader):
 
     # --- what each engine does in its own way ---
 
-    @abstractmethod
-    def may_govern(self, project: str) -> bool:
+    def may_govern(self, project: str) -> bool:  # noqa: ARG002
         """Whether this transaction may decide: change what a record counts for, or remove it."""
+        return True
 
     @abstractmethod
     def append(self, rows: Sequence[Row]) -> Appended:
         """Adds the rows whose ids are new, and counts their lessons. An id that is kept with the
         same content is `present`, with other content `conflicting`, and one that was forgotten
         stays so; none of these changes anything. Called with a batch at a time.
-        """
-
-    @abstractmethod
-    def rewrite(self, row: Row) -> None:
-        """Replaces everything derived of a row that is kept."""
-
-    @abstractmethod
-    def replace(self, row: Row) -> None:
-        """Replaces a row that is kept by another that teaches the same: its texts were packed away,
-        or brought back.
         """
 
     @abstractmethod
@@ -489,7 +450,11 @@ class Writer(Reader):
         """
 
     @abstractmethod
-    def _drop_derived(self, project: str, seq: int) -> None:
+    def _rewrite(self, seq: int, row: Row) -> None:
+        """Replaces everything derived of the row with this number."""
+
+    @abstractmethod
+    def _drop_derived(self, seq: int) -> None:
         """Removes what is kept of a record beside its row and its vector: search terms, tags, files
         and keys.
         """
@@ -506,14 +471,35 @@ class Writer(Reader):
 
     # --- records ---
 
+    def _tell_apart(self, rows: Sequence[Row], result: Appended) -> None:
+        """Of rows that were not added, which are some: why."""
+        within = self.dialect.within("id", "?2")
+        given = rows[0].project_id, self.dialect.listed(row.id for row in rows)
+        gone = {found for (found,) in self.session.select(self.dialect.forgotten, given)}
+        kept = dict(
+            self.session.select(
+                f"SELECT id, digest FROM record WHERE project_id = ?1 AND {within}", given
+            )
+        )
+        for row in rows:
+            if row.id in gone:
+                result.forgotten.append(row.id)
+            elif kept.get(row.id) == row.digest:
+                result.present.append(row.id)
+            else:
+                result.conflicting.append(row)
+
     def _seq_of(self, project: str, record_id: str) -> int | None:
-        sql = "SELECT seq FROM record WHERE project_id = ?1 AND id = ?2"
-        found: int | None = self.session.value(sql, (project, record_id))
+        found: int | None = self.session.value(
+            "SELECT seq FROM record WHERE project_id = ?1 AND id = ?2", (project, record_id)
+        )
         return found
 
     def _kept(self, project: str, record_id: str) -> Kept | None:
-        sql = f"SELECT r.seq, r.author, r.status, {STORED} FROM record r WHERE r.project_id = ?1 AND r.id = ?2"
-        row = self.session.first(sql, (project, record_id))
+        row = self.session.first(
+            f"SELECT r.seq, r.author, r.status, {STORED} FROM record r WHERE r.project_id = ?1 AND r.id = ?2",
+            (project, record_id),
+        )
         if row is None:
             return None
         seq, author, status, *stored = row
@@ -521,12 +507,6 @@ class Writer(Reader):
         record = original_of(kept)
         taught = RecordCounts(project, author, record.at_us, record.id, status, tallies_of(record))
         return Kept(seq, taught, kept.body, record)
-
-    def _kept_if_readable(self, project: str, record_id: str) -> Kept | None:
-        try:
-            return self._kept(project, record_id)
-        except DamagedError:  # it must still be possible to forget it; doctor finds what it taught, and rebuild corrects it
-            return None
 
     def set_standing(
         self,
@@ -552,13 +532,26 @@ class Writer(Reader):
             for listener in self._listeners([kept.record.kind]):
                 listener.on_status(kept, status)
 
-    def _rewrite_columns(self, seq: int, row: Row) -> None:
-        changes = ", ".join(f"{name} = ?{number}" for number, name in enumerate(DERIVED, 3))
-        derived = [getattr(row, name) for name in DERIVED]
-        self.session.run(
-            f"UPDATE record SET {changes} WHERE project_id = ?1 AND seq = ?2",
-            (row.project_id, seq, *derived),
-        )
+    def rewrite(self, row: Row) -> None:
+        """Replaces everything derived of a row that is kept."""
+        seq = self._seq_of(row.project_id, row.id)
+        if seq is not None:
+            self._rewrite(seq, row)
+
+    def replace(self, row: Row) -> None:
+        """Replaces a row that is kept by another that teaches the same: its texts were packed away,
+        or brought back.
+        """
+        seq = self._seq_of(row.project_id, row.id)
+        if seq is not None:
+            self.session.run(
+                "UPDATE record SET body = ?2, digest = ?3 WHERE seq = ?1",
+                (seq, row.body, row.digest),
+            )
+            self._rewrite(seq, row)
+            self._drop_vector(row.project_id, seq)  # its text is another
+            for listener in self._listeners([row.kind]):
+                listener.on_replace(seq, row)
 
     def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
         """Removes the records, what is indexed of them, what they taught and their events, keeps
@@ -570,12 +563,14 @@ class Writer(Reader):
         for record_id in record_ids:
             seq = self._seq_of(project, record_id)
             if seq is not None:
-                kept = self._kept_if_readable(project, record_id)
-                self._drop_derived(project, seq)
+                # One that cannot be read must still be possible to forget; doctor finds what it
+                # taught, and rebuild corrects it.
+                with suppress(DamagedError):
+                    gone += filter(None, [self._kept(project, record_id)])
+                self._drop_derived(seq)
                 self._drop_vector(project, seq)
                 run("DELETE FROM record WHERE project_id = ?1 AND seq = ?2", (project, seq))
                 erased += 1
-                gone += [kept] if kept else []
             run(
                 "DELETE FROM event WHERE project_id = ?1 AND record_id = ?2 AND kind <> 'forgotten'",
                 (project, record_id),
@@ -588,11 +583,11 @@ class Writer(Reader):
 
     def cleaned(self, project: str, after_id: str, limit: int) -> list[Stored]:
         """Fixes that left the history, by id."""
-        sql = (
+        return self._stored(
             f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.id > ?2 AND r.kind = "
-            f"'cleaned' ORDER BY r.id LIMIT ?3"
+            f"'cleaned' ORDER BY r.id LIMIT ?3",
+            (project, after_id, limit),
         )
-        return self._stored(project, sql, (project, after_id, limit))
 
     # --- events ---
 
@@ -653,33 +648,31 @@ class Writer(Reader):
     def known_keys(self, project: str, keys: Iterable[str], statuses: Sequence[str]) -> set[str]:
         """Those of the exact keys that some record of these statuses has."""
         within = self.dialect.within
-        sql = (
-            f"SELECT DISTINCT k.key FROM record_key k JOIN record r ON r.seq = k.seq "
-            f"WHERE k.project_id = ?1 AND {within('k.key', '?2')} AND {within('r.status', '?3')}"
-        )
         found = self.session.select(
-            sql, (project, self.dialect.listed(keys), self.dialect.listed(statuses))
+            f"SELECT DISTINCT k.key FROM record_key k JOIN record r ON r.seq = k.seq "
+            f"WHERE k.project_id = ?1 AND {within('k.key', '?2')} AND {within('r.status', '?3')}",
+            (project, self.dialect.listed(keys), self.dialect.listed(statuses)),
         )
         return {key for (key,) in found}
 
     def with_key(self, project: str, key: str) -> list[Stored]:
         """Every record with an exact key, of whatever kind and status."""
-        sql = (
+        return self._stored(
             f"SELECT {STORED} FROM record_key k {self.dialect.join} record r ON r.seq = k.seq "
-            "WHERE k.project_id = ?1 AND k.key = ?2 ORDER BY k.seq"
+            "WHERE k.project_id = ?1 AND k.key = ?2 ORDER BY k.seq",
+            (project, key),
         )
-        return self._stored(project, sql, (project, key))
 
     def facts_with_key(self, project: str, key: str, limit: int) -> list[Stored]:
         """The facts that have an exact key, those that came in first. Archived ones and sources
         that were rolled back are left out.
         """
-        sql = (
+        return self._stored(
             f"SELECT {STORED} FROM record_key k {self.dialect.join} record r ON r.seq = k.seq "
             f"WHERE k.project_id = ?1 AND k.key = ?2 AND r.kind = 'fact' AND {TRUSTED_RECORD} "
-            "ORDER BY k.seq LIMIT ?3"
+            "ORDER BY k.seq LIMIT ?3",
+            (project, key, limit),
         )
-        return self._stored(project, sql, (project, key, limit))
 
     # --- what is kept beside records ---
 
@@ -690,11 +683,11 @@ class Writer(Reader):
 
     def set_state(self, project: str, name: str, value: int) -> None:
         """Keeps such a number."""
-        sql = (
+        self.session.run(
             "INSERT INTO state (project_id, name, value) VALUES (?1, ?2, ?3) "
-            "ON CONFLICT (project_id, name) DO UPDATE SET value = excluded.value"
+            "ON CONFLICT (project_id, name) DO UPDATE SET value = excluded.value",
+            (project, name, value),
         )
-        self.session.run(sql, (project, name, value))
 
     def request(self, project: str, key: bytes) -> Request | None:
         """The request that was carried out under this key; None where none was."""
@@ -785,22 +778,22 @@ class Store(Knowledge):
         """The trusted records that came in last, whatever their time, the last first. Looks back
         over a bounded number of rows of all projects.
         """
-        sql = (
+        return self._stored(
             f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} "
             f"AND {TRUSTED_RECORD} "
             f"AND r.seq > (SELECT max(seq) FROM record) - {limits.ARRIVALS_LOOKED_THROUGH_MAX} "
-            "ORDER BY r.seq DESC LIMIT ?2"
+            "ORDER BY r.seq DESC LIMIT ?2",
+            (project, limit),
         )
-        return self._stored(project, sql, (project, limit))
 
     def without_vector(self, project: str, limit: int) -> list[Stored]:
         """Records that have no vector, those that came in first first."""
-        sql = (
+        return self._stored(
             f"SELECT {STORED} FROM record r WHERE r.seq IN (SELECT n.seq FROM record n "
             "LEFT JOIN record_vector v ON v.seq = n.seq WHERE n.project_id = ?1 AND v.seq IS NULL "
-            f"AND n.{ORDINARY} ORDER BY n.seq LIMIT ?2) ORDER BY r.seq"
+            f"AND n.{ORDINARY} ORDER BY n.seq LIMIT ?2) ORDER BY r.seq",
+            (project, limit),
         )
-        return self._stored(project, sql, (project, limit))
 
     # --- everything of a project ---
 
@@ -851,11 +844,11 @@ class Store(Knowledge):
         """Two numbers, of which one is another after anything was recorded, decided or forgotten.
         Costs next to nothing.
         """
-        sql = (
+        ((records, events),) = self._select(
             "SELECT coalesce((SELECT max(seq) FROM record), 0), "
-            "coalesce((SELECT max(at_us) FROM event WHERE project_id = ?1), 0)"
+            "coalesce((SELECT max(at_us) FROM event WHERE project_id = ?1), 0)",
+            (project,),
         )
-        ((records, events),) = self._select(project, sql, (project,))
         return int(records), int(events)
 
     # --- the place ---

@@ -8,24 +8,27 @@ from typing import Any, Final
 
 from hardwon import limits
 from hardwon.learn.odds import Share
-from hardwon.learn.tallies import APPLIED, FAILED, LEVELS, SUCCEEDED, Tally, levels_of
+from hardwon.learn.tallies import APPLIED, FAILED, LEVELS, SCORED_SCOPES, SUCCEEDED, Tally
 from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, Query
 from hardwon.store.types import Active, Bound, Daily, DayTotal, Total
 
 _LEVELS: Final = [f"level{level}" for level in range(LEVELS)]
 # after so many a weight is next to nothing; after a few more no number can hold it
 _HALF_LIVES_MAX: Final = 1_000
-_NAMED: Final = 10  # fields of a tally before its levels
-_IN_ORDER: Final = "ORDER BY item, day, author"
+
+
+def _levels_of(scope: str) -> list[str]:
+    """Those that anything in a scope is ever counted at: the others need not be read."""
+    return _LEVELS if scope in SCORED_SCOPES else _LEVELS[: SUCCEEDED + 1]
 
 
 def _sums_of(scope: str) -> str:
-    return ", ".join(f"sum({name})" for name in _LEVELS[: levels_of(scope)])
+    return ", ".join(f"sum({name})" for name in _levels_of(scope))
 
 
 def _times_of(scope: str) -> str:
     """How often anything was counted: without the levels that nothing of the scope is at."""
-    return f"({' + '.join(_LEVELS[: levels_of(scope)])})"
+    return f"({' + '.join(_levels_of(scope))})"
 
 
 _TRUSTED_UNDER_KEY: Final = f"project_id = ?1 AND scope = ?2 AND key = ?3 AND {TRUSTED_AUTHORS}"
@@ -54,10 +57,7 @@ class Knowledge(Query):
             "GROUP BY item, day ORDER BY item, day"
         )
         given = (project, scope, key, *(() if items_max is None else (items_max,)))
-        return [
-            Daily(item, day, tuple(levels))
-            for item, day, *levels in self._select(project, sql, given)
-        ]
+        return [Daily(item, day, tuple(levels)) for item, day, *levels in self._select(sql, given)]
 
     def shares(
         self, project: str, scope: str, key: str, today: int, items_max: int | None = None
@@ -80,7 +80,7 @@ class Knowledge(Query):
         return [
             (item, Share(attempts, applied, verified, round(weight, 9), round(weight_verified, 9)))
             for item, attempts, applied, verified, weight, weight_verified in self._select(
-                project, sql, bound
+                sql, bound
             )
         ]
 
@@ -90,12 +90,12 @@ class Knowledge(Query):
         """Time and id of the newest record of each tally under a key whose item begins so, the
         newest first.
         """
-        sql = (
+        found = self._select(
             f"SELECT last_us, last_id FROM tally WHERE {_TRUSTED_UNDER_KEY} AND item >= ?4 "
             "AND substr(item, 1, length(CAST(?4 AS TEXT))) = ?4 ORDER BY last_us DESC, last_id "
-            "DESC LIMIT ?5"
+            "DESC LIMIT ?5",
+            (project, scope, key, item_start, limit),
         )
-        found = self._select(project, sql, (project, scope, key, item_start, limit))
         return [(last_us, last_id) for last_us, last_id in found]
 
     def tallies(self, project: str, scope: str, key: str, items_max: int) -> list[Tally]:
@@ -107,15 +107,14 @@ class Knowledge(Query):
         return self._tallies(project, scope, key, "item = ?4", item)
 
     def _tallies(self, project: str, scope: str, key: str, chosen: str, value: Any) -> list[Tally]:
-        figures = ", ".join(
-            ["vouched", "total", "best", "last_us", "last_id", *_LEVELS[: levels_of(scope)]]
-        )
-        sql = (
+        figures = ", ".join(["vouched", "total", "best", "last_us", "last_id", *_levels_of(scope)])
+        found = self._select(
             f"SELECT scope, key, item, day, author, {figures} FROM tally WHERE "
-            f"{_TRUSTED_UNDER_KEY} AND {chosen} {_IN_ORDER}"
+            f"{_TRUSTED_UNDER_KEY} AND {chosen} ORDER BY item, day, author",
+            (project, scope, key, value),
         )
-        found = self._select(project, sql, (project, scope, key, value))
-        return [Tally._make((*row[:_NAMED], row[_NAMED:])) for row in found]
+        fields = len(Tally._fields) - 1  # before its levels
+        return [Tally._make((*row[:fields], row[fields:])) for row in found]
 
     def vouched_items(self, project: str) -> set[tuple[str, str]]:
         """Scope and item of every lesson of `works` or `avoid` that a verified or published record
@@ -125,7 +124,7 @@ class Knowledge(Query):
             f"SELECT DISTINCT scope, item FROM tally{self.dialect.hint('tally_vouched')} WHERE "
             f"project_id = ?1 AND scope IN ('works', 'avoid') AND vouched > 0 AND {TRUSTED_AUTHORS}"
         )
-        return {(str(scope), str(item)) for scope, item in self._select(project, sql, (project,))}
+        return {(str(scope), str(item)) for scope, item in self._select(sql, (project,))}
 
     def most_counted(self, project: str, scope: str, limit: int) -> list[str]:
         """The keys of a scope that were counted most, in that order."""
@@ -133,7 +132,7 @@ class Knowledge(Query):
             f"SELECT key FROM tally WHERE project_id = ?1 AND scope = ?2 AND {TRUSTED_AUTHORS} "
             f"GROUP BY key ORDER BY sum{_times_of(scope)} DESC, key LIMIT ?3"
         )
-        return [key for (key,) in self._select(project, sql, (project, scope, limit))]
+        return [key for (key,) in self._select(sql, (project, scope, limit))]
 
     def totals(
         self, project: str, scope: str, limit: int, since_day: int | None = None
@@ -148,29 +147,28 @@ class Knowledge(Query):
             f"AND {TRUSTED_AUTHORS} "
             f"{since}GROUP BY key, item ORDER BY sum{_times_of(scope)} DESC, key, item LIMIT ?3"
         )
-        return [
-            Total(key, item, tuple(levels))
-            for key, item, *levels in self._select(project, sql, bound)
-        ]
+        return [Total(key, item, tuple(levels)) for key, item, *levels in self._select(sql, bound)]
 
     def day_totals(self, project: str, scope: str, keys_max: int, since_day: int) -> list[DayTotal]:
         """Everything in a scope from a day on, added up per key and day, of the keys that were
         counted most since then: all days of a key or none, by key and day.
         """
         here = f"project_id = ?1 AND scope = ?2 AND {TRUSTED_AUTHORS} AND day >= ?4"
-        sql = (
+        found = self._select(
             f"SELECT key, day, {_sums_of(scope)} FROM tally WHERE {here} AND key IN "
             f"(SELECT key FROM tally WHERE {here} GROUP BY key ORDER BY sum{_times_of(scope)} "
             f"DESC, key LIMIT ?3) "
-            "GROUP BY key, day ORDER BY key, day"
+            "GROUP BY key, day ORDER BY key, day",
+            (project, scope, keys_max, since_day),
         )
-        found = self._select(project, sql, (project, scope, keys_max, since_day))
         return [DayTotal(key, day, tuple(levels)) for key, day, *levels in found]
 
     def distinct_keys(self, project: str, scope: str) -> int:
         """How many keys of a scope were counted, without the empty one."""
-        sql = f"SELECT count(DISTINCT key) FROM tally WHERE project_id = ?1 AND scope = ?2 AND key <> '' AND {TRUSTED_AUTHORS}"
-        ((found,),) = self._select(project, sql, (project, scope))
+        ((found,),) = self._select(
+            f"SELECT count(DISTINCT key) FROM tally WHERE project_id = ?1 AND scope = ?2 AND key <> '' AND {TRUSTED_AUTHORS}",
+            (project, scope),
+        )
         return int(found)
 
     def activity(self, project: str, since_day: int, until_day: int) -> list[Active]:

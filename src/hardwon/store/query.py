@@ -16,13 +16,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
-from hashlib import blake2b
 from itertools import islice
 from typing import Any, Final
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
-from hardwon.records.fields import to_us
+from hardwon.records.fields import digest_of, to_us
 from hardwon.records.kinds import (
     INTERNAL_KINDS,
     MODEL_OF_KIND,
@@ -131,26 +130,15 @@ def did(body: str) -> tuple[list[str], str] | None:
 
 # --- rows ---
 
+# A fix, and what is left of one that left the history.
 FIX_KINDS: Final = ("fix", "cleaned")
-"""A fix, and what is left of one that left the history."""
-
-
-def digest_of(body: bytes) -> bytes:
-    """Tells a damaged body from a sound one. Not a signature: whoever can write the file can write
-    a digest.
-    """
-    return blake2b(body, digest_size=8).digest()
 
 
 def sound_body(stored: Stored | Row) -> str:
     """The body, if it is what was written."""
-    try:
-        body = plain_body(stored.body)
-    except (ValueError, KeyError):
-        raise _damaged(stored) from None
-    if digest_of(body.encode()) != stored.digest:
+    if not is_whole(stored.body, stored.digest):
         raise _damaged(stored)
-    return body
+    return plain_body(stored.body)
 
 
 def is_whole(body: str, digest: bytes) -> bool:
@@ -267,11 +255,11 @@ def _damaged(stored: Stored | Row) -> DamagedError:
 
 STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation, r.helped, r.hindered"
 
+# What was tried or found: all that a reader gets who names no kind.
 ORDINARY: Final = "kind NOT IN (" + ", ".join(f"'{kind}'" for kind in INTERNAL_KINDS) + ")"
-"""What was tried or found: all that a reader gets who names no kind."""
 
+# What fix history counts.
 FIXES: Final = "kind IN (" + ", ".join(f"'{kind}'" for kind in FIX_KINDS) + ")"
-"""What fix history counts."""
 
 _IN_EFFECT: Final = "(" + ", ".join(f"'{status}'" for status in VOUCHED_STATUSES) + ")"
 _EQUAL_COLUMNS: Final = (
@@ -286,18 +274,18 @@ _EQUAL_COLUMNS: Final = (
 )
 
 
+# Selects the sources that were rolled back.
 ROLLED_BACK: Final = (
     "SELECT substr(k.key, 10) FROM record_key k JOIN record d ON d.seq = k.seq "
     "WHERE k.project_id = ?1 AND k.key >= 'rollback:' AND k.key < 'rollback;' "
     f"AND d.kind = 'decision' AND d.status IN {_IN_EFFECT}"
 )
-"""Selects the sources that were rolled back."""
 
+# Leaves out the sources that were rolled back.
 TRUSTED_AUTHORS: Final = f"author NOT IN ({ROLLED_BACK})"
-"""Leaves out the sources that were rolled back."""
 
+# Leaves out of the records `r` what is archived, and the sources that were rolled back.
 TRUSTED_RECORD: Final = f"r.status <> 'archived' AND r.{TRUSTED_AUTHORS}"
-"""Leaves out of the records `r` what is archived, and the sources that were rolled back."""
 
 
 def is_undone(dialect: Dialect, event: str) -> str:
@@ -358,32 +346,25 @@ def condition_of(dialect: Dialect, project: str, filters: Filters) -> tuple[str,
     statement.
     """
     bound = Bound([project])
-    conditions = ["r.project_id = ?1"]
-    if filters.kind is None:
-        conditions.append(f"r.{ORDINARY}")
-    for column in _EQUAL_COLUMNS:
-        value = getattr(filters, column)
-        if value is not None:
-            conditions.append(f"r.{column} = {bound.add(value)}")
+    since, until = (at and to_us(at) for at in (filters.since, filters.until))
+    # in a glob, ! and ^ say the same; engines know the second
+    glob = None if filters.path is None else dialect.glob(filters.path.replace("[!", "[^"))
+    asked = [
+        *((f"r.{column} = {{}}", getattr(filters, column)) for column in _EQUAL_COLUMNS),
+        ("r.at_us >= {}", since),
+        ("r.at_us < {}", until),
+        ("r.seq IN (SELECT seq FROM record_tag WHERE project_id = ?1 AND tag = {})", filters.tag),
+        (
+            "r.seq IN (SELECT seq FROM record_file WHERE project_id = ?1 "
+            f"AND path {dialect.glob_operator} {{}})",
+            glob,
+        ),
+    ]
+    conditions = ["r.project_id = ?1", *([f"r.{ORDINARY}"] if filters.kind is None else [])]
+    conditions += [text.format(bound.add(value)) for text, value in asked if value is not None]
     if filters.key is not None:
         name, _, value = filters.key.partition("=")
         conditions.append(dialect.has_key(bound.add(name), bound.add(value)))
-    if filters.since is not None:
-        conditions.append(f"r.at_us >= {bound.add(to_us(filters.since))}")
-    if filters.until is not None:
-        conditions.append(f"r.at_us < {bound.add(to_us(filters.until))}")
-    if filters.tag is not None:
-        conditions.append(
-            f"r.seq IN (SELECT seq FROM record_tag WHERE project_id = ?1 AND tag = "
-            f"{bound.add(filters.tag)})"
-        )
-    if filters.path is not None:
-        # both say the same in a glob; engines know the second
-        glob = filters.path.replace("[!", "[^")
-        matches = dialect.matches_glob("path", bound.add(dialect.glob(glob)))
-        conditions.append(
-            f"r.seq IN (SELECT seq FROM record_file WHERE project_id = ?1 AND {matches})"
-        )
     return " AND ".join(conditions), bound
 
 
@@ -420,8 +401,8 @@ def rolled_back_authors(session: Session, project: str) -> set[str]:
 # --- readers ---
 
 
+# Stands behind every character that a text may go on with.
 _BEHIND_ALL: Final = "\U0010ffff"
-"""Stands behind every character that a text may go on with."""
 
 
 class Reader(ABC):
@@ -433,21 +414,18 @@ class Reader(ABC):
     def read(self, project: str) -> AbstractContextManager[Session]:
         """A session that reads one project."""
 
-    def _select(self, project: str, sql: str, values: Values) -> list[tuple[Any, ...]]:
-        with self.read(project) as session:
+    def _select(self, sql: str, values: Values) -> list[tuple[Any, ...]]:
+        """Of the project that value 1 is."""
+        with self.read(values[0]) as session:
             return session.select(sql, values)
 
-    def _value(self, project: str, sql: str, values: Values) -> Any:
-        with self.read(project) as session:
-            return session.value(sql, values)
-
-    def _stored(self, project: str, sql: str, values: Values) -> list[Stored]:
-        return [Stored._make(row) for row in self._select(project, sql, values)]
+    def _stored(self, sql: str, values: Values) -> list[Stored]:
+        return [Stored._make(row) for row in self._select(sql, values)]
 
     def get(self, project: str, record_id: str) -> Stored | None:
         """The record, or None."""
         sql = f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.id = ?2"
-        for stored in self._stored(project, sql, (project, record_id)):
+        for stored in self._stored(sql, (project, record_id)):
             if stored.id != record_id:
                 raise DamagedError(
                     f"the index leads from {record_id} to another record: the memory is damaged. "
@@ -474,16 +452,9 @@ class Reader(ABC):
             filters = filters.altered(until=None)
         source, tag = "record r", filters.tag
         with self.read(project) as session:
-            few = (
-                tag is not None
-                and len(
-                    session.select(
-                        "SELECT 1 FROM record_tag WHERE project_id = ?1 AND tag = ?2 LIMIT ?3",
-                        (project, tag, limits.TAGGED_SORTED_MAX + 1),
-                    )
-                )
-                <= limits.TAGGED_SORTED_MAX
-            )
+            most = limits.TAGGED_SORTED_MAX
+            tagged = "SELECT 1 FROM record_tag WHERE project_id = ?1 AND tag = ?2 LIMIT ?3"
+            few = tag is not None and len(session.select(tagged, (project, tag, most + 1))) <= most
             where, bound = condition_of(
                 self.dialect, project, filters.altered(tag=None) if few else filters
             )
@@ -505,7 +476,7 @@ class Reader(ABC):
     def events_of(self, project: str, record_id: str) -> list[Event]:
         """The record's events by (time, id); an empty list where there are none."""
         sql = "SELECT body FROM event WHERE project_id = ?1 AND record_id = ?2 ORDER BY at_us, id"
-        return [event_of(body) for (body,) in self._select(project, sql, (project, record_id))]
+        return [event_of(body) for (body,) in self._select(sql, (project, record_id))]
 
     def embedder(self, project: str) -> tuple[str, int] | None:
         """Name and dimension of the embedder whose vectors are kept; None where none are."""
@@ -536,14 +507,14 @@ class Query(Reader):
         where, bound = condition_of(self.dialect, project, filters)
         said = self.dialect.said
         happened = "SELECT 1 FROM event e WHERE e.project_id = r.project_id AND e.record_id = r.id AND e.kind"
-        sql = (
+        return self._stored(
             f"SELECT {STORED} FROM record r WHERE {where} AND EXISTS ({happened} = 'status' "
             f"AND {said('e', 'by')} = {bound.add(by)} AND {said('e', 'status')} = "
             f"{bound.add(status)}) "
             f"AND NOT EXISTS ({happened} = 'imported') ORDER BY r.at_us DESC, r.id DESC LIMIT "
-            f"{bound.add(limit)}"
+            f"{bound.add(limit)}",
+            bound,
         )
-        return self._stored(project, sql, bound)
 
     def most_helpful(self, project: str, status: str, limit: int) -> list[tuple[Stored, int, int]]:
         """The records of a status that helped most often when they were recalled, of those that
@@ -569,11 +540,11 @@ class Query(Reader):
             f"AND r.id IN (SELECT c.id FROM ({credited}) c UNION SELECT n.key FROM ({named}) n) "
             f"AND r.{ORDINARY} AND r.{trusted}"
         )
-        sql = (
+        found = self._select(
             f"SELECT r.good, r.bad, {STORED} FROM ({considered}) r WHERE r.good > 0 "
-            "ORDER BY r.good DESC, r.at_us DESC, r.id DESC LIMIT ?3"
+            "ORDER BY r.good DESC, r.at_us DESC, r.id DESC LIMIT ?3",
+            (project, status, limit),
         )
-        found = self._select(project, sql, (project, status, limit))
         return [(Stored(*row), int(good), int(bad)) for good, bad, *row in found]
 
     def held_as_stale(self, project: str, limit: int) -> list[tuple[Stored, Event]]:
@@ -583,7 +554,7 @@ class Query(Reader):
         # What somebody decided later stands above it, and so does that the files are again what
         # they were.
         by = self.dialect.said("l", "by")
-        sql = (
+        found = self._select(
             f"SELECT e.body, {STORED} FROM event e {self.dialect.join} record r ON r.project_id = "
             f"e.project_id "
             f"AND r.id = e.record_id WHERE e.project_id = ?1 AND e.kind = 'stale' AND r.status = "
@@ -593,9 +564,9 @@ class Query(Reader):
             f"AND (l.at_us, l.id) > (e.at_us, e.id) AND NOT {is_undone(self.dialect, 'l')} "
             f"AND (l.kind IN ('status', 'fresh', 'stale') OR (l.kind = 'superseded' AND {by} <> "
             f"?2))) "
-            "ORDER BY e.at_us DESC, e.id DESC LIMIT ?3"
+            "ORDER BY e.at_us DESC, e.id DESC LIMIT ?3",
+            (project, BY_TREE, limit),
         )
-        found = self._select(project, sql, (project, BY_TREE, limit))
         return [(Stored(*row), event_of(body)) for body, *row in found]
 
     def newest_of_others(self, project: str, author: str, until_us: int) -> int:
@@ -607,7 +578,7 @@ class Query(Reader):
             f"<> ?2 AND r.at_us < ?3 "
             "ORDER BY r.at_us DESC LIMIT 1"
         )
-        return int(self._value(project, sql, (project, author, until_us)) or 0)
+        return next((int(at_us) for (at_us,) in self._select(sql, (project, author, until_us))), 0)
 
     def by_key(
         self, project: str, keys: Sequence[str], filters: Filters, limit: int
@@ -628,27 +599,27 @@ class Query(Reader):
             f"{self.dialect.join} record_text ON {self.dialect.same_text('k')} WHERE {where} "
             f"ORDER BY r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
         )
-        return [found_of(row) for row in self._select(project, sql, bound)]
+        return [found_of(row) for row in self._select(sql, bound)]
 
     def with_files(self, project: str, after_id: str, limit: int) -> list[Stored]:
         """Records that have related files, whatever their status, by id."""
-        sql = (
+        return self._stored(
             f"SELECT {STORED} FROM record r{self.dialect.hint('record_by_id')} WHERE r.project_id "
             f"= ?1 AND r.id > ?2 AND r.{ORDINARY} AND EXISTS (SELECT 1 FROM record_file f WHERE "
             f"f.seq = r.seq) "
-            "ORDER BY r.id LIMIT ?3"
+            "ORDER BY r.id LIMIT ?3",
+            (project, after_id, limit),
         )
-        return self._stored(project, sql, (project, after_id, limit))
 
     def fixes_before(self, project: str, before_us: int, after: Cursor, limit: int) -> list[Stored]:
         """Fixes older than a time that come after the cursor and are not archived, oldest first."""
-        sql = (
+        return self._stored(
             f"SELECT {STORED} FROM record r{self.dialect.hint('record_by_time')} WHERE "
             f"r.project_id = ?1 AND r.at_us < ?2 "
             "AND (r.at_us, r.id) > (?3, ?4) AND r.kind = 'fix' AND r.status <> 'archived' ORDER BY "
-            "r.at_us, r.id LIMIT ?5"
+            "r.at_us, r.id LIMIT ?5",
+            (project, before_us, *after, limit),
         )
-        return self._stored(project, sql, (project, before_us, *after, limit))
 
     def newest_fixes(self, project: str, key: str) -> tuple[str | None, str | None]:
         """Of the trusted fixes with an exact key, the ids of the newest, and of the newest that
@@ -685,37 +656,37 @@ class Query(Reader):
             if task_id is None
             else f"AND (r.task_id IS NULL OR r.task_id = {bound.add(task_id)}) "
         )
-        sql = (
+        return self._stored(
             f"SELECT {STORED} FROM record r{self.dialect.hint('record_decision')} WHERE "
             f"r.project_id = ?1 "
             f"AND r.kind = 'decision' AND r.status {'=' if undone else '<>'} 'archived' "
             f"AND (r.outcome = 'rollback' OR r.{TRUSTED_AUTHORS}) "
             f"AND {self.dialect.within('r.outcome', '?2')} {of_task}ORDER BY r.at_us DESC, r.id "
-            f"DESC LIMIT ?3"
+            f"DESC LIMIT ?3",
+            bound,
         )
-        return self._stored(project, sql, bound)
 
     def tags(self, project: str, start: str) -> list[str]:
         """The tags that begin so, each once, in order: of records that are neither archived nor of
         a source that was rolled back.
         """
-        sql = (
+        found = self._select(
             f"SELECT DISTINCT t.tag FROM record_tag t {self.dialect.join} record r ON "
             f"r.seq = t.seq WHERE t.project_id = ?1 AND t.tag >= ?2 AND t.tag < ?3 AND "
-            f"{TRUSTED_RECORD}"
+            f"{TRUSTED_RECORD}",
+            (project, start, start + _BEHIND_ALL),
         )
-        found = self._select(project, sql, (project, start, start + _BEHIND_ALL))
         return sorted(tag for (tag,) in found)
 
     def superseded_by(self, project: str, record_id: str) -> list[str]:
         """The records that this one replaced, in that order."""
-        sql = (
+        found = self._select(
             "SELECT e.record_id FROM event e WHERE e.project_id = ?1 AND e.kind = 'superseded' "
             f"AND {self.dialect.said('e', 'replaced_by')} = ?2 AND NOT "
             f"{is_undone(self.dialect, 'e')} "
-            "ORDER BY e.at_us, e.id"
+            "ORDER BY e.at_us, e.id",
+            (project, record_id),
         )
-        found = self._select(project, sql, (project, record_id))
         return list(dict.fromkeys(replaced for (replaced,) in found))
 
     # --- figures ---
@@ -768,7 +739,8 @@ class Query(Reader):
         where, bound = condition_of(self.dialect, project, filters)
         if trusted:
             where += f" AND {TRUSTED_RECORD}"
-        return int(self._value(project, f"SELECT count(*) FROM record r WHERE {where}", bound))
+        ((found,),) = self._select(f"SELECT count(*) FROM record r WHERE {where}", bound)
+        return int(found)
 
     def routes(self, project: str, keys: Sequence[str]) -> list[Routed]:
         """How many experiences that are not archived have the same outcome, tool and values of
@@ -784,7 +756,7 @@ class Query(Reader):
             f"GROUP BY {', '.join(str(column) for column in range(1, len(keys) + 4))}"
         )
         found = []
-        for *values, is_unrouted, records, size in self._select(project, sql, bound):
+        for *values, is_unrouted, records, size in self._select(sql, bound):
             pairs = zip(("outcome", "tool", *keys), values, strict=True)
             packet = {name: str(value) for name, value in pairs if value is not None}
             found.append(Routed(packet, bool(is_unrouted), records, size))

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from hardwon import limits
 from hardwon.learn.tallies import Increment
 from hardwon.records.kinds import Record
 
 # --- sql ---
 
 Values = Sequence[Any]
+# A select that finds a row exactly where a write was kept, and its values.
+Witness = tuple[str, Values]
 
 
 class Session(ABC):
@@ -25,8 +29,10 @@ class Session(ABC):
     numbered: ?1, ?2 …
     """
 
+    # The driver's own: for what only one engine can do.
     connection: Any
-    """The driver's own: for what only one engine can do."""
+    # Asked whether the transaction was kept, where the connection is lost in that moment.
+    witness: Witness | None = None
 
     @abstractmethod
     def select(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
@@ -48,68 +54,48 @@ class Session(ABC):
     def run_many(self, sql: str, rows: Iterable[Values]) -> None:
         """The same statement for many rows."""
 
+    @abstractmethod
     def each(self, sql: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
         """The rows one after the other, other statements of this session in between: for results
-        that may be larger than what should be held at once. An engine that reads on as it is asked
-        says how.
+        that may be larger than what should be held at once.
         """
-        yield from self.select(sql, values)
 
 
 class Dialect(ABC):
     """The words of one engine."""
 
+    # The smallest, and the largest, of several values in one row.
     least: str
     greatest: str
-    """The smallest, and the largest, of several values in one row."""
+    # A join of what stands before it with what stands after it, in that order where the engine can
+    # be told so.
     join: str
-    """A join of what stands before it with what stands after it, in that order where the engine can
-    be told so.
-    """
+    # Whether the record `r` turned out well; NULL where that is no question.
     solved: str
-    """Whether the record `r` turned out well; NULL where that is no question."""
 
-    @abstractmethod
-    def hint(self, index: str) -> str:
-        """After the name of a table: the index to go by, where the engine can be told so."""
-
-    @abstractmethod
-    def within(self, value: str, parameter: str) -> str:
-        """Whether a value is one of those in a parameter, which were `listed`."""
+    # Selects those of the ids in parameter 2, `listed`, that are not to come back.
+    forgotten: str
+    # Whether a path matches a parameter, which is a `glob`.
+    glob_operator: str
+    # After the name of a table: the index to go by, where the engine can be told so.
+    hint: Callable[[str], str]
+    # Whether a value is one of those in a parameter, which were `listed`.
+    within: Callable[[str, str], str]
+    # Whether a row of `record_text` belongs to the same record as another row, by its alias.
+    same_text: Callable[[str], str]
+    # The values of all rows, in an order, as a text of JSON.
+    gathered: Callable[[str, str], str]
+    # What an event says under a name: `by`, `status`, `replaced_by` or `undoes`.
+    said: Callable[[str, str], str]
+    # What the experience `r` says under a key, a parameter, as text; NULL where it says nothing, or
+    # cannot be read.
+    given: Callable[[str], str]
+    # Whether the record `r` is an experience with this key and this value of it, both parameters.
+    has_key: Callable[[str, str], str]
 
     @abstractmethod
     def listed(self, values: Iterable[Any]) -> Any:
         """Several values as one parameter."""
-
-    @abstractmethod
-    def same_text(self, row: str) -> str:
-        """Whether a row of `record_text` belongs to the same record as another row, by its
-        alias.
-        """
-
-    @abstractmethod
-    def gathered(self, value: str, order: str) -> str:
-        """The values of all rows, in an order, as a text of JSON."""
-
-    @abstractmethod
-    def said(self, event: str, name: str) -> str:
-        """What an event says under a name: `by`, `status`, `replaced_by` or `undoes`."""
-
-    @abstractmethod
-    def given(self, name: str) -> str:
-        """What the experience `r` says under a key, a parameter, as text; NULL where it says
-        nothing, or cannot be read.
-        """
-
-    @abstractmethod
-    def has_key(self, name: str, value: str) -> str:
-        """Whether the record `r` is an experience with this key and this value of it, both
-        parameters.
-        """
-
-    @abstractmethod
-    def matches_glob(self, path: str, parameter: str) -> str:
-        """Whether a path matches a parameter, which is a `glob`."""
 
     @abstractmethod
     def glob(self, pattern: str) -> str:
@@ -148,8 +134,8 @@ class Bound(list[Any]):
 
 # --- contract ---
 
+# Called with (done, total) now and then during long work.
 Progress = Callable[[int, int], None]
-"""Called with (done, total) now and then during long work."""
 
 
 class Row(NamedTuple):
@@ -348,22 +334,47 @@ class TokenKeep(ABC):
     """
 
     @abstractmethod
+    def _transaction(self, *, writing: bool = False) -> AbstractContextManager[Session]:
+        """On the table `token`; a write is kept when the block ends."""
+
     def all(self) -> list[TokenRow]:
         """The oldest first."""
+        return self._select("ORDER BY created_us, id")
 
-    @abstractmethod
     def get(self, token_id: str) -> TokenRow | None:
         """The token, whether or not it has ended, or None."""
+        return next(iter(self._select("WHERE id = ?1", (token_id,))), None)
 
-    @abstractmethod
+    def _select(self, which: str, values: Values = ()) -> list[TokenRow]:
+        sql = f"SELECT {', '.join(TokenRow._fields)} FROM token {which}"
+        with self._transaction() as session:
+            return [TokenRow._make(row) for row in session.select(sql, values)]
+
     def add(self, token: TokenRow, ended_before_us: int) -> int:
         """Keeps a token and drops those that ended before a time; returns how many there are.
         Nothing is kept where there are too many.
         """
+        with self._transaction(writing=True) as session:
+            session.run(
+                "DELETE FROM token WHERE expires_us < ?1 OR revoked_us < ?1", (ended_before_us,)
+            )
+            count = int(session.value("SELECT count(*) FROM token"))
+            if count < limits.TOKENS_MAX:
+                marks = ", ".join(f"?{number}" for number in range(1, len(token) + 1))
+                session.run(
+                    f"INSERT INTO token ({', '.join(TokenRow._fields)}) VALUES ({marks})", token
+                )
+                session.witness = "SELECT 1 FROM token WHERE id = ?1", (token.id,)
+        return count + 1
 
-    @abstractmethod
     def revoke(self, token_ids: Sequence[str], at_us: int) -> None:
         """From now on; what was revoked before stays as it is."""
+        with self._transaction(writing=True) as session:
+            for token_id in token_ids:
+                sql = "UPDATE token SET revoked_us = ?1 WHERE id = ?2 AND revoked_us IS NULL"
+                if session.run(sql, (at_us, token_id)):
+                    sql = "SELECT 1 FROM token WHERE id = ?2 AND revoked_us = ?1"
+                    session.witness = sql, (at_us, token_id)
 
     @abstractmethod
     def close(self) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic_core import from_json
 
@@ -29,7 +29,6 @@ from hardwon.records.kinds import AnyRecord, Source, is_record
 from hardwon.tree.files import TreeFiles
 
 if TYPE_CHECKING:
-    from hardwon.fixes.adopt import FixAdoption
     from hardwon.store.types import Progress
 
 StoreKind = Literal["tree", "training-memory", "fix-history", "knowledge-base", "data-set"]
@@ -48,7 +47,8 @@ _LOOKED_FOR: Final = (
 )
 
 
-class Remark(NamedTuple):
+@dataclass(frozen=True)
+class Remark:
     """What is to be said about one part of a store: a file, a row, a memory."""
 
     where: str
@@ -73,11 +73,7 @@ class Adoption:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON can hold it."""
-        remarks = {
-            name: [each._asdict() for each in getattr(self, name)]
-            for name in ("rejected", "mended")
-        }
-        return {**asdict(self), **remarks}
+        return asdict(self)
 
     def __str__(self) -> str:
         would = "would be " if self.dry_run else ""
@@ -85,7 +81,7 @@ class Adoption:
         more = f"{len(self.rejected)} rejected, {len(self.mended)} mended"
         lines = [f"{self.kind}: {counts}, {more}"]
         lines += [f"{self.forgotten} were forgotten here and stay so"] if self.forgotten else []
-        most = limits.ADOPTION_SHOWN_MAX
+        most = limits.PROBLEMS_SHOWN_MAX
         lines += self.notes[:most]
         for heading, remarks in (("rejected", self.rejected), ("mended", self.mended)):
             lines += [f"{heading}: {each.where}: {each.what}" for each in remarks[:most]]
@@ -122,30 +118,23 @@ def adopt(
 def kind_of(given: str | Path) -> StoreKind:
     """What an older store is. Raises where it is none, or is a memory already."""
     path = check_path("path", given)
-    if path.is_file():
-        if legacy_fixes.is_database(path):
-            _refuse_memory(path)
-            return "fix-history"
-        return _kind_of_text(path)
-    if not path.is_dir():
+    is_folder = path.is_dir()
+    if not is_folder and not path.is_file():
         raise PlaceError(f"cannot adopt {path}: there is no such file or folder")
-    for name in _MEMORY_NAMES:
-        if (path / name).is_file():
-            _refuse_memory(path / name)
-    if (path / fix_adoption.FILE_NAME).is_file():
+    if not is_folder and not legacy_fixes.is_database(path):
+        return _kind_of_text(path)
+    for file in [path / name for name in _MEMORY_NAMES] if is_folder else [path]:
+        if file.is_file() and legacy_fixes.is_ours(file):
+            raise ForeignFileError(
+                f"{file} is a Hardwon memory already: hardwon merge brings it into another"
+            )
+    if not is_folder or (path / fix_adoption.FILE_NAME).is_file():
         return "fix-history"
     if (path / fix_adoption.KNOWLEDGE_BASE_NAME).is_file():
         return "knowledge-base"
     if TreeFiles(path).listed("", look=False).folders:
         return "tree"
     raise PlaceError(f"cannot adopt {path}: it is none of {_LOOKED_FOR}; --kind says what it is")
-
-
-def _refuse_memory(file: Path) -> None:
-    if legacy_fixes.is_ours(file):
-        raise ForeignFileError(
-            f"{file} is a Hardwon memory already: hardwon merge brings it into another"
-        )
 
 
 def _kind_of_text(file: Path) -> StoreKind:
@@ -156,10 +145,9 @@ def _kind_of_text(file: Path) -> StoreKind:
     except OSError as error:
         raise PlaceError(f"cannot read {file}: {error.strerror or error}") from error
     whole = None if of_lines else _json_of(data)
-    keys: set[str] = set(whole) if isinstance(whole, dict) else set()
-    if keys & _TRAINING_KEYS:
+    if isinstance(whole, dict) and whole.keys() & _TRAINING_KEYS:
         return "training-memory"
-    if keys & _KNOWLEDGE_KEYS:
+    if isinstance(whole, dict) and whole.keys() & _KNOWLEDGE_KEYS:
         return "knowledge-base"
     if whole is None:
         whole = _json_of(data[: limits.RECORD_BYTES_MAX].lstrip().partition(b"\n")[0])
@@ -184,7 +172,7 @@ def _json_of(data: bytes) -> Any:
 # --- each kind ---
 
 
-def _adopt_fix_history(source: Path, memory: Memory, **how: Any) -> Adoption:
+def adopt_fix_history(source: Path, memory: Memory, **how: Any) -> Adoption:
     """A database; of a folder, also the knowledge base beside it."""
     database = source / fix_adoption.FILE_NAME if source.is_dir() else source
     done = _of_fixes("fix-history", fix_adoption.adopt_fix_history(database, memory, **how))
@@ -192,9 +180,8 @@ def _adopt_fix_history(source: Path, memory: Memory, **how: Any) -> Adoption:
     if not source.is_dir() or not knowledge.is_file():
         return done
     beside = _adopt_knowledge_base(knowledge, memory, **how)
-    note = f"{knowledge.name} added nothing"
-    if beside.added:
-        note = f"{knowledge.name} {'would be' if done.dry_run else 'was'} adopted"
+    adopted = "would be adopted" if done.dry_run else "was adopted"
+    note = f"{knowledge.name} {adopted if beside.added else 'added nothing'}"
     sums = {
         name: getattr(done, name) + getattr(beside, name)
         for name in ("read", "added", "present", "forgotten")
@@ -207,7 +194,7 @@ def _adopt_knowledge_base(source: Path, memory: Memory, **how: Any) -> Adoption:
     return _of_fixes("knowledge-base", fix_adoption.adopt_knowledge_base(file, memory, **how))
 
 
-def _of_fixes(kind: StoreKind, done: FixAdoption) -> Adoption:
+def _of_fixes(kind: StoreKind, done: fix_adoption.FixAdoption) -> Adoption:
     counts = (done.read, done.added, done.present, done.forgotten)
     rejected, mended = (
         [Remark(f"row {row}", what) for row, what in rows] for rows in (done.rejected, done.mended)
@@ -215,10 +202,10 @@ def _of_fixes(kind: StoreKind, done: FixAdoption) -> Adoption:
     return Adoption(kind, *counts, rejected, mended, done.notes, done.dry_run)
 
 
-def _adopt_training_memory(source: Path, memory: Memory, **how: Any) -> Adoption:
-    from hardwon.training.adopt import adopt as adopt_training_memory
+def adopt_training_memory(source: Path, memory: Memory, **how: Any) -> Adoption:
+    from hardwon.training import adopt as training
 
-    return _of_loaded("training-memory", adopt_training_memory(source, memory, **how), [])
+    return _of_loaded("training-memory", training.adopt(source, memory, **how), [])
 
 
 def _of_loaded(kind: StoreKind, done: Loaded, rejected: list[Remark]) -> Adoption:
@@ -230,7 +217,7 @@ def _of_loaded(kind: StoreKind, done: Loaded, rejected: list[Remark]) -> Adoptio
     return Adoption(kind, *counts, [*rejected, *kept], dry_run=done.dry_run)
 
 
-def _adopt_data_set(source: Path, memory: Memory, **how: Any) -> Adoption:
+def adopt_data_set(source: Path, memory: Memory, **how: Any) -> Adoption:
     from hardwon.tree import datasets
 
     done = datasets.load_dataset(memory, source, **how)  # nosec B615  # our own function, which reads a file of this machine
@@ -238,20 +225,18 @@ def _adopt_data_set(source: Path, memory: Memory, **how: Any) -> Adoption:
         Remark(f"memory {fault.index}, {fault.field}", f"{fault.wrong}; {fault.remedy}")
         for fault in done.rejected
     ]
-    notes = (
-        [f"{len(done.warnings)} warnings, which hardwon validate tells"] if done.warnings else []
-    )
+    warned = f"{len(done.warnings)} warnings, which hardwon validate tells"
     return Adoption(
         "data-set",
         done.total,
         done.stored,
         rejected=rejected,
-        notes=notes,
+        notes=[warned] if done.warnings else [],
         dry_run=how["dry_run"],
     )
 
 
-def _adopt_tree(
+def adopt_tree(
     source: Path,
     memory: Memory,
     *,
@@ -289,8 +274,7 @@ def _copy_tree(tree: TreeFiles, target: Path) -> list[Remark]:
     """Its memory files, with their times. Returns those that cannot be read."""
     left: list[Remark] = []
     folders = [""]
-    while folders:
-        folder = folders.pop()
+    for folder in folders:  # which grows
         listing = tree.listed(folder, look=False)
         folders += listing.paths(folder)
         left += [Remark(f"{folder}/{name}", reason) for name, reason in listing.odd.items()]
@@ -299,18 +283,18 @@ def _copy_tree(tree: TreeFiles, target: Path) -> list[Remark]:
                 data, seen = tree.read(folder, name)
             except (OSError, ValueError) as error:
                 left.append(Remark(f"{folder}/{name}", str(error)))
-                continue
-            copy = target / folder / name
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(data)
-            os.utime(copy, ns=(seen.mtime_ns, seen.mtime_ns))
+            else:
+                copy = target / folder / name
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_bytes(data)
+                os.utime(copy, ns=(seen.mtime_ns, seen.mtime_ns))
     return left
 
 
 _ADOPTED_BY: Final[Mapping[str, Callable[..., Adoption]]] = {
-    "tree": _adopt_tree,
-    "training-memory": _adopt_training_memory,
-    "fix-history": _adopt_fix_history,
+    "tree": adopt_tree,
+    "training-memory": adopt_training_memory,
+    "fix-history": adopt_fix_history,
     "knowledge-base": _adopt_knowledge_base,
-    "data-set": _adopt_data_set,
+    "data-set": adopt_data_set,
 }

@@ -14,11 +14,13 @@ import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime
+from functools import update_wrapper
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, Literal, Self
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, cast
 from urllib.parse import quote, urlencode, urlsplit
 from weakref import finalize
 
@@ -40,10 +42,9 @@ from hardwon.errors import (
     TooManyRequestsError,
     UnknownRecordError,
 )
-from hardwon.memory import Memory, renamed
+from hardwon.memory import Memory
 from hardwon.memory.context import Context
 from hardwon.memory.record import related_files
-from hardwon.memory.recorders import EpisodeRecorder, TrajectoryRecorder
 from hardwon.memory.results import Backup, LifeEvent, Loaded
 from hardwon.outside import files, own_files
 from hardwon.outside.git import Repository, repository_root
@@ -62,7 +63,7 @@ from hardwon.surfaces.operations import (
 
 _IDLE_S: Final = 2.0  # a server hangs up after 5: none that is about to is asked once more
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
-_NOT_SENT: Final = ("author", "by", "progress", "count_tokens")
+_NOT_SENT: Final = frozenset({"author", "by", "progress", "count_tokens"})
 """Keywords of `Memory` that a caller elsewhere has no say in, or that do not go over a wire."""
 
 if TYPE_CHECKING:
@@ -105,16 +106,9 @@ class Client(_Methods):
     def __repr__(self) -> str:
         return f"Client({self.location!r}, project={self.project!r})"
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            return renamed(self, name)
+    if not TYPE_CHECKING:  # which know them from `Memory`
+        __enter__, __exit__, __getattr__ = Memory.__enter__, Memory.__exit__, Memory.__getattr__
+        trajectory, episode = Memory.trajectory, Memory.episode
 
     def close(self) -> None:
         """Closes the connections; closing twice is allowed."""
@@ -142,40 +136,24 @@ class Client(_Methods):
         record.
         """
         with suppress(UnknownRecordError):
-            found: AnyRecord = self._ask(
-                OPERATIONS["get"], {"record_id": str(record_id), "as_of": as_of}
-            )
-            return found
+            given = {"record_id": str(record_id), "as_of": as_of}
+            return cast("AnyRecord", self._ask("get", given))
         return None
 
     def audit(self, record_id: Any) -> list[LifeEvent]:
         """The record's whole life; empty where there never was one."""
         with suppress(UnknownRecordError):
-            life: list[LifeEvent] = self._ask(OPERATIONS["audit"], {"record_id": str(record_id)})
-            return life
+            return cast("list[LifeEvent]", self._ask("audit", {"record_id": str(record_id)}))
         return []
 
     def add_many(self, records: Iterable[Any]) -> list[str]:
         """Keeps all of the records or, when one is refused, none; returns their ids."""
         given = [_record_json(record) for record in check_items("records", records)]
-        added: list[str] = self._ask(OPERATIONS["add_many"], {"records": given}) if given else []
-        return added
+        return cast("list[str]", self._ask("add_many", {"records": given})) if given else []
 
     def record(self, record: Any) -> Any:
         """As `add`, and returns the record as it was kept."""
         return self.get(self.add(record))
-
-    def trajectory(self, task: str, **envelope: Any) -> TrajectoryRecorder:
-        """`with client.trajectory(task) as t: t.step(action, observation, reward)`: recorded
-        whatever happens in the block.
-        """
-        return TrajectoryRecorder(self, task, envelope)  # type: ignore[arg-type]  # an envelope is a dictionary
-
-    def episode(self, task_id: str, **envelope: Any) -> EpisodeRecorder:
-        """`with client.episode(task_id) as ep: ep.score = 0.4`: recorded whatever happens in the
-        block.
-        """
-        return EpisodeRecorder(self, task_id, envelope)  # type: ignore[arg-type]
 
     # --- streams ---
 
@@ -191,16 +169,12 @@ class Client(_Methods):
         if format != "jsonl":
             raise InvalidInputError.one("format", format, "jsonl")
         _refuse_unsendable("export", {"progress": progress})
-        count = 0
         target = own_files.target("path", check_path("path", path), self.location, "records.jsonl")
         with (
             files.writing_atomically(target) as file,
-            self._server.stream(self._path(OPERATIONS["export"].path)) as response,
+            self._server.stream(self._path("/export")) as response,
         ):
-            for line in self._server.lines(response):
-                file.write(line)
-                count += 1
-        return count
+            return sum(file.write(line) > 0 for line in self._server.lines(response))
 
     def load(
         self, path: str | Path, dry_run: bool = False, by: str = "user", progress: Any = None
@@ -211,8 +185,7 @@ class Client(_Methods):
         _refuse_unsendable("load", {"by": by, "progress": progress})
         query = {"dry_run": "true"} if dry_run else {}
         answer = self._server.upload(self._path("/import", query), check_path("path", path))
-        loaded: Loaded = parsed(Loaded, answer)
-        return loaded
+        return cast("Loaded", parsed(Loaded, answer))
 
     def backup(self, path: str | Path, progress: Any = None) -> Backup:
         """Copies the whole memory to a file of this machine, verified; needs a token with the scope
@@ -227,7 +200,7 @@ class Client(_Methods):
         digest = sha256()
         with (
             files.writing_atomically(target) as file,
-            self._server.stream(self._path(OPERATIONS["backup"].path)) as response,
+            self._server.stream(self._path("/backup")) as response,
         ):
             for data in self._server.pieces(response):
                 file.write(data)
@@ -242,7 +215,8 @@ class Client(_Methods):
         whole = f"/api/v1/projects/{quote(self.project, safe='')}{path}"
         return f"{whole}?{urlencode(query)}" if query else whole
 
-    def _ask(self, operation: Operation, given: Mapping[str, Any]) -> Any:
+    def _ask(self, name: str, given: Mapping[str, Any]) -> Any:
+        operation = OPERATIONS[name]
         checked = operation.takes.model_validate(
             {name: value for name, value in given.items() if value is not None}
         )
@@ -264,22 +238,8 @@ class Client(_Methods):
             return parsed(operation.gives, answer)
         except InvalidInputError as error:
             raise ServerError(
-                f"{self.location} sent something else than {operation.name} gives ({error})"
+                f"{self.location} sent something else than {name} gives ({error})"
             ) from None
-
-    def _with_checkout(self, given: dict[str, Any]) -> dict[str, Any]:
-        """With what is known here of what is recorded: the commit, and the hashes of files."""
-        root = self._repository.root if self._repository else None
-        if self._repository and "git_commit" not in given and "git_branch" not in given:
-            head = self._repository.head
-            given |= {"git_commit": head.commit, "git_branch": head.branch}
-        if "related_files" in given:
-            given["related_files"] = [
-                file.model_dump() for file in related_files(given["related_files"], root)
-            ]
-        if given.get("recalled") is not None:
-            given["recalled"] = _ids(given["recalled"])
-        return given
 
 
 def _refuse_unsendable(name: str, given: dict[str, Any]) -> None:
@@ -287,16 +247,11 @@ def _refuse_unsendable(name: str, given: dict[str, Any]) -> None:
     same.
     """
     usual = inspect.signature(OPERATIONS[name].method_of(Memory)).parameters
-    for unsendable in _NOT_SENT:
-        if unsendable not in given or (name == "verify" and unsendable == "by"):
-            continue
+    allowed = "nothing: the token says who asks, and a server tells no progress"
+    for unsendable in given.keys() & _NOT_SENT - OPERATIONS[name].takes.model_fields.keys():
         value = given.pop(unsendable)
         if unsendable not in usual or value != usual[unsendable].default:
-            raise InvalidInputError.one(
-                unsendable,
-                value,
-                "nothing: the token says who asks, and a server tells no progress",
-            )
+            raise InvalidInputError.one(unsendable, value, allowed)
 
 
 def _to_send(operation: Operation, given: dict[str, Any], client: Client) -> dict[str, Any]:
@@ -308,7 +263,16 @@ def _to_send(operation: Operation, given: dict[str, Any], client: Client) -> dic
             "project", project, f"{client.project!r}, the project this client was made for"
         )
     if issubclass(operation.takes, Enveloped):
-        given = client._with_checkout(given)
+        # what is known here of what is recorded: the commit, and the hashes of files
+        repository = client._repository
+        if repository and "git_commit" not in given and "git_branch" not in given:
+            commit, branch = repository.head
+            given |= {"git_commit": commit, "git_branch": branch}
+        if "related_files" in given:
+            found = related_files(given["related_files"], repository.root if repository else None)
+            given["related_files"] = [file.model_dump() for file in found]
+        if given.get("recalled") is not None:
+            given["recalled"] = _ids(given["recalled"])
     if operation.takes is Remember:
         known = Remember.model_fields.keys() - {"keys"}
         own = {name: given.pop(name) for name in list(given) if name not in known}
@@ -337,18 +301,17 @@ def _record_json(record: Any) -> Any:
     return jsonable(record)
 
 
+@dataclass(frozen=True)
 class _ClientGroup:
     """The operations that hang on a noun, as they do on a memory."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    _client: Client
 
 
 class _ClientCare(_ClientGroup):
     def projects(self) -> list[str]:
         """The projects that have records, as far as the token reaches."""
-        found: list[str] = self._client._server.answer("GET", "/api/v1/projects")
-        return found
+        return cast("list[str]", self._client._server.answer("GET", "/api/v1/projects"))
 
     def keep_many(self, records: Iterable[Any]) -> list[Any]:
         """As `add_many`, and returns the records as they were kept."""
@@ -359,21 +322,19 @@ def _method(operation: Operation) -> Callable[..., Any]:
     """A method like `Memory`'s that asks the server."""
     original = operation.method_of(Memory)
     signature = inspect.signature(original)
+    kinds = {each.kind: name for name, each in signature.parameters.items()}
+    rest = kinds.get(inspect.Parameter.VAR_KEYWORD, "")
 
     def ask(self: Client | _ClientGroup, /, *positional: Any, **keywords: Any) -> Any:
         client = self._client if isinstance(self, _ClientGroup) else self
-        given: dict[str, Any] = {}
-        for name, value in signature.bind(self, *positional, **keywords).arguments.items():
-            keyword_rest = signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD
-            given |= value if keyword_rest else {name: value}
+        given = signature.bind(self, *positional, **keywords).arguments
         del given["self"]
-        return client._ask(operation, _to_send(operation, given, client))
+        given |= given.pop(rest, {})
+        return client._ask(operation.name, _to_send(operation, given, client))
 
-    ask.__name__ = original.__name__
     ask.__qualname__ = f"Client.{operation.name}"
-    ask.__doc__ = original.__doc__
     ask.__signature__ = signature  # type: ignore[attr-defined]
-    return ask
+    return update_wrapper(ask, original, ("__name__", "__doc__"), ())
 
 
 _groups: dict[str, type[_ClientGroup]] = {"care": _ClientCare}
@@ -406,8 +367,7 @@ class _Server:
             )
         # what was compressed could be larger than its bound
         self._headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
-        if token is not None:
-            self._headers["Authorization"] = f"Bearer {token}"
+        self._headers |= {} if token is None else {"Authorization": f"Bearer {token}"}
         self._timeout = dict.fromkeys(("connect", "read", "write", "pool"), timeout_s)
         self._transport = httpx.HTTPTransport(
             # without TLS the context is never used, and the machine's certificates take long to load
@@ -421,10 +381,8 @@ class _Server:
         """The JSON that comes back. Sent again where no answer came, or where the server says that
         it has no time.
         """
-        headers = {}
-        if body is not None:
-            key = secrets.token_hex(16)
-            headers = {"Content-Type": "application/json", "Idempotency-Key": key}
+        key = secrets.token_hex(16)
+        headers = {"Content-Type": "application/json", "Idempotency-Key": key} if body else {}
         for wait_s in (*limits.CLIENT_WAITS_S, None):
             try:
                 with self._send(method, path, body, headers) as response:
@@ -479,9 +437,7 @@ class _Server:
             ):
                 return self._json(response)
         except (_UnansweredError, OSError) as error:
-            raise ServerError(
-                f"cannot send {source} to {self.origin} ({_words(_root_of(error))})"
-            ) from None
+            raise ServerError(f"cannot send {source} to {self.origin} ({_words(error)})") from None
 
     @contextmanager
     def _send(
@@ -512,7 +468,7 @@ class _Server:
                     f"{self.origin} has a certificate that is not trusted ({root.verify_message})"
                 ) from None
             raise _UnansweredError(
-                f"{self.origin} did not answer ({_words(root)}): is `hardwon serve` running there?"
+                f"{self.origin} did not answer ({_words(error)}): is `hardwon serve` running there?"
             ) from None
 
     def _json(self, response: httpx.Response) -> Any:
@@ -556,13 +512,13 @@ def _error_of(response: httpx.Response, problem: Mapping[str, Any]) -> HardwonEr
         wait = response.headers.get("Retry-After", "1")
         return TooManyRequestsError(detail, float(wait) if wait.isdecimal() else 1.0)
     listed = problem.get("errors")
-    if status in (400, 413, 422) and isinstance(listed, list) and listed:
-        problems = [
-            Problem(str(one.get("field")), one.get("value"), str(one.get("allowed")))
-            for one in listed
-            if isinstance(one, dict)
-        ]
-        return InvalidInputError(problems) if problems else ServerError(detail)
+    problems = [
+        Problem(str(one.get("field")), one.get("value"), str(one.get("allowed")))
+        for one in (listed if isinstance(listed, list) else ())
+        if isinstance(one, dict)
+    ]
+    if status in (400, 413, 422) and problems:
+        return InvalidInputError(problems)
     return _ERROR_OF_STATUS.get(status, ServerError)(detail)
 
 
@@ -574,9 +530,8 @@ def _root_of(error: BaseException) -> BaseException:
 
 
 def _words(error: BaseException) -> str:
-    return (
-        error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    ) or type(error).__name__
+    root = _root_of(error)
+    return getattr(root, "strerror", None) or str(root) or type(root).__name__
 
 
 def _tls_of(url: str, ca_file: str | Path | None, plain_http: bool) -> ssl.SSLContext | None:

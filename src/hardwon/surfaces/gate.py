@@ -69,33 +69,27 @@ class Gate:
         `open_to`: who everybody is taken for that sends no token; only for callers of this machine,
         and only where its owner said so.
         """
-        self._memories = _Memories(open_memory)
-        self._tokens = tokens
-        self._open_to = open_to
+        self._open_memory, self._tokens, self._open_to = open_memory, tokens, open_to
         self._rate = _Rate(requests_per_s)
+        self._lock = threading.Lock()
+        self._open: OrderedDict[str, _Open] = OrderedDict()
 
     def close(self) -> None:
         """Waits for nobody: whoever serves ends what is under way first."""
-        self._memories.close()
+        with self._lock:
+            held, self._open = list(self._open.values()), OrderedDict()
+        for one in held:
+            one.memory.close()
 
     def admit(self, secret: str | None) -> Caller:
         """Whose token it is."""
-        if secret is None and self._open_to is not None:
-            caller = self._open_to
+        if secret is None:
+            caller, problem = self._open_to, "no token was sent"
         else:
-            found = (
-                self._tokens.caller(secret)
-                if secret is not None and self._tokens is not None
-                else None
-            )
-            if found is None:
-                problem = (
-                    "no token was sent"
-                    if secret is None
-                    else "the token is unknown, expired or revoked"
-                )
-                raise NotAdmittedError(f"{problem}: {HOW}")
-            caller = found
+            caller = self._tokens.caller(secret) if self._tokens else None
+            problem = "the token is unknown, expired or revoked"
+        if caller is None:
+            raise NotAdmittedError(f"{problem}: {HOW}")
         self._rate.count(caller)
         return caller
 
@@ -109,13 +103,10 @@ class Gate:
         memory open.
         """
         check_access(caller, "read", None)
-        with self._memories.use(project) as memory:
+        with self._use(project) as memory:
             found = memory.care.projects()
-        return (
-            found
-            if caller.projects is None
-            else [name for name in found if name in caller.projects]
-        )
+        reached = caller.projects
+        return [name for name in found if reached is None or name in reached]
 
     def perform(
         self, caller: Caller, name: str, project: str, given: Arguments, key: str | None = None
@@ -125,7 +116,22 @@ class Gate:
         with self.memory(caller, operation, project) as memory:
             if key is None or operation.again is None:
                 return operation.do(memory, given, caller)
-            return _once(memory, operation, given, caller, key)
+            most = limits.IDEMPOTENCY_KEY_CHARS_MAX
+            if not 0 < len(key) <= most or not key.isprintable():
+                allowed = f"1 to {most} printable characters, such as a UUID"
+                raise InvalidInputError.one("Idempotency-Key", key, allowed)
+            whose = _fingerprint(caller.name, key.encode("utf-8", "surrogatepass"))
+            wanted = _fingerprint(operation.name, json_bytes(given))
+            try:
+                with memory.care.once(whose, wanted):
+                    return operation.do(memory, given, caller)
+            except RepeatedError as before:
+                if before.said != wanted:
+                    raise ConflictError(
+                        "the idempotency key was used for another request: send the same one "
+                        "again, or this one under a key of its own"
+                    ) from None
+                return operation.again(memory, before.ids)
 
     @contextmanager
     def memory(self, caller: Caller, operation: Operation, project: str) -> Iterator[Memory]:
@@ -133,7 +139,7 @@ class Gate:
         `perform`.
         """
         self.check(caller, operation, project)
-        with self._memories.use(project) as memory:
+        with self._use(project) as memory:
             yield memory
 
     def check(self, caller: Caller, operation: Operation, project: str) -> None:
@@ -144,7 +150,32 @@ class Gate:
 
     def open_projects(self) -> list[str]:
         """Those whose memory is open."""
-        return self._memories.names()
+        with self._lock:
+            return list(self._open)
+
+    @contextmanager
+    def _use(self, project: str) -> Iterator[Memory]:
+        """One memory is open for each project; of many, those that nobody uses are closed."""
+        with self._lock:
+            known = project in self._open
+        # what takes long to open holds up nobody else
+        spare = [] if known else [_Open(self._open_memory(project))]
+        with self._lock:
+            if project not in self._open:
+                self._open[project] = spare.pop() if spare else _Open(self._open_memory(project))
+            held = self._open[project]
+            held.users += 1
+            self._open.move_to_end(project)
+            unused = [name for name, each in self._open.items() if not each.users]
+            too_many = max(len(self._open) - limits.MEMORIES_OPEN_MAX, 0)
+            spare += [self._open.pop(name) for name in unused[:too_many]]
+        try:
+            for one in spare:
+                one.memory.close()
+            yield held.memory
+        finally:
+            with self._lock:
+                held.users -= 1
 
 
 @dataclass(frozen=True)
@@ -174,26 +205,6 @@ class Ask:
         return includes(self.caller.scope, scope)
 
 
-def _once(memory: Memory, operation: Operation, given: Arguments, caller: Caller, key: str) -> Any:
-    if not key or len(key) > limits.IDEMPOTENCY_KEY_CHARS_MAX or not key.isprintable():
-        allowed = f"1 to {limits.IDEMPOTENCY_KEY_CHARS_MAX} printable characters, such as a UUID"
-        raise InvalidInputError.one("Idempotency-Key", key, allowed)
-    assert operation.again is not None  # noqa: S101  # for type checkers: who calls has looked
-    wanted = _fingerprint(operation.name, json_bytes(given))
-    try:
-        with memory.care.once(
-            _fingerprint(caller.name, key.encode("utf-8", "surrogatepass")), wanted
-        ):
-            return operation.do(memory, given, caller)
-    except RepeatedError as before:
-        if before.said != wanted:
-            raise ConflictError(
-                "the idempotency key was used for another request: send the same one again, or "
-                "this one under a key of its own"
-            ) from None
-        return operation.again(memory, before.ids)
-
-
 def _fingerprint(name: str, content: bytes) -> bytes:
     return blake2b(len(name).to_bytes(4, "big") + name.encode() + content, digest_size=32).digest()
 
@@ -202,53 +213,6 @@ def _fingerprint(name: str, content: bytes) -> bytes:
 class _Open:
     memory: Memory
     users: int = 0
-
-
-class _Memories:
-    """The memories that are open, one for each project; of many, those that nobody uses are
-    closed.
-    """
-
-    def __init__(self, open_memory: Callable[[str], Memory]) -> None:
-        self._open_memory = open_memory
-        self._lock = threading.Lock()
-        self._open: OrderedDict[str, _Open] = OrderedDict()
-
-    @contextmanager
-    def use(self, project: str) -> Iterator[Memory]:
-        with self._lock:
-            known = project in self._open
-        # what takes long to open holds up nobody else
-        spare = [] if known else [_Open(self._open_memory(project))]
-        with self._lock:
-            if project not in self._open:
-                self._open[project] = spare.pop() if spare else _Open(self._open_memory(project))
-            held = self._open[project]
-            held.users += 1
-            self._open.move_to_end(project)
-            spare += self._too_many()
-        try:
-            for one in spare:
-                one.memory.close()
-            yield held.memory
-        finally:
-            with self._lock:
-                held.users -= 1
-
-    def _too_many(self) -> list[_Open]:
-        spare = len(self._open) - limits.MEMORIES_OPEN_MAX
-        names = [name for name, held in self._open.items() if not held.users][: max(spare, 0)]
-        return [self._open.pop(name) for name in names]
-
-    def names(self) -> list[str]:
-        with self._lock:
-            return list(self._open)
-
-    def close(self) -> None:
-        with self._lock:
-            held, self._open = list(self._open.values()), OrderedDict()
-        for one in held:
-            one.memory.close()
 
 
 class _Rate:

@@ -380,12 +380,6 @@ class Forget(Filtered):
         return given if ids is None else {"ids_or_filters": ids, **given}
 
 
-class Load(Arguments):
-    """How."""
-
-    dry_run: Annotated[bool, Field(description="Only say what would happen.")] = False
-
-
 NOT_SENT: Final = ("self", "author", "by", "progress", "count_tokens", "path", "format")
 """Keywords of `Memory` that a caller elsewhere has no say in, or that do not go over a wire."""
 
@@ -677,22 +671,13 @@ def _same_record(memory: Memory, ids: list[str]) -> Any:
     return found
 
 
-def _get(memory: Memory, given: Any, _: Caller) -> AnyRecord:
-    found = memory.get(given.record_id, given.as_of)
-    if found is None:
+def _known(found: Any, memory: Memory, record_id: str, more: str = "") -> Any:
+    """What was found of a record. Raises where that is nothing."""
+    if not found:
         raise UnknownRecordError(
-            f"there is no record {given.record_id} in project {memory.project!r}"
+            f"there is no record {record_id} in project {memory.project!r}{more}"
         )
     return found
-
-
-def _audit(memory: Memory, given: Any, _: Caller) -> Any:
-    life = memory.audit(given.record_id)
-    if not life:
-        raise UnknownRecordError(
-            f"there is no record {given.record_id} in project {memory.project!r}, and never was one"
-        )
-    return life
 
 
 def _stats(memory: Memory, _: Arguments, caller: Caller) -> Any:
@@ -716,31 +701,18 @@ def _signed(record: Mapping[str, Any], caller: Caller, field: str) -> AnyRecord:
         redact_json(dict(record))[0] if kind == "episode" else dict(record)
     )
     metadata = made.metadata
-    if not includes(caller.scope, "govern"):
-        _check_claims_nothing(metadata.validation, f"{field}.metadata.validation")
+    for name in () if includes(caller.scope, "govern") else _CLAIMS:
+        claimed, usual = getattr(metadata.validation, name), Validation.model_fields[name].default
+        if claimed != usual:
+            allowed = f"{usual or 'nothing'}; a token with the scope govern may claim more"
+            raise InvalidInputError.one(f"{field}.metadata.validation.{name}", claimed, allowed)
     signed: AnyRecord = made.altered(
         metadata=metadata.altered(source=metadata.source.altered(author=caller.name))
     )
     return signed
 
 
-def _check_claims_nothing(validation: Validation, field: str) -> None:
-    plain = {"status": "hypothesis", "verified_by": None, "verification_id": None}
-    for name, usual in plain.items():
-        claimed = getattr(validation, name)
-        if claimed != usual:
-            allowed = f"{usual or 'nothing'}; a token with the scope govern may claim more"
-            raise InvalidInputError.one(f"{field}.{name}", claimed, allowed)
-
-
-def _add(memory: Memory, given: Add, caller: Caller) -> str:
-    return memory.add(_signed(given.record, caller, "record"))
-
-
-def _add_many(memory: Memory, given: AddMany, caller: Caller) -> list[str]:
-    return memory.add_many(
-        _signed(record, caller, f"records.{number}") for number, record in enumerate(given.records)
-    )
+_CLAIMS: Final = ("status", "verified_by", "verification_id")
 
 
 def _streamed(memory: Memory, given: Arguments, caller: Caller) -> Any:
@@ -795,7 +767,7 @@ _ALL: Final = (
         "write",
         "POST /records",
         arguments=Add,
-        run=_add,
+        run=lambda memory, given, caller: memory.add(_signed(given.record, caller, "record")),
         again=lambda _, ids: ids[0],
         command=None,
     ),
@@ -804,7 +776,10 @@ _ALL: Final = (
         "write",
         "POST /records/batch",
         arguments=AddMany,
-        run=_add_many,
+        run=lambda memory, given, caller: memory.add_many(
+            _signed(record, caller, f"records.{number}")
+            for number, record in enumerate(given.records)
+        ),
         again=lambda _, ids: ids,
         command=None,
     ),
@@ -822,11 +797,25 @@ _ALL: Final = (
     Operation("context", "read", "POST /context", tool="context"),
     Operation("advise", "read", "POST /advice", tool="advise"),
     Operation(
-        "get", "read", "GET /records/{record_id}", run=_get, command="show", answer=AnyRecord
+        "get",
+        "read",
+        "GET /records/{record_id}",
+        run=lambda memory, given, _: _known(
+            memory.get(given.record_id, given.as_of), memory, given.record_id
+        ),
+        command="show",
+        answer=AnyRecord,
     ),
     Operation("care.page", "read", "GET /records", command="browse"),
     Operation("care.links", "read", "GET /records/{record_id}/links"),
-    Operation("audit", "read", "GET /records/{record_id}/audit", run=_audit),
+    Operation(
+        "audit",
+        "read",
+        "GET /records/{record_id}/audit",
+        run=lambda memory, given, _: _known(
+            memory.audit(given.record_id), memory, given.record_id, ", and never was one"
+        ),
+    ),
     Operation(
         "similar_issues", "read", "POST /similar-issues", tool="similar_issues", command="similar"
     ),
@@ -882,7 +871,6 @@ _ALL: Final = (
         "load",
         "admin",
         "POST /import",
-        arguments=Load,
         run=_streamed,
         signs="by",
         streams="in",

@@ -21,9 +21,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
@@ -118,7 +120,11 @@ def _times(text: str, at: datetime) -> Iterator[Flaw]:
     for one, other in pairwise(matches):
         if RE.joins.fullmatch(plain, one.end(), other.start()):
             listed |= {one.start(), other.start()}
-    for found, tense in zip(matches, _tenses(plain, matches), strict=True):
+    ends = [-1, *(found.start() for found in RE.sentence_ends.finditer(plain)), len(plain)]
+    # every sentence is read once
+    tense_at = cache(lambda place: _tense_of(plain[ends[place - 1] + 1 : ends[place]]))
+    for found in matches:
+        tense = tense_at(bisect_left(ends, found.start()))
         # so far back the words are looked for that make "in 3 hours" a moment, or a habit
         before = plain[max(0, found.start() - 120) : found.start()]
         if RE.has_date.match(plain, found.end()) or not _is_meant(found, before):
@@ -157,30 +163,20 @@ class _Tense(NamedTuple):
         return self.past or self.coming
 
 
-def _tenses(plain: str, matches: list[re.Match[str]]) -> Iterator[_Tense]:
-    """For each of the matches that of the sentence in which it stands; every sentence is read
-    once.
-    """
-    ends = (found.start() for found in RE.sentence_ends.finditer(plain))
-    begin, end, tense = 0, -1, _Tense()
-    for found in matches:
-        if found.start() > end:
-            while found.start() > end:
-                begin, end = end + 1, next(ends, len(plain))
-            sentence = plain[begin:end]
-            # of what comes after "that" nothing is taken: jobs that failed may be any day's
-            clause = RE.whose.split(sentence, maxsplit=1)[0]
-            past = any(
-                verb["sure"]
-                or (
-                    (verb["before"] or "").lower() not in WORDS.no_verb_after
-                    and verb["past"].lower() not in WORDS.no_past
-                )
-                for verb in RE.happened.finditer(clause)
-            )
-            usual = RE.time_and_again.search(sentence)
-            tense = _Tense() if usual else _Tense(past, bool(RE.coming.search(sentence)), True)
-        yield tense
+def _tense_of(sentence: str) -> _Tense:
+    if RE.time_and_again.search(sentence):
+        return _Tense()
+    # of what comes after "that" nothing is taken: jobs that failed may be any day's
+    clause = RE.whose.split(sentence, maxsplit=1)[0]
+    past = any(
+        verb["sure"]
+        or (
+            (verb["before"] or "").lower() not in WORDS.no_verb_after
+            and verb["past"].lower() not in WORDS.no_past
+        )
+        for verb in RE.happened.finditer(clause)
+    )
+    return _Tense(past, bool(RE.coming.search(sentence)), True)
 
 
 def _is_name(found: re.Match[str], before: str) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from itertools import dropwhile
 from typing import Final, NamedTuple
 
 from hardwon.text.failures import shows_error
@@ -36,17 +37,12 @@ def parts_of(line: str) -> CommandParts | None:
     if "(" in masked or "`" in masked:
         return None
     pieces = RE.operator.split(RE.redirected.sub(" ", masked))
-    commands, operators = list[list[str]](), list[str]()
-    for place in range(0, len(pieces), 2):
-        words = pieces[place].split()
-        while words and RE.assigned.match(words[0]):
-            del words[0]
-        if words:
-            commands.append(words)
-            operators.append(pieces[place + 1] if place + 1 < len(pieces) else "")
+    commands = [list(dropwhile(RE.assigned.match, piece.split())) for piece in pieces[::2]]
+    both = [pair for pair in zip(commands, [*pieces[1::2], ""], strict=True) if pair[0]]
+    operators = [operator for _, operator in both]
     if operators and operators[-1] in (";", "\n"):
         operators[-1] = ""
-    return CommandParts(commands, operators)
+    return CommandParts([words for words, _ in both], operators)
 
 
 def only_looks(line: str) -> bool:

@@ -470,7 +470,7 @@ class Mirror(ProjectListener):
         waiting = []
         for path in {"", *folders, *self._listed}:
             mtime_ns = self._files.folder_mtime_ns(path)
-            racy = 0 <= now_ns - mtime_ns < limits.TREE_RACY_NS
+            racy = 0 <= now_ns - mtime_ns < limits.FILE_UNSURE_NS
             if racy or mtime_ns != self._listed.get(path):
                 waiting.append(path)
         changes = self._walk(waiting, look=False)

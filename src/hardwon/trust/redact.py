@@ -48,19 +48,19 @@ class _Secret(NamedTuple):
 # ---- secrets that carry a mark of their maker
 
 
-def _not_slot(match: re.Match[str]) -> bool:
+def is_no_slot(match: re.Match[str]) -> bool:
     return not RE.slot.match(match["s"])
 
 
-def _credential(match: re.Match[str]) -> bool:
+def is_credential(match: re.Match[str]) -> bool:
     # "Authorization: Basic authentication failed" is prose, "Bearer YOUR_TOKEN" an example.
     value = match["s"]
     return not (RE.plain.fullmatch(value) or RE.slot.match(value) or RE.stand_in.match(value))
 
 
-def _of_curl(match: re.Match[str]) -> bool:
+def is_of_curl(match: re.Match[str]) -> bool:
     # `-u` is a user to many programs; that it is user:password is known of curl.
-    return "curl" in match.string[max(0, match.start() - 300) : match.start()] and _not_slot(match)
+    return "curl" in match.string[max(0, match.start() - 300) : match.start()] and is_no_slot(match)
 
 
 def _machine_made(value: str) -> bool:
@@ -74,10 +74,10 @@ def _machine_made(value: str) -> bool:
 # What decides whether a match is a secret at all.
 _ACCEPT: Final[Mapping[str, Callable[[re.Match[str]], bool]]] = {
     "always": bool,
-    "credential": _credential,
+    "credential": is_credential,
     "machine_made": lambda match: _machine_made(match["s"]),
-    "not_slot": _not_slot,
-    "of_curl": _of_curl,
+    "not_slot": is_no_slot,
+    "of_curl": is_of_curl,
 }
 
 

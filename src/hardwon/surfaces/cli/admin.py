@@ -1,36 +1,229 @@
-"""Who reaches a memory: `tokens` through a server, `postgres` a database for memories and what its
-users may do.
+"""Where a memory is (`init`, `demo` to look at one, `config`), and who reaches it: `tokens` through a
+server, `postgres` as a user of a database.
 """
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, UnknownTokenError
+from hardwon.errors import ConflictError, InvalidInputError, UnknownTokenError
+from hardwon.memory import Memory
+from hardwon.memory.project import memory_exists, place_of, project_of
 from hardwon.memory.tokens import Token
-from hardwon.outside.locations import DEFAULT_PROJECT, is_url, without_password
+from hardwon.outside import files
+from hardwon.outside.locations import DEFAULT_PROJECT, FOLDER_NAME, is_url, without_password
 from hardwon.records.fields import now
+from hardwon.records.kinds import Source
 from hardwon.surfaces.cli.main import (
     Output,
+    Target,
     Yes,
-    add_app,
+    add_group,
     chosen,
+    command,
     complain,
-    counted,
-    inner_command,
     require_consent,
+    settings_of,
 )
-from hardwon.surfaces.cli.output import visible
+from hardwon.surfaces.cli.output import QUIET, STRONG, Line, Span, counted, visible
 from hardwon.trust.access import Scope
+from hardwon.trust.redact import redact
 
-if TYPE_CHECKING:
-    from hardwon.store.postgres.projects import Setup
+DEMO_FOLDER: Final = "hardwon-demo"
 
-tokens: Final = add_app(
+
+@command(
+    "hardwon init",
+    "hardwon --memory agent_brain init --tree",
+    answers="JSON: `location` (the file of the memory, or its database), `project`, `created` "
+    "(false: it was there before), `tree` (the folder of its files, or null).",
+    more="Every command finds `.hardwon` from the folder it is in, and from all folders below. A "
+    "`.gitignore` in it keeps the "
+    "memory out of git; with `--tree`, its files are for git and the databases are not.",
+)
+def init(
+    ctx: typer.Context,
+    tree: Annotated[
+        bool,
+        typer.Option(
+            "--tree", help="Give it a tree of files, one for each experience, to read and to edit."
+        ),
+    ] = False,
+) -> Output:
+    """Make a memory: .hardwon in this folder, or where --memory says. One that is there stays as it
+    is.
+    """
+    named = chosen(ctx)
+    with _opened(named) as (memory, created):
+        planted = memory.tree.make() if tree else memory.tree.mirror
+        if created and not planted and not named.memory:
+            files.hide_from_git(Path(FOLDER_NAME))
+        root = str(planted.root) if planted else None
+        place = {"location": memory.location, "project": memory.project}
+    shown = {"memory": without_password(named.memory or ""), "project": named.project}
+    options = "".join(f" --{name} {shlex.quote(each)}" for name, each in shown.items() if each)
+    state = "a new memory" if created else "the memory is here already"
+    lines = [
+        f"{state}: {place['location']}, project {place['project']}",
+        *([f"its files: {root}"] if root else []),
+        f'to keep something:          hardwon{options} remember "what happened" --outcome failure '
+        "--tool code_interpreter --error-type runtime",
+        f'to find it again:           hardwon{options} recall "what it is about"',
+        f"to record what you run:     hardwon{options} run -- COMMAND",
+        f'before the next attempt:    hardwon{options} context "what is to be done"',
+    ]
+    return Output({**place, "created": created, "tree": root}, "\n".join(lines))
+
+
+@contextmanager
+def _opened(named: Target) -> Iterator[tuple[Memory, bool]]:
+    """The memory, and whether it is new. A folder that was made for nothing goes again."""
+    folder = Path(FOLDER_NAME)
+    makes_folder = not named.memory and not folder.is_dir()
+    if makes_folder:
+        files.make_folder(folder)
+    try:
+        created = not memory_exists(named.memory)
+        with Memory(named.memory, named.project) as memory:
+            yield memory, created
+    finally:
+        if makes_folder:
+            with suppress(OSError):  # something is in it
+                folder.rmdir()
+
+
+@command(
+    "hardwon demo",
+    "hardwon --memory demo_brain demo --seed 7",
+    answers="`memory` (where it is), `records` (how many of each kind).",
+    more=f"""It goes into the memory that `--memory` names, which must be empty or new; without one, into `{DEMO_FOLDER}` here.
+    The same seed makes the same history, which ends now. `--serve` then shows it: no token is asked for, and nobody but this
+    machine reaches it.""",
+)
+def demo(
+    ctx: typer.Context,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed makes the same history.")] = 0,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Serve it then, at an address of this machine alone.")
+    ] = False,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Where to; 0 takes one that is free.")
+    ] = limits.SERVE_PORT,
+    as_json: bool = False,
+) -> Output:
+    """Make a memory to look at: two months of records of every kind, by several authors."""
+    from hardwon.tree.datasets.demo import fill
+
+    given: Target = ctx.obj
+    location = given.memory or DEMO_FOLDER
+    shown = without_password(location)
+    look = f"hardwon --memory {shown} serve --no-auth"
+    with Memory(location, given.project, checkout=False) as memory:
+        if memory.stats().total:
+            raise ConflictError(
+                f"{shown} has records already: name a new folder with --memory, or look at it: "
+                f"{look}"
+            )
+        records = fill(memory, seed)
+        place = memory.location
+    several = {"fix": "fixes", "trajectory": "trajectories"}
+    made = ", ".join(counted(count, kind, several.get(kind, "")) for kind, count in records.items())
+    answer = Output(
+        {"memory": place, "records": records}, f"made {shown}: {made}\nto look at it: {look}"
+    )
+    if not serve:
+        return answer
+    from hardwon.surfaces.cli.serve import serve as serve_it
+
+    answer.print(as_json)
+    ctx.find_root().obj = Target(location, given.project)
+    serve_it(ctx, port=port, no_auth=True)
+    raise typer.Exit
+
+
+@command(
+    "hardwon config",
+    "hardwon --memory agent_brain config --json",
+    answers="""`settings` (a list of `name`, `value`, `origin` (option, environment, project file, user file or default) and
+    `where`, which option, variable or file; null for a default), `location` (the memory's file, or its database),
+    `files` (a list of `origin`, `path` and `exists`), `ignored` (what the project's file may not set here, in words).""",
+    more="""An option counts before the environment (`HARDWON_MEMORY`, `HARDWON_PROJECT`, `HARDWON_AUTHOR`), that before the
+    project's file (the nearest `.hardwon/config.toml` upward), that before the user's (`~/.config/hardwon/config.toml`, or
+    where the system keeps such files). Both are TOML with the keys `memory`, `project` and `author`; the author is who
+    remember, record and run say it was. In the user's file, `memory` is a path from the root or from a home folder, or the
+    `postgresql://…` of a database.
+
+    A project's file comes with a checkout, which may be somebody else's, so it speaks for that checkout alone: it may name
+    a memory inside the folder that `.hardwon` lies in (relative to that folder, links followed) and no other, and its
+    `project` and `author` are ignored where the memory in use lies elsewhere. A file with another key, with anything but
+    texts, or that is no TOML is an error that names the file; passwords in addresses are not shown.""",
+)
+def config(ctx: typer.Context) -> Output:
+    """Show every setting, its value, and where that comes from."""
+    found = settings_of(ctx)
+    location = place_of(found.memory.value)
+    defaults = {
+        "memory": location,
+        "project": project_of(found.memory.value),
+        "author": Source().author,
+    }
+    settings: list[dict[str, Any]] = [
+        {
+            **each._asdict(),
+            "value": _without_secrets(defaults[each.name] if each.value is None else each.value),
+        }
+        for each in found
+    ]
+    project_file = str(found.project_file) if found.project_file else None
+    # the user's is named also where there is none: somebody may want to make it
+    paths: list[dict[str, Any]] = [
+        {"origin": "project file", "path": project_file, "exists": project_file is not None},
+        {"origin": "user file", "path": str(found.user_file), "exists": found.user_file.exists()},
+    ]
+    lines: list[Line] = [
+        (
+            Span(f"{each['name']:<9}", STRONG),
+            Span(visible(each["value"])),
+            Span(
+                f"  ({each['origin']}: {visible(each['where'])})"
+                if each["where"]
+                else f"  ({each['origin']})",
+                QUIET,
+            ),
+        )
+        for each in settings
+    ]
+    where = "in the database " if is_url(location) else "in the file "
+    lines.append((Span(where, QUIET), Span(visible(location))))
+    for file in paths:
+        missing = ", which does not exist" if file["path"] and not file["exists"] else ""
+        path = Span(visible(str(file["path"] or "none here")))
+        lines.append((Span(f"{file['origin']}: ", QUIET), path, Span(missing, QUIET)))
+    lines += [(Span("ignored: ", STRONG), Span(visible(each))) for each in found.ignored]
+    value = {
+        "settings": settings,
+        "location": location,
+        "files": paths,
+        "ignored": list(found.ignored),
+    }
+    return Output(value, lines)
+
+
+def _without_secrets(value: str) -> str:
+    return redact(without_password(value))[0]
+
+
+# --- tokens ---
+
+add_group(
     "tokens",
     "Tokens: who may reach the memory through a server.",
-    more="""A token says who may reach the memory through a server, as whom, how far and until when; [serve.md](serve.md) tells
+    """A token says who may reach the memory through a server, as whom, how far and until when; [serve.md](serve.md) tells
     what each scope may do. The name is the author of whatever is written with it. `hardwon tokens create` prints the token
     alone on standard output, once: only its hash is kept.""",
 )
@@ -40,10 +233,10 @@ _ONE: Final = (
 )
 
 
-@inner_command(
-    tokens,
+@command(
     "hardwon tokens create ci --scope write --project app",
     "hardwon tokens create me --json",
+    words="tokens create",
     answers=f"""{_ONE}, and the `token` itself.""",
 )
 def create(
@@ -78,26 +271,23 @@ def create(
     return Output({**_json_of(made.token), "token": made.secret}, tell)
 
 
-@inner_command(
-    tokens,
+@command(
     "hardwon tokens list",
     "hardwon tokens list --json",
-    name="list",
+    words="tokens list",
     answers=f"a list of {_ONE}.",
 )
 def list_(ctx: typer.Context) -> Output:
     """List the tokens, and those that ended not long ago. Never the tokens themselves."""
     with chosen(ctx).open(to_read=True) as memory:
         found = memory.tokens.all()
-    listed = "\n".join(map(_described, found))
-    return Output(
-        list(map(_json_of, found)), listed or "no tokens: hardwon tokens create NAME makes one"
-    )
+    listed = "\n".join(map(_described, found)) or "no tokens: hardwon tokens create NAME makes one"
+    return Output(list(map(_json_of, found)), listed)
 
 
-@inner_command(
-    tokens,
+@command(
     "hardwon tokens revoke ci --yes",
+    words="tokens revoke",
     answers=f"a list of those that were revoked, each {_ONE}.",
 )
 def revoke(
@@ -128,30 +318,28 @@ def revoke(
 
 
 def _json_of(token: Token) -> dict[str, Any]:
-    from hardwon.surfaces.operations import jsonable
+    from hardwon.surfaces.operations import jsonable  # it takes a while to load
 
     return {**jsonable(token), "state": token.state(now())}
 
 
 def _described(token: Token) -> str:
-    reach = "all projects"
+    reach, life = "all projects", "never expires"
     if token.projects is not None:
         reach = f"{counted(len(token.projects), 'project')} {', '.join(token.projects)}"
-    state = token.state(now())
-    life: str = state
-    if state != "revoked" and token.expires is None:
-        life = "never expires"
-    elif state != "revoked":
-        life = f"{'expired' if state == 'expired' else 'valid until'} {token.expires:%Y-%m-%d}"
+    if token.revoked or token.expires:
+        told = {"active": "valid until", "expired": "expired", "revoked": "revoked"}
+        day = "" if token.revoked else f" {token.expires:%Y-%m-%d}"
+        life = f"{told[token.state(now())]}{day}"
     return f"{token.name} ({token.id}): {token.scope}, {reach}, {life}"
 
 
 # --- PostgreSQL ---
 
-postgres: Final = add_app(
+add_group(
     "postgres",
     "A PostgreSQL database for memories: set it up, and say who reaches what.",
-    more="""[storage.md](storage.md) tells all of it. `URL` is `postgresql://user@host/database`; it may be left out where
+    """[storage.md](storage.md) tells all of it. `URL` is `postgresql://user@host/database`; it may be left out where
     `--memory`, or a setting, names a database. No password is shown. These commands need `pip install 'hardwon[postgres]'`.
 
     | a database user may, as | |
@@ -186,11 +374,11 @@ _SETUP: Final = """`location`, `version` (of the schema), `server` (its version)
 _GRANT: Final = "`user`, `project` (null: the tokens of a server)"
 
 
-@inner_command(
-    postgres,
+@command(
     "hardwon postgres init postgresql://admin@localhost/brain",
     "hardwon postgres init postgresql://admin@localhost/brain --project shop --project website "
     "--json",
+    words="postgres init",
     answers=_SETUP,
     more="""It may be run again, to add a project or after an upgrade. It makes what is missing of
 
@@ -203,7 +391,7 @@ _GRANT: Final = "`user`, `project` (null: the tokens of a server)"
     No role can log in. The user of `URL` becomes a governor of the projects. Make the database first (`createdb brain`).
     PostgreSQL 15 or newer.""",
 )
-def init(
+def init_postgres(
     ctx: typer.Context,
     url: Url = None,
     project: Annotated[
@@ -234,12 +422,12 @@ def init(
     return Output(made, f"{ready}\n{_setup(made)}")
 
 
-@inner_command(
-    postgres,
+@command(
     "hardwon postgres grant postgresql://admin@localhost/brain anna --project shop",
     "hardwon --memory postgresql://admin@localhost/brain postgres grant anna --project shop --as "
     "governor --json",
     "hardwon postgres grant postgresql://admin@localhost/brain anna --server",
+    words="postgres grant",
     answers=f"{_GRANT}, `access`.",
     more="""Just so far: a governor who is granted `--as reader` is a reader from then on. The user is one of the server's own
     (`CREATE ROLE anna LOGIN`).""",
@@ -264,11 +452,10 @@ def grant(
     return Output({"user": who, "project": where, "access": granted}, _reach(who, where, access))
 
 
-@inner_command(
-    postgres,
+@command(
     "hardwon postgres revoke postgresql://admin@localhost/brain anna --project shop",
     "hardwon postgres revoke postgresql://admin@localhost/brain anna --server --json",
-    name="revoke",
+    words="postgres revoke",
     answers=f"{_GRANT}, `revoked` (false where it had no access).",
 )
 def revoke_access(
@@ -291,10 +478,10 @@ def revoke_access(
     )
 
 
-@inner_command(
-    postgres,
+@command(
     "hardwon postgres status postgresql://admin@localhost/brain",
     "hardwon --memory postgresql://admin@localhost/brain postgres status --json",
+    words="postgres status",
     answers=_SETUP,
 )
 def status(ctx: typer.Context, url: Url = None) -> Output:
@@ -329,16 +516,18 @@ def _project(ctx: typer.Context, given: str | None, server: bool) -> str | None:
     return None if server else given or chosen(ctx).project or DEFAULT_PROJECT
 
 
-def _setup(found: "Setup") -> str:
-    lines = [
-        f"{found.location}: PostgreSQL {found.server}, schema hardwon of version {found.version}",
-        "vectors are indexed by pgvector"
-        if found.vectors
-        else "no pgvector: vectors are compared one by one",
-        f"projects: {', '.join(found.projects) or 'none'}",
-        *(_reach(each.user, each.project, each.access) for each in found.grants),
-    ]
-    return "\n".join(lines)
+def _setup(found: Any) -> str:
+    return "\n".join(
+        [
+            f"{found.location}: PostgreSQL {found.server}, schema hardwon of version "
+            f"{found.version}",
+            "vectors are indexed by pgvector"
+            if found.vectors
+            else "no pgvector: vectors are compared one by one",
+            f"projects: {', '.join(found.projects) or 'none'}",
+            *(_reach(each.user, each.project, each.access) for each in found.grants),
+        ]
+    )
 
 
 def _reach(user: str, project: str | None, access: str) -> str:

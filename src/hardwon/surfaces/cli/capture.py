@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeVar
@@ -28,16 +29,15 @@ from hardwon.outside.git import Repository, last_commit, repository_root
 from hardwon.surfaces.cli.main import (
     FAILED,
     Output,
-    add_app,
-    author_of,
+    add_group,
     chosen,
     command,
     complain,
-    counted,
-    inner_command,
     memory_options,
+    settings_of,
     write,
 )
+from hardwon.surfaces.cli.output import counted
 
 T = TypeVar("T")
 
@@ -83,13 +83,14 @@ def run_(
 
     if not words[0].strip():
         raise typer.BadParameter("it is empty", param_hint="COMMAND")
-    author, folder = author_of(ctx, author), None
+    author = settings_of(ctx).author.value if author is None else author
+    folder = None
     attempts.check(task, author, tag or ())
     with suppress(OSError):  # the folder is gone: the line alone is kept then
         folder = Path.cwd()
     line = attempts.command_line(words, folder)
     session = attempts.RunSession.of(os.environ)
-    again = session.holds(line)
+    again, tests = session.holds(line), attempts.runs_tests(words)
     memory = _OpenedMemory(ctx)
     if not again and (not quiet or stop_if_blocked):
         advice = memory.asked(
@@ -99,19 +100,15 @@ def run_(
         )
         # not where it worked last: that little works here is no news each time
         if advice and advice.failures and not quiet:
-            complain(
-                attempts.told_of_tests(advice.failures)
-                if attempts.runs_tests(words)
-                else advice.message
-            )
+            of_tests = attempts.told_of_tests(advice.failures)
+            complain(of_tests if tests else advice.message)
         if advice and advice.verdict == "blocked" and stop_if_blocked:
             raise typer.Exit(FAILED)
     ran = process.run(words, os.environ | session.environment(line))
     if ran.refusal:
         complain(ran.refusal)
     if not again:
-        tests = attempts.runs_tests(words)
-        kept = partial(
+        record = partial(
             attempts.record,
             line=line,
             ran=ran,
@@ -122,31 +119,30 @@ def run_(
             tags=tag or (),
         )
         with suppress(KeyboardInterrupt):  # the command has ended: its exit code is what counts
-            memory.asked("did not record this run", limits.RUN_RECORD_S, kept)
+            memory.asked("did not record this run", limits.RUN_RECORD_S, record)
     raise typer.Exit(ran.exit_code)
 
 
+@dataclass
 class _OpenedMemory:
     """The memory, while whatever is wrong with it is told once."""
 
-    def __init__(self, ctx: typer.Context) -> None:
-        self._ctx = ctx
-        self._told = False
+    ctx: typer.Context
+    told: bool = False
 
     def asked(self, trouble: str, seconds: float, ask: Callable[[Memory], T]) -> T | None:
         from hardwon.capture.run import within
 
         def opened() -> T:
-            memory: Memory
-            with chosen(self._ctx).open() as memory:
+            with chosen(self.ctx).open() as memory:
                 return ask(memory)
 
         try:
             return within(seconds, opened)
         except Exception as error:  # noqa: BLE001  # whatever is wrong with the memory, the command is what counts
-            if not self._told:
+            if not self.told:
                 complain(f"the memory {trouble}: {error}")
-            self._told = True
+            self.told = True
             return None
 
 
@@ -187,11 +183,11 @@ DryRun = Annotated[
     bool, typer.Option("--dry-run", help="claude-code: print the settings file as it would be.")
 ]
 
-hooks: Final = add_app(
+add_group(
     "hooks",
     "Hooks of git and of Claude Code: the memory is asked and told without anybody having to "
     "remember it.",
-    more="""`hardwon hooks install` puts a `post-commit` hook into this repository: a commit that makes tests pass publishes
+    """`hardwon hooks install` puts a `post-commit` hook into this repository: a commit that makes tests pass publishes
     what led to it, as [run.md](run.md) says. `hardwon hooks status` tells whether it is there, `hardwon hooks
     remove` takes it away. Each takes `git` as an argument, which is also what it means without one.
 
@@ -213,10 +209,10 @@ _ANSWERS: Final = """`hooks`, a list of `name`, `path`, `state` (`installed`, `a
     Claude Code, where `name` is the event, `command` (what is called) and `found` (whether that is there)."""
 
 
-@inner_command(
-    hooks,
+@command(
     "hardwon hooks install",
     "hardwon hooks install claude-code --local --make-memory",
+    words="hooks install",
     answers=_ANSWERS,
 )
 def install(
@@ -233,25 +229,27 @@ def install(
 ) -> Output:
     """Install them. What is there already stays, and keeps running."""
     if into == "git":
-        _refuse(into, local=local, user=user, ask_blocked=ask_blocked, deny_blocked=deny_blocked)
         _refuse(
-            into, make_memory=make_memory, budget=budget != limits.CONTEXT_TOKENS, dry_run=dry_run
+            into,
+            local=local,
+            user=user,
+            ask_blocked=ask_blocked,
+            deny_blocked=deny_blocked,
+            make_memory=make_memory,
+            budget=budget != limits.CONTEXT_TOKENS,
+            dry_run=dry_run,
         )
-        return _git_answer(
-            git_hooks.install(
-                git_hooks.folder_of_hooks(_root(), shared=shared), memory_options(ctx)
-            )
-        )
+        folder = git_hooks.folder_of_hooks(_root(), shared=shared)
+        return _git_answer(git_hooks.install(folder, memory_options(ctx)))
     _refuse(into, shared=shared)
     if ask_blocked and deny_blocked:
         raise typer.BadParameter("not both of --ask-blocked and --deny-blocked")
-    manner = {
-        "--ask-blocked": ask_blocked,
-        "--deny-blocked": deny_blocked,
-        "--make-memory": make_memory,
-    }
-    options = [name for name, wanted in manner.items() if wanted]
-    options += ["--budget", str(budget)] if budget != limits.CONTEXT_TOKENS else []
+    options = [
+        *(["--ask-blocked"] if ask_blocked else []),
+        *(["--deny-blocked"] if deny_blocked else []),
+        *(["--make-memory"] if make_memory else []),
+        *(["--budget", str(budget)] if budget != limits.CONTEXT_TOKENS else []),
+    ]
     scope, root = _scope(local, user), _root()
     path = claude_code.settings_file(scope, root)
     command = claude_code.command_for(scope, root, memory_options(ctx), options)
@@ -259,18 +257,20 @@ def install(
         write(claude_code.planned(path, command))
         raise typer.Exit
     claude_code.install(path, command)
-    memory = chosen(ctx).memory
-    if not make_memory and not memory_exists(memory):
+    if not make_memory and not memory_exists(chosen(ctx).memory):
         complain(
-            f"there is no memory at {place_of(memory)} yet: until there is one, nothing is "
+            f"there is no memory at {place_of(chosen(ctx).memory)} yet: until there is one, nothing is "
             f"recorded (or install with --make-memory)"
         )
     _note_on_others(path, "where both apply, everything is recorded twice: also installed in")
     return _claude_code_answer([path])
 
 
-@inner_command(
-    hooks, "hardwon hooks remove", "hardwon hooks remove claude-code --local", answers=_ANSWERS
+@command(
+    "hardwon hooks remove",
+    "hardwon hooks remove claude-code --local",
+    words="hooks remove",
+    answers=_ANSWERS,
 )
 def remove(into: Into = "git", local: Local = False, user: User = False) -> Output:
     """Remove them, and put back what was there before."""
@@ -283,8 +283,11 @@ def remove(into: Into = "git", local: Local = False, user: User = False) -> Outp
     return _claude_code_answer([path])
 
 
-@inner_command(
-    hooks, "hardwon hooks status --json", "hardwon hooks status claude-code", answers=_ANSWERS
+@command(
+    "hardwon hooks status --json",
+    "hardwon hooks status claude-code",
+    words="hooks status",
+    answers=_ANSWERS,
 )
 def status(into: Into = "git", local: Local = False, user: User = False) -> Output:
     """Say which are installed; of Claude Code's, in which of its settings files."""
@@ -295,7 +298,7 @@ def status(into: Into = "git", local: Local = False, user: User = False) -> Outp
     return _claude_code_answer([claude_code.settings_file(scope, _root()) for scope in scopes])
 
 
-@inner_command(hooks, "hardwon hooks run post-commit", name="run", hidden=True)
+@command("hardwon hooks run post-commit", words="hooks run", hidden=True)
 def run_hook(
     ctx: typer.Context,
     name: str,
@@ -355,9 +358,8 @@ def _git_answer(found: Sequence[git_hooks.Hook]) -> Output:
     states = {"installed": "installed", "absent": "not installed", "other": "somebody else's"}
     lines = []
     for each in found:
-        also = ""
-        if each.chained and each.state == "installed":
-            also = f"; calls {each.path.name}{git_hooks.SAVED} first"
+        chained = each.chained and each.state == "installed"
+        also = f"; calls {each.path.name}{git_hooks.SAVED} first" if chained else ""
         edited = ", with changes of somebody's" if each.edited else ""
         lines.append(f"{each.name}: {states[each.state]}{edited} ({each.path}{also})")
     return Output({"hooks": found}, "\n".join(lines))
@@ -369,17 +371,13 @@ def _git_answer(found: Sequence[git_hooks.Hook]) -> Output:
 def _scope(local: bool, user: bool) -> claude_code.Scope:
     if local and user:
         raise typer.BadParameter("not both of --local and --user")
-    scopes = claude_code.Scope
-    return scopes.LOCAL if local else scopes.USER if user else scopes.PROJECT
+    return claude_code.Scope("local" if local else "user" if user else "project")
 
 
 def _refuse(target: str, **given: bool) -> None:
     """Options of the other target."""
-    for name, wanted in given.items():
-        if wanted:
-            raise typer.BadParameter(
-                f"--{name.replace('_', '-')} has no meaning for hooks of {target}"
-            )
+    for name in (name.replace("_", "-") for name, wanted in given.items() if wanted):
+        raise typer.BadParameter(f"--{name} has no meaning for hooks of {target}")
 
 
 def _claude_code_answer(paths: Sequence[Path]) -> Output:

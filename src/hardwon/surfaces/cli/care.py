@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
@@ -19,17 +19,17 @@ from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import parse_id
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.derived import given_fields, options_of
-from hardwon.surfaces.cli.input import Options, gathered
 from hardwon.surfaces.cli.main import (
     By,
     DryRun,
+    Options,
     Output,
     Yes,
     chosen,
     command,
     complain,
-    counted,
     fail,
+    gathered,
     look,
     progress,
     require_consent,
@@ -39,15 +39,12 @@ from hardwon.surfaces.cli.output import (
     STRONG,
     Line,
     Span,
+    counted,
     size_text,
     visible,
 )
 from hardwon.surfaces.operations import Filtered
 
-if TYPE_CHECKING:
-    from hardwon.outside.embedders import Embedder
-
-EmbedderName = Literal["wordllama", "fastembed", "endpoint"]
 KEY_VARIABLE: Final = "EMBEDDING_API_KEY"
 
 
@@ -81,34 +78,26 @@ def forget(
     with chosen(ctx).open(to_read=True) as memory:
         if dry_run or not yes:
             preview = memory.forget(ids or (), dry_run=True, **wanted)
-            answer = Output(preview, partial(_forgotten_lines, memory, preview))
-            answer.print(as_json)
-            if dry_run or not preview.ids:
-                raise typer.Exit
-            require_consent("Forget them for good?", yes, as_json=as_json)
+            Output(preview, partial(_forgotten_lines, memory, preview)).print(as_json)
+            _go_on(not dry_run and preview.ids, "Forget them for good?", yes, as_json)
             ids, wanted = preview.ids, {}  # what was shown, and nothing that came since
         done = memory.forget(ids or (), by=by, **wanted)
         return Output(done, partial(_forgotten_lines, memory, done))
 
 
 def _forgotten_lines(memory: Memory, found: Forgotten) -> list[Line]:
-    lines: list[Line] = []
-    if found.dry_run:
-        records = [
-            record for record in map(memory.get, found.ids[: limits.RECORDS_PREVIEWED]) if record
-        ]
-        lines += views.record_lines(records, look())
-        if len(found.ids) > len(records):
-            lines.append((Span(f"and {len(found.ids) - len(records)} more", QUIET),))
-    done = "would be forgotten" if found.dry_run else "forgotten"
-    later = (
-        "; their text goes with the next write: somebody still reads what was"
-        if found.pending
-        else ""
-    )
     for record_id in found.unknown:
         complain(f"there is no record {record_id}")
-    return [*lines, (Span(f"{counted(len(found.ids), 'record')} {done}{later}"),)]
+    total = counted(len(found.ids), "record")
+    if not found.dry_run:
+        later = "; their text goes with the next write: somebody still reads what was"
+        return [(Span(f"{total} forgotten{later if found.pending else ''}"),)]
+    shown = found.ids[: limits.RECORDS_PREVIEWED]
+    records = [record for record in map(memory.get, shown) if record]
+    lines = views.record_lines(records, look())
+    if len(found.ids) > len(records):
+        lines.append((Span(f"and {len(found.ids) - len(records)} more", QUIET),))
+    return [*lines, (Span(f"{total} would be forgotten"),)]
 
 
 @command(
@@ -170,13 +159,10 @@ def audit(
 
 
 def _life_line(happened: LifeEvent) -> Line:
-    event = happened.event
     parts: list[str | None] = [happened.by]
-    if event:
-        helped = (
-            None if event.helped is None else "it helped" if event.helped else "it did not help"
-        )
-        replaced = f"replaced by {event.replaced_by}" if event.replaced_by else None
+    if event := happened.event:
+        helped = {None: "", True: "it helped", False: "it did not help"}[event.helped]
+        replaced = f"replaced by {event.replaced_by}" if event.replaced_by else ""
         parts += [event.verified_by, event.verification_id, helped, replaced, event.reason]
     return (
         Span(f"{happened.at:%Y-%m-%d %H:%M:%S}  ", QUIET),
@@ -208,14 +194,12 @@ def stale(
         found = memory.check_stale(repo, dry_run, progress=bar)
     would = "would be " if dry_run else ""
     lines: list[Line] = [
-        (Span(f"{counted(found.checked, 'record')} checked, {found.stale} stale", STRONG),)
+        (Span(f"{counted(found.checked, 'record')} checked, {found.stale} stale", STRONG),),
+        (Span(f"{found.archived} {would}archived, {found.restored} {would}brought back"),),
     ]
-    lines.append((Span(f"{found.archived} {would}archived, {found.restored} {would}brought back"),))
     for record, change in found.files:
-        where = f", now {change.now}" if change.now else ""
-        lines.append(
-            (Span(f"{record}  ", QUIET), Span(visible(f"{change.path}: {change.change}{where}")))
-        )
+        told = f"{change.path}: {change.change}" + (f", now {change.now}" if change.now else "")
+        lines.append((Span(f"{record}  ", QUIET), Span(visible(told))))
     if len(found.files) < found.files_changed:
         lines.append((Span(f"and {found.files_changed - len(found.files)} more", QUIET),))
     files = [{"id": record, **change._asdict()} for record, change in found.files]
@@ -259,12 +243,11 @@ def cleanup(
     """
     with chosen(ctx).open(to_read=True) as memory:
 
-        def clean(dry: bool) -> tuple[CleanedUp, int, str]:
-            with progress("looking" if dry else "cleaning up") as bar:
-                done = memory.cleanup(days, dry, successes_days=keep_successes, progress=bar)
+        def clean(dry: bool, bar: Any) -> tuple[CleanedUp, int, str]:
+            done = memory.cleanup(days, dry, successes_days=keep_successes, progress=bar)
             return done, done.failed + done.successful, cleaned_text(asdict(done), days)
 
-        return _do(memory, clean, "Take them out?", dry_run=dry_run, yes=yes, as_json=as_json)
+        return _do(memory, clean, "cleaning up", "Take them out?", dry_run, yes, as_json)
 
 
 @command(
@@ -286,9 +269,8 @@ def compress(
     """
     with chosen(ctx).open(to_read=True) as memory:
 
-        def pack(dry: bool) -> tuple[Compressed, int, str]:
-            with progress("looking" if dry else "compressing") as bar:
-                done = memory.fixes.compress(days, dry, progress=bar)
+        def pack(dry: bool, bar: Any) -> tuple[Compressed, int, str]:
+            done = memory.fixes.compress(days, dry, progress=bar)
             would = "would be " if done.dry_run else ""
             return (
                 done,
@@ -297,29 +279,37 @@ def compress(
                 f"{would}compressed, which saves {size_text(done.saved_bytes)}{_rest(done.left)}",
             )
 
-        return _do(memory, pack, "Compress them?", dry_run=dry_run, yes=yes, as_json=as_json)
+        return _do(memory, pack, "compressing", "Compress them?", dry_run, yes, as_json)
 
 
 def _do(
     memory: Memory,
-    run: Callable[[bool], tuple[CleanedUp | Compressed, int, str]],
+    run: Callable[[bool, Any], tuple[CleanedUp | Compressed, int, str]],
+    busy: str,
     question: str,
-    *,
     dry_run: bool,
     yes: bool,
     as_json: bool,
 ) -> Output:
     """Shows what would be done, and does it where somebody agrees. `run` is told whether to change
-    nothing, and gives what was done, or would be, to how many, and in words.
+    nothing and whom to tell how far it is, and gives what was done, or would be, to how many, and
+    in words.
     """
     if dry_run or not yes:
-        preview, amount, text = run(True)
+        with progress("looking") as bar:
+            preview, amount, text = run(True, bar)
         Output(preview, text).print(as_json)
-        if dry_run or not amount:
-            raise typer.Exit
-        require_consent(question, yes, as_json=as_json)
-    done, _, text = run(False)
+        _go_on(not dry_run and amount, question, yes, as_json)
+    with progress(busy) as bar:
+        done, _, text = run(False, bar)
     return Output(done, text + undo_hint(memory, done.event_id))
+
+
+def _go_on(something: object, question: str, yes: bool, as_json: bool) -> None:
+    """After a preview: where there is something to do, and somebody agrees."""
+    if not something:
+        raise typer.Exit
+    require_consent(question, yes, as_json=as_json)
 
 
 def cleaned_text(cleaned: Mapping[str, Any], days: int) -> str:
@@ -339,12 +329,9 @@ def _rest(left: int) -> str:
 
 def undo_hint(memory: Memory, event_id: str | None) -> str:
     """How to take it back, as a line that can be copied."""
-    if not event_id:
-        return ""
-    project = (
-        "" if memory.project == DEFAULT_PROJECT else f" --project {shlex.quote(memory.project)}"
-    )
-    return f"\nto take it back: hardwon --memory {shlex.quote(memory.location)}{project} undo {event_id}"
+    project = [] if memory.project == DEFAULT_PROJECT else ["--project", memory.project]
+    line = shlex.join(["hardwon", "--memory", memory.location, *project, "undo", str(event_id)])
+    return f"\nto take it back: {line}" if event_id else ""
 
 
 @command(
@@ -405,35 +392,34 @@ def rollback(
 )
 def reembed(
     ctx: typer.Context,
-    embedder: Annotated[EmbedderName, typer.Option(help="What makes the vectors.")],
+    embedder: Annotated[
+        Literal["wordllama", "fastembed", "endpoint"], typer.Option(help="What makes the vectors.")
+    ],
     model: Annotated[
         str | None, typer.Option(metavar="NAME", help="The model, of fastembed or of an endpoint.")
     ] = None,
     base_url: Annotated[str | None, typer.Option(metavar="URL", help="Of an endpoint.")] = None,
 ) -> Output:
     """Make the vectors that recall by meaning needs."""
-    made_by = _embedder(embedder, model, base_url)
+    from hardwon.outside import embedders
+
+    made_by: embedders.Embedder
+    if base_url is not None and embedder != "endpoint":
+        raise InvalidInputError.one("--base-url", base_url, "only with --embedder endpoint")
+    if embedder == "wordllama":
+        if model is not None:
+            raise InvalidInputError.one("--model", model, "nothing: wordllama has one model")
+        made_by = embedders.WordLlamaEmbedder()
+    elif embedder == "fastembed":
+        made_by = embedders.FastembedEmbedder(model or embedders.FASTEMBED_MODEL)
+    elif base_url and model:
+        made_by = embedders.EndpointEmbedder(base_url, model, os.environ.get(KEY_VARIABLE, ""))
+    else:
+        given = f"{base_url}, {model}"
+        raise InvalidInputError.one("--base-url, --model", given, "both, for an endpoint")
     with chosen(ctx).open(to_read=True, embedder=made_by) as memory, progress("embedding") as bar:
         made = memory.reembed(progress=bar)
     return Output(
         {"embedder": made_by.name, "dimension": made_by.dimension, "made": made},
         f"{counted(made, 'vector')} made by {made_by.name}",
     )
-
-
-def _embedder(name: EmbedderName, model: str | None, base_url: str | None) -> "Embedder":
-    from hardwon.outside import embedders
-
-    if base_url is not None and name != "endpoint":
-        raise InvalidInputError.one("--base-url", base_url, "only with --embedder endpoint")
-    if name == "wordllama":
-        if model is not None:
-            raise InvalidInputError.one("--model", model, "nothing: wordllama has one model")
-        return embedders.WordLlamaEmbedder()
-    if name == "fastembed":
-        return embedders.FastembedEmbedder(model or embedders.FASTEMBED_MODEL)
-    if not base_url or not model:
-        raise InvalidInputError.one(
-            "--base-url, --model", f"{base_url}, {model}", "both, for an endpoint"
-        )
-    return embedders.EndpointEmbedder(base_url, model, os.environ.get(KEY_VARIABLE, ""))

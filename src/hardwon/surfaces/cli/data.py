@@ -4,10 +4,12 @@ tree (`sync`).
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
@@ -16,7 +18,7 @@ from hardwon.memory import Memory
 from hardwon.memory.project import memory_exists, place_of
 from hardwon.memory.results import Merged
 from hardwon.outside.locations import is_url
-from hardwon.surfaces.adopt import StoreKind
+from hardwon.surfaces import adopt as adoption
 from hardwon.surfaces.cli.main import (
     DryRun,
     Output,
@@ -25,16 +27,12 @@ from hardwon.surfaces.cli.main import (
     chosen,
     command,
     complain,
-    counted,
     fail,
     progress,
     require_consent,
     write,
 )
-from hardwon.surfaces.cli.output import size_text, visible
-
-if TYPE_CHECKING:
-    from hardwon.tree.datasets import DatasetLoaded
+from hardwon.surfaces.cli.output import counted, size_text, visible
 
 DatasetFormat = Literal["jsonl", "json", "python"]
 ExportFormat = Literal["jsonl", "json", "csv", "insights", "analytics"]
@@ -102,11 +100,11 @@ def generate(
     )
     printed = output == "-" or (output is None and not load)
     if printed:
-        write("".join(_written(memories, form or ("json" if as_json else "jsonl"))))
+        write(_text_of(memories, form or ("json" if as_json else "jsonl")))
     elif output is not None:
         of_name: dict[str, DatasetFormat] = {".json": "json", ".py": "python"}
-        texts = _written(memories, form or of_name.get(Path(output).suffix.lower(), "jsonl"))
-        _write_new(Path(output), texts)
+        written = form or of_name.get(Path(output).suffix.lower(), "jsonl")
+        _write_new(Path(output), _text_of(memories, written))
     loaded = _load_dataset(ctx, memories, author) if load else None
     if printed:
         raise typer.Exit
@@ -117,28 +115,25 @@ def generate(
     )
 
 
-def _write_new(path: Path, texts: Iterator[str]) -> None:
+def _write_new(path: Path, text: str) -> None:
     try:
         file = path.open("x", encoding="utf-8")
     except FileExistsError:
         fail(f"{path} exists already: choose another name, or remove it first")
     try:
         with file:
-            file.writelines(texts)
+            file.write(text)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
 
 
-def _written(memories: Sequence[Mapping[str, Any]], form: DatasetFormat) -> Iterator[str]:
+def _text_of(memories: Sequence[Mapping[str, Any]], form: DatasetFormat) -> str:
+    if form == "json":
+        return json.dumps(memories, indent=2) + "\n"
     if form == "jsonl":
-        yield from (json.dumps(memory) + "\n" for memory in memories)
-    elif form == "json":
-        yield json.dumps(memories, indent=2) + "\n"
-    else:
-        yield "memories = [\n"
-        yield from (f"    {memory!r},\n" for memory in memories)
-        yield "]\n"
+        return "".join(json.dumps(memory) + "\n" for memory in memories)
+    return "".join(["memories = [\n", *(f"    {memory!r},\n" for memory in memories), "]\n"])
 
 
 @command(
@@ -211,19 +206,16 @@ def _conflict(record_id: str) -> str:
     return f"{record_id} is kept here with other content, which stays"
 
 
-def _load_dataset(
-    ctx: typer.Context, source: Any, author: str, dry_run: bool = False
-) -> "DatasetLoaded":
-    from hardwon.tree import datasets
+def _load_dataset(ctx: typer.Context, source: Any, author: str, dry_run: bool = False) -> Any:
+    from hardwon.tree.datasets import load_dataset
 
     with progress("loading") as bar:
-
-        def loaded(memory: Memory, trying: bool) -> "DatasetLoaded":
-            return datasets.load_dataset(  # nosec B615  # our own function, which reads a file of this machine
-                memory, source, author=author, dry_run=trying, progress=bar
-            )
-
-        return chosen(ctx).fill(loaded, lambda tried: tried.stored, dry_run=dry_run)
+        load = partial(load_dataset, author=author, progress=bar)
+        return chosen(ctx).fill(
+            lambda memory, trying: load(memory, source, dry_run=trying),
+            lambda tried: tried.stored,
+            dry_run=dry_run,
+        )
 
 
 def _holds_records(path: Path) -> bool:
@@ -232,19 +224,10 @@ def _holds_records(path: Path) -> bool:
 
     if not path.is_file():  # told before a memory is made for it
         fail(f"cannot read {path}: there is no such file")
-    with path.open("rb") as file:
-        first = next(
-            (
-                line
-                for line in iter(lambda: file.readline(limits.RECORD_BYTES_MAX), b"")
-                if line.strip()
-            ),
-            b"",
-        )
-    try:
-        return is_record(json.loads(first))
-    except (ValueError, RecursionError):
-        return False
+    with path.open("rb") as file, suppress(ValueError, RecursionError):
+        lines = iter(lambda: file.readline(limits.RECORD_BYTES_MAX), b"")
+        return is_record(json.loads(next((line for line in lines if line.strip()), b"")))
+    return False
 
 
 # --- other memories, and older stores ---
@@ -288,14 +271,27 @@ def merge(
         )
     with progress("merging") as bar:
         project, done = chosen(ctx).fill(
-            lambda memory, _: (memory.project, memory.merge(other, progress=bar)), _brings
+            lambda memory, _: (memory.project, memory.merge(other, progress=bar)),
+            lambda tried: _brings(tried[1]),
         )
     wrong = _not_well(chosen(ctx), Target(other, project)) if check else None
 
     def tell() -> str:
         for each in wrong or ():
             complain(each)
-        return _merged_text(done, project) + ("\nboth memories are well" if wrong == [] else "")
+        text = (
+            f"{counted(done.added, 'record')} added, {done.present} were here already, "
+            f"{done.forgotten} stay forgotten\n"
+            f"{counted(done.events, 'event')} added, {counted(done.erased, 'record')} forgotten "
+            f"there and gone here now"
+        )
+        if not _brings(done):
+            text = (
+                f"there is nothing in project {project} of the other memory: --project names "
+                f"another"
+            )
+        well = ["both memories are well"] if wrong == [] else []
+        return "\n".join([text, *map(_conflict, done.conflicting), *well])
 
     value = {"other": place_of(other), **asdict(done), "not_well": wrong}
     return Output(value, tell, bool(done.conflicting or wrong))
@@ -306,32 +302,21 @@ def _not_well(this: Target, other: Target) -> list[str]:
     there is none to check.
     """
     wrong: list[str] = []
-    for side, place in (("this memory", this), ("the other memory", other)):
-        if not memory_exists(place.memory):
-            continue
-        with place.open(to_read=True) as memory:
-            found = [each for each in memory.doctor().findings if not each.ok]
-        if place is other:  # it was only read, and a backup is not set up to be written to
-            found = [each for each in found if each.check != "durability"]
-        wrong += [f"{side} is not well: {each.check}: {each.detail}" for each in found]
+    # the other was only read, and a backup is not set up to be written to
+    for side, place, excused in (("this", this, ""), ("the other", other, "durability")):
+        if memory_exists(place.memory):
+            with place.open(to_read=True) as memory:
+                found = memory.doctor().findings
+            wrong += [
+                f"{side} memory is not well: {each.check}: {each.detail}"
+                for each in found
+                if not each.ok and each.check != excused
+            ]
     return wrong
 
 
-def _brings(named: tuple[str, Merged]) -> bool:
-    done = named[1]
+def _brings(done: Merged) -> bool:
     return any((done.added, done.present, done.forgotten, done.conflicting, done.events))
-
-
-def _merged_text(done: Merged, project: str) -> str:
-    if not _brings((project, done)):
-        return f"there is nothing in project {project} of the other memory: --project names another"
-    lines = [
-        f"{counted(done.added, 'record')} added, {done.present} were here already, "
-        f"{done.forgotten} stay forgotten",
-        f"{counted(done.events, 'event')} added, {counted(done.erased, 'record')} forgotten there "
-        f"and gone here now",
-    ]
-    return "\n".join([*lines, *map(_conflict, done.conflicting)])
 
 
 @command(
@@ -357,7 +342,8 @@ def adopt(
     ctx: typer.Context,
     path: Annotated[str, typer.Argument(help="An older store: a file or a folder.")],
     kind: Annotated[
-        StoreKind | None, typer.Option(help="What it is.", show_default="found out by looking")
+        adoption.StoreKind | None,
+        typer.Option(help="What it is.", show_default="found out by looking"),
     ] = None,
     author: Annotated[
         str | None,
@@ -368,17 +354,14 @@ def adopt(
     dry_run: DryRun = False,
 ) -> Output:
     """Take in an older store of any kind. It is only read."""
-    from hardwon.surfaces import adopt as adoption
-
     what = kind or adoption.kind_of(path)  # told before a memory is made for it
     with progress("adopting") as bar:
-
-        def taken_in(memory: Memory, trying: bool) -> adoption.Adoption:
-            return adoption.adopt(
-                path, memory, kind=what, author=author, dry_run=trying, progress=bar
-            )
-
-        done = chosen(ctx).fill(taken_in, lambda tried: tried.added, dry_run=dry_run)
+        take_in = partial(adoption.adopt, path, kind=what, author=author, progress=bar)
+        done = chosen(ctx).fill(
+            lambda memory, trying: take_in(memory, dry_run=trying),
+            lambda tried: tried.added,
+            dry_run=dry_run,
+        )
     return Output({"source": path, **done.to_dict()}, str(done), bool(done.rejected))
 
 
@@ -431,30 +414,24 @@ def export(
     wanted = form or of_name.get(path.suffix.lower(), "jsonl")
     if not force and path.exists():
         fail(f"{path} exists already: choose another name, or add --force")
+    from hardwon.fixes.ai_memory import AIMemory
+
     with chosen(ctx).open(to_read=True) as memory, progress("exporting") as bar:
         if wanted in ("jsonl", "json"):
             count = memory.export(path, wanted, progress=bar)
             what = counted(count, "record")
         else:
-            count = _export_fixes(memory, path, wanted)
+            history = AIMemory.on(memory)
+            count = history.export_csv(path) if wanted == "csv" else memory.fixes.totals().attempts
+            if wanted == "insights":
+                history.export_insights(path)
+            elif wanted == "analytics":
+                history.export_analytics_data(path)
             what = counted(count, "fix", "fixes")
     return Output(
         {"file": str(path), "format": wanted, "records": count},
         f"{what} written to {path} as {wanted}",
     )
-
-
-def _export_fixes(memory: Memory, path: Path, form: ExportFormat) -> int:
-    from hardwon.fixes.ai_memory import AIMemory
-
-    history = AIMemory.on(memory)
-    if form == "csv":
-        return history.export_csv(path)
-    if form == "insights":
-        history.export_insights(path)
-    else:
-        history.export_analytics_data(path)
-    return memory.fixes.totals().attempts
 
 
 @command(

@@ -17,9 +17,8 @@ import typer
 from pydantic.fields import FieldInfo
 
 from hardwon.records.fields import Model
-from hardwon.records.kinds import AnyRecord, Decision
+from hardwon.records.kinds import AnyRecord
 from hardwon.surfaces.cli import views
-from hardwon.surfaces.cli.input import json_object, moment
 from hardwon.surfaces.cli.main import (
     MODULE_OF,
     WIDTH_MIN,
@@ -27,7 +26,6 @@ from hardwon.surfaces.cli.main import (
     build_command,
     builders,
     chosen,
-    counted,
     look,
     parameter,
     progress,
@@ -35,15 +33,13 @@ from hardwon.surfaces.cli.main import (
     write,
 )
 from hardwon.surfaces.cli.output import (
-    QUIET,
-    STRONG,
     Line,
     Look,
-    Span,
+    counted,
     table_lines,
     value_lines,
-    visible,
 )
+from hardwon.surfaces.cli.record import json_object, moment
 from hardwon.surfaces.operations import OPERATIONS, Operation, jsonable
 from hardwon.trust.access import Caller
 
@@ -52,13 +48,14 @@ Show = Callable[..., str | Iterable[Line]]
 
 def plain_lines(found: Any, how: Look) -> list[Line]:
     """Items as a table of all that they have, anything else as names and values."""
+    shapes = jsonable(found if isinstance(found, list) else [found])
+    rows = [each if isinstance(each, dict) else {"found": each} for each in shapes]
     if not isinstance(found, list):
-        shape = jsonable(found)
-        return value_lines(shape if isinstance(shape, dict) else {"found": shape}, how)
-    rows = [each if isinstance(each, dict) else {"found": each} for each in map(jsonable, found)]
-    rows = [{name: _in_short(value) for name, value in row.items()} for row in rows]
-    columns = list(rows[0]) if rows else []
-    return table_lines([SimpleNamespace(**row) for row in rows], columns, how, "None.")
+        return value_lines(rows[0], how)
+    short = [
+        SimpleNamespace(**{name: _in_short(value) for name, value in row.items()}) for row in rows
+    ]
+    return table_lines(short, list(rows[0]) if rows else [], how, "None.")
 
 
 def _in_short(value: Any) -> Any:
@@ -102,14 +99,6 @@ def _table(nothing: str, *columns: str, row: Callable[[Any], object] | None = No
     return show
 
 
-def _values(found: Any, how: Look) -> list[Line]:
-    return value_lines(jsonable(found), how)
-
-
-def _words(found: object, _: Look) -> str:
-    return str(found)
-
-
 def _context(found: object, _: Look) -> list[Line]:
     """Written as it is, whatever a terminal does with it: a program reads it."""
     text = str(found)
@@ -117,69 +106,11 @@ def _context(found: object, _: Look) -> list[Line]:
     return []
 
 
-def _record(found: AnyRecord, how: Look) -> list[Line]:
+def whole_record_lines(found: AnyRecord, how: Look) -> list[Line]:
     """First what it says, then where it comes from."""
     shape = jsonable(found)
-    metadata = shape.pop("metadata")
-    return value_lines({**shape, "metadata": metadata}, how)
-
-
-def _records(page: Any, how: Look) -> list[Line]:
-    lines = views.record_lines(page.records, how) or [(Span("No record is like that.", QUIET),)]
-    if page.next:
-        lines.append((Span(f"The newest {len(page.records)}; there are more.", QUIET),))
-    return lines
-
-
-def _status(record: AnyRecord, _: Look) -> str:
-    return f"{record.id} is {record.metadata.validation.status}"
-
-
-class _Decided(NamedTuple):
-    id: str
-    at: object
-    action: str
-    about: str
-
-    @classmethod
-    def of(cls, decision: Decision) -> "_Decided":
-        about = " ".join(
-            filter(None, (decision.target, decision.replacement, decision.text, decision.reason))
-        )
-        return cls(decision.id, decision.metadata.context.timestamp, decision.action, about)
-
-
-def _undone(record: AnyRecord, _: Look) -> str:
-    if isinstance(record, Decision):
-        return f"undone: {record.action}" + (f" of {record.target}" if record.target else "")
-    return f"undone: {record.id} is {record.metadata.validation.status} again"
-
-
-_CONSOLIDATED: Final = {
-    "merged": "merged with one that says nearly the same",
-    "contradictions": "contradiction",
-    "promoted": "holds for the whole project",
-    "retired": "retired",
-    "written": "written as a candidate",
-}
-
-
-def _consolidated(done: Any, _: Look) -> str:
-    lines = [f"{counted(len(done.decisions), 'decision')} made"]
-    for name, what in _CONSOLIDATED.items():
-        lines += [
-            f"{each.id}  {what}: {each.text or each.reason or each.target}"
-            for each in getattr(done, name)
-        ]
-    return "\n".join([*lines, *done.notes])
-
-
-def _findings(found: Any, _: Look) -> list[Line]:
-    marks = {True: Span("ok   ", "green"), False: Span("BAD  ", "bold red")}
-    return [
-        (marks[each.ok], Span(f"{each.check}: ", STRONG), Span(visible(each.detail)))
-        for each in found.findings
-    ]
+    shape["metadata"] = shape.pop("metadata")
+    return value_lines(shape, how)
 
 
 _SIZE: Final = (
@@ -241,7 +172,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
             'hardwon advise "retry the upload" --task "nightly backup" --error "timed out" '
             "--fail-if-blocked --json",
         ),
-        _words,
+        lambda found, _: str(found),
         ("action",),
         more="The exit code is 0 whatever the verdict; with `--fail-if-blocked` it is 1 where the "
         "verdict is blocked.",
@@ -295,12 +226,12 @@ ROWS: Final[Mapping[str, CommandRow]] = {
             "hardwon browse --kind experience --outcome failure --since 2026-01-01 --limit 50 "
             "--json",
         ),
-        _records,
+        views.page_lines,
         help="List records, the newest first. For all of them there is export.",
     ),
     "show": CommandRow(
         (f"hardwon show {_ID}", f"hardwon show {_ID} --json"),
-        _record,
+        whole_record_lines,
         ("record_id",),
         help="Print one record, whole.",
     ),
@@ -324,7 +255,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
     ),
     "episodes scores": CommandRow(
         ("hardwon episodes scores easy", "hardwon episodes scores easy --json"),
-        _values,
+        plain_lines,
         ("task_id",),
         help="How a task went: mean, best, trend, and the newest scores.",
     ),
@@ -333,7 +264,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
             "hardwon episodes compare",
             "hardwon episodes compare --task-id easy --with-tag memory --by-run --json",
         ),
-        _words,
+        lambda found, _: str(found),
         spelled={"kind": "", "tag": "--with-tag"},
     ),
     "solutions": CommandRow(
@@ -352,12 +283,12 @@ ROWS: Final[Mapping[str, CommandRow]] = {
             "hardwon care decisions",
             "hardwon care decisions --action merge --task-id easy --limit 50 --json",
         ),
-        _table("Nothing was decided yet.", *_Decided._fields, row=_Decided.of),
+        _table("Nothing was decided yet.", "id", "at", "action", "about", row=views.decision_row),
         more="`hardwon undo` takes one back by its id.",
     ),
     "consolidate": CommandRow(
         ("hardwon consolidate", "hardwon consolidate --llm"),
-        _consolidated,
+        views.consolidated_text,
         more="""It happens by itself after some episodes; this does all of it now ([learning.md](learning.md)). Every
         decision can be undone by its id. `--llm` asks the model that `GROQ_API_KEY`, `API_BASE_URL` and `LLM_MODEL` name;
         where there is none, or it is of no use, the rest is done all the same, and a note says so.""",
@@ -368,7 +299,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
             "hardwon odds --model qwen2.5:7b --issue-type TIMEOUT",
             'hardwon odds --tool code_interpreter --task "parse the dates" --json',
         ),
-        _values,
+        plain_lines,
         help="How likely a fix, or a tool at a task, is to work, and on what that rests.",
     ),
     "fixes strategies": CommandRow(
@@ -432,31 +363,33 @@ ROWS: Final[Mapping[str, CommandRow]] = {
     ),
     "verify": CommandRow(
         (f"hardwon verify {_ID} --by test_runner --verification-id ci-1234",),
-        _status,
+        views.status_text,
         ("record_id",),
     ),
-    "publish": CommandRow((f"hardwon publish {_ID}",), _status, ("record_id",)),
+    "publish": CommandRow((f"hardwon publish {_ID}",), views.status_text, ("record_id",)),
     "archive": CommandRow(
-        (f'hardwon archive {_ID} --reason "the service is gone"',), _status, ("record_id",)
+        (f'hardwon archive {_ID} --reason "the service is gone"',),
+        views.status_text,
+        ("record_id",),
     ),
     "supersede": CommandRow(
         (
             f'hardwon supersede {_ID} 0198c0de-0000-7000-8000-000000000002 --reason "the port was '
             f'changed"',
         ),
-        _status,
+        views.status_text,
         ("old_id", "new_id"),
     ),
     "doctor": CommandRow(
         ("hardwon doctor", "hardwon doctor --json"),
-        _findings,
+        views.finding_lines,
         more="The exit code is 1 where something is wrong.",
         busy="checking",
         fails=lambda found: not found.ok,
     ),
     "undo": CommandRow(
         (f"hardwon undo {_ID}",),
-        _undone,
+        views.undone_text,
         ("decision_id",),
         more="""The id is the one that the command printed which decided it; of a status, that of the event in `audit --json`. A
         cleanup that compact made final cannot be undone.""",
@@ -488,14 +421,11 @@ def _build(words: str) -> Any:
         *row.drawing,
     ]
     if operation.signs == "by":
-        parameters.append(
-            parameter("signer", Annotated[str, typer.Option("--by", help="Who says so.")], "user")
-        )
+        by = typer.Option("--by", help="Who says so.")
+        parameters.append(parameter("signer", Annotated[str, by], "user"))
     if row.fails_if:
-        option, meaning = row.fails_if
-        parameters.append(
-            parameter("fails_if", Annotated[bool, typer.Option(option, help=meaning)], False)
-        )
+        asked = typer.Option(row.fails_if[0], help=row.fails_if[1])
+        parameters.append(parameter("fails_if", Annotated[bool, asked], False))
     run = with_parameters(partial(_run, operation, row), parameters)
     run.__name__ = words
     run.__doc__ = (
@@ -520,13 +450,13 @@ def _run(
     **given: Any,
 ) -> Output:
     drawing = {each.name: given.pop(each.name) for each in row.drawing if each.name in given}
+    takes = operation.takes
     with (
         chosen(ctx).open(to_read=True) as memory,
         progress(row.busy) if row.busy else nullcontext(),
     ):
-        fields = given_fields(operation.takes, given)
+        fields = given_fields(takes, given)
         # to make the first validator takes a tenth of the time of a short command
-        takes = operation.takes
         arguments = takes.model_validate(fields) if fields else takes.model_construct()
         found = operation.do(memory, arguments, Caller(signer, "admin"))
     failed = bool(row.fails and fails_if and row.fails(found))
@@ -546,33 +476,22 @@ def options_of(
 
 def _option(name: str, info: FieldInfo, is_positional: bool, spelling: str) -> Parameter:
     base, many = _base_of(info.annotation)
-    bounds = {
-        each: getattr(bound, each)
-        for bound in info.metadata
+    least, most = (
+        next((getattr(bound, each) for bound in info.metadata if hasattr(bound, each)), None)
         for each in ("ge", "le")
-        if hasattr(bound, each)
-    }
-    how: dict[str, Any] = {
-        "help": info.description,
-        "min": bounds.get("ge"),
-        "max": bounds.get("le"),
-    }
+    )
     about = str(info.description).rstrip(".")
+    how: dict[str, Any] = {"help": f"{about}.", "min": least, "max": most}
     if base is datetime:
-        how |= {
-            "metavar": "TIME",
-            "help": f"{about}; a day is meant from its beginning, in UTC.",
-        }
+        how |= {"metavar": "TIME", "help": f"{about}; a day is meant from its beginning, in UTC."}
     elif issubclass(base, Model):
         how["metavar"] = "JSON"
+    elif is_positional and name == "record_id":
+        how["metavar"] = "ID"
     if many:
         how["help"] = f"{about}; as often as you like."
     default = Parameter.empty if info.is_required() else None if many else info.default
-    if is_positional:
-        how |= {"metavar": "ID"} if name == "record_id" else {}
-        option = typer.Argument(**how)
-    else:
-        option = typer.Option(spelling, **how)
+    option = typer.Argument(**how) if is_positional else typer.Option(spelling, **how)
     kind: Any = base if base in (bool, int, float) else str
     kind = list[kind] if many else kind
     return parameter(name, Annotated[kind | None if default is None else kind, option], default)
@@ -589,24 +508,21 @@ def given_fields(takes: type[Model], given: Mapping[str, Any]) -> dict[str, Any]
 
 def _meaning(name: str, given: Any, info: FieldInfo) -> Any:
     base, many = _base_of(info.annotation)
-    if base is datetime:
-        return moment(given)
     if issubclass(base, Model):
         objects = [json_object(f"--{name}", each) for each in (given if many else [given])]
         return objects if many else objects[0]
-    return given
+    return moment(given) if base is datetime else given
 
 
 def _base_of(annotation: Any) -> tuple[type, bool]:
     """What it is at heart, and whether there may be several."""
-    arguments = [each for each in get_args(annotation) if each is not NoneType]
-    if isinstance(annotation, type) and not arguments:
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return type(arguments[0]), False
+    if not arguments:
         return annotation, False
-    if get_origin(annotation) is list:
-        return _base_of(arguments[0])[0], True
-    return (
-        (type(arguments[0]), False) if get_origin(annotation) is Literal else _base_of(arguments[0])
-    )
+    base, many = _base_of(next(each for each in arguments if each is not NoneType))
+    return base, many or origin is list
 
 
 builders.update(

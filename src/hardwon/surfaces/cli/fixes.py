@@ -3,38 +3,38 @@
 read, which work on the folder AIMemory, through the same door as its Python class.
 """
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from types import SimpleNamespace
+from typing import Annotated, Any, Final, cast
 
 import typer
 
 from hardwon import limits
 from hardwon.errors import PlaceError
+from hardwon.fixes.ai_memory import AIMemory
+from hardwon.learn.fixes import Pattern, Strategy
 from hardwon.memory import Memory
 from hardwon.outside.locations import is_url
 from hardwon.records.kinds import Fix
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.care import OlderThan, cleaned_text, undo_hint
-from hardwon.surfaces.cli.input import Limit, issue_of
 from hardwon.surfaces.cli.main import (
+    Limit,
     Output,
-    add_app,
+    add_group,
     chosen,
     command,
     fail,
-    inner_command,
     json_text,
     look,
     progress,
 )
 from hardwon.surfaces.cli.output import QUIET, Span, table_lines
-
-if TYPE_CHECKING:
-    from hardwon.fixes.ai_memory import AIMemory
-    from hardwon.learn.fixes import Pattern, Strategy
+from hardwon.surfaces.cli.record import issue_of
 
 RECENT_DAYS: Final = 7
 PATTERNS_LISTED: Final = 20
@@ -82,30 +82,21 @@ def similar(
         )
     with chosen(ctx).open(to_read=True) as memory:
         found = memory.similar_issues(about, limit)
-    matches = [_Match.of(name, fix) for name, fixes in vars(found).items() for fix in fixes]
-    nothing = "Nothing like that was fixed yet."
-    return Output(found, table_lines(matches, _Match._fields, look(), nothing))
-
-
-class _Match(NamedTuple):
-    match: str
-    outcome: str
-    at: object
-    model: str
-    issue_type: str
-    what_was_done: str
-
-    @classmethod
-    def of(cls, match: str, fix: Fix) -> "_Match":
-        did = " ; ".join(fix.fix_commands) or fix.analysis
-        return cls(
-            match,
-            views.outcome_of(fix),
-            fix.metadata.context.timestamp,
-            fix.issue.model,
-            fix.issue.issue_type,
-            did,
+    matches = [
+        SimpleNamespace(
+            match=name,
+            outcome=views.outcome_of(fix),
+            at=fix.metadata.context.timestamp,
+            model=fix.issue.model,
+            issue_type=fix.issue.issue_type,
+            what_was_done=" ; ".join(fix.fix_commands) or fix.analysis,
         )
+        for name, fixes in vars(found).items()
+        for fix in fixes
+    ]
+    columns = ("match", "outcome", "at", "model", "issue_type", "what_was_done")
+    nothing = "Nothing like that was fixed yet."
+    return Output(found, table_lines(matches, columns, look(), nothing))
 
 
 @command(
@@ -140,12 +131,8 @@ def patterns(ctx: typer.Context, limit: Limit = PATTERNS_LISTED, every: All = Fa
 
 def _recent(memory: Memory, days: int, limit: int) -> Output:
     since = max(memory.care.now() - timedelta(days=days), _FIRST_TIME)
-    found = [
-        record
-        for record in memory.browse(limit + 1, kind="fix", since=since)
-        if isinstance(record, Fix)
-    ]
-    fixes = found[:limit]
+    found = list(memory.browse(limit + 1, kind="fix", since=since))
+    fixes = cast("list[Fix]", found[:limit])
     when = "last day" if days == 1 else f"last {days} days"
     total = f"{len(fixes)} in the {when}: {views.outcome_counts(fixes)}"
     if len(found) > limit:
@@ -180,20 +167,8 @@ STATISTICS: Final = (
 )
 """In this order, and nothing else between them: scripts take them by their place."""
 
-fix_history: Final = add_app(
-    "fix-history",
-    "Run a command of memory.sh. It works on the folder AIMemory and prints what scripts "
-    "written for it read.",
-    more="""`hardwon fix-history COMMAND` has the commands of fix history's `memory.sh` with the output that scripts written
-    for it read; so has `drop_in/memory.sh`, which runs it. It works on the folder `AIMemory` in the current folder, or on
-    the one that `--memory-dir PATH` before the command, or `HARDWON_AIMEMORY`, names, and not on the one of `--memory`; a
-    folder that is not there is told and not made. Every command takes `--json`. No command, or an unknown one: how to use
-    it, and exit code 2.""",
-)
 
-
-@fix_history.callback()
-def _options(
+def folder_option(
     ctx: typer.Context,
     memory_dir: Annotated[
         str,
@@ -222,28 +197,38 @@ def _options(
     ctx.obj = memory_dir
 
 
+add_group(
+    "fix-history",
+    "Run a command of memory.sh. It works on the folder AIMemory and prints what scripts "
+    "written for it read.",
+    """`hardwon fix-history COMMAND` has the commands of fix history's `memory.sh` with the output that scripts written
+    for it read; so has `drop_in/memory.sh`, which runs it. It works on the folder `AIMemory` in the current folder, or on
+    the one that `--memory-dir PATH` before the command, or `HARDWON_AIMEMORY`, names, and not on the one of `--memory`; a
+    folder that is not there is told and not made. Every command takes `--json`. No command, or an unknown one: how to use
+    it, and exit code 2.""",
+    callback=folder_option,
+)
+
+
 @contextmanager
-def _opened(ctx: typer.Context) -> Iterator["AIMemory"]:
+def _opened(ctx: typer.Context) -> Iterator[AIMemory]:
     """Who mistypes its name, or stands in another folder, gets no new one."""
-    folder = Path(ctx.obj)
-    with suppress(RuntimeError):  # there is no such user: then it is the name of a folder
-        folder = folder.expanduser()
+    # where there is no such user, it is the name of a folder
+    folder = Path(os.path.expanduser(ctx.obj))  # noqa: PTH111
     if not any((folder / name).exists() for name in ("ai_memory.db", "knowledge_base.json")):
         fail(
             f"there is no fix history at {folder}: go to the folder that has it, or name it with "
             f"--memory-dir "
             "(or HARDWON_AIMEMORY)"
         )
-    from hardwon.fixes.ai_memory import AIMemory
-
     with AIMemory(folder) as history:
         yield history
 
 
-@inner_command(
-    fix_history,
+@command(
     "hardwon fix-history stats",
     "hardwon fix-history --memory-dir AIMemory stats --json",
+    words="fix-history stats",
     answers="""`total_fixes_attempted`, `successful_fixes` (applied and verified), `success_rate`, `models_encountered`,
     `issue_types_seen`, `recent_activity_7days`, `knowledge_base_size`, `memory_directory`.""",
     more="A heading, then eight lines `  key: value` in a fixed order.",
@@ -252,17 +237,16 @@ def stats(ctx: typer.Context) -> Output:
     """Print how much was tried, and how much of it worked."""
     with _opened(ctx) as history:
         found = history.get_memory_stats()
-    rounded = {
-        name: round(value, 3) if isinstance(value, float) else value
-        for name, value in found.items()
-    }
-    lines = [HEADING, *(f"  {name}: {rounded[name]}" for name in STATISTICS)]
-    return Output(found, "\n".join(lines))
+    lines = [
+        f"  {name}: {round(found[name], 3) if isinstance(found[name], float) else found[name]}"
+        for name in STATISTICS
+    ]
+    return Output(found, "\n".join([HEADING, *lines]))
 
 
-@inner_command(
-    fix_history,
+@command(
     "hardwon fix-history model qwen2.5:7b",
+    words="fix-history model",
     answers="""`model_name`, `total_tests`, `success_rate`, `common_issues`, `effective_fixes`, `recent_history`,
     `applied_rate`, `p_success`, `performance_notes`, `last_updated`.""",
     more="One JSON object, with or without `--json`.",
@@ -277,10 +261,10 @@ def model(
     return Output(found, json_text(found))
 
 
-@inner_command(
-    fix_history,
+@command(
     "hardwon fix-history export",
     "hardwon fix-history export insights.json --json",
+    words="fix-history export",
     answers="`file`.",
     more="Writes the insights report, without a name as `ai_insights_YYYYmmdd_HHMMSS.json`; "
     "replaces a file of that name.",
@@ -301,11 +285,10 @@ def export(
     return Output({"file": target}, f"Insights exported to {target}")
 
 
-@inner_command(
-    fix_history,
+@command(
     "hardwon fix-history recent",
     "hardwon fix-history recent 30 --json",
-    name="recent",
+    words="fix-history recent",
     answers="""a list of fixes: `id`, `timestamp`, `model_name`, `issue_type`, `description`, `fixer_type`, `analysis`,
     `fix_commands`, `outcome` ("verified", "applied" or "failed"), `fix_success`, `verification_success`,
     `execution_time_seconds`, `notes`.""",
@@ -320,10 +303,10 @@ def recent_fixes(
     return found._replace(value=list(map(_fix_json, found.value)))
 
 
-@inner_command(
-    fix_history,
+@command(
     "hardwon fix-history successful",
     "hardwon fix-history successful --json",
+    words="fix-history successful",
     answers="""a list of `issue_type` and `strategies` (each `fix_commands`, `analysis`, `attempts`, `applied`, `verified`,
     `p_success`, `interval`, `last_used`, `evidence`).""",
     more="As `hardwon fixes best-strategies`.",
@@ -344,11 +327,10 @@ def successful(
     return Output(by_type, views.successful_lines(found, look()))
 
 
-@inner_command(
-    fix_history,
+@command(
     "hardwon fix-history patterns",
     "hardwon fix-history patterns --json",
-    name="patterns",
+    words="fix-history patterns",
     answers="""a list of `name`, `kind`, `issue_type`, `model` (null for any), `signature`, `success_count`, `failure_count`,
     `applied_count`, `confidence`, `p_success`, `interval`, `last_seen`, `best_fix` (a strategy, or null).""",
     more="As `hardwon patterns`.",
@@ -362,10 +344,10 @@ def patterns_of_issues(
     return found._replace(value=list(map(_pattern_json, found.value)))
 
 
-@inner_command(
-    fix_history,
+@command(
     "hardwon fix-history cleanup",
     "hardwon fix-history cleanup 90 --json",
+    words="fix-history cleanup",
     answers="`failed`, `successful`, `kept`, `left`, `dry_run`, `event_ids` (for undo).",
     more="""As `hardwon cleanup`, but at once and without asking; tells how many went and stayed, and how to take it back.""",
 )
@@ -398,7 +380,7 @@ def _fix_json(fix: Fix) -> dict[str, Any]:
     }
 
 
-def _strategy_json(strategy: "Strategy") -> dict[str, Any]:
+def _strategy_json(strategy: Strategy) -> dict[str, Any]:
     return {
         "fix_commands": list(strategy.fix_commands),
         "analysis": strategy.analysis,
@@ -412,7 +394,7 @@ def _strategy_json(strategy: "Strategy") -> dict[str, Any]:
     }
 
 
-def _pattern_json(pattern: "Pattern") -> dict[str, Any]:
+def _pattern_json(pattern: Pattern) -> dict[str, Any]:
     return {
         "name": pattern.name,
         "kind": pattern.kind,

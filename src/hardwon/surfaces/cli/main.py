@@ -21,7 +21,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, NoReturn, TypeVar
@@ -30,6 +30,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import hardwon
+from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, MissingExtraError
 from hardwon.memory import Memory
 from hardwon.memory.project import memory_exists, project_of
@@ -53,7 +54,7 @@ _WIDTH: Final = 80
 
 COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     "Remember and recall": {
-        "init": "init",
+        "init": "admin",
         "remember": "record",
         "record": "record",
         **dict.fromkeys(("recall", "context", "advise"), "derived"),
@@ -84,7 +85,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("stale", "rollback", "audit"), "care"),
     },
     "Bring in and take out": {
-        "demo": "init",
+        "demo": "admin",
         **dict.fromkeys(("generate", "validate", "load", "export", "adopt", "merge"), "data"),
     },
     "For agents and other programs": {
@@ -95,7 +96,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "postgres": "admin",
     },
     "Care": {
-        "config": "init",
+        "config": "admin",
         "doctor": "derived",
         "backup": "data",
         "restore": "data",
@@ -109,37 +110,32 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     "For scripts written for memory.sh": {"fix-history": "fixes"},
 }
 """In the sections and the order of the help, and the module that declares each: it is imported when
-somebody asks for the command. Without a module: a word of `NOUNS`.
+somebody asks for the command. Without a module: a word of `NOUNS` that is declared here.
 """
 
-NOUNS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
-    "tree": (
-        "The files of the memory, and where most has gathered.",
-        {"hotspots": "derived", "sync": "data"},
+NOUNS: Final[Mapping[str, Mapping[str, str]]] = {
+    "record": dict.fromkeys(("fact", "episode", "fix", "trajectory"), "record"),
+    "tree": {"hotspots": "derived", "sync": "data"},
+    "episodes": dict.fromkeys(("tasks", "scores", "compare", "candidate-rules"), "derived"),
+    "tests": {"failing": "derived"},
+    "fixes": {
+        **dict.fromkeys(("totals", "days", "types", "matrix", "trends", "fixers"), "derived"),
+        **dict.fromkeys(("strategies", "best-strategies", "failed-strategies"), "derived"),
+        **dict.fromkeys(("temporal-patterns", "count"), "derived"),
+        "compress": "care",
+    },
+    "hooks": dict.fromkeys(("install", "remove", "status", "run"), "capture"),
+    "mcp": dict.fromkeys(("install", "remove"), "serve"),
+    "tokens": dict.fromkeys(("create", "list", "revoke"), "admin"),
+    "postgres": dict.fromkeys(("init", "grant", "revoke", "status"), "admin"),
+    "care": dict.fromkeys(
+        ("activity", "decisions", "helpful", "stale", "adopted", "links", "change-mark"), "derived"
     ),
-    "episodes": (
-        "How attempts at tasks went.",
-        dict.fromkeys(("tasks", "scores", "compare", "candidate-rules"), "derived"),
-    ),
-    "tests": ("Tests, as they ran in this checkout.", {"failing": "derived"}),
-    "fixes": (
-        "What was done about issues, and how it went.",
-        {
-            **dict.fromkeys(("totals", "days", "types", "matrix", "trends", "fixers"), "derived"),
-            **dict.fromkeys(("strategies", "best-strategies", "failed-strategies"), "derived"),
-            **dict.fromkeys(("temporal-patterns", "count"), "derived"),
-            "compress": "care",
-        },
-    ),
-    "care": (
-        "What happened in the memory, and what waits for somebody to decide.",
-        dict.fromkeys(
-            ("activity", "decisions", "helpful", "stale", "adopted", "links", "change-mark"),
-            "derived",
-        ),
+    "fix-history": dict.fromkeys(
+        ("stats", "model", "export", "recent", "successful", "patterns", "cleanup"), "fixes"
     ),
 }
-"""The nouns that things hang on in `Memory`, too: what each is, and its commands."""
+"""The commands that have a word before them; `add_group` says what each of these words is for."""
 
 ALIASES: Final[Mapping[str, str]] = {
     "hotspots": "tree hotspots",
@@ -159,9 +155,7 @@ ALIASES: Final[Mapping[str, str]] = {
 
 MODULE_OF: Final = {name: module for names in COMMANDS.values() for name, module in names.items()}
 MODULE_OF.update(
-    (f"{noun} {name}", module)
-    for noun, (_, names) in NOUNS.items()
-    for name, module in names.items()
+    (f"{noun} {name}", module) for noun, names in NOUNS.items() for name, module in names.items()
 )
 EXAMPLES: Final = "\b\nExamples:\n"
 """What the examples of a command stand under."""
@@ -200,29 +194,21 @@ class _ByName(Mapping[str, Any]):
     of them takes longer than most of them run.
     """
 
-    def __init__(self, names: Iterable[str], noun: str = "") -> None:
-        self._names, self._noun = tuple(names), noun
+    def __init__(self, noun: str) -> None:
+        self._noun = noun
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        top = (name for names in COMMANDS.values() for name in names)
+        return iter(NOUNS[self._noun]) if self._noun else top
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(list(iter(self)))
 
     def __getitem__(self, name: str) -> Any:
         words = f"{self._noun} {name}" if self._noun else ALIASES.get(name, name)
         if MODULE_OF[words]:
             import_module(f"hardwon.surfaces.cli.{MODULE_OF[words]}")
-            built = builders[words]()
-        else:
-            about, names = NOUNS[words]
-            built = _CommandGroup(
-                help=about,
-                commands=_ByName(names, words),  # type: ignore[arg-type]  # nothing is added to it
-                rich_markup_mode=None,
-                no_args_is_help=True,
-                context_settings=_CONTEXT,
-            )
+        built = builders[words]()
         built.name = name
         return built
 
@@ -254,6 +240,12 @@ def _process_value(parameter: Any, ctx: Any, value: Any) -> Any:
 
 
 class _CommandGroup(_Documented, TyperGroup):
+    noun = ""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands = _ByName(self.noun)  # type: ignore[assignment]  # nothing is added to it
+
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # what it overrides has it
         """The names alone: completing one of them must not build all."""
         return list(self.commands)
@@ -261,11 +253,6 @@ class _CommandGroup(_Documented, TyperGroup):
 
 class _Commands(_CommandGroup):
     """The commands in their sections; an error becomes one line."""
-
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
-        names = (name for names in COMMANDS.values() for name in names)
-        self.commands = _ByName(names)  # type: ignore[assignment]  # nothing is added to it later
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  # what it overrides has it
         widest = max(map(len, self.commands))
@@ -290,9 +277,9 @@ class _Commands(_CommandGroup):
 _CONTEXT: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
-def new_app(*, cls: type = _CommandGroup, more: str = "", **options: Any) -> typer.Typer:
+def _new_app(cls: type, **options: Any) -> typer.Typer:
     return typer.Typer(
-        cls=type(cls.__name__, (cls,), {"more": more}),
+        cls=cls,
         rich_markup_mode=None,  # its boxes take rich, which takes longer than most commands
         pretty_exceptions_enable=False,
         context_settings=_CONTEXT,
@@ -300,16 +287,25 @@ def new_app(*, cls: type = _CommandGroup, more: str = "", **options: Any) -> typ
     )
 
 
-def add_app(name: str, about: str, **options: Any) -> typer.Typer:
-    """Commands that have this word before them; `inner_command` declares them."""
-    inner = new_app(name=name, help=about, add_completion=False, **options)
-    builders[name] = partial(typer.main.get_command, inner)
-    return inner
+def add_group(noun: str, about: str, more: str = "", **options: Any) -> None:
+    """A word that stands before other commands: `NOUNS` has those."""
+
+    def build() -> TyperGroup:
+        cls = type("Group", (_CommandGroup,), {"noun": noun, "more": more})
+        return typer.main.get_group(_new_app(cls, help=about, **options))
+
+    builders[noun] = build
 
 
-app: Final = new_app(
+add_group("tree", "The files of the memory, and where most has gathered.")
+add_group("episodes", "How attempts at tasks went.")
+add_group("tests", "Tests, as they ran in this checkout.")
+add_group("fixes", "What was done about issues, and how it went.")
+add_group("care", "What happened in the memory, and what waits for somebody to decide.")
+
+app: Final = _new_app(
+    _Commands,
     name="hardwon",
-    cls=_Commands,
     help="An experience memory for AI agents: what was tried, how it turned out, and what to do "
     "next time.",
     epilog="\b\n"
@@ -318,16 +314,14 @@ app: Final = new_app(
 )
 
 
-def command(
-    *examples: str, words: str = "", settings: dict[str, Any] | None = None, **docs: str
-) -> Callable[[Function], Function]:
+def command(*examples: str, words: str = "", **how: Any) -> Callable[[Function], Function]:
     """Adds a command under the name of its function, or these words; a test runs the examples.
-    `settings` are those of its context, `docs` the attributes of a `_Documented`.
+    `how` as in `build_command`.
     """
 
     def add(function: Function) -> Function:
         name = words or function.__name__.rstrip("_")
-        builders[name] = partial(build_command, name, function, examples, settings, **docs)
+        builders[name] = partial(build_command, name, function, examples, **how)
         return function
 
     return add
@@ -338,36 +332,21 @@ def build_command(
     function: Function,
     examples: Iterable[str],
     settings: dict[str, Any] | None = None,
-    **docs: Any,
+    hidden: bool = False,
+    **docs: str,
 ) -> Any:
+    """`settings` are those of its context, `docs` the attributes of a `_Documented`."""
     single = typer.Typer(
         add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
     )
-    inner_command(single, *examples, name=words, context_settings=settings, **docs)(function)
+    single.command(
+        words,
+        cls=type("Command", (_Documented, TyperCommand), docs),
+        epilog=epilog_of(examples),
+        context_settings=settings,
+        hidden=hidden,
+    )(_print_output_of(function))
     return typer.main.get_command(single)
-
-
-def inner_command(
-    inner: typer.Typer,
-    *examples: str,
-    name: str | None = None,
-    hidden: bool = False,
-    context_settings: dict[str, Any] | None = None,
-    **docs: Any,
-) -> Callable[[Function], Function]:
-    """`command`, for one that has a word before it."""
-
-    def add(function: Function) -> Function:
-        inner.command(
-            name or function.__name__.rstrip("_"),
-            cls=type("Command", (_Documented, TyperCommand), docs),
-            epilog=epilog_of(examples),
-            context_settings=context_settings,
-            hidden=hidden,
-        )(_print_output_of(function))
-        return function
-
-    return add
 
 
 def _print_output_of(function: Function) -> Function:
@@ -412,30 +391,40 @@ def epilog_of(examples: Iterable[str]) -> str:
     return EXAMPLES + "\n".join(f"  {example}" for example in examples)
 
 
+Options = dict[str, Any]
+"""What was given of a group of options, by name; what was not is not there."""
+
+
+def gathered(into: str, options: Iterable[inspect.Parameter]) -> Callable[[Function], Function]:
+    """The function's parameter `into` becomes these options, in its place; the function gets those
+    that were given. So what several functions take is written down once.
+    """
+    several = {each.name: each for each in options}
+
+    def change(function: Function) -> Function:
+        def run(**given: Any) -> Any:
+            found = {name: given.pop(name) for name in several}
+            given[into] = {name: value for name, value in found.items() if value not in (None, [])}
+            return function(**given)
+
+        parameters: dict[str, inspect.Parameter] = {}
+        for each in inspect.signature(function).parameters.values():
+            parameters |= several if each.name == into else {each.name: each}
+        return with_parameters(run, parameters.values(), function)
+
+    return change
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Say what would happen and change nothing.")
 ]
 By = Annotated[str, typer.Option(help="Who says so.")]
+Limit = Annotated[int, typer.Option(min=1, max=limits.SHOWN_MAX, help="At most so many.")]
 
 
 # --- the memory ---
-
-
-@dataclass(frozen=True)
-class GlobalOptions:
-    """What the options before the command say."""
-
-    memory: str | None
-    project: str | None
-
-    @cached_property
-    def settings(self) -> Settings:
-        """Read when a command needs them: what is wrong with a file must not keep anybody from the
-        others.
-        """
-        return Settings.read({"memory": self.memory, "project": self.project})
 
 
 def _show_upgrade(done: int, total: int) -> None:
@@ -446,7 +435,9 @@ def _show_upgrade(done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class Target:
-    """The memory and the project that the settings name."""
+    """A memory and a project in it: as the options before the command name them, or as the settings
+    do.
+    """
 
     memory: str | None
     project: str | None
@@ -493,11 +484,11 @@ class Target:
         if not self.memory or "://" in self.memory:
             return True
         try:
-            path = Path(self.memory).expanduser()
-            files = (path / "memory.db", path / "ai_memory.db")
-            return path.is_file() or any(file.exists() for file in files)
-        # too long, no such user, a zero byte: Memory says it better
-        except (OSError, RuntimeError, ValueError):
+            return memory_exists(self.memory) or Path(self.memory).expanduser().is_file()
+        except (
+            HardwonError,
+            OSError,
+        ):  # too long, no such user, a zero byte: Memory says it better
             return True
 
 
@@ -524,21 +515,17 @@ def memory_options(ctx: typer.Context) -> list[str]:
     return [*(["--memory", where] if where else []), *(["--project", project] if project else [])]
 
 
-def author_of(ctx: typer.Context, given: str | None) -> str | None:
-    """Who writes: as the command's own option says, else as the settings do."""
-    return settings_of(ctx).author.value if given is None else given
-
-
 def signed(ctx: typer.Context, envelope: Mapping[str, Any]) -> dict[str, Any]:
     """An envelope with its author: the one that it names, else the one that the settings do."""
-    author = author_of(ctx, envelope.get("author"))
+    author = envelope.get("author", settings_of(ctx).author.value)
     return {**envelope, "author": author} if author is not None else dict(envelope)
 
 
 def settings_of(ctx: typer.Context) -> Settings:
-    found = ctx.find_object(GlobalOptions)
-    assert found is not None  # noqa: S101  # for type checkers: the options before the command set it
-    return found.settings
+    """Read when a command needs them: what is wrong with a file must not keep anybody from the
+    others.
+    """
+    return Settings.read(vars(ctx.find_root().obj))
 
 
 # --- the command itself ---
@@ -551,7 +538,7 @@ def _print_version(wanted: bool) -> None:
 
 
 @app.callback()
-def _options(
+def global_options(
     ctx: typer.Context,
     memory: Annotated[
         str | None,
@@ -579,7 +566,7 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    ctx.obj = GlobalOptions(memory, project)
+    ctx.obj = Target(memory, project)
 
 
 class _OneLine(logging.Formatter):
@@ -609,14 +596,10 @@ def main() -> None:
         complain(f"cannot write the output: {error.strerror or error}")
         sys.exit(FAILED)
     finally:
-        _end_output()
-
-
-def _end_output() -> None:
-    try:
-        sys.stdout.flush()
-    except OSError:
-        drop_output()
+        try:
+            print(end="", flush=True)
+        except OSError:
+            drop_output()
 
 
 def _show_completion_of_a_named_shell() -> None:
@@ -691,10 +674,6 @@ def require_packages(what: str, *names: str) -> None:
         raise MissingExtraError(f"{what} needs {', '.join(missing)}: pip install 'hardwon[serve]'")
 
 
-def counted(count: int, one: str, more: str = "") -> str:
-    return f"{count} {one if count == 1 else more or one + 's'}"
-
-
 def fail(message: str) -> NoReturn:
     complain(message)
     raise typer.Exit(FAILED) from None
@@ -706,18 +685,13 @@ def complain(message: str) -> None:
         sys.stderr.flush()
 
 
-def can_ask() -> bool:
-    """Whether somebody sits there who reads a question and can answer it."""
-    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
-
-
 def require_consent(question: str, yes: bool, *, as_json: bool = False) -> None:
     """Goes on only where somebody agrees: `--yes`, or an answer on a terminal. Whoever wants JSON
     is a program.
     """
     if yes:
         return
-    if as_json or not can_ask():
+    if as_json or sys.stdin is None or not sys.stdin.isatty() or not sys.stderr.isatty():
         fail("nothing was changed: add --yes to do it")
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
@@ -745,13 +719,14 @@ def progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
         TimeRemainingColumn,
     )
 
-    columns = (
+    with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        console=Console(stderr=True),
+        transient=True,
+    ) as bars:
         task = bars.add_task(title, total=None)
         yield lambda done, total: bars.update(task, completed=done, total=total)
 

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from hardwon.records.kinds import INTAKE
@@ -57,11 +58,11 @@ class Look:
         return "..." if self.ascii_only else "…"
 
     @property
-    def twigs(self) -> tuple[str, str, str]:
-        """Before a folder, before the last one, and before what lies in a folder that is not the
-        last.
-        """
-        return ("|- ", "`- ", "|  ") if self.ascii_only else ("├─ ", "└─ ", "│  ")
+    def twigs(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Before a folder and before what lies in it; the same of the last one."""
+        if self.ascii_only:
+            return ("|- ", "|  "), ("`- ", "   ")
+        return ("├─ ", "│  "), ("└─ ", "   ")
 
     def fitted(self, text: str, cells: int) -> str:
         """Exactly so many cells: filled up, or cut with a sign that it was."""
@@ -96,11 +97,12 @@ def visible(text: str, ascii_only: bool = False) -> str:
     """
     if text.isprintable() and (text.isascii() or not ascii_only):
         return text
-    written = []
-    for char in text:
-        plain = char.isprintable() and (char.isascii() or not ascii_only)
-        written.append(char if plain else char.encode("unicode_escape").decode("ascii"))
-    return "".join(written)
+    return "".join(
+        char
+        if char.isprintable() and (char.isascii() or not ascii_only)
+        else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )
 
 
 def one_line(text: str, look: Look) -> str:
@@ -122,13 +124,7 @@ def _cells(char: str) -> int:
 
 
 def cut(text: str, cells: int) -> str:
-    if text.isascii():
-        return text[:cells]
-    for place, char in enumerate(text):
-        cells -= _cells(char)
-        if cells < 0:
-            return text[:place]
-    return text
+    return text[: sum(taken <= cells for taken in accumulate(map(_cells, text)))]
 
 
 def percent(share: float) -> str:
@@ -139,12 +135,13 @@ def percent(share: float) -> str:
 
 
 def size_text(size_bytes: int) -> str:
-    size = float(size_bytes)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} TiB"
+    power = min((max(size_bytes, 1).bit_length() - 1) // 10, 4)
+    unit = ("B", "KiB", "MiB", "GiB", "TiB")[power]
+    return f"{size_bytes / 1024**power:.1f} {unit}" if power else f"{size_bytes} {unit}"
+
+
+def counted(count: int, one: str, more: str = "") -> str:
+    return f"{count} {one if count == 1 else more or one + 's'}"
 
 
 # --- tables, and names with values ---
@@ -165,7 +162,7 @@ def table_lines(
     values = [[getattr(row, name) for name in columns] for row in rows]
     texts = [[one_line(text_of(value), look) for value in row] for row in values]
     titles = [name.replace("_", " ") for name in columns]
-    cells = _widths([titles, *texts], look.width)
+    cells = widths([titles, *texts], look.width)
     right = [
         all(isinstance(value, int | float | None) for value in column)
         for column in zip(*values, strict=True)
@@ -176,16 +173,14 @@ def table_lines(
     ]
 
 
-def _widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:
-    cells = [max(map(cells_of, column)) for column in zip(*rows, strict=True)]
-    excess = sum(cells) + len(_BETWEEN) * (len(cells) - 1) - room
-    while excess > 0 and max(cells) > _CELLS_MIN:
-        widest = max(cells)
-        others = [width for width in cells if width < widest]
-        # one column at a time, down to the next widest
-        at_once = min(excess, widest - max([*others, _CELLS_MIN]))
-        cells[cells.index(widest)] -= max(1, at_once)
-        excess -= max(1, at_once)
+def widths(rows: Sequence[Sequence[str]], room: int, most: int = _CONTENT_CHARS) -> list[int]:
+    """How many cells each column gets, at most so many. Where there is too little room, the widest
+    give way.
+    """
+    cells = [min(most, max(map(cells_of, column))) for column in zip(*rows, strict=True)]
+    room -= len(_BETWEEN) * (len(cells) - 1)
+    while sum(cells) > room and max(cells, default=0) > _CELLS_MIN:
+        cells[cells.index(max(cells))] -= 1
     return cells
 
 
@@ -211,34 +206,24 @@ def _values(values: Mapping[str, object], look: Look, indent: str) -> Iterator[L
         if value is None or value in ("", [], {}, ()):
             continue
         start = Span(f"{indent}{look.visible(name)}:", STRONG)
-        inside = [] if isinstance(value, str | bytes) else _inside(value, look, indent + _INDENT)
-        text = text_of(value)
-        if inside:
-            yield (start,)
-            yield from inside
-        elif "\n" in text:
-            yield (start,)
-            yield from (
-                (Span(f"{indent}{_INDENT}{look.visible(line)}"),) for line in text.splitlines()
-            )
-        else:
-            yield (start, Span(f" {look.visible(text)}"))
+        inside = _inside(value, look, indent + _INDENT)
+        yield (start,) if inside else (start, Span(f" {look.visible(text_of(value))}"))
+        yield from inside
 
 
 def _inside(value: object, look: Look, indent: str) -> list[Line]:
-    """The lines of what holds names and values itself, or several that do; none where it fits a
-    line.
+    """The lines of what holds names and values itself, or several that do, or more than one line;
+    none where it fits a line.
     """
     if isinstance(value, Mapping):
         return list(_values(value, look, indent))
-    if not isinstance(value, list | tuple) or not any(
+    if isinstance(value, list | tuple) and any(
         isinstance(each, Mapping) or "\n" in text_of(each) for each in value
     ):
-        return []
-    lines: list[Line] = []
-    for number, each in enumerate(value, 1):
-        lines += _values({str(number): each}, look, indent)
-    return lines
+        numbered = {str(number): each for number, each in enumerate(value, 1)}
+        return list(_values(numbered, look, indent))
+    lines = text_of(value).splitlines() if "\n" in text_of(value) else []
+    return [(Span(f"{indent}{look.visible(line)}"),) for line in lines]
 
 
 def text_of(value: object) -> str:

@@ -2,24 +2,56 @@
 from JSON.
 """
 
+import json
+import re
 import sys
-from typing import Annotated, Final
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Fact, Kind
-from hardwon.surfaces.cli.input import STDIN, Options, enveloped, issue_of, json_object, objects_of
 from hardwon.surfaces.cli.main import (
+    Options,
     Output,
-    add_app,
+    add_group,
     chosen,
     command,
     complain,
-    inner_command,
+    gathered,
+    parameter,
     signed,
 )
+
+STDIN: Final = "-"
+
+enveloped: Final = gathered(
+    "envelope",
+    [
+        parameter(name, annotation, None)
+        for name, annotation in {
+            "tags": Annotated[
+                list[str] | None, typer.Option("--tag", help="A tag; as often as you like.")
+            ],
+            "author": Annotated[str | None, typer.Option(help="Who says so.")],
+            "related_files": Annotated[
+                list[str] | None,
+                typer.Option("--file", help="A file it is about; as often as you like."),
+            ],
+            "recalled": Annotated[
+                list[str] | None,
+                typer.Option(
+                    metavar="ID",
+                    help="What was recalled before it was tried; as often as you like.",
+                ),
+            ],
+        }.items()
+    ],
+)
+"""The parameter `envelope` becomes the options that say where a record comes from."""
 
 
 @command(
@@ -34,6 +66,20 @@ from hardwon.surfaces.cli.main import (
     of pairs is in [records.md](records.md); `--outcome` and `--tool` are its first two columns.""",
 )
 @enveloped
+@gathered(
+    "routing",
+    [
+        parameter(name, Annotated[str | None, typer.Option(help=meaning)], None)
+        for name, meaning in {
+            "task_type": "Of a success of code_interpreter.",
+            "domain": "Of a success of web_search.",
+            "error_type": "Of a failure of code_interpreter.",
+            "reason": "Of a failure of web_search.",
+            "insight_type": "Of a learning.",
+            "sentiment": "Of an interaction.",
+        }.items()
+    ],
+)
 def remember(
     ctx: typer.Context,
     content: Annotated[str, typer.Argument(help="What happened; - reads it from standard input.")],
@@ -42,32 +88,16 @@ def remember(
     summary: Annotated[
         str | None, typer.Option(help="A few words for its file name.", show_default="made from it")
     ] = None,
-    task_type: Annotated[str | None, typer.Option(help="Of a success of code_interpreter.")] = None,
-    domain: Annotated[str | None, typer.Option(help="Of a success of web_search.")] = None,
-    error_type: Annotated[
-        str | None, typer.Option(help="Of a failure of code_interpreter.")
-    ] = None,
-    reason: Annotated[str | None, typer.Option(help="Of a failure of web_search.")] = None,
-    insight_type: Annotated[str | None, typer.Option(help="Of a learning.")] = None,
-    sentiment: Annotated[str | None, typer.Option(help="Of an interaction.")] = None,
+    *,
+    routing: Options,
     key: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="A key of your own; as often as you like."),
     ] = None,
-    *,
     envelope: Options,
 ) -> Output:
     """Keep an experience. Prints its id, and its file where the memory has a tree."""
-    routing = {
-        "task_type": task_type,
-        "domain": domain,
-        "error_type": error_type,
-        "reason": reason,
-        "insight_type": insight_type,
-        "sentiment": sentiment,
-    }
-    keys = {name: value for name, value in routing.items() if value is not None}
-    keys |= signed(ctx, envelope)
+    keys = {**routing, **signed(ctx, envelope)}
     for each in key or ():
         name, separator, value = each.partition("=")
         if not separator or not name:
@@ -86,10 +116,10 @@ def remember(
     )
 
 
-record: Final = add_app(
+add_group(
     "record",
     "Keep a fact, an episode, a fix or a trajectory, from options or from JSON.",
-    more="""The JSON is one object, a list of them, or one after the other (JSON Lines): from a file with `--from-json FILE`,
+    """The JSON is one object, a list of them, or one after the other (JSON Lines): from a file with `--from-json FILE`,
     from standard input with `-`. An object has the keywords of `Memory.record_fact` and its like (see
     [records.md](records.md)), and those of the envelope: `author`, `source`, `timestamp`, `tags`, `related_files`,
     `git_commit`, `git_branch`, `failure_hash`, `recalled`. An option holds for every object that does not say it itself. All
@@ -103,11 +133,11 @@ FromJson = Annotated[
 ]
 
 
-@inner_command(
-    record,
+@command(
     'hardwon record fact "The staging database listens on port 5433." --fact-type observation '
     "--tag db",
     "hardwon record fact --from-json facts.jsonl --author importer --json",
+    words="record fact",
     answers=f"{_ANSWERS} One that was known already is the first that said so.",
 )
 @enveloped
@@ -140,11 +170,11 @@ def fact(
     return _record(ctx, "fact", own | envelope, content, from_json)
 
 
-@inner_command(
-    record,
+@command(
     'hardwon record episode easy --score 0.4 --mistake "guessed the schema" --success "read the '
     'logs first"',
     "hardwon record episode --from-json episodes.jsonl --tag nightly",
+    words="record episode",
     answers=_ANSWERS,
 )
 @enveloped
@@ -177,7 +207,6 @@ def episode(
     from_json: FromJson = None,
 ) -> Output:
     """Keep one scored attempt at a task."""
-    cards = [json_object("--mistake-card", each) for each in mistake_cards or ()]
     own = {
         "task_id": _text(task_id),
         "score": score,
@@ -185,17 +214,17 @@ def episode(
         "trajectory_summary": trajectory_summary,
         "mistakes": mistakes,
         "successes": successes,
-        "mistake_cards": cards,
+        "mistake_cards": [json_object("--mistake-card", each) for each in mistake_cards or ()],
     }
     return _record(ctx, "episode", own | envelope, task_id, from_json)
 
 
-@inner_command(
-    record,
+@command(
     'hardwon record fix "no answer in 30 s" --model qwen2.5:7b --issue-type TIMEOUT --fix-command '
     '"ollama serve" '
     "--fix-success --verification-success",
     "hardwon record fix --from-json fixes.jsonl --json",
+    words="record fix",
     answers=_ANSWERS,
 )
 @enveloped
@@ -263,12 +292,12 @@ def fix(
     return _record(ctx, "fix", own | envelope, description, from_json)
 
 
-@inner_command(
-    record,
+@command(
     'hardwon record trajectory "make the tests pass" --step \'{"action": "pytest", "observation": '
     '"2 failed", "reward": 0.2}\' '
     "--final-reward 0.2",
     "hardwon record trajectory --from-json trajectories.jsonl --json",
+    words="record trajectory",
     answers=_ANSWERS,
 )
 @enveloped
@@ -315,8 +344,7 @@ def _record(
         raise typer.BadParameter(
             f"- is standard input, and {from_json} another file: name one of them"
         )
-    options = {name: value for name, value in given.items() if value not in (None, [])}
-    options = signed(ctx, options)
+    options = signed(ctx, {name: value for name, value in given.items() if value not in (None, [])})
     file = STDIN if argument == STDIN else from_json
     objects = [options] if file is None else [options | each for each in objects_of(file)]
     with chosen(ctx).open() as memory:
@@ -330,3 +358,72 @@ def _record(
         return "\n".join(ids)
 
     return Output({"ids": ids, "records": kept}, tell)
+
+
+# --- what is given as text ---
+
+
+def moment(given: str | None) -> str | None:
+    """A day is meant from its beginning, in UTC."""
+    is_day = given and re.fullmatch(r"\d{4}-\d{2}-\d{2}", given, re.ASCII)
+    return f"{given}T00:00:00Z" if is_day else given
+
+
+def json_object(option: str, given: str) -> Options:
+    found = objects_in(given, option)
+    if len(found) != 1:
+        raise InvalidInputError.one(option, given, "one JSON object")
+    return found[0]
+
+
+def issue_of(given: str | None, **fields: str | None) -> Options | None:
+    """The issue that options describe, in JSON or field by field; None where none of them was
+    given.
+    """
+    issue = {} if given is None else json_object("--issue", given)
+    issue |= {name: value for name, value in fields.items() if value is not None}
+    return issue or ({} if given is not None else None)
+
+
+def objects_of(file: str) -> list[Options]:
+    """The JSON objects of a file, or of standard input: one, a list of them, or one after the
+    other.
+    """
+    most = limits.RECORDED_JSON_BYTES_MAX
+    name = "standard input" if file == STDIN else file
+    with nullcontext(sys.stdin.buffer) if file == STDIN else Path(file).open("rb") as opened:
+        data = opened.read(most + 1)
+    if len(data) > most:
+        raise InvalidInputError.one(
+            name, f"{len(data)} bytes and more", f"{most} bytes: hardwon load takes in more"
+        )
+    try:
+        return objects_in(data.decode("utf-8-sig"), name)
+    except UnicodeDecodeError as error:
+        raise InvalidInputError.one(
+            name, data[error.start : error.end], f"UTF-8 (byte {error.start} is not)"
+        ) from None
+
+
+def objects_in(text: str, name: str) -> list[Options]:
+    def refuse_constant(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is none of the numbers that JSON knows")
+
+    found: list[Any] = []
+    decoder = json.JSONDecoder(parse_constant=refuse_constant)
+    place, blank = 0, re.compile(r"\s*")
+    while (place := blank.match(text, place).end()) < len(text):  # type: ignore[union-attr]  # it matches everywhere
+        try:
+            value, place = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError) as error:
+            allowed = f"JSON objects ({error})"
+            raise InvalidInputError.one(name, text[place : place + 80], allowed) from None
+        found += value if isinstance(value, list) else [value]
+    if not found:
+        raise InvalidInputError.one(name, "", "at least one JSON object")
+    if len(found) > limits.RECORDED_AT_ONCE_MAX:
+        allowed = f"{limits.RECORDED_AT_ONCE_MAX} objects: hardwon load takes in more"
+        raise InvalidInputError.one(name, f"{len(found)} objects", allowed)
+    if odd := [each for each in found if not isinstance(each, dict)]:
+        raise InvalidInputError.one(name, odd[0], "JSON objects")
+    return found

@@ -22,12 +22,11 @@ from hardwon.surfaces.cli.main import (
     Json,
     Output,
     Yes,
-    add_app,
+    add_group,
     chosen,
     command,
     complain,
     epilog_of,
-    inner_command,
     memory_options,
     require_consent,
     require_packages,
@@ -98,9 +97,8 @@ def serve(
     from hardwon.surfaces.rest.guard import ServerOptions, is_loopback
 
     if (tls_cert is None) != (tls_key is None):
-        raise InvalidInputError.one(
-            "tls_key" if tls_key is None else "tls_cert", None, "both, or neither of them"
-        )
+        missing = "tls_key" if tls_key is None else "tls_cert"
+        raise InvalidInputError.one(missing, None, "both, or neither of them")
     certificate = rest_server.Certificate(tls_cert, tls_key) if tls_cert and tls_key else None
     _check_reach(
         host, is_loopback(host), certificate is not None, no_auth=no_auth, plain_http=plain_http
@@ -197,33 +195,8 @@ User = Annotated[
 ]
 Name = Annotated[str, typer.Option(help="What the client calls the server.", metavar="NAME")]
 
-mcp: Final = add_app(
-    "mcp",
-    "Serve the memory to an MCP client over standard input and output; or tell a client to "
-    "start it.",
-    more="""[coding-agents.md](coding-agents.md) says what a client gets.
-    Without a further word it serves, until the client closes its end, or
-    SIGTERM (exit code 0) or SIGINT (130) ends it. It takes `pip install 'hardwon[mcp]'`.
 
-    `hardwon mcp install CLIENT` prints what a client needs to start it, with the `--memory`, `--project` and options that
-    stand before `install`. With `--write` it goes into the client's file: other entries stay, a file that is not plain JSON
-    is left alone, and the file is replaced whole or not at all. The file is the project's where the client has one there;
-    `--user` means the user's own. Codex keeps TOML, which is printed and never written. The address of a database is refused
-    with a password in it: `PGPASSWORD`, a password file (`~/.pgpass`) or a service keeps that out of the client's file.""",
-    epilog=epilog_of(
-        [
-            "hardwon mcp",
-            "hardwon mcp --scope read --author ci",
-            "hardwon mcp install claude-code --write",
-        ]
-    ),
-    no_args_is_help=False,
-    invoke_without_command=True,
-)
-
-
-@mcp.callback()
-def _serve_mcp(
+def serve_mcp(
     ctx: typer.Context,
     author: Annotated[
         str | None,
@@ -256,10 +229,36 @@ def _serve_mcp(
         serve_stdio(memory, author, scope, btb=btb)
 
 
-@inner_command(
-    mcp,
+add_group(
+    "mcp",
+    "Serve the memory to an MCP client over standard input and output; or tell a client to "
+    "start it.",
+    """[coding-agents.md](coding-agents.md) says what a client gets.
+    Without a further word it serves, until the client closes its end, or
+    SIGTERM (exit code 0) or SIGINT (130) ends it. It takes `pip install 'hardwon[mcp]'`.
+
+    `hardwon mcp install CLIENT` prints what a client needs to start it, with the `--memory`, `--project` and options that
+    stand before `install`. With `--write` it goes into the client's file: other entries stay, a file that is not plain JSON
+    is left alone, and the file is replaced whole or not at all. The file is the project's where the client has one there;
+    `--user` means the user's own. Codex keeps TOML, which is printed and never written. The address of a database is refused
+    with a password in it: `PGPASSWORD`, a password file (`~/.pgpass`) or a service keeps that out of the client's file.""",
+    epilog=epilog_of(
+        [
+            "hardwon mcp",
+            "hardwon mcp --scope read --author ci",
+            "hardwon mcp install claude-code --write",
+        ]
+    ),
+    no_args_is_help=False,
+    invoke_without_command=True,
+    callback=serve_mcp,
+)
+
+
+@command(
     "hardwon mcp install claude-code",
     "hardwon mcp install cursor --write",
+    words="mcp install",
     answers="""`client`, `file`, `command` (its words), `written` (whether the file was changed), `config` (what belongs in
     it).""",
 )
@@ -299,9 +298,9 @@ def install(
     return Output({**value, "config": config}, text if save else tell_where)
 
 
-@inner_command(
-    mcp,
+@command(
     "hardwon mcp remove cursor --write",
+    words="mcp remove",
     answers="`client`, `file`, `removed` (whether the file was changed).",
 )
 def remove(

@@ -4,12 +4,13 @@ about itself, records, fixes. Commands are shown as they were recorded, and neve
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.records.kinds import INTAKE, AnyRecord
+from hardwon.records.kinds import INTAKE, AnyRecord, Decision
 from hardwon.search.rank import headline
 from hardwon.search.rank import outcome_of as outcome_of_record
 from hardwon.surfaces.cli.output import (
@@ -20,10 +21,13 @@ from hardwon.surfaces.cli.output import (
     Look,
     Span,
     cells_of,
+    counted,
     cut,
     one_line,
     percent,
     size_text,
+    visible,
+    widths,
 )
 
 if TYPE_CHECKING:
@@ -90,43 +94,28 @@ def _rows(
 ) -> Iterator[_Row]:
     if levels < 1 or not parent.branches:
         return
-    shown_ones = [
-        inner for inner in parent.branches if _share(inner.count, parent.count) >= min_share
+    shown = [inner for inner in parent.branches if _share(inner.count, parent.count) >= min_share]
+    rest = parent.branches[len(shown) :]  # largest first, so what is too small comes last
+    count, size = (
+        getattr(parent, name) - sum(getattr(inner, name) for inner in parent.branches)
+        for name in ("count", "bytes")
+    )
+    entries: list[tuple[str, int, int, Branch | None]] = [
+        (look.visible(inner.name), inner.count, inner.bytes, inner) for inner in shown
     ]
-    rest = parent.branches[len(shown_ones) :]  # largest first, so what is too small comes last
-    direct = parent.count - sum(inner.count for inner in parent.branches)
-    direct_bytes = parent.bytes - sum(inner.bytes for inner in parent.branches)
-    before, last, go_on = look.twigs
-    for number, inner in enumerate(shown_ones, 1):
-        is_last = number == len(shown_ones) and not rest and not direct
-        own = style or STYLES.get(inner.name.partition("=")[2] or inner.name, "")
-        share = _share(inner.count, parent.count)
-        yield _Row(
-            above + (last if is_last else before),
-            look.visible(inner.name),
-            inner.count,
-            inner.bytes,
-            share,
-            own,
-        )
-        yield from _rows(
-            inner, look, above + ("   " if is_last else go_on), own, levels - 1, min_share
-        )
     if rest:
-        count, size = sum(inner.count for inner in rest), sum(inner.bytes for inner in rest)
-        twig = above + (before if direct else last)
-        yield _Row(
-            twig, f"{look.more} {len(rest)} more", count, size, _share(count, parent.count), QUIET
+        name = f"{look.more} {len(rest)} more"
+        entries.append(
+            (name, sum(each.count for each in rest), sum(each.bytes for each in rest), None)
         )
-    if direct:
-        yield _Row(
-            above + last,
-            "(directly here)",
-            direct,
-            direct_bytes,
-            _share(direct, parent.count),
-            QUIET,
-        )
+    if count:
+        entries.append(("(directly here)", count, size, None))
+    for number, (name, count, size, inner) in enumerate(entries, 1):
+        twig, below = look.twigs[number == len(entries)]
+        own = (style or _style_of(inner.name)) if inner else QUIET
+        yield _Row(above + twig, name, count, size, _share(count, parent.count), own)
+        if inner:
+            yield from _rows(inner, look, above + below, own, levels - 1, min_share)
 
 
 def _map_line(row: _Row, look: Look, name: int, bar: int, count_cells: int, sizes: bool) -> Line:
@@ -139,6 +128,11 @@ def _map_line(row: _Row, look: Look, name: int, bar: int, count_cells: int, size
     if sizes:
         spans.append(Span(f"  {size_text(row.bytes):>{_SIZE_CELLS}}", QUIET))
     return tuple(spans)
+
+
+def _style_of(name: str) -> str:
+    """That of the outcome which a folder is named after."""
+    return STYLES.get(name.partition("=")[2] or name, "")
 
 
 def _share(part: int, whole: int) -> float:
@@ -155,8 +149,7 @@ def hotspot_lines(spots: Sequence[Hotspot], look: Look) -> list[Line]:
     count_cells = max(len(str(spot.count)) for spot in spots)
     lines: list[Line] = []
     for spot in spots:
-        first = spot.path.partition("/")[0]
-        style = STYLES.get(first.partition("=")[2] or first, "")
+        style = _style_of(spot.path.partition("/")[0])
         numbers = f"{percent(spot.share):>{_SHARE_CELLS}}  {spot.count:>{count_cells}}  "
         area = look.fitted(
             look.visible(spot.area), max(_NAME_CELLS_MIN, look.width - len(numbers) - 12)
@@ -168,55 +161,46 @@ def hotspot_lines(spots: Sequence[Hotspot], look: Look) -> list[Line]:
 
 
 def reflection_lines(found: Reflection, look: Look) -> list[Line]:
-    lines: list[Line] = [
-        (Span(f"{found.total} {'memory' if found.total == 1 else 'memories'}", STRONG),)
+    counts = {**found.by_outcome, **({INTAKE: found.intake} if found.intake else {})}
+    return [
+        (Span(f"{found.total} {'memory' if found.total == 1 else 'memories'}", STRONG),),
+        *_counted(counts.items(), found.total, look),
+        *_section("By tool", _counted(found.by_tool.items(), found.total, look, "")),
+        *_section(
+            "Failures gather in",
+            _counted(found.hotspots, found.by_outcome.get("failure", 0), look, "red"),
+        ),
+        *_section(
+            "Successes gather in",
+            _counted(found.strengths, found.by_outcome.get("success", 0), look, "green"),
+        ),
+        *_section("In short", [(Span(f"  {look.visible(each)}"),) for each in found.insights]),
+        *_section("Newest", [_record_line(record, look) for record in found.recent]),
     ]
-    outcomes = [(name, count, STYLES.get(name, "")) for name, count in found.by_outcome.items()]
-    if found.intake:
-        outcomes.append((INTAKE, found.intake, STYLES[INTAKE]))
-    lines += _counted("", outcomes, found.total, look)
-    lines += _counted(
-        "By tool", [(name, count, "") for name, count in found.by_tool.items()], found.total, look
-    )
-    failures, successes = found.by_outcome.get("failure", 0), found.by_outcome.get("success", 0)
-    lines += _counted(
-        "Failures gather in",
-        [(area, count, "red") for area, count in found.hotspots],
-        failures,
-        look,
-    )
-    lines += _counted(
-        "Successes gather in",
-        [(area, count, "green") for area, count in found.strengths],
-        successes,
-        look,
-    )
-    if found.insights:
-        lines += [(), (Span("In short", STRONG),)]
-        lines += [(Span(f"  {look.visible(sentence)}"),) for sentence in found.insights]
-    if found.recent:
-        lines += [(), (Span("Newest", STRONG),)]
-        lines += [_record_line(record, look) for record in found.recent]
-    return lines
+
+
+def _section(title: str, lines: list[Line]) -> list[Line]:
+    """What stands under a title; nothing where that is nothing."""
+    return [(), (Span(title, STRONG),), *lines] if lines else []
 
 
 def _counted(
-    title: str, rows: Sequence[tuple[str, int, str]], whole: int, look: Look
+    rows: Collection[tuple[str, int]], whole: int, look: Look, style: str | None = None
 ) -> list[Line]:
-    if not rows:
-        return []
-    count_cells = max(len(str(count)) for _, count, _ in rows)
+    """A name, its count, its share and a bar in each line. `style`: None for that of an outcome of
+    that name.
+    """
+    count_cells = max((len(str(count)) for _, count in rows), default=0)
     fixed = 2 + 2 + count_cells + 2 + _SHARE_CELLS + 2 + 10
-    names = [look.visible(name) for name, _, _ in rows]
-    cells = max(_NAME_CELLS_MIN, min(max(map(cells_of, names)), look.width - fixed))
-    lines: list[Line] = [(), (Span(title, STRONG),)] if title else []
-    for name, (_, count, style) in zip(names, rows, strict=True):
-        share = _share(count, whole)
+    longest = max((cells_of(look.visible(name)) for name, _ in rows), default=0)
+    cells = max(_NAME_CELLS_MIN, min(longest, look.width - fixed))
+    lines: list[Line] = []
+    for name, count in rows:
+        share, own = _share(count, whole), STYLES.get(name, "") if style is None else style
         numbers = f"  {count:>{count_cells}}  {percent(share):>{_SHARE_CELLS}}  "
         bar = look.bar(share, 10) if look.width >= fixed + _NAME_CELLS_MIN else ""
-        lines.append(
-            (Span(f"  {look.fitted(name, cells)}", style), Span(numbers), Span(bar, style))
-        )
+        fitted = look.fitted(look.visible(name), cells)
+        lines.append((Span(f"  {fitted}", own), Span(numbers), Span(bar, own)))
     return lines
 
 
@@ -235,22 +219,10 @@ def stats_lines(stats: Stats, look: Look) -> list[Line]:
     lines: list[Line] = [
         (Span(f"{name:<10}", STRONG), Span(look.visible(value))) for name, value in facts
     ]
-    for title, counts in (
-        ("By kind", stats.by_kind),
-        ("By outcome", stats.by_outcome),
-        ("By tool", stats.by_tool),
-        ("By status", stats.by_status),
-        ("By author", stats.by_author),
-    ):
-        rows = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[
-            : limits.HOTSPOTS_SHOWN_MAX
-        ]
-        lines += _counted(
-            title,
-            [(name, count, STYLES.get(name, "")) for name, count in rows],
-            stats.records,
-            look,
-        )
+    for what in ("kind", "outcome", "tool", "status", "author"):
+        rows = sorted(getattr(stats, f"by_{what}").items(), key=lambda row: (-row[1], row[0]))
+        shown = rows[: limits.HOTSPOTS_SHOWN_MAX]
+        lines += _section(f"By {what}", _counted(shown, stats.records, look))
     return lines
 
 
@@ -311,6 +283,60 @@ def _record_line(record: AnyRecord, look: Look) -> Line:
     )
 
 
+def page_lines(page: Any, how: Look) -> list[Line]:
+    lines = record_lines(page.records, how) or [(Span("No record is like that.", QUIET),)]
+    if page.next:
+        lines.append((Span(f"The newest {len(page.records)}; there are more.", QUIET),))
+    return lines
+
+
+def status_text(record: AnyRecord, _: Look) -> str:
+    return f"{record.id} is {record.metadata.validation.status}"
+
+
+def decision_row(decision: Decision) -> SimpleNamespace:
+    about = (decision.target, decision.replacement, decision.text, decision.reason)
+    return SimpleNamespace(
+        id=decision.id,
+        at=decision.metadata.context.timestamp,
+        action=decision.action,
+        about=" ".join(filter(None, about)),
+    )
+
+
+def undone_text(record: AnyRecord, _: Look) -> str:
+    if isinstance(record, Decision):
+        return f"undone: {record.action}" + (f" of {record.target}" if record.target else "")
+    return f"undone: {record.id} is {record.metadata.validation.status} again"
+
+
+_CONSOLIDATED: Final = {
+    "merged": "merged with one that says nearly the same",
+    "contradictions": "contradiction",
+    "promoted": "holds for the whole project",
+    "retired": "retired",
+    "written": "written as a candidate",
+}
+
+
+def consolidated_text(done: Any, _: Look) -> str:
+    lines = [f"{counted(len(done.decisions), 'decision')} made"]
+    for name, what in _CONSOLIDATED.items():
+        lines += [
+            f"{each.id}  {what}: {each.text or each.reason or each.target}"
+            for each in getattr(done, name)
+        ]
+    return "\n".join([*lines, *done.notes])
+
+
+def finding_lines(found: Any, _: Look) -> list[Line]:
+    marks = {True: Span("ok   ", "green"), False: Span("BAD  ", "bold red")}
+    return [
+        (marks[each.ok], Span(f"{each.check}: ", STRONG), Span(visible(each.detail)))
+        for each in found.findings
+    ]
+
+
 # --- fixes ---
 
 VERIFIED: Final = "verified"
@@ -318,7 +344,6 @@ APPLIED: Final = "applied"
 FAILED: Final = "failed"
 _STYLE_OF_FIX: Final[Mapping[str, str]] = {VERIFIED: "green", APPLIED: "yellow", FAILED: "red"}
 _OUTCOME_CELLS: Final = 8
-_FIX_NAME_CELLS_MIN: Final = 8
 _FIX_NAME_CELLS_MAX: Final = 24
 _TEXT_CELLS_MIN: Final = 20
 _WHEN_CELLS: Final = 18
@@ -338,7 +363,8 @@ def fix_lines(fixes: Sequence[Fix], look: Look) -> list[Line]:
         [look.visible(name) for name in (fix.issue.model, fix.issue.issue_type, fix.fixer_type)]
         for fix in fixes
     ]
-    cells = _columns(names, look.width - _WHEN_CELLS - _OUTCOME_CELLS - 2 - _TEXT_CELLS_MIN)
+    fixed = _WHEN_CELLS + _OUTCOME_CELLS
+    cells = widths(names, look.width - fixed - 4 - _TEXT_CELLS_MIN, _FIX_NAME_CELLS_MAX)
     lines: list[Line] = []
     for fix, row in zip(fixes, names, strict=True):
         outcome = outcome_of(fix)
@@ -347,8 +373,8 @@ def fix_lines(fixes: Sequence[Fix], look: Look) -> list[Line]:
             "".join(f"  {look.fitted(name, width)}" for name, width in zip(row, cells, strict=True))
             + "  "
         )
-        room = look.width - _WHEN_CELLS - _OUTCOME_CELLS - cells_of(facts)
-        text = look.fitted(one_line(fix.issue.description, look), max(0, room))
+        room = max(0, look.width - fixed - cells_of(facts))
+        text = look.fitted(one_line(fix.issue.description, look), room)
         lines.append(
             (
                 Span(when, QUIET),
@@ -358,18 +384,6 @@ def fix_lines(fixes: Sequence[Fix], look: Look) -> list[Line]:
             )
         )
     return lines
-
-
-def _columns(rows: Sequence[Sequence[str]], room: int) -> list[int]:
-    """How many cells each column of names gets. Where there is too little room, the widest give
-    way.
-    """
-    cells = [
-        min(_FIX_NAME_CELLS_MAX, max(map(cells_of, column))) for column in zip(*rows, strict=True)
-    ]
-    while sum(cells) + 2 * len(cells) > room and max(cells, default=0) > _FIX_NAME_CELLS_MIN:
-        cells[cells.index(max(cells))] -= 1
-    return cells
 
 
 def outcome_counts(fixes: Sequence[Fix]) -> str:
@@ -406,7 +420,7 @@ def successful_lines(by_type: Mapping[str, Sequence[Strategy]], look: Look) -> l
         return [(Span("No fix was verified to work yet.", QUIET),)]
     lines: list[Line] = []
     for issue_type, strategies in by_type.items():
-        lines += [(), (Span(look.visible(issue_type), STRONG),), *strategy_lines(strategies, look)]
+        lines += _section(look.visible(issue_type), strategy_lines(strategies, look))
     return lines[1:]
 
 
@@ -418,9 +432,10 @@ def pattern_lines(patterns: Sequence[Pattern], look: Look) -> list[Line]:
         attempts = pattern.success_count + pattern.failure_count
         rate = pattern.success_count / attempts if attempts else 0.0
         name = look.visible(pattern.name)
-        room = max(_TEXT_CELLS_MIN, look.width - _DAY_CELLS)
-        name = name if cells_of(name) <= room else look.fitted(name, room)
-        lines.append((Span(name, STRONG), Span(f"  {pattern.last_seen:%Y-%m-%d}", QUIET)))
+        room = min(cells_of(name), max(_TEXT_CELLS_MIN, look.width - _DAY_CELLS))
+        lines.append(
+            (Span(look.fitted(name, room), STRONG), Span(f"  {pattern.last_seen:%Y-%m-%d}", QUIET))
+        )
         lines.append(
             (
                 Span(
@@ -447,7 +462,7 @@ def model_lines(insights: ModelInsights, look: Look) -> list[Line]:
         return [(Span(f"No fix of {name} is recorded here.", QUIET),)]
     odds = insights.odds
     low, high = odds.interval
-    lines: list[Line] = [
+    return [
         (Span(name, STRONG),),
         (
             Span(
@@ -461,19 +476,16 @@ def model_lines(insights: ModelInsights, look: Look) -> list[Line]:
                 f"({low:.2f} to {high:.2f})"
             ),
         ),
+        *_section(
+            "Common issues",
+            [
+                (Span(f"  {count:>6}  {look.visible(issue_type)}"),)
+                for issue_type, count in insights.common_issues
+            ],
+        ),
+        *_section("What helped", strategy_lines(insights.effective_fixes, look)),
+        *_section(
+            "Compared with other models",
+            [(Span(f"  {look.visible(note)}"),) for note in insights.performance_notes],
+        ),
     ]
-    lines += [(), (Span("Common issues", STRONG),)]
-    lines += [
-        (Span(f"  {count:>6}  {look.visible(issue_type)}"),)
-        for issue_type, count in insights.common_issues
-    ]
-    if insights.effective_fixes:
-        lines += [
-            (),
-            (Span("What helped", STRONG),),
-            *strategy_lines(insights.effective_fixes, look),
-        ]
-    if insights.performance_notes:
-        lines += [(), (Span("Compared with other models", STRONG),)]
-        lines += [(Span(f"  {look.visible(note)}"),) for note in insights.performance_notes]
-    return lines

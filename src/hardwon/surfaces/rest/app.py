@@ -37,7 +37,6 @@ from hardwon.surfaces.operations import (
     ALIASES,
     OPERATIONS,
     Arguments,
-    Load,
     Operation,
     json_bytes,
     schema_of,
@@ -377,12 +376,12 @@ class Endpoints:
         """Takes in a body of records, one a line, once all of it is here."""
         caller, project, _ = self._check(operation, request)
         _check_media_type(request, NDJSON)
-        given = from_query(Load, {}, request.scope["query_string"])
+        given = from_query(operation.takes, {}, request.scope["query_string"]).given()
         request.scope[BODY].bytes_max = limits.IMPORT_BYTES_MAX
 
         def load() -> Response:
             with self._gate.memory(caller, operation, project) as memory:
-                return _json(memory.load(target, given.dry_run, by=caller.name))
+                return _json(memory.load(target, **given, by=caller.name))
 
         with self._one_more_stream(), self._folder() as folder:
             target = Path(folder) / "body"

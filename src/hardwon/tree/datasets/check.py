@@ -254,7 +254,7 @@ class DatasetLoaded:
 
 def _listed(problems: tuple[Fault, ...]) -> list[str]:
     """The first of them as lines, and how many more there are."""
-    lines = [str(problem) for problem in problems[: limits.DATASET_PROBLEMS_SHOWN]]
+    lines = [str(problem) for problem in problems[: limits.PROBLEMS_SHOWN_MAX]]
     left = len(problems) - len(lines)
     return [*lines, f"… and {left} more"] if left else lines
 
