@@ -13,7 +13,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from contextlib import nullcontext
-from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
@@ -157,18 +156,21 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
             progress=progress,
         )
         self.project = self._project.name
+        self._tokens: Tokens | None = None
 
     @property
     def location(self) -> str:
         """The file that holds the memory; of a database the url, without the password."""
         return self._project.store.location
 
-    @cached_property
+    @property
     def tokens(self) -> Tokens:
         """Who may reach this memory from outside: for servers, and for `hardwon tokens`."""
         from hardwon.memory.tokens import Tokens
 
-        return Tokens(self._project.store.tokens(), self._project.now)
+        if self._tokens is None:
+            self._tokens = Tokens(self._project.store.tokens(), self._project.now)
+        return self._tokens
 
     def __repr__(self) -> str:
         return f"Memory({self.location!r}, project={self.project!r})"
@@ -181,8 +183,8 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
 
     def close(self) -> None:
         """Closes the memory for every thread; closing twice is allowed."""
-        if "tokens" in vars(self):  # somebody asked for them
-            self.tokens.close()
+        if self._tokens:
+            self._tokens.close()
         self._project.close()
 
     if not TYPE_CHECKING:

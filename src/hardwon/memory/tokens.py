@@ -52,12 +52,11 @@ class NewToken(NamedTuple):
     secret: str
 
 
-@dataclass
 class Tokens:
     """The tokens of one memory, whatever their projects."""
 
-    _keep: TokenKeep
-    _clock: Callable[[], datetime]
+    def __init__(self, keep: TokenKeep, clock: Callable[[], datetime]) -> None:
+        self._keep, self._clock = keep, clock
 
     def close(self) -> None:
         self._keep.close()
