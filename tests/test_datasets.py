@@ -525,8 +525,8 @@ def test_a_long_report_is_cut_where_it_is_read_and_nowhere_else() -> None:
     assert len(report.errors) == 300
     lines = str(report).splitlines()
     # eight shares are out of range as well
-    assert lines[-1] == f"… and {308 - limits.DATASET_PROBLEMS_SHOWN} more"
-    assert len(lines) == 1 + 16 + limits.DATASET_PROBLEMS_SHOWN + 1
+    assert lines[-1] == f"… and {308 - limits.PROBLEMS_SHOWN_MAX} more"
+    assert len(lines) == 1 + 16 + limits.PROBLEMS_SHOWN_MAX + 1
     assert len(report.to_dict()["errors"]) == 300
 
 

@@ -16,8 +16,7 @@ from hardwon import Memory, limits
 from hardwon.capture.tests import RanTest
 from hardwon.errors import InterruptedWriteError, InvalidInputError
 from hardwon.records.kinds import Fact
-from hardwon.store.sqlite.engine import SqliteStore
-from hardwon.store.types import Writer
+from hardwon.store.sqlite.engine import SqliteStore, SqliteWriter
 
 
 class CutOff(SqliteStore):
@@ -29,7 +28,7 @@ class CutOff(SqliteStore):
     begun: ClassVar[int] = 0
 
     @contextmanager
-    def write(self, *args: Any, **options: Any) -> Iterator[Writer]:
+    def write(self, *args: Any, **options: Any) -> Iterator[SqliteWriter]:
         with super().write(*args, **options) as writer:
             CutOff.begun += 1
             yield writer

@@ -20,14 +20,15 @@ import postgres_server
 from cases import examples
 from engines import memories
 from hardwon import Experience, Memory, Metadata
-from hardwon.learn.tallies import DAY_US, KIND_OF_SCOPE
+from hardwon.learn.tallies import KIND_OF_SCOPE
+from hardwon.limits import DAY_US
 from hardwon.records.fields import to_us
 from hardwon.records.kinds import STATUSES, AnyRecord, Moment
 from hardwon.search.terms import Filters
+from hardwon.store.base import Store
 from hardwon.store.postgres.engine import as_text
 from hardwon.store.postgres.search import POSTGRES
 from hardwon.store.sqlite.session import SQLITE
-from hardwon.store.types import Store
 from hardwon.text.terms import query_terms
 from logs import records as recurring
 from strategies import at, json_values, kept_records
@@ -52,12 +53,12 @@ def test_a_glob_matches_the_same_paths(
 ) -> None:
     tried = [*tried, glob, glob.replace("*", ""), glob.strip("[]^!")]
     with closing(apsw.Connection(":memory:")) as connection:
-        matches = SQLITE.matches_glob("value", "?2")
+        matches = f"value {SQLITE.glob_operator} ?2"
         sql = f"SELECT value FROM json_each(?1) WHERE {matches} ORDER BY key"
         in_file = [
             path for (path,) in connection.execute(sql, (json.dumps(tried), SQLITE.glob(glob)))
         ]
-    matches = POSTGRES.matches_glob("path", "%s")
+    matches = f"path {POSTGRES.glob_operator} %s"
     sql = f"SELECT path FROM unnest(%s::text[]) WITH ORDINALITY AS u (path, place) WHERE {matches} ORDER BY place"
     asked = ask_postgres.execute(sql.encode(), (tried, POSTGRES.glob(glob)))
     assert [path for (path,) in asked] == in_file

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from hardwon import Memory
-from hardwon.store.sqlite import file as presence
+from hardwon.store.sqlite import open as presence
 
 FACT = 'record_fact("Port 80 is open.", "observation")'
 SCRIPTS = {
@@ -216,7 +216,7 @@ def test_a_memory_that_nobody_has_any_more_is_closed(tmp_path: Path) -> None:
 def test_one_that_is_given_up_while_another_opens_is_closed_later(tmp_path: Path) -> None:
     given_up = Memory(tmp_path / "a")
     given_up.record_fact("Port 80 is open.", "observation")
-    with presence.changing():  # as when the garbage collector comes in the middle of that
+    with presence._turn:  # as when the garbage collector comes in the middle of that
         del given_up
         gc.collect()
         assert "memory.db-wal" in left_in(tmp_path / "a")

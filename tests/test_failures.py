@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from cases import each, examples
 from failures_corpus import ALIKE, FAILED, FINE
 from hardwon import limits
-from hardwon.text.failures import error_core, failure_hash, reports, shows_error
+from hardwon.text.failures import REPORTS, error_core, failure_hash, shows_error
 
 REPORTED = [(name, report) for name, group in ALIKE.items() for report in group]
 
@@ -234,10 +234,12 @@ def test_only_the_ends_of_a_long_text_are_looked_at() -> None:
 def test_every_way_of_reporting_finds_something_in_the_corpus() -> None:
     texts = ["\n" + text for text in FAILED]
     unused = [
-        report.pattern.pattern for report in reports() if not any(map(report.pattern.search, texts))
+        report.pattern.pattern
+        for report in REPORTS.all
+        if not any(map(report.pattern.search, texts))
     ]
     assert unused == []
-    assert all(report.triggers for report in reports())
+    assert all(report.row["triggers"] for report in REPORTS.all)
 
 
 # ---- any text

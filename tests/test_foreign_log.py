@@ -23,8 +23,8 @@ import legacy_fixes
 from hardwon import Fact, Memory
 from hardwon.errors import ForeignLogWarning, HardwonError
 from hardwon.fixes.ai_memory import AIMemory
-from hardwon.store.sqlite import file as presence
 from hardwon.store.sqlite import log as sqlite_log
+from hardwon.store.sqlite import open as presence
 from processes import Child, Tell
 
 RELEASED = sorted((Path(__file__).parent / "released").glob("*.db"))
@@ -406,7 +406,7 @@ def test_the_log_is_left_alone_while_somebody_has_the_file_open(tmp_path: Path) 
         with presence.alone(path) as descriptor:
             assert descriptor is None
         ask = (
-            "import pathlib; from hardwon.store.sqlite.file import alone\nwith "
+            "import pathlib; from hardwon.store.sqlite.open import alone\nwith "
             "alone(pathlib.Path('memory.db')) as d: print(d)"
         )
         done = subprocess.run(
@@ -432,7 +432,7 @@ def test_the_log_is_left_alone_while_somebody_has_the_file_open(tmp_path: Path) 
 def test_where_the_system_cannot_tell_who_has_it_open_everything_is_as_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(presence, "_SET", None)
+    monkeypatch.setattr(presence, "_SET", -1)
     write_and_be_killed(tmp_path, "x", "Port 1 is open.")
     assert facts_in(tmp_path / "x") == ["Port 1 is open."]
 

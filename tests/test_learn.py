@@ -22,7 +22,7 @@ from hardwon import (
 from hardwon.errors import InvalidInputError
 from hardwon.learn import odds as beta
 from hardwon.learn.actions import TriedAction, action_key, errors_of, pairs_of
-from hardwon.learn.odds import FixCounts, fix_odds, tool_odds
+from hardwon.learn.odds import FixCounts, Share, Shares, fix_odds, tool_odds
 from hardwon.learn.rules import Thresholds, merged_items, near_duplicates, ranked_cards, rule_state
 from hardwon.learn.tallies import (
     LEVELS,
@@ -222,6 +222,10 @@ def test_the_binomial_test_is_exact(trials: int, data: st.DataObject, chance: fl
     assert beta.at_least(successes, trials, chance) == pytest.approx(summed, abs=1e-9)
 
 
+def added_up(counts: list[Daily], today: int) -> Shares:
+    return Shares({count.item: Share.of(counts, today, count.item) for count in counts})
+
+
 @given(
     st.lists(
         st.tuples(st.integers(0, 400), st.sampled_from([0, 1, 2]), st.integers(1, 50)), max_size=8
@@ -233,7 +237,10 @@ def test_odds_are_probabilities_within_their_interval(
 ) -> None:
     counts = [Daily("f", day, at_level(level, times)) for day, level, times in rows]
     named = [row._replace(item="T\nf") for row in counts]
-    odds = fix_odds(FixCounts(counts, {"T": counts}, "T", named, named[:4], counts[:2]), "f", today)
+    known = added_up(counts, today)
+    model, subject = added_up(named, today), added_up(named[:4], today)
+    signature = added_up(counts[:2], today)
+    odds = fix_odds(FixCounts(known, {"T": known}, "T", model, subject, signature), "f")
     low, high = odds.interval
     assert 0 < odds.p_success < 1
     assert 0 <= low <= odds.p_success + 0.05
@@ -246,8 +253,9 @@ def test_odds_are_probabilities_within_their_interval(
 def test_the_only_model_is_not_counted_twice(successes: int) -> None:
     counts = [Daily("f", 0, at_level(2, successes))] if successes else []
     named = [row._replace(item="T\nf") for row in counts]
-    everything = fix_odds(FixCounts(counts, {}), None, 0)
-    exact = fix_odds(FixCounts(counts, {"T": counts}, "T", named, named, counts), "f", 0)
+    known, model = added_up(counts, 0), added_up(named, 0)
+    everything = fix_odds(FixCounts(known, {}), None)
+    exact = fix_odds(FixCounts(known, {"T": known}, "T", model, model, known), "f")
     assert exact.p_success == pytest.approx(everything.p_success)
     low, high = exact.interval
     assert low <= exact.p_success <= high
@@ -257,7 +265,7 @@ def test_the_only_model_is_not_counted_twice(successes: int) -> None:
 def test_more_evidence_makes_the_interval_narrower() -> None:
     def width(times: int) -> float:
         counts = [Daily("", 0, at_level(2, times)), Daily("", 0, at_level(0, times))]
-        low, high = fix_odds(FixCounts(counts, {}), None, 0).interval
+        low, high = fix_odds(FixCounts(added_up(counts, 0), {}), None).interval
         return high - low
 
     assert width(1) > width(10) > width(1000)

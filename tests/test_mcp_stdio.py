@@ -22,7 +22,7 @@ from mcp import Client, MCPError
 
 from checkouts import git, new_repository
 from hardwon import Memory, limits
-from hardwon.surfaces.gate import Gate
+from hardwon.surfaces.gate import Ask, Gate
 from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.clients import CLIENTS
 from hardwon.surfaces.mcp.server import (
@@ -32,7 +32,7 @@ from hardwon.surfaces.mcp.server import (
     make_server,
 )
 from hardwon.surfaces.mcp.stdio import NO_NAME, client_name
-from hardwon.surfaces.mcp.tools import LEFT_OUT, TOOLS, Visitor, output_schema
+from hardwon.surfaces.mcp.tools import LEFT_OUT, TOOLS, output_schema
 from hardwon.surfaces.operations import OPERATIONS
 from hardwon.surfaces.rest.app import PROJECT_HEADER
 from hardwon.trust import access
@@ -69,7 +69,7 @@ async def in_this_process(brain: Path, scope: access.Scope = "write") -> AsyncIt
     """A client of a server without a process of its own, which takes a second to start."""
     gate = Gate(lambda project: Memory(brain, project), None)
     async with Client(
-        make_server(lambda _: Visitor(gate, Caller("tester", scope), "default"))
+        make_server(lambda _: Ask(gate, Caller("tester", scope), "default"))
     ) as client:
         yield client
     gate.close()
@@ -327,10 +327,10 @@ def test_what_nobody_foresaw_is_a_line_for_the_caller_and_the_whole_story_for_th
     def broken(_: str) -> Memory:
         raise RuntimeError("secret detail")
 
-    visitor = Visitor(Gate(broken, None), Caller("tester", "write"), "default")
+    ask = Ask(Gate(broken, None), Caller("tester", "write"), "default")
 
     async def work() -> None:
-        async with Client(make_server(lambda _: visitor)) as client:
+        async with Client(make_server(lambda _: ask)) as client:
             assert "secret detail" not in await refused(client, "stats", {})
             with pytest.raises(MCPError, match="Something unexpected went wrong"):
                 await client.read_resource("hardwon://stats")

@@ -15,7 +15,7 @@ import pytest
 from faults import Disk, Fault, Process
 from hardwon import Memory
 from hardwon.errors import StorageError
-from hardwon.store.sqlite import file as presence
+from hardwon.store.sqlite import open as presence
 
 
 def held_files() -> int:
@@ -102,7 +102,7 @@ def test_a_forked_child_leaves_the_parents_hold_alone(tmp_path: Path) -> None:
 def test_without_such_locks_everything_else_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(presence, "_SET", None)
+    monkeypatch.setattr(presence, "_SET", -1)
     with Memory(tmp_path) as memory:
         memory.record_fact("Port 80 is open.", "observation")
         assert memory.doctor().ok

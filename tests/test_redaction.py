@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cases import each, examples
 from hardwon import Fix, Issue, Step, Trajectory
 from hardwon.trust.redact import (
-    SECRET_RULES,
+    SECRET_FORMS,
     _kind,
     names_secret,
     redact,
@@ -73,8 +73,8 @@ def test_second_time_finds_nothing(label: str, text: str, secret: str) -> None:
 
 
 def test_every_rule_of_the_table_has_a_case() -> None:
-    assert {rule.label for rule in SECRET_RULES} <= {label for label, _, _ in SECRETS}
-    assert all(rule.triggers and all(rule.triggers) for rule in SECRET_RULES)
+    assert {form.row["label"] for form in SECRET_FORMS.all} <= {label for label, _, _ in SECRETS}
+    assert all(form.row["triggers"] and all(form.row["triggers"]) for form in SECRET_FORMS.all)
 
 
 # ---- mixed texts

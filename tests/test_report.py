@@ -19,9 +19,9 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from command_line import at_once
 from hardwon import Memory, limits
 from hardwon.surfaces.cli.serve import TimeRange
-from hardwon.surfaces.gate import Gate
+from hardwon.surfaces.gate import Ask, Gate
 from hardwon.surfaces.web import report as web
-from hardwon.surfaces.web.pages import RANGES, Ask
+from hardwon.surfaces.web.pages import RANGES
 from hardwon.tree.datasets.demo import fill as fill_demo
 from hardwon.trust.access import Caller
 from test_web_review import hostile_memory

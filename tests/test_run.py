@@ -209,7 +209,7 @@ def test_where_it_runs_is_part_of_the_command_inside_a_checkout(tmp_path: Path) 
     assert attempts.command_line(["npm", "run", "a b"], tmp_path) == "npm run 'a b'"
     assert (
         attempts.command_line(["a\udcff", "x" * 9000], None)
-        == ("'a\ufffd' " + "x" * 9000)[: limits.RUN_COMMAND_CHARS_MAX]
+        == ("'a\ufffd' " + "x" * 9000)[: limits.ACTION_CHARS_MAX]
     )
 
 

@@ -20,7 +20,7 @@ from engines import ENGINES, Places, everything_in, wrong_with
 from hardwon import Fix, Memory, limits
 from hardwon.errors import ConflictError, InvalidInputError
 from hardwon.memory import cleanup as tidying
-from hardwon.memory.cleanup import Aged, Retention, is_valuable
+from hardwon.memory.cleanup import is_valuable
 from hardwon.records.kinds import Cleaned
 from hardwon.store.query import is_packed, pack, packed_body, packed_by, plain_body, unpack
 from logs import knowledge_of
@@ -90,21 +90,26 @@ def tallies_of(memory: Memory) -> list[Any]:
 
 
 @given(
-    st.booleans(),
     st.sampled_from(["hypothesis", "verified", "published"]),
     st.integers(0, 1),
     *[st.booleans()] * 3,
 )
 def test_what_is_of_value_never_goes(
-    good: bool, status: str, helped: int, newest: bool, solved: bool, speaks: bool
+    status: str, helped: int, newest: bool, solved: bool, speaks: bool
 ) -> None:
-    fix = Aged(10, good, status, helped, newest, solved, speaks)
-    verdict = Retention(20, 20).verdict(fix)
-    assert (verdict == "goes") == (
-        status == "hypothesis" and not (helped or newest or solved or speaks)
+    assert is_valuable(status, helped, newest, solved, speaks) == (
+        status != "hypothesis" or bool(helped or newest or solved or speaks)
     )
-    assert (verdict == "valuable") == is_valuable(fix)
-    assert Retention(10, 10).verdict(fix) == "young"
+
+
+@pytest.mark.parametrize("good", [True, False])
+def test_a_fix_goes_when_it_is_older_than_asked(memory: Memory, good: bool) -> None:
+    for days in (31, 30, 29, 1):
+        a_fix(memory, days, good=good)
+    done = memory.cleanup(30, dry_run=False, successes_days=30)
+    assert (done.failed, done.successful, done.kept) == (int(not good), int(good), 0)
+    left = sorted((NOW - fix.metadata.context.timestamp).days for fix in memory.browse(kind="fix"))
+    assert left == [1, 29, 30]
 
 
 def test_successes_stay_longer_than_failures(memory: Memory) -> None:

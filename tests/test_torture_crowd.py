@@ -139,8 +139,7 @@ def tear_a_batch(patch: pytest.MonkeyPatch) -> None:
 
 
 def hand_errors_of_sqlite_on(patch: pytest.MonkeyPatch) -> None:
-    for module in ("session", "engine"):
-        patch.setattr(f"hardwon.store.sqlite.{module}.translated", lambda error, _path: error)
+    patch.setattr("hardwon.store.sqlite.session.translated", lambda error, _path: error)
 
 
 def leave_the_log_as_it_is(patch: pytest.MonkeyPatch) -> None:

@@ -21,9 +21,9 @@ from engines import memories
 from hardwon import Fact, Memory, Metadata, Source
 from hardwon.records.kinds import Moment
 from hardwon.search.terms import Filters
+from hardwon.store.base import Store
 from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link, PostgresSession
-from hardwon.store.types import Store
 from strategies import at
 
 DIMENSION = 8

@@ -18,7 +18,6 @@ import pytest
 from checkouts import commit, new_repository, write
 from hardwon import Memory, limits
 from hardwon.brief.advice import Advice
-from hardwon.memory import consolidate as consolidating
 from hardwon.records.fields import new_id
 from hardwon.surfaces.web.review import ACTIONS, TABS
 from hardwon.text.tokens import count_tokens
@@ -65,9 +64,7 @@ def status_of(memory: Memory, record_id: str) -> str:
 
 def written_rule(memory: Memory, text: str) -> str:
     """As an LLM's word is kept: a candidate until somebody verifies it."""
-    decision = memory._project.prepare(
-        consolidating.decide("rule", memory.care.now(), "consolidation", text=text)
-    )
+    decision = memory._project.decision("rule", "consolidation", text=text)
     with memory._project.write() as change:
         change.append([decision])
     return decision.id
@@ -345,9 +342,7 @@ def hostile_memory(memory: Memory) -> list[str]:
     memory.credit(ids, True, by=name)
     written_rule(memory, HOSTILE)
     told = {"evidence": ids[-2:], "reason": HOSTILE, "target": name}
-    contradiction = memory._project.prepare(
-        consolidating.decide("contradiction", memory.care.now(), name, **told)
-    )
+    contradiction = memory._project.decision("contradiction", name, **told)
     with memory._project.write() as change:
         change.decide(contradiction)
     memory.rollback("nobody at all", HOSTILE, by=name)

@@ -47,7 +47,7 @@ from hardwon.records.kinds import Event
 from hardwon.search.terms import Filters
 from hardwon.surfaces import client
 from hardwon.surfaces.cli.main import Target as MemoryTarget
-from hardwon.surfaces.gate import Gate
+from hardwon.surfaces.gate import Ask, Gate
 from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.server import (
     PROMPTS,
@@ -56,7 +56,7 @@ from hardwon.surfaces.mcp.server import (
     prompt_text,
     read_resource,
 )
-from hardwon.surfaces.mcp.tools import TOOLS, Visitor
+from hardwon.surfaces.mcp.tools import TOOLS
 from hardwon.surfaces.operations import parsed
 from hardwon.training import adopt as episode_adoption
 from hardwon.tree.datasets import load_dataset
@@ -397,7 +397,7 @@ def _visited(folder: Path) -> Iterator[Run]:
     with _filled(folder) as memory:
         location = memory.location
         gate = Gate(lambda name: Memory(location, name, checkout=False), None, requests_per_s=1e9)
-        visitor = Visitor(gate, Caller("tester", "write"), "default")
+        ask = Ask(gate, Caller("tester", "write"), "default")
 
         def run(given: Any) -> None:
             told = given if isinstance(given, dict) else {"tool": given}
@@ -405,17 +405,17 @@ def _visited(folder: Path) -> Iterator[Run]:
             if tool in BTB_TOOLS:
                 parsed(BTB_TOOLS[tool].takes, said)
             elif tool.startswith("hardwon://"):
-                read_resource(visitor, tool)
+                read_resource(ask, tool)
             elif tool in PROMPTS:
                 prompt_text(
-                    visitor,
+                    ask,
                     tool,
                     {key: str(value) for key, value in said.items()}
                     if isinstance(said, dict)
                     else {},
                 )
             elif tool in TOOLS:
-                visitor.ask(tool, said if isinstance(said, dict) else None)
+                ask(tool, **(said if isinstance(said, dict) else {}))
 
         try:
             yield _unchanged_where_refused(memory, run)

@@ -27,8 +27,9 @@ from hardwon.brief import fence
 from hardwon.brief import lines as lesson
 from hardwon.capture import agent_settings as claude_code
 from hardwon.capture import agent_settings as json_settings
-from hardwon.capture import git_hooks, pytest_plugin
+from hardwon.capture import git_hooks
 from hardwon.capture import run as attempts
+from hardwon.capture import tests as test_runs
 from hardwon.capture.agents import read_event
 from hardwon.capture.tests import name_of_test, names_test
 from hardwon.errors import HardwonError
@@ -458,7 +459,7 @@ def _server_name(text: str) -> None:
 
 @contextmanager
 def _traceback(folder: Path) -> Iterator[Run]:
-    yield lambda text: pytest_plugin._files("tests/test_a.py::test_b", text, folder, folder)
+    yield lambda text: test_runs._files("tests/test_a.py::test_b", text, folder, folder)
 
 
 @contextmanager
@@ -684,7 +685,7 @@ TARGETS: Final = (
         lambda: ["tools.example.org:8080", "[::1]:80", "https://tools.example.org"],
         by(_server_name),
     ),
-    Target("traceback of pytest", ("hardwon.capture.pytest_plugin",), "text", reports, _traceback),
+    Target("traceback of pytest", ("hardwon.capture.tests",), "text", reports, _traceback),
     Target(
         "store kind",
         ("hardwon.surfaces.adopt",),

@@ -13,6 +13,7 @@ from typing import Any
 import hardwon
 from generating.markdown import code, fields_table, listed, prose, table
 from generating.signatures import call, named_in, returned, words_in, written
+from hardwon.learn.odds import Rated
 from hardwon.memory import Memory
 from hardwon.memory.designs import Noun
 from hardwon.records import kinds as model
@@ -136,13 +137,17 @@ def answers_section() -> Iterator[str]:
             for field, kind_ in _fields_of(kind)
         ]:
             yield table(("field", ""), rows)
-        more = [
-            each for each, found in vars(kind).items() if not each.startswith("_") and _told(found)
-        ]
+        more = {
+            each: told
+            for owner in (Rated, kind)
+            if issubclass(kind, owner)
+            for each, found in vars(owner).items()
+            if not each.startswith("_") and (told := _told(found))
+        }
         if more:
             yield table(
                 ("also", ""),
-                ((code(call(kind, each)), prose(_told(vars(kind)[each]))) for each in more),
+                ((code(call(kind, each)), prose(told)) for each, told in more.items()),
             )
 
 

@@ -14,10 +14,10 @@ from mcp import Client
 from generating.markdown import MADE, code, listed, table
 from generating.takes import own_fields, shared_fields
 from hardwon.memory import Memory
-from hardwon.surfaces.gate import Gate
+from hardwon.surfaces.gate import Ask, Gate
 from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.server import INSTRUCTIONS, make_server
-from hardwon.surfaces.mcp.tools import TOOLS, Visitor
+from hardwon.surfaces.mcp.tools import TOOLS
 from hardwon.surfaces.operations import OPERATIONS, Nothing
 from hardwon.trust.access import Caller
 
@@ -52,10 +52,10 @@ def page() -> str:
 
 async def _page() -> str:
     """Of a server that is asked everything and has no memory."""
-    visitor = Visitor(
+    ask = Ask(
         Gate(lambda _: typing.cast("Memory", None), None), Caller("reader", "admin"), "default"
     )
-    async with Client(make_server(lambda _: visitor, btb=True)) as client:
+    async with Client(make_server(lambda _: ask, btb=True)) as client:
         tools = (await client.list_tools()).tools
         resources = (await client.list_resources()).resources
         templates = (await client.list_resource_templates()).resource_templates

@@ -13,10 +13,9 @@ from generating.markdown import MADE, allowed, code, listed, prose, table
 from generating.signatures import call, named_in, returned, signature, words_in
 from hardwon import errors, limits
 from hardwon.memory import Memory
-from hardwon.memory.ask import Asking
+from hardwon.memory.ask import Asking, Learned
 from hardwon.memory.care import Keeping
 from hardwon.memory.decide import Deciding
-from hardwon.memory.learned import Learned
 from hardwon.memory.record import Envelope, Recording
 from hardwon.search.terms import Filters
 from hardwon.surfaces.operations import HERE_ALONE, Filtered

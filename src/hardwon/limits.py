@@ -243,10 +243,6 @@ TREE_SETTLED_AT_ONCE: Final = 10_000
 # Files that are taken in from the tree in one transaction.
 TREE_BATCH_FILES: Final = 500
 
-# A folder or file that changed less than two seconds ago may change again without its time telling:
-# some file systems keep whole seconds.
-TREE_RACY_NS: Final = 2_000_000_000
-
 # The newest experiences in a reflection, as many as the BTB tree always showed.
 RECENT_SHOWN: Final = 5
 
@@ -271,7 +267,8 @@ LESSONS_PER_RECORD_MAX: Final = 200
 # microseconds.
 STEPS_LEARNED_MAX: Final = 500
 
-# How much of an action, or of what it showed, its words and shape are taken from.
+# How much of an action, or of what it showed, its words and shape are taken from; and so how much of
+# a command line is recorded.
 ACTION_CHARS_MAX: Final = 4_000
 
 # Distinct words by which one action is judged. A long script has more; its beginning says what it
@@ -379,7 +376,7 @@ CONTRADICTIONS_MAX: Final = 50
 # Issue types whose hours and weekdays are tested. Each more makes every finding less certain.
 ISSUE_TYPES_TESTED_MAX: Final = 50
 
-# Common issues, and effective fixes, that a model's page lists.
+# Common issues, effective fixes and rows of recent history in what is told of one model.
 ISSUES_OF_MODEL_MAX: Final = 10
 
 # Decisions of a task or the project that are in effect at once and are read for an answer.
@@ -561,9 +558,6 @@ DATASET_CONTENT_CHARS_MAX: Final = 500
 # targets were made for.
 DATASET_JUDGED_FROM: Final = 50
 
-# Problems that a report lists as text; it holds all of them. A screen.
-DATASET_PROBLEMS_SHOWN: Final = 20
-
 # Memories of one generated working day: thirty in each of its three sessions, one every six
 # minutes.
 DATASET_DAY_MEMORIES: Final = 90
@@ -652,9 +646,6 @@ CURVE_SCORES_MAX: Final = 1_000
 # Attempts that `hardwon recent` lists where nobody says how many: what a person reads.
 FIXES_LISTED: Final = 50
 
-# Newest attempts that `hardwon model` shows beside what is known of the model.
-FIXES_OF_MODEL_LISTED: Final = 5
-
 # --- training memory ---
 
 # Episodes in the log of a training memory's file, as many as training memory always kept.
@@ -729,7 +720,8 @@ PROVEN_FROM_SUCCESSES: Final = 2
 # fixer reads the first few.
 FIXES_LISTED_MAX: Final = 10
 
-# Issue types, models and patterns in the knowledge base, those met most often. It is read whole.
+# Issue types, models and patterns in the knowledge base, and models in an export of insights: those
+# met most often. Both are read whole.
 KNOWN_NAMES_MAX: Final = 100
 
 # Age from which on failed fixes leave the history, where nobody says how old: as fix history always
@@ -811,9 +803,6 @@ FIX_HISTORY_AGGREGATE_TEXT_CHARS: Final = 20_000
 # A knowledge base's file. It becomes one record; indentation makes half of the file at most.
 KNOWLEDGE_BASE_BYTES_MAX: Final = 2 * RECORD_BYTES_MAX
 
-# Rows, of each sort, that the report on an adoption lists as text; it counts all of them. A screen.
-ADOPTION_SHOWN_MAX: Final = 20
-
 # --- fix history: the door ---
 
 # How long `ollama --version` may take, once in a process: it answers in milliseconds unless its
@@ -841,12 +830,6 @@ KNOWLEDGE_ADDED_BYTES_MAX: Final = 2 * MIB
 # How much of a memory's own `knowledge_base.json` is read: with all that can be adopted, and
 # indented, none is larger.
 KNOWLEDGE_FILE_BYTES_MAX: Final = 128 * MIB
-
-# Models that an export of insights tells of, those seen most.
-INSIGHTS_MODELS_MAX: Final = 100
-
-# Common issues, effective fixes and rows of recent history in what is told of one model.
-INSIGHTS_ITEMS_MAX: Final = 10
 
 # How long after a write a file's time does not tell of the next one: kernels count it in ticks of
 # up to ten milliseconds.
@@ -885,9 +868,6 @@ RUN_ADVICE_S: Final = 3.0
 # How long a command that has ended waits for its attempt to be recorded, where others write:
 # whoever ran it waits as well.
 RUN_RECORD_S: Final = 20.0
-
-# How much of a command line is recorded: as much as an action is judged by.
-RUN_COMMAND_CHARS_MAX: Final = 4_000
 
 # --- an agent's hooks ---
 
@@ -980,8 +960,9 @@ STALE_FILES_LOOKED_AT_MAX: Final = 256
 # Files whose SHA-1 a process remembers: some megabytes.
 HASHES_KEPT_MAX: Final = 20_000
 
-# A file that changed so recently may change again without its times telling: FAT counts in steps of
-# two seconds, and kernels in steps of some milliseconds.
+# A file or folder that changed so recently may change again without its times telling: FAT counts
+# in steps of two seconds, some file systems keep whole ones, and kernels count in steps of some
+# milliseconds.
 FILE_UNSURE_NS: Final = 2_000_000_000
 
 # How long git may take to say what was renamed. Small repositories take 10 ms; who waits for an
@@ -1045,12 +1026,9 @@ ATTEMPT_DAYS_MAX: Final = 7
 # whatever names, gets no more than these.
 VERIFIED_PER_TEST_MAX: Final = 5
 
-# Records that one test run vouches for. A run that mends more was a run after a merge, not after so
-# many attempts.
+# Records that one test run vouches for, or one commit publishes. A run that mends more was a run
+# after a merge, not after so many attempts.
 VERIFIED_PER_RUN_MAX: Final = 50
-
-# Records that one commit publishes: as many as one run vouches for.
-PUBLISHED_PER_COMMIT_MAX: Final = 50
 
 # How long the end of a test run, or a commit, waits for other writers. A person waits for it.
 FEEDBACK_WAIT_MS: Final = 2_000
@@ -1263,7 +1241,8 @@ SHUTDOWN_S_MAX: Final = 30
 # When to try again what a busy server did not take on.
 RETRY_AFTER_S: Final = 1
 
-# Problems of one input that an answer lists: a screen.
+# Problems of one input, data set or adoption that an answer lists as text: a screen. It counts all of
+# them.
 PROBLEMS_SHOWN_MAX: Final = 20
 
 # How long the number of a project's records is believed. To count a million takes half a second,

@@ -69,7 +69,15 @@ class Watcher:
     """Sees every result of a run, and hands them over at its end."""
 
     def __init__(self, config: pytest.Config) -> None:
+        option, environment = config.getoption, os.environ
         self._config = config
+        self._cache = getattr(config, "cache", None)
+        # the memory, the project and the folder that pytest was started in
+        self._asked: list[Any] = [
+            option("--hardwon-memory") or environment.get("HARDWON_MEMORY") or None,
+            option("--hardwon-project") or environment.get("HARDWON_PROJECT") or None,
+            str(config.invocation_params.dir),
+        ]
         self._started = time.time()
         self._passed: dict[str, bool] = {}  # by node id; False until the test is through
         self._failed: dict[str, tuple[str, Any]] = {}  # by node id: where, and the report
@@ -83,6 +91,7 @@ class Watcher:
             return
         file = _file_of(report.nodeid)
         if report.passed:
+            self._passed[report.nodeid] = True
             self._has.setdefault(file, set()).update(
                 node.nodeid for node in getattr(report, "result", None) or ()
             )
@@ -90,8 +99,6 @@ class Watcher:
             self._cut.add(file)
         if report.failed:
             self._failed[report.nodeid] = "collection", report
-        elif report.passed:
-            self._passed[report.nodeid] = True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         name = report.nodeid
@@ -132,8 +139,7 @@ class Watcher:
             name for name, through in self._passed.items() if through and name not in self._failed
         ]
         try:
-            cache = getattr(self._config, "cache", None)
-            cached = cache.get(_CACHED, None) if cache is not None else None
+            cached = self._cache.get(_CACHED, None) if self._cache is not None else None
             # Where the memory knew of no failing test and has not changed since, a pass says
             # nothing new.
             same = isinstance(cached, dict) and cached == self._state(str(cached.get("location")))
@@ -144,46 +150,32 @@ class Watcher:
             self._line = f"hardwon: nothing was recorded: {said}", True
 
     def _record(self, passed: list[str]) -> None:
-        from hardwon.capture.pytest_plugin import record
+        from hardwon.capture.tests import record_pytest_run
 
-        memory, project, folder = self._asked()
+        memory, project, folder = self._asked
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a run may turn them into errors
-            task = self._config.getoption("--hardwon-task")
-            done = record(
+            line, location, all_pass = record_pytest_run(
                 memory,
                 project,
-                task,
                 folder,
+                self._config.getoption("--hardwon-task"),
                 self._config.rootpath,
                 self._started,
                 passed,
                 self._failed,
                 self._whole(passed),
             )
-            self._line = (done.line, False) if done.line else None
-            cache = getattr(self._config, "cache", None)
-            if cache is not None:
+            self._line = (line, False) if line else None
+            if self._cache is not None:
                 # A database has no stamps that would tell a change, and what was asked for may hold
                 # its password.
-                is_file = "://" not in done.location
-                cache.set(
-                    _CACHED, self._state(done.location) if done.all_pass and is_file else None
-                )
-
-    def _asked(self) -> list[Any]:
-        """The memory, the project and the folder that pytest was started in."""
-        memory = (
-            self._config.getoption("--hardwon-memory") or os.environ.get("HARDWON_MEMORY") or None
-        )
-        project = (
-            self._config.getoption("--hardwon-project") or os.environ.get("HARDWON_PROJECT") or None
-        )
-        return [memory, project, str(self._config.invocation_params.dir)]
+                known = all_pass and "://" not in location
+                self._cache.set(_CACHED, self._state(location) if known else None)
 
     def _state(self, location: str) -> dict[str, Any]:
         return {
-            "asked": self._asked(),
+            "asked": self._asked,
             "location": location,
             "stamps": [_stamp(location), _stamp(f"{location}-wal")],
         }

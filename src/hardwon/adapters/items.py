@@ -77,17 +77,17 @@ def _meets(value: object, condition: object) -> bool:
             return all(_compares(value, name, other) for name, other in condition.items())
         return isinstance(value, Mapping) and passes(value, condition)
     if isinstance(condition, list | tuple):
-        if not isinstance(value, list) or len(value) != len(condition):
-            return False
-        return all(_meets(each, other) for each, other in zip(value, condition, strict=True))
+        return (
+            isinstance(value, list)
+            and len(value) == len(condition)
+            and all(map(_meets, value, condition))
+        )
     return _equal(value, condition)
 
 
 def _compares(value: object, name: str, other: object) -> bool:
-    if name == "$eq":
-        return _equal(value, other)
-    if name == "$ne":
-        return not _equal(value, other)
+    if name in ("$eq", "$ne"):
+        return _equal(value, other) == (name == "$eq")
     numbers = _number(value), _number(other)
     if None not in numbers:
         return _ORDERED[name](*numbers)

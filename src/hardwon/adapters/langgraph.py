@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from hardwon import limits
@@ -109,14 +110,15 @@ class HardwonStore(BaseStore):
         return await asyncio.to_thread(self.batch, list(ops))
 
     def _answer(self, op: Op) -> Result:
-        if isinstance(op, PutOp):
-            return None
-        if isinstance(op, GetOp):
-            return self._get(_check_namespace(op.namespace), op.key)
-        if isinstance(op, SearchOp):
-            return self._search(op)
-        if isinstance(op, ListNamespacesOp):
-            return self._list_namespaces(op)
+        match op:
+            case PutOp():
+                return None
+            case GetOp():
+                return self._get(_check_namespace(op.namespace), op.key)
+            case SearchOp():
+                return self._search(op)
+            case ListNamespacesOp():
+                return self._list_namespaces(op)
         raise InvalidInputError.one("ops", op, "GetOp, PutOp, SearchOp and ListNamespacesOp")
 
     # --- what is put ---
@@ -129,16 +131,6 @@ class HardwonStore(BaseStore):
         at = self.memory.care.now()
         stood = self._get(op.namespace, op.key)
         text = _text_of(value, self._fields if op.index is None else op.index)
-        metadata = Metadata(
-            source=Source(author=self._author),
-            context=Moment(timestamp=at),
-            tags=[
-                name,
-                _namespace_tag(op.namespace),
-                # and of each above it
-                *(_prefix_name(op.namespace[:depth]) for depth in range(len(op.namespace) + 1)),
-            ],
-        )
         experience = {
             "id": new_id(at),
             "content": text or f"{'/'.join(op.namespace)} {op.key}",
@@ -149,7 +141,16 @@ class HardwonStore(BaseStore):
             "value": value,
             "created": (stood.created_at if stood else at).isoformat(),
             "searched": bool(text),
-            "metadata": metadata,
+            "metadata": Metadata(
+                source=Source(author=self._author),
+                context=Moment(timestamp=at),
+                tags=[
+                    name,
+                    _namespace_tag(op.namespace),
+                    # and of each above it
+                    *(_prefix_name(op.namespace[:depth]) for depth in range(len(op.namespace) + 1)),
+                ],
+            ),
         }
         return name, Experience.model_validate(experience)
 
@@ -184,36 +185,21 @@ class HardwonStore(BaseStore):
         offset = check_whole_number("offset", op.offset, 0, limits.JSON_INT_ABS_MAX)
         wanted = offset + check_whole_number("limit", op.limit, 0, limits.JSON_INT_ABS_MAX - offset)
         conditions = check_filter(op.filter)
-        found = (
-            self._rank(_prefix_name(prefix), check_text("query", op.query), conditions, wanted)
-            if op.query
-            else []
-        )
-        if len(found) < wanted:
-            found += self._newest(
-                _prefix_name(prefix), conditions, wanted - len(found), besides=found
-            )
-        return found[offset:wanted]
+        name, found = _prefix_name(prefix), []
+        if op.query:
+            found = self._rank(name, check_text("query", op.query), conditions, wanted)
+        newest = self._newest(name, conditions, {(item.namespace, item.key) for item in found})
+        return [*found, *islice(newest, max(0, wanted - len(found)))][offset:wanted]
 
     def _newest(
-        self,
-        name: str,
-        conditions: Mapping[str, Any],
-        wanted: int,
-        besides: Iterable[SearchItem] = (),
-    ) -> list[SearchItem]:
-        seen = {(item.namespace, item.key) for item in besides}
-        found: list[SearchItem] = []
+        self, name: str, conditions: Mapping[str, Any], seen: set[tuple[Namespace, str]]
+    ) -> Iterator[SearchItem]:
         for record in self.memory.entries.list(name):
             item = _item_of(record)
-            if item is None or (item.namespace, item.key) in seen:
-                continue
-            seen.add((item.namespace, item.key))
-            if passes(item.value, conditions):
-                found.append(item)
-                if len(found) == wanted:
-                    break
-        return found
+            if item and (item.namespace, item.key) not in seen:
+                seen.add((item.namespace, item.key))
+                if passes(item.value, conditions):
+                    yield item
 
     def _rank(
         self, name: str, query: str, conditions: Mapping[str, Any], wanted: int
@@ -388,10 +374,11 @@ def _item_of(record: AnyRecord, score: float | None = None) -> SearchItem | None
     """None for what is no item: others may use the same tags."""
     own = record.extra if isinstance(record, Experience) else {}
     namespace, key, value = own.get("namespace"), own.get("key"), own.get("value")
-    if not isinstance(namespace, list) or not isinstance(key, str) or not isinstance(value, dict):
-        return None
     if (
-        not all(isinstance(label, str) for label in namespace)
+        not isinstance(namespace, list)
+        or not isinstance(key, str)
+        or not isinstance(value, dict)
+        or not all(isinstance(label, str) for label in namespace)
         or _item_name(tuple(namespace), key) not in record.metadata.tags
     ):
         return None

@@ -247,8 +247,7 @@ class TrajectoryHooks(RunHooks[Any]):
 
 def _fit(text: str) -> str:
     """As a step can hold it."""
-    sound = text.replace("\0", "").encode(errors="replace").decode()
-    return cut(sound, limits.TEXT_CHARS_MAX)
+    return cut(text.replace("\0", "").encode(errors="replace").decode(), limits.TEXT_CHARS_MAX)
 
 
 # --- what is shown to a model ---

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final, NamedTuple
 
 from hardwon import limits
@@ -71,18 +72,13 @@ class Budget:
     lines: list[Line] = field(default_factory=list)
     said: set[str] = field(default_factory=set)
     turns: dict[str, int] = field(default_factory=dict)
-    _costs: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # lines and names are weighed again and again, and a caller's counter may be slow
+        self.cost_of = cache(self.count)
 
     def cost(self, line: str) -> int:
         return self.cost_of(f"- {line}\n")
-
-    def cost_of(self, text: str) -> int:
-        """Remembered: lines and names are weighed again and again, and a caller's counter may be
-        slow.
-        """
-        if text not in self._costs:
-            self._costs[text] = self.count(text)
-        return self._costs[text]
 
     def turn_of(self, source: str | None) -> int:
         """How often it spoke already; who is vouched for, or alone, never waits."""

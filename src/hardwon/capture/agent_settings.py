@@ -89,9 +89,11 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> Settings:
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        large = f"the number {text[:20]} is too large"
-        # NaN, Infinity
-        raise ValueError(large if text[-1].isdigit() else f"{text} is no number of JSON")
+        raise ValueError(
+            f"the number {text[:20]} is too large"
+            if text[-1].isdigit()
+            else f"{text} is no number of JSON"  # NaN, Infinity
+        )
     return number
 
 
@@ -164,9 +166,8 @@ class AgentHook:
 
 
 def settings_file(scope: Scope, root: Path) -> Path:
-    if scope is Scope.USER:
-        return Path.home() / ".claude" / "settings.json"
-    return root / ".claude" / ("settings.json" if scope is Scope.PROJECT else "settings.local.json")
+    name = "settings.local.json" if scope is Scope.LOCAL else "settings.json"
+    return (Path.home() if scope is Scope.USER else root) / ".claude" / name
 
 
 def status(path: Path, root: Path) -> list[AgentHook]:
@@ -182,10 +183,10 @@ def status(path: Path, root: Path) -> list[AgentHook]:
 def install(path: Path, command: str) -> bool:
     """Puts the command there for every event; False where all of it was there already."""
     settings, text = read(path, limits.AGENT_SETTINGS_BYTES_MAX)
-    if not _add(settings, command, path):
-        return False
-    write(path, settings, text)
-    return True
+    changed = _add(settings, command, path)
+    if changed:
+        write(path, settings, text)
+    return changed
 
 
 def planned(path: Path, command: str) -> str:
@@ -235,20 +236,17 @@ def command_for(
     that others share cannot: they name the one on the PATH, or, of an environment inside the
     project, its place in there.
     """
-    words = [shlex.quote(each) for each in (*before, *CALLED.split(), *after)]
-    return " ".join([*_program(scope, root), *words, "||", "true"])
-
-
-def _program(scope: Scope, root: Path) -> list[str]:
     # a link to Python elsewhere is not followed: this is the environment
     program = Path(sys.executable).with_name("hardwon")
+    there = os.access(program, os.X_OK)
+    called = shlex.quote(str(program))
     if scope is Scope.PROJECT:
-        if program.is_relative_to(root) and os.access(program, os.X_OK):
-            return [f"{_PROJECT_FOLDER}/{shlex.quote(program.relative_to(root).as_posix())}"]
-        return ["hardwon"]
-    if os.access(program, os.X_OK):
-        return [shlex.quote(str(program))]
-    return [shlex.quote(sys.executable), "-P", "-m", "hardwon.surfaces.cli.main"]
+        called = "hardwon"
+        if there and program.is_relative_to(root):
+            called = f"{_PROJECT_FOLDER}/{shlex.quote(program.relative_to(root).as_posix())}"
+    elif not there:
+        called = f"{shlex.quote(sys.executable)} -P -m hardwon.surfaces.cli.main"
+    return f"{called} {shlex.join((*before, *CALLED.split(), *after))} || true"
 
 
 def _is_there(command: str, root: Path) -> bool:
@@ -294,17 +292,14 @@ def _is_ours(entry: object) -> bool:
 
 def _add(settings: Settings, command: str, path: Path) -> bool:
     """Whether anything had to change. Where ours is already, it stays in its place."""
-    there: dict[str, list[Settings]] = {}
-    for event, entry in _ours(settings, path):
-        there.setdefault(event, []).append(entry)
-    changed = False
+    ours = [(event, entry) for event, entry in _ours(settings, path) if event in EVENTS]
+    there = {event for event, _ in ours}
+    changed = len(there) < len(EVENTS) or any(entry["command"] != command for _, entry in ours)
+    for _, entry in ours:
+        entry["command"] = command
     for event, matcher in EVENTS.items():
-        for entry in there.get(event, ()):
-            changed |= entry["command"] != command
-            entry["command"] = command
         if event not in there:
             entry = {"type": "command", "command": command, "timeout": limits.AGENT_HOOK_TIMEOUT_S}
             group = ({"matcher": matcher} if matcher else {}) | {"hooks": [entry]}
             settings.setdefault("hooks", {}).setdefault(event, []).append(group)
-            changed = True
     return changed

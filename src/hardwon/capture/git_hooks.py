@@ -75,16 +75,15 @@ def status(folder: Path) -> list[Hook]:
     found = []
     for name in HOOKS:
         path = folder / name
-        chained = _is_there(_saved(path))
+        # also a link that leads nowhere is the user's
+        chained = os.path.lexists(_saved(path))
         text = ""
         with suppress(OSError):
             text = "" if path.is_symlink() else path.read_bytes().decode(errors="surrogateescape")
-        if _MARK in text:
-            shebang, mark, seal, rest = (*text.split("\n", 3), "", "", "")[:4]
-            edited = (shebang, mark, seal) != ("#!/bin/sh", _MARK, f"{_SEAL}{_seal(rest)}")
-            found.append(Hook(name, path, "installed", chained, edited))
-        else:
-            found.append(Hook(name, path, "other" if _is_there(path) else "absent", chained))
+        ours, lines = _MARK in text, text.split("\n", 3)
+        edited = lines[:3] != ["#!/bin/sh", _MARK, f"{_SEAL}{_seal(''.join(lines[3:]))}"]
+        state: State = "installed" if ours else "other" if os.path.lexists(path) else "absent"
+        found.append(Hook(name, path, state, chained, ours and edited))
     return found
 
 
@@ -97,7 +96,7 @@ def install(folder: Path, command: Sequence[str] = ()) -> list[Hook]:
         for hook in status(folder):
             _refuse_edited(hook)
             saved = _saved(hook.path)
-            if hook.state == "other" and _is_there(saved):
+            if hook.state == "other" and hook.chained:
                 raise PlaceError(
                     f"{hook.path} and {saved} are both not ours: put them together or remove one, "
                     f"then try again"
@@ -155,7 +154,7 @@ def _seal(rest: str) -> str:
 
 
 def _refuse_edited(hook: Hook) -> None:
-    if hook.state == "installed" and hook.edited:
+    if hook.edited:
         raise PlaceError(
             f"{hook.path} was changed since hardwon wrote it: put what you added into "
             f"{_saved(hook.path)} (executable; it is "
@@ -165,10 +164,6 @@ def _refuse_edited(hook: Hook) -> None:
 
 def _saved(path: Path) -> Path:
     return path.with_name(path.name + SAVED)
-
-
-def _is_there(path: Path) -> bool:
-    return os.path.lexists(path)  # also a link that leads nowhere is the user's
 
 
 def _put(hook: Hook, text: str) -> None:

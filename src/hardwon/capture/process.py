@@ -17,6 +17,7 @@ import errno
 import fcntl
 import os
 import selectors
+import shutil
 import signal
 import struct
 import subprocess
@@ -44,13 +45,13 @@ _NO_SIZE: Final = b"\0" * 8
 _SCRIPT_READ_BYTES: Final = 80  # a file with no zero byte in them is a script, as shells have it
 
 
+@dataclass
 class OutputExcerpt:
     """The beginning and the end of what passes through."""
 
-    def __init__(self) -> None:
-        self.total = 0
-        self.head = b""
-        self._tail = bytearray()
+    total: int = 0
+    head: bytes = b""
+    _tail: bytearray = field(default_factory=bytearray)
 
     def add(self, data: bytes) -> None:
         self.total += len(data)
@@ -95,48 +96,60 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
     for number in (STDIN, STDOUT, STDERR):
         try:
             os.fstat(number)
-        except (
-            OSError
-        ):  # one that is closed would otherwise be the number of the next file that somebody opens
+        except OSError:
+            # a closed one would else be the number of the next file that somebody opens
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     began = time.monotonic()
     streams = _Streams.joined()
-    signals = _Signals()
     try:
-        with signals:
-            process = _started(command, environment, streams)
-            streams.close_childs()
+        with _Signals() as signals:
+            process = _start(command, environment, streams)
+            if isinstance(process, RunResult):
+                return process
+            streams.close_pipes_of_child()
             relay = _Relay(_Child(process), streams, signals)
             relay.run()
-    except _RefusalError as refused:
-        return RunResult(refused.exit_code, refusal=str(refused))
     finally:
         streams.close()
-    return relay.ended(time.monotonic() - began)
+    return relay.result(time.monotonic() - began)
 
 
 # --- the command ---
 
 
-class _RefusalError(Exception):
-    def __init__(self, exit_code: int, why: str) -> None:
-        super().__init__(why)
-        self.exit_code = exit_code
-
-
-def _started(
+def _start(
     command: Sequence[str], environment: Mapping[str, str] | None, streams: _Streams
-) -> subprocess.Popen[bytes]:
+) -> subprocess.Popen[bytes] | RunResult:
+    """The process, or a result that tells, in the words of a shell, why there is none."""
+    own = streams.terminal is not None
+
+    def start(words: Sequence[str]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(  # noqa: S603  # nosec B603  # it is what the user asks for, and no shell sees it
+            list(words),
+            stdin=streams.child_in,
+            stdout=streams.child_out,
+            stderr=streams.child_err,
+            env=environment,
+            # a make's job server, or a shell's <(…), has numbers of its own; all of ours close by
+            # themselves
+            close_fds=False,
+            start_new_session=own,
+            # No other thread of ours runs yet.
+            preexec_fn=(lambda: fcntl.ioctl(STDIN, termios.TIOCSCTTY, 0)) if own else None,
+        )
+
     name = command[0]
     try:
-        return _spawned(command, environment, streams)
+        return start(command)
     except ValueError:  # a zero byte, which only a caller in Python can have put there
-        raise _RefusalError(NOT_FOUND, f"{name}: command not found") from None
-    except OSError as error:  # told in the words of a shell
-        found = _found(name)
-        if found is None:
+        return RunResult(NOT_FOUND, refusal=f"{name}: command not found")
+    except OSError as error:
+        there = os.path.lexists(name) if "/" in name else shutil.which(name, os.F_OK)
+        if not there:
             why = "No such file or directory" if "/" in name else "command not found"
-            raise _RefusalError(NOT_FOUND, f"{name}: {why}") from None
+            return RunResult(NOT_FOUND, refusal=f"{name}: {why}")
+        found = name if there is True else str(there)
+        why = error.strerror or str(error)
         if os.path.isdir(found):  # noqa: PTH112
             why = "Is a directory"
         elif isinstance(error, FileNotFoundError):
@@ -145,76 +158,39 @@ def _started(
             with suppress(OSError), open(found, "rb") as file:  # noqa: PTH123
                 # a script without #! line; every shell runs it itself
                 if b"\0" not in file.read(_SCRIPT_READ_BYTES):
-                    return _spawned(["/bin/sh", found, *command[1:]], environment, streams)
+                    return start(["/bin/sh", found, *command[1:]])
             why = "cannot execute binary file: Exec format error"
-        else:
-            why = error.strerror or str(error)
-        raise _RefusalError(NOT_EXECUTABLE, f"{name}: {why}") from None
+        return RunResult(NOT_EXECUTABLE, refusal=f"{name}: {why}")
 
 
-def _spawned(
-    command: Sequence[str], environment: Mapping[str, str] | None, streams: _Streams
-) -> subprocess.Popen[bytes]:
-    own = streams.terminal is not None
-    return subprocess.Popen(  # noqa: S603  # nosec B603  # it is what the user asks for, and no shell sees it
-        list(command),
-        stdin=streams.child_in,
-        stdout=streams.child_out,
-        stderr=streams.child_err,
-        env=environment,
-        # a make's job server, or a shell's <(…), has numbers of its own; all of ours close by
-        # themselves
-        close_fds=False,
-        start_new_session=own,
-        # No other thread of ours runs yet.
-        preexec_fn=(lambda: fcntl.ioctl(STDIN, termios.TIOCSCTTY, 0)) if own else None,
-    )
-
-
-def _found(name: str) -> str | None:
-    """The file that would be run, whether or not it can be."""
-    if "/" in name:
-        return name if os.path.lexists(name) else None
-    for folder in os.get_exec_path():
-        path = os.path.join(folder, name)  # noqa: PTH118  # as exec joins them
-        if name and os.path.isfile(path):  # noqa: PTH113
-            return path
-    return None
-
-
+@dataclass(frozen=True)
 class _Child:
     """The process. Signals are sent from another thread than the one that waits for it, so a lock
     keeps them apart: once it was waited for, its number may be somebody else's.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self.pid = process.pid
-        self.status: int | None = None
-        self._process = process
-        self._lock = threading.Lock()
+    process: subprocess.Popen[bytes]
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def look(self) -> bool:
-        """Notes whether it has ended; returns whether it is stopped."""
+    def is_stopped(self) -> bool:
+        """Also notes, in `process.returncode`, whether it has ended."""
         with self._lock:
-            while self.status is None:
-                try:
-                    pid, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED)
-                except (
-                    ChildProcessError
-                ):  # somebody ignores SIGCHLD for us: nobody knows any more how it ended
-                    pid, status = self.pid, 0
-                if not pid:
-                    return False
-                if os.WIFSTOPPED(status):
-                    return True
-                self.status = status
-                self._process.returncode = os.waitstatus_to_exitcode(status)
-        return False
+            if self.process.returncode is not None:
+                return False
+            try:
+                pid, status = os.waitpid(self.process.pid, os.WNOHANG | os.WUNTRACED)
+            except ChildProcessError:
+                # somebody ignores SIGCHLD for us: nobody knows any more how it ended
+                pid, status = self.process.pid, 0
+            stopped = os.WIFSTOPPED(status)
+            if pid and not stopped:
+                self.process.returncode = os.waitstatus_to_exitcode(status)
+        return stopped
 
     def send(self, number: int, *, to_group: bool = False) -> None:
         with self._lock, suppress(ProcessLookupError, PermissionError):
-            if self.status is None:
-                (os.killpg if to_group else os.kill)(self.pid, number)
+            if self.process.returncode is None:
+                (os.killpg if to_group else os.kill)(self.process.pid, number)
 
 
 # --- its streams ---
@@ -222,13 +198,14 @@ class _Child:
 
 @dataclass
 class _Streams:
-    """What the child reads and writes, our ends of it with where their bytes go, and the terminals
-    among them.
+    """What the child reads and writes (`pipes` are its ends of pipes), our ends of it with where
+    their bytes go, and the terminals among them, with the child's end of each.
     """
 
     child_in: int | None = None
     child_out: int = -1
     child_err: int = -1
+    pipes: list[int] = field(default_factory=list)
     passed_on: dict[int, int] = field(default_factory=dict)
     terminal: int | None = None
     screens: dict[int, int] = field(default_factory=dict)
@@ -275,6 +252,7 @@ class _Streams:
         with suppress(OSError, AttributeError):
             fcntl.fcntl(ours, fcntl.F_SETPIPE_SZ, limits.RUN_READ_BYTES)
         self.passed_on[ours] = number
+        self.pipes.append(childs)
         return childs
 
     def resize(self) -> None:
@@ -285,26 +263,22 @@ class _Streams:
                 if struct.unpack("HHHH", size)[0]:
                     fcntl.ioctl(ours, termios.TIOCSWINSZ, size)
 
-    def close_childs(self) -> None:
-        """Its ends of pipes. Those of terminals stay open until it ends: one that nobody has open
-        ends at once, and the child may close all of its own and come back by /dev/tty.
+    def close_pipes_of_child(self) -> None:
+        """Its ends of terminals stay open until it ends: one that nobody has open ends at once, and
+        the child may close all of its own and come back by /dev/tty.
         """
-        for number in {self.child_out, self.child_err} - set(self.screens.values()):
-            os.close(number)
-        self.child_in, self.child_out, self.child_err = None, -1, -1
+        while self.pipes:
+            os.close(self.pipes.pop())
 
     def close_screens(self) -> None:
-        for childs in self.screens.values():
-            os.close(childs)
-        self.screens.clear()
+        while self.screens:
+            os.close(self.screens.popitem()[1])
 
     def close(self) -> None:
-        if self.child_out >= 0:  # nothing was started
-            self.close_childs()
+        self.close_pipes_of_child()
         self.close_screens()
         for ours in self.passed_on:
             os.close(ours)
-        self.passed_on.clear()
 
 
 def in_foreground() -> bool:
@@ -326,22 +300,21 @@ class _Signals:
 
     def __init__(self) -> None:
         self.came, self._came = os.pipe()
-        self._before: dict[int, Any] = {}
-        self._mask: set[int] | None = None
         self._thread: threading.Thread | None = None
         self._over = False
 
     def __enter__(self) -> Self:
         os.set_blocking(self.came, False)
         os.set_blocking(self._came, False)
+        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         self._wakeup = signal.set_wakeup_fd(self._came, warn_on_full_buffer=False)
-        for number in (*_TO_NOTICE, *_TO_FORWARD):
-            # Nohup, or a job in the background: the command ignores it too.
-            ignored = signal.getsignal(number) is signal.SIG_IGN
-            if number in _TO_NOTICE or not ignored:
-                # A handler that does nothing: its being there makes Python write the number to the
-                # pipe.
-                self._before[number] = signal.signal(number, lambda _number, _frame: None)
+        # A handler that does nothing: its being there makes Python write the number to the pipe.
+        # What we ignore (nohup, or a job in the background) the command ignores too.
+        self._before = {
+            number: signal.signal(number, lambda _number, _frame: None) or signal.SIG_DFL
+            for number in (*_TO_NOTICE, *_TO_FORWARD)
+            if number in _TO_NOTICE or signal.getsignal(number) is not signal.SIG_IGN
+        }
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -350,16 +323,15 @@ class _Signals:
             signal.pthread_kill(self._thread.ident or 0, signal.SIGWINCH)
             self._thread.join()
         for number, handler in self._before.items():
-            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
-        if self._mask is not None:
-            signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+            signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
         signal.set_wakeup_fd(self._wakeup)
         os.close(self.came)
         os.close(self._came)
 
     def watch(self, take: Callable[[int, bool], None]) -> None:
         """From now on `take` gets those that are to be sent on, in a thread of their own."""
-        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, self._before)
+        signal.pthread_sigmask(signal.SIG_BLOCK, self._before)
         self._thread = threading.Thread(target=self._wait, args=(take,), daemon=True)
         self._thread.start()
 
@@ -380,11 +352,6 @@ class _Signals:
                 with suppress(BlockingIOError):  # full: it will be read
                     os.write(self._came, bytes((number,)))
 
-    def read(self) -> list[int]:
-        with suppress(BlockingIOError):
-            return list(os.read(self.came, 1024))
-        return []
-
 
 def _may_be_typed(number: int) -> bool:
     return number in (signal.SIGINT, signal.SIGQUIT) and os.isatty(STDIN) and in_foreground()
@@ -393,23 +360,22 @@ def _may_be_typed(number: int) -> bool:
 # --- between the two ---
 
 
+@dataclass
 class _Relay:
     """Passes on what comes until the command has ended and nothing more comes."""
 
-    def __init__(self, child: _Child, streams: _Streams, signals: _Signals) -> None:
-        self.output = OutputExcerpt()
-        self._child = child
-        self._streams = streams
-        self._signals = signals
-        self._told_to_stop = False
-        self._reader_left = False
-        self._ended_at: float | None = None
-        self._since_end = 0
-        self._suspend_at: float | None = None
-        self._typed = b""
-        self._raw = False  # our own terminal: while the command has one
-        self._attributes: list[Any] = []  # what it was before
-        self._selector = selectors.DefaultSelector()
+    _child: _Child
+    _streams: _Streams
+    _signals: _Signals
+    _output: OutputExcerpt = field(default_factory=OutputExcerpt)
+    _told_to_stop: bool = False  # or whoever read its output left
+    _ended_at: float | None = None
+    _since_end: int = 0
+    _suspend_at: float | None = None
+    _typed: bytes = b""
+    _raw: bool = False  # our own terminal: while the command has one
+    _attributes: list[Any] = field(default_factory=list)  # what it was before
+    _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
 
     def run(self) -> None:
         with self._selector as selector:
@@ -421,9 +387,9 @@ class _Relay:
                 self._attributes = termios.tcgetattr(STDIN)
                 self._make_raw()
             try:
-                self._watch_keys()
                 self._child_changed()
                 while not self._is_over():
+                    self._type()
                     due = (
                         self._suspend_at
                         if self._ended_at is None
@@ -438,23 +404,18 @@ class _Relay:
             finally:
                 self._give_back_terminal()
 
-    def ended(self, seconds: float) -> RunResult:
-        code = os.waitstatus_to_exitcode(self._child.status or 0)
+    def result(self, seconds: float) -> RunResult:
+        code = self._child.process.returncode
         killed = max(0, -code)
         exit_code = KILLED_BY + killed if killed else code
-        interrupted = KILLED_BY + signal.SIGINT
-        stopped = exit_code == interrupted or (
-            bool(exit_code) and (self._told_to_stop or self._reader_left)
-        )
-        return RunResult(exit_code, killed, seconds, stopped, "", self.output)
+        stopped = exit_code == KILLED_BY + signal.SIGINT or (bool(exit_code) and self._told_to_stop)
+        return RunResult(exit_code, killed, seconds, stopped, "", self._output)
 
     # --- output ---
 
     def _is_over(self) -> bool:
-        if self._ended_at is None:
-            return False
-        if not self._streams.passed_on:
-            return True
+        if self._ended_at is None or not self._streams.passed_on:
+            return self._ended_at is not None
         # What it wrote before it ended may still be on its way, however long our own reader takes.
         late = time.monotonic() > self._ended_at + limits.RUN_LINGER_S
         return late and (self._since_end >= limits.RUN_READ_BYTES or not self._selector.select(0))
@@ -465,27 +426,24 @@ class _Relay:
         try:
             data = os.read(ours, limits.RUN_READ_BYTES)
         except BlockingIOError:  # only the terminal's other direction is ready
-            self._type()
             return
         except OSError:  # a terminal that nobody has open any more
             data = b""
         if not data:
             self._close(ours)
             return
-        self.output.add(data)
+        self._output.add(data)
         self._since_end += len(data) if self._ended_at is not None else 0
         try:
             write_all(self._streams.passed_on[ours], data)
         except OSError:
-            self._reader_left = True
+            self._told_to_stop = True
             self._close(ours)  # the command's next write fails as it would without us
-        self._type()
 
     def _close(self, ours: int) -> None:
         self._selector.unregister(ours)
         if ours == self._streams.terminal:
             self._streams.terminal = None
-            self._watch_keys()
         if childs := self._streams.screens.pop(ours, None):
             os.close(childs)
         del self._streams.passed_on[ours]
@@ -493,12 +451,20 @@ class _Relay:
 
     # --- input, where the command has a terminal of its own ---
 
-    def _watch_keys(self) -> None:
-        """Reads keys while there is a command to take them, the terminal is ours, and it takes
-        them.
+    def _type(self) -> None:
+        """Hands on the keys that the command takes for now. More are read while there is a command
+        to take them, the terminal is ours, and it takes them.
         """
-        wanted = bool(
-            self._streams.terminal is not None
+        terminal = self._streams.terminal
+        if terminal is not None:
+            if self._typed:
+                with suppress(OSError):  # it takes no more for now, or has gone
+                    self._typed = self._typed[os.write(terminal, self._typed) :]
+            events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._typed else 0)
+            if self._selector.get_key(terminal).events != events:
+                self._selector.modify(terminal, events, partial(self._pass_on, terminal))
+        wanted = (
+            terminal is not None
             and self._raw
             and len(self._typed) < limits.RUN_TYPED_BYTES_MAX
             and self._ended_at is None
@@ -517,34 +483,20 @@ class _Relay:
         if not data:  # it hung up
             self._give_back_terminal()
         self._typed += data
-        self._note_signal_keys(data)
-        self._type()
-
-    def _note_signal_keys(self, data: bytes) -> None:
         terminal = self._streams.terminal
-        if terminal not in self._streams.screens:  # it has just ended
-            return
+        if terminal in self._streams.screens:  # it has not just ended
+            self._note_signal_keys(terminal, data)
+
+    def _note_signal_keys(self, terminal: int, data: bytes) -> None:
         attributes = termios.tcgetattr(self._streams.screens[terminal])
         if not attributes[tty.LFLAG] & termios.ISIG:  # an editor: they are keys like others
             return
         keys = attributes[tty.CC]
         self._told_to_stop |= keys[termios.VINTR] in data or keys[termios.VQUIT] in data
-        if keys[termios.VSUSP] in data and os.tcgetpgrp(terminal) == self._child.pid:
+        if keys[termios.VSUSP] in data and os.tcgetpgrp(terminal) == self._child.process.pid:
             # Nobody in its session could continue it, so the kernel does not stop it: we do. A
             # shell in there has jobs of its own, which it stops itself.
             self._suspend_at = time.monotonic() + limits.RUN_SUSPEND_S
-
-    def _type(self) -> None:
-        terminal = self._streams.terminal
-        if terminal is None:
-            return
-        if self._typed:
-            with suppress(OSError):  # it takes no more for now, or has gone
-                self._typed = self._typed[os.write(terminal, self._typed) :]
-        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._typed else 0)
-        if self._selector.get_key(terminal).events != events:
-            self._selector.modify(terminal, events, partial(self._pass_on, terminal))
-        self._watch_keys()
 
     # --- signals ---
 
@@ -556,7 +508,7 @@ class _Relay:
             self._child.send(number, to_group=apart)
 
     def _signalled(self) -> None:
-        for number in self._signals.read():
+        for number in os.read(self._signals.came, 1024):
             if number == signal.SIGCHLD:
                 self._child_changed()
             elif number == signal.SIGWINCH:
@@ -567,16 +519,14 @@ class _Relay:
                 self._forward(number, _may_be_typed(number))
 
     def _child_changed(self) -> None:
-        stopped = self._child.look()
-        if self._child.status is not None and self._ended_at is None:
+        stopped = self._child.is_stopped()
+        if self._child.process.returncode is not None and self._ended_at is None:
             self._ended_at = time.monotonic()
-            self._watch_keys()
             self._streams.close_screens()
         elif stopped and self._streams.terminal is not None:
             # So are we, and whoever started us has the terminal.
             self._suspend_at = None
             self._give_back_terminal()
-            self._watch_keys()
             os.killpg(0, signal.SIGTSTP)
             self._go_on()
 
@@ -586,7 +536,6 @@ class _Relay:
         if in_foreground():
             self._make_raw()
             self._streams.resize()
-        self._watch_keys()
         self._child.send(signal.SIGCONT, to_group=True)
 
     def _make_raw(self) -> None:

@@ -15,22 +15,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import dropwhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from hardwon import limits
+from hardwon.capture.process import OutputExcerpt, RunResult
 from hardwon.errors import BusyError
 from hardwon.learn.actions import error_in
+from hardwon.memory import Memory
 from hardwon.memory.record import metadata_of
 from hardwon.outside.git import repository_root
 from hardwon.records.fields import new_id
-from hardwon.records.kinds import AnyRecord, SourceType, Step, Trajectory
+from hardwon.records.kinds import AnyRecord, Step, Trajectory
 from hardwon.text.shell import reported_failure, run_observation
 from hardwon.text.words import same_action
 from hardwon.trust.redact import redact
-
-if TYPE_CHECKING:
-    from hardwon.capture.process import OutputExcerpt, RunResult
-    from hardwon.memory import Memory
 
 T = TypeVar("T")
 
@@ -61,7 +59,7 @@ def typed_line(line: str, folder: Path | None = None) -> str:
     # no half characters
     line = line.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "")
     # in this order: half a secret would not be recognised
-    return redact(line)[0][: limits.RUN_COMMAND_CHARS_MAX]
+    return redact(line)[0][: limits.ACTION_CHARS_MAX]
 
 
 _LAUNCHERS: Final = frozenset(
@@ -100,10 +98,9 @@ def runs_tests(command: Sequence[str]) -> bool:
         name = name.replace("\\", "/").rpartition("/")[2]
         if _PYTHON.fullmatch(name) and "-m" in rest:
             words = rest[rest.index("-m") + 1 :]
-        elif name in _RUN_BY and rest[:1] == ["run"]:
-            words = list(dropwhile(_is_option, rest[1:]))
-        elif name in _LAUNCHERS:
-            words = list(dropwhile(_is_option, rest))
+        elif (runs := name in _RUN_BY and rest[:1] == ["run"]) or name in _LAUNCHERS:
+            # the values of options, where they stand apart, are taken for words
+            words = list(dropwhile(lambda word: word.startswith("-"), rest[1 if runs else 0 :]))
         else:
             targets = [word for word in rest if not word.startswith("-") and word != "run"]
             return name in _TESTERS or any(
@@ -111,11 +108,6 @@ def runs_tests(command: Sequence[str]) -> bool:
                 for target in targets[: limits.RUN_TARGETS_LOOKED_AT]
             )
     return False
-
-
-def _is_option(word: str) -> bool:
-    """The values of options, where they stand apart, are taken for words."""
-    return word.startswith("-")
 
 
 def told_of_tests(failures: int) -> str:
@@ -171,8 +163,7 @@ def plain(data: bytes) -> str:
     and over its last state.
     """
     text = _ESCAPES.sub("", data.decode(errors="replace"))
-    odd = text.count("\ufffd") + text.count("\0")
-    if odd > len(text) * _BINARY_SHARE:
+    if text.count("\ufffd") + text.count("\0") > len(text) * _BINARY_SHARE:
         return f"({len(data)} bytes that are no text)"
     lines = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
     return _CONTROL.sub("", "\n".join(lines))
@@ -262,10 +253,9 @@ def check(task: str | None, author: str | None, tags: Sequence[str]) -> None:
 def _envelope(
     session: RunSession, tests: bool, author: str | None, tags: Sequence[str]
 ) -> dict[str, Any]:
-    source_type: SourceType = "test_result" if tests else "agent_execution"
-    source = {"type": source_type, "id": session.id} | (
-        {} if author is None else {"author": author}
-    )
+    source = {"type": "test_result" if tests else "agent_execution", "id": session.id}
+    if author is not None:
+        source["author"] = author
     return {"source": source, "tags": list(dict.fromkeys((TAG, *tags)))}
 
 

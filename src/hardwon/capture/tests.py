@@ -18,22 +18,27 @@ it has already (`MARK_STATUS`), when it is recorded.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import chdir
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import blake2b
-from itertools import islice
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.tallies import keys_of
+from hardwon.memory import Memory
 from hardwon.memory.designs import Group
-from hardwon.memory.project import Change, Project, happen
+from hardwon.memory.project import Change, Project, memory_exists, place_of
 from hardwon.memory.record import metadata_of
-from hardwon.outside.git import Commit
+from hardwon.memory.settings import Settings
+from hardwon.outside.git import Commit, repository_root
 from hardwon.records.fields import (
     TIME_US_MAX,
     check_items,
@@ -57,8 +62,8 @@ from hardwon.records.kinds import (
     Trajectory,
 )
 from hardwon.search.terms import Filters
+from hardwon.store.base import Store, Writer
 from hardwon.store.query import readable, record_of
-from hardwon.store.types import Store, Writer
 from hardwon.text.failures import error_core, failure_hash
 from hardwon.text.terms import searchable_text
 from hardwon.trust.lifecycle import not_undone
@@ -70,6 +75,9 @@ BY_HOOK: Final = "git hook"
 # memory sets this status: others verify, publish and archive.
 MARK_STATUS: Final[Status] = "hypothesis"
 _MARKED: Final = "told by a test run"
+_GONE: Final = (
+    "The test {} is gone: its file no longer has it. The test had failed when it last ran."
+)
 _FAILURE_KEY: Final = "failure:"
 _HASH_BYTES: Final = 8
 _NAMED_FROM_CHARS: Final = 6  # a shorter function name (`test_a`) is said without being meant
@@ -81,9 +89,11 @@ def name_of_test(node_id: str) -> str:
     still different from that of any other test.
     """
     node_id = redact(node_id)[0]  # before it is cut: half a secret would not be recognised
-    if len(node_id) <= limits.TEST_NAME_CHARS_MAX and node_id.isprintable():
-        return node_id
-    printable = "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in node_id)
+    printable = node_id
+    if not node_id.isprintable():
+        printable = "".join(
+            each if each.isprintable() else f"\\x{ord(each):02x}" for each in node_id
+        )
     if len(printable) <= limits.TEST_NAME_CHARS_MAX:
         return printable
     mark = blake2b(node_id.encode(errors="surrogatepass"), digest_size=_HASH_BYTES).hexdigest()
@@ -127,9 +137,12 @@ def result_of(record: Record) -> Result | None:
     wrote it, its events tell.
     """
     source = record.metadata.source
-    if not isinstance(record, Fact) or (source.author, source.type) != (PYTEST, "test_result"):
-        return None
-    if PYTEST not in record.metadata.tags or not record.entities.functions:
+    if (
+        not isinstance(record, Fact)
+        or (source.author, source.type) != (PYTEST, "test_result")
+        or PYTEST not in record.metadata.tags
+        or not record.entities.functions
+    ):
         return None
     files = {file.path: file.hash for file in record.metadata.context.related_files}
     failure = record.metadata.validation.failure_hash or ""
@@ -160,12 +173,13 @@ def claims_to_work(record: Record) -> bool:
     # a run of tests tells results, whoever says that it tried something
     if record.metadata.source.author == PYTEST:
         return False
-    if isinstance(record, Experience):
-        return record.outcome in ("success", "learning") and not record.unrouted
-    if isinstance(record, Fact):
-        return record.fact_type in ("solution", "decision")
-    if isinstance(record, Trajectory):
-        return record.final_reward >= SOLVED_FROM
+    match record:
+        case Experience():
+            return record.outcome in ("success", "learning") and not record.unrouted
+        case Fact():
+            return record.fact_type in ("solution", "decision")
+        case Trajectory():
+            return record.final_reward >= SOLVED_FROM
     return isinstance(record, Fix) and record.fix_success
 
 
@@ -183,43 +197,18 @@ def link(claim: RecordText, result: Result, *, by_file: bool = True) -> int:
     return int(names_test(claim.text, result.test))
 
 
-def foremost(linked: Iterable[tuple[int, RecordText]]) -> Iterator[RecordText]:
-    """Of each author the record that is linked most strongly, of those the oldest; in that order.
-    Who claims much gets in no more often than who claims once, and not before who claimed first.
-    """
-    authors: set[str] = set()
-    for _, claim in sorted(
-        linked, key=lambda each: (-each[0], each[1].record.at_us, each[1].record.id)
-    ):
-        author = claim.record.metadata.source.author
-        if author not in authors:
-            authors.add(author)
-            yield claim
-
-
 def names_test(text: str, test: str) -> bool:
     """By its node id, with or without its parameters, or by its function's name as a whole word."""
     bare = _PARAMETERS.sub("", test)
-    if "::" not in bare:
-        return bool(bare) and bare in text
     function = bare.rpartition("::")[2]
-    if bare in text:
-        return True
-    return len(function) > _NAMED_FROM_CHARS and _has_word(text, function)
-
-
-def _has_word(text: str, word: str) -> bool:
-    """Many texts are asked for many words: to compile a pattern for each would take longer than to
-    look.
-    """
-    at = text.find(word)
-    while at >= 0:
-        end = at + len(word)
-        around = text[at - 1 : at] + text[end : end + 1]
-        if not any(char.isalnum() or char == "_" for char in around):
-            return True
-        at = text.find(word, end)
-    return False
+    if "::" not in bare or bare in text:
+        return bool(bare) and bare in text
+    # Many texts are asked for many words, and to compile a pattern takes longer than to look.
+    return (
+        len(function) > _NAMED_FROM_CHARS
+        and function in text
+        and re.search(rf"(?<!\w){re.escape(function)}(?!\w)", text) is not None
+    )
 
 
 def is_attempt_between(record: Record, failed_us: int, ran_us: int, branch: str) -> bool:
@@ -250,11 +239,12 @@ def may_publish(claim: RecordText, tests: Collection[str], results: Mapping[str,
     """Whether every test that vouched for the record passed when it last ran, and no test that it
     has to do with fails.
     """
-    if not tests or any(
-        test not in results or results[test].failure or results[test].gone for test in tests
-    ):
-        return False
-    return not any(result.failure and link(claim, result) for result in results.values())
+    stand = [results.get(test) for test in tests]
+    return (
+        bool(stand)
+        and all(result and not result.failure and not result.gone for result in stand)
+        and not any(result.failure and link(claim, result) for result in results.values())
+    )
 
 
 @dataclass(frozen=True)
@@ -328,7 +318,7 @@ class _TestRun:
         newest_us = self._project.store.newest_of_others(
             self._project.name, PYTEST, to_us(self._at)
         )
-        failing, passing, still = [], [], []
+        failing, still = [], []
         # Two whose names differ by a secret alone are one.
         failed = {name_of_test(test.node_id): test for test in reversed(ran) if test.failed}
         names = list(reversed(failed))
@@ -348,66 +338,71 @@ class _TestRun:
         open_ = {
             name: result for name, result in known.items() if result.failure and name not in failed
         }
-        for test in ran if open_ else ():  # names are made only where one of them may be told of
-            stood = None if test.failed else open_.pop(name_of_test(test.node_id), None)
-            if stood:
-                passing.append((test, stood))
-        return _Plan(failing, passing, still, _gone(ran, open_.values()))
+        passing = [
+            (test, stood)
+            for test in (ran if open_ else ())  # names are made only where one may be told of
+            if not test.failed and (stood := open_.pop(name_of_test(test.node_id), None))
+        ]
+        return _Plan(failing, passing, still, _gone(ran, [*open_.values()]))
 
     def _write(self, change: Change, plan: _Plan) -> TestFeedback:
-        written: list[tuple[Fact, Result | None]] = [
-            (self._failure_fact(test, failure, before), before)
-            for test, failure, before in plan.failing
-        ]
-        failed = [fact.id for fact, _ in written]
-        failing = [*plan.still, *(result for fact, _ in written if (result := result_of(fact)))]
-        attempts = self._attempts(plan.passing) if plan.passing else []
-        verified: dict[str, None] = {}
-        for test, before in plan.passing:
-            fact = self._pass_fact(test, before)
-            written.append((fact, before))
-            verification_id = f"{before.test}@{self._head.commit or self._id}"
-            for record_id in self._vouched(change.writer, attempts, before, fact, failing):
-                if record_id not in verified and len(verified) < limits.VERIFIED_PER_RUN_MAX:
-                    verified[record_id] = None
-                    event = self._event(
-                        record_id,
-                        kind="status",
-                        status="verified",
-                        verified_by="test_runner",
-                        verification_id=verification_id[: limits.NAME_CHARS_MAX],
-                    )
-                    happen(change.writer, self._project.name, event)
-        passed = [fact.id for fact, _ in written[len(failed) :]]
-        gone = [(self._gone_fact(result), result) for result in plan.gone]
-        self._keep(change, [*written, *gone])
-        change.follow()
-        gone_ids = [fact.id for fact, _ in gone]
-        return TestFeedback(failed, passed, list(verified), len(plan.still), gone_ids)
-
-    def _keep(self, change: Change, facts: Sequence[tuple[Fact, Result | None]]) -> None:
         """The facts, marked as results, each in place of the one before it."""
-        change.append([fact for fact, _ in facts])
+        failed = [(self._failure_fact(*each), each[-1]) for each in plan.failing]
+        failing = [*plan.still, *(result for fact, _ in failed if (result := result_of(fact)))]
+        attempts = self._attempts(plan.passing) if plan.passing else []
+        passed = [(self._pass_fact(*each), each[-1]) for each in plan.passing]
+        verified: list[str] = []
+        for fact, before in passed:
+            vouched = self._vouched(change.writer, attempts, before, fact, failing)
+            verification_id = f"{before.test}@{self._head.commit or self._id}"
+            for record_id in vouched[: limits.VERIFIED_PER_RUN_MAX - len(verified)]:
+                verified.append(record_id)
+                change.happen(
+                    record_id,
+                    "status",
+                    PYTEST,
+                    status="verified",
+                    verified_by="test_runner",
+                    verification_id=verification_id[: limits.NAME_CHARS_MAX],
+                )
+        gone = [
+            (self._fact(each.test, _GONE.format(each.test), "observation", None, each, ()), each)
+            for each in plan.gone
+        ]
+        became: Mapping[str, Sequence[tuple[Fact, Result | None]]] = {
+            "failed again": failed,
+            "passes again": passed,
+            "is gone": gone,
+        }
+        ids = {how: [fact.id for fact, _ in facts] for how, facts in became.items()}
+        change.append([fact for facts in became.values() for fact, _ in facts])
         marks = [
-            self._event(fact.id, kind="status", status=MARK_STATUS, reason=_MARKED)
-            for fact, _ in facts
+            Event(
+                id=new_id(self._at),
+                record_id=each,
+                kind="status",
+                status=MARK_STATUS,
+                at=self._at,
+                by=PYTEST,
+                reason=_MARKED,
+            )
+            for each in chain(*ids.values())
         ]
         change.writer.add_events(self._project.name, marks)
-        for fact, stood in facts:
-            if stood:
-                now = result_of(fact)
-                became = "is gone" if now and now.gone else "passes again"
-                became = "failed again" if fact.fact_type == "error" else became
-                event = self._event(
-                    stood.record_id,
-                    kind="superseded",
-                    replaced_by=fact.id,
-                    reason=f"the test {became}",
-                )
-                happen(change.writer, self._project.name, event)
-
-    def _event(self, record_id: str, **fields: Any) -> Event:
-        return Event(id=new_id(self._at), record_id=record_id, at=self._at, by=PYTEST, **fields)
+        for how, facts in became.items():
+            for fact, stood in facts:
+                if stood:
+                    change.happen(
+                        stood.record_id,
+                        "superseded",
+                        PYTEST,
+                        replaced_by=fact.id,
+                        reason=f"the test {how}",
+                    )
+        change.follow()
+        return TestFeedback(
+            ids["failed again"], ids["passes again"], verified, len(plan.still), ids["is gone"]
+        )
 
     def _attempts(self, passing: Sequence[tuple[RanTest, Result]]) -> list[RecordText]:
         """What may have led to any of the passes; never what came from a source that was rolled
@@ -422,9 +417,7 @@ class _TestRun:
             started_us - limits.ATTEMPT_DAYS_MAX * limits.DAY_US,
         )
         asked = Filters(status="hypothesis", since=from_us(since), until=from_us(started_us + 1))
-        most = limits.ATTEMPTS_CONSIDERED_MAX
-        found = self._project.store.page(self._project.name, asked, None, most, trusted=True)
-        return [_text_of(record) for record in readable(found) if claims_to_work(record)]
+        return _newest(self._project, asked, claims_to_work)
 
     def _vouched(
         self,
@@ -434,8 +427,10 @@ class _TestRun:
         fact: Fact,
         failing: Sequence[Result],
     ) -> list[str]:
-        """What this pass vouches for: never what has to do with a test that fails in the same
-        run.
+        """What this pass vouches for: never what has to do with a test that fails in the same run.
+        Of each author the record that is linked most strongly, of those the oldest, in that order:
+        who claims much gets in no more often than who claims once, and not before who claimed
+        first.
         """
         now = result_of(fact)
         same = now is not None and before.same_test_as(now)
@@ -449,7 +444,11 @@ class _TestRun:
             and not any(link(claim, other) for other in failing)
             and _is_open(writer, self._project.name, claim.record.id, "hypothesis")
         ]
-        return [claim.record.id for claim in islice(foremost(linked), limits.VERIFIED_PER_TEST_MAX)]
+        linked.sort(key=lambda each: (-each[0], each[1].record.at_us, each[1].record.id))
+        foremost: dict[str, str] = {}
+        for _, claim in linked:
+            foremost.setdefault(claim.record.metadata.source.author, claim.record.id)
+        return [*foremost.values()][: limits.VERIFIED_PER_TEST_MAX]
 
     # --- facts ---
 
@@ -475,15 +474,7 @@ class _TestRun:
         failed_at = f"{from_us(before.at_us):%Y-%m-%d %H:%M} UTC"
         where = f" at commit {self._head.commit[:12]}" if self._head.commit else ""
         content = f"The test {name_of_test(test.node_id)} passes again{where}; the test had failed at {failed_at}."
-        files = [*test.files, *self._places(before)]
-        return self._fact(test.node_id, content, "observation", before.failure, before, files)
-
-    def _gone_fact(self, result: Result) -> Fact:
-        content = f"The test {result.test} is gone: its file no longer has it. The test had failed when it last ran."
-        return self._fact(result.test, content, "observation", None, result, self._places(result))
-
-    def _places(self, result: Result) -> list[Path]:
-        return [(self._project.root or Path.cwd()) / path for path in result.files]
+        return self._fact(test.node_id, content, "observation", before.failure, before, test.files)
 
     def _fact(
         self,
@@ -494,11 +485,15 @@ class _TestRun:
         before: Result | None,
         files: Sequence[str | Path],
     ) -> Fact:
+        if fact_type == "observation" and before:  # it is still about what it failed in
+            root = self._project.root or Path.cwd()
+            files = [*files, *(root / path for path in before.files)]
         # A clock that was set back must not make what a test did now count as done before.
         at = max(self._at, from_us(before.at_us + 1)) if before else self._at
-        existing = [path for path in map(Path, files) if path.is_file()]
         hashable = [
-            str(path) for path in existing if path.stat().st_size <= limits.FILE_HASH_BYTES_MAX
+            str(path)
+            for path in map(Path, files)
+            if path.is_file() and path.stat().st_size <= limits.FILE_HASH_BYTES_MAX
         ]
         envelope = {
             "source": {"type": "test_result", "id": self._id, "author": PYTEST},
@@ -509,36 +504,33 @@ class _TestRun:
             ],
         } | ({"failure_hash": failure} if failure else {})
         metadata = metadata_of(envelope, at, self._project.root, self._project.place.path)
-        entities = Entities(
-            files=[file.path for file in metadata.context.related_files],
-            functions=[name_of_test(node_id)],
-        )
         fact = Fact(
             id=new_id(at),
             metadata=metadata,
             content=content,
             fact_type=fact_type,
             confidence=1.0,
-            entities=entities,
+            entities=Entities(
+                files=[file.path for file in metadata.context.related_files],
+                functions=[name_of_test(node_id)],
+            ),
         )
         return self._project.prepare(fact, self._head)
 
 
-def _gone(ran: Sequence[RanTest], failing: Iterable[Result]) -> list[Result]:
+def _gone(ran: Sequence[RanTest], failing: Sequence[Result]) -> list[Result]:
     """Of the tests that failed and did not run now, those that their file no longer has."""
-    whole = {test.node_id: test.tests for test in ran if test.tests is not None and not test.failed}
-    names: dict[str, set[str]] = {}
-    found = []
-    for result in failing if whole else ():
-        if result.file in whole and result.file not in names:
-            names[result.file] = {name_of_test(each) for each in whole[result.file]}
-        if (
-            result.test != result.file
-            and result.file in names
-            and result.test not in names[result.file]
-        ):
-            found.append(result)
-    return found[: limits.TEST_FAILURES_MAX]
+    files = {result.file for result in failing}
+    names = {
+        test.node_id: {*map(name_of_test, test.tests)}
+        for test in ran
+        if test.node_id in files and test.tests is not None and not test.failed
+    }
+    return [
+        result
+        for result in failing
+        if result.test != result.file and result.test not in names.get(result.file, {result.test})
+    ][: limits.TEST_FAILURES_MAX]
 
 
 def _is_open(writer: Writer, project: str, record_id: str, status: Status) -> bool:
@@ -571,37 +563,23 @@ def _publish(
         if not each.failure or each.own_file is None or (commit.root / each.own_file).exists()
     }
     published: list[str] = []
-    for claim in vouched[: limits.PUBLISHED_PER_COMMIT_MAX]:
+    for claim in vouched[: limits.VERIFIED_PER_RUN_MAX]:
         record_id = claim.record.id
         tests = tests_behind(writer.events_of(project, record_id), since_us)
+        # The commit must have what the tests passed with: everything, or something of what they
+        # and the record are about.
+        about = {file.path for file in claim.record.metadata.context.related_files}.union(
+            *(known[test].files for test in tests if test in known)
+        )
         if (
             _is_open(writer, project, record_id, "verified")
             and may_publish(claim, tests, known)
-            and _holds(commit, claim.record, [known[test] for test in tests])
+            and (commit.is_everything or not about.isdisjoint(commit.changed))
         ):
             reason = f"commit {commit.id}: {', '.join(sorted(tests))}"[: limits.TEXT_CHARS_MAX]
-            event = Event(
-                id=new_id(at),
-                record_id=record_id,
-                kind="status",
-                at=at,
-                by=by,
-                status="published",
-                reason=reason,
-            )
-            happen(writer, project, event)
+            change.happen(record_id, "status", by, status="published", reason=reason)
             published.append(record_id)
     return published
-
-
-def _holds(commit: Commit, record: Record, tests: Sequence[Result]) -> bool:
-    """Whether the commit has what the tests passed with: everything, or something of what they and
-    the record are about.
-    """
-    about = {file.path for file in record.metadata.context.related_files}.union(
-        *(test.files for test in tests)
-    )
-    return commit.is_everything or not about.isdisjoint(commit.changed)
 
 
 # --- reading ---
@@ -630,11 +608,23 @@ def results(store: Store, project: str, at: datetime) -> dict[str, Result]:
     return standing
 
 
-def _text_of(record: AnyRecord) -> RecordText:
-    failures = {
-        key.removeprefix(_FAILURE_KEY) for key in keys_of(record) if key.startswith(_FAILURE_KEY)
-    }
-    return RecordText(record, searchable_text(record), failures)
+def _newest(
+    project: Project, asked: Filters, is_wanted: Callable[[Record], bool]
+) -> list[RecordText]:
+    most = limits.ATTEMPTS_CONSIDERED_MAX
+    return [
+        RecordText(
+            record,
+            searchable_text(record),
+            {
+                key.removeprefix(_FAILURE_KEY)
+                for key in keys_of(record)
+                if key.startswith(_FAILURE_KEY)
+            },
+        )
+        for record in readable(project.store.page(project.name, asked, None, most, trusted=True))
+        if is_wanted(record)
+    ]
 
 
 class Tests(Group):
@@ -671,15 +661,14 @@ class Tests(Group):
         """
         project, at = self._project, self._project.now()
         oldest = from_us(max(0, to_us(at) - 2 * limits.ATTEMPT_DAYS_MAX * limits.DAY_US))
-        asked, most = Filters(status="verified", since=oldest), limits.ATTEMPTS_CONSIDERED_MAX
-        vouched = [
-            _text_of(record)
-            for record in readable(
-                project.store.page(project.name, asked, None, most, trusted=True)
-            )
-            if record.metadata.validation.verified_by == "test_runner"
-            and record.metadata.context.git_commit in (commit.id, *commit.before)
-        ]
+        vouched = _newest(
+            project,
+            Filters(status="verified", since=oldest),
+            lambda record: (
+                record.metadata.validation.verified_by == "test_runner"
+                and record.metadata.context.git_commit in (commit.id, *commit.before)
+            ),
+        )
         if not vouched or PYTEST in project.store.rolled_back(project.name):
             return []
         return project.carry_out(
@@ -691,3 +680,112 @@ class Tests(Group):
         project = self._project
         found = results(project.store, project.name, project.now())
         return sorted(name for name, result in found.items() if result.failure)
+
+
+# --- pytest ---
+
+# Where a traceback says it has been, in each of pytest's styles.
+_PLACES: Final = re.compile(
+    r'^(?P<plain>[^\s:][^:\n]*\.pyi?):\d+: |^\s*File "(?P<native>[^"\n]+)", line \d+', re.MULTILINE
+)
+_NOT_OURS: Final = frozenset({"site-packages", "dist-packages", "node_modules", "__pycache__"})
+
+
+def record_pytest_run(
+    memory: str | None,
+    project: str | None,
+    folder: str,
+    task: str | None,
+    root: Path,
+    started: float,
+    passed: Iterable[str],
+    failed: Mapping[str, tuple[str, Any]],
+    whole: Mapping[str, Collection[str]],
+) -> tuple[str, str, bool]:
+    """What `hardwon_pytest`, which pytest loads, hands over at the end of a run. Returns what to say
+    in the summary (nothing: ""), the memory's location, and whether it knows of no test that fails.
+
+    `failed` has, by node id, where each test failed and pytest's report; `whole` has, by their
+    node ids, files that were collected whole, with the node ids of all they have. `folder` is where
+    pytest was started, `root` what node ids are named from.
+    """
+    try:
+        os.getcwd()  # noqa: PTH109  # a test may have deleted where it was
+    except OSError:
+        os.chdir(folder)
+    # The memory is found from where pytest was started; a test may have gone elsewhere.
+    with chdir(folder):
+        settings = Settings.read({"memory": memory, "project": project})
+        memory, project = settings.memory.value, settings.project.value
+        location = place_of(memory)
+        if not failed and not memory_exists(memory):  # a pass alone makes no memory
+            return "", location, True
+        checkout = (repository_root(Path(folder)) or root).resolve()
+
+        def named(node_id: str) -> str:
+            """From the checkout's root: pytest's own root changes with the arguments of a run."""
+            file, separator, rest = node_id.partition("::")
+            return f"{_from(checkout, root / file)}{separator}{rest}"
+
+        with Memory(
+            memory, project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS, upgrade=False
+        ) as opened:
+            chosen = list(failed)
+            if len(failed) > limits.TEST_FAILURES_MAX:
+                # Those that are known to fail, then the first ones: to make a report of each takes
+                # its time.
+                known = {*opened.tests.failing()}
+                chosen = sorted(failed, key=lambda each: named(each) not in known)[
+                    : limits.TEST_FAILURES_MAX
+                ]
+            ran = [RanTest(named(each), False) for each in passed if each not in whole]
+            ran += [
+                RanTest(named(file), False, tests=[named(each) for each in tests])
+                for file, tests in whole.items()
+            ]
+            for each in chosen:
+                where, report = failed[each]
+                name, text = named(each), str(report.longreprtext)
+                files = _files(name, text, Path(folder), checkout)
+                ran.append(RanTest(name, True, text, where, files))
+            began = datetime.fromtimestamp(started, UTC)
+            done = opened.tests.record(ran, f"pytest-{new_id()}", task=task, started=began)
+            all_pass = not failed and not opened.tests.failing()
+    counts = (
+        (len(done.failed), "failure", "recorded"),
+        (len(failed) - len(chosen), "failure", "left out"),
+        (done.unchanged, "test", "failing as before"),
+        (len(done.passed), "test", "passing again"),
+        (len(done.gone), "test", "gone"),
+        (len(done.verified), "record", "verified"),
+    )
+    summary = ", ".join(
+        f"{count} {noun if count == 1 else noun + 's'} {became}"
+        for count, noun, became in counts
+        if count
+    )
+    return f"hardwon: {summary}" if summary else "", location, all_pass
+
+
+@lru_cache(maxsize=limits.TESTS_REMEMBERED_MAX)
+def _from(checkout: Path, path: Path) -> str:
+    return Path(os.path.relpath(path, checkout)).as_posix()
+
+
+def _files(name: str, text: str, folder: Path, inside: Path) -> list[str]:
+    """The test's own file, then those of the traceback that belong to the project, the last frames
+    first.
+    """
+    own = inside / name.partition("::")[0]
+    seen = [folder / (found["plain"] or found["native"]) for found in _PLACES.finditer(text)]
+    # A traceback may say anything: a Path raises where a name is too long, or has a zero in it.
+    exist = [path for path in (own, *reversed(seen)) if os.path.isfile(path)]  # noqa: PTH113
+    ours = [
+        str(path)
+        for path in dict.fromkeys(path.resolve() for path in exist)
+        if path.is_relative_to(inside)
+        and not any(
+            part in _NOT_OURS or part.startswith(".") for part in path.relative_to(inside).parts
+        )
+    ]
+    return ours[: limits.TEST_FILES_MAX]

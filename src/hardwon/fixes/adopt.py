@@ -11,10 +11,11 @@ import json
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic_core import PydanticCustomError, from_json
+from pydantic_core import PydanticCustomError
 
 from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, PlaceError
@@ -65,13 +66,15 @@ class FixAdoption:
 
     def __str__(self) -> str:
         would = "would be " if self.dry_run else ""
-        counts = f"{self.read} read: {self.added} {would}added, {self.present} present already, {len(self.rejected)} rejected"
-        lines = [f"{counts}, {len(self.mended)} mended"]
+        lines = [
+            f"{self.read} read: {self.added} {would}added, {self.present} present already, "
+            f"{len(self.rejected)} rejected, {len(self.mended)} mended"
+        ]
         lines += [f"{self.forgotten} were forgotten here and stay so"] if self.forgotten else []
-        lines += [one_line(note) for note in self.notes[: limits.ADOPTION_SHOWN_MAX]]
+        lines += [one_line(note) for note in self.notes[: limits.PROBLEMS_SHOWN_MAX]]
         for heading, rows in (("rejected", self.rejected), ("mended", self.mended)):
             lines += [f"{heading}:"] if rows else []
-            shown = rows[: limits.ADOPTION_SHOWN_MAX]
+            shown = rows[: limits.PROBLEMS_SHOWN_MAX]
             lines += [f"  row {one_line(str(row_id))}: {one_line(what)}" for row_id, what in shown]
             lines += [f"  and {len(rows) - len(shown)} more"] if len(rows) > len(shown) else []
         return "\n".join(lines)
@@ -93,7 +96,7 @@ def adopt_fix_history(
     wait meanwhile.
     """
     source = check_path("path", path)
-    _check_memory(memory)
+    check_memory(memory)
     with legacy.opened(source) as history:
         return _adopt(history, memory, author, dry_run, progress)
 
@@ -108,23 +111,16 @@ def _adopt(
     reading = HistoryReader(history, Source(type="agent_execution", author=author), progress)
     aggregates = list(reading.aggregates())
     here = sum(memory.get(record.id) is not None for record in aggregates)
-    records: Iterator[AnyRecord] = (
-        record for part in (reading.fixes(), aggregates) for record in part
-    )
+    records: Iterator[AnyRecord] = chain(reading.fixes(), aggregates)
     loaded = memory.care.take_in(records, dry_run, author, at_once=True)
-    new = (
-        len(aggregates)
-        if dry_run
-        else sum(memory.get(record.id) is not None for record in aggregates)
-    )
-    new -= here
-    kept_rows = {
-        name: sum(len(record.data.get(name, ())) for record in aggregates)
+    new = sum(dry_run or memory.get(record.id) is not None for record in aggregates) - here
+    kept_rows = (
+        (name, sum(len(record.data.get(name, ())) for record in aggregates))
         for name in legacy.AGGREGATE_TABLES
-    }
+    )
     about_aggregates = [
         f"{name}: {rows} rows kept as they are" + ("" if new else ", as before")
-        for name, rows in kept_rows.items()
+        for name, rows in kept_rows
         if rows
     ]
     return FixAdoption(
@@ -153,16 +149,21 @@ def adopt_knowledge_base(
     only read. What is wrong with it is named by its place.
     """
     source = check_path("path", path)
-    _check_memory(memory)
+    check_memory(memory)
     record = _knowledge_record(source, Source(type="agent_execution", author=author))
     if record is None:
         return FixAdoption(1, 0, 0, notes=[f"{source.name} holds nothing yet"], dry_run=dry_run)
     loaded = memory.care.take_in([record], dry_run, author, progress, at_once=True)
-    present = loaded.present + len(loaded.conflicting)
-    return FixAdoption(1, loaded.added, present, dry_run=dry_run, forgotten=loaded.forgotten)
+    return FixAdoption(
+        read=1,
+        added=loaded.added,
+        present=loaded.present + len(loaded.conflicting),
+        dry_run=dry_run,
+        forgotten=loaded.forgotten,
+    )
 
 
-def _check_memory(memory: object) -> None:
+def check_memory(memory: object) -> None:
     if not isinstance(memory, Memory):
         raise InvalidInputError.one("memory", memory, "a Memory, as Memory(path) opens it")
 
@@ -172,55 +173,29 @@ def _check_memory(memory: object) -> None:
 
 def _knowledge_record(path: Path, source: Source) -> Adopted | None:
     """None where it says nothing."""
+    knowledge, written_us = files.read_object(
+        path, limits.KNOWLEDGE_BASE_BYTES_MAX, "a knowledge base"
+    )
     try:
-        text = files.read_regular(path, limits.KNOWLEDGE_BASE_BYTES_MAX + 1)
-        written_at = from_us(max(0, path.stat().st_mtime_ns // 1000))
-    except OSError as error:
-        raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error
-    try:
-        knowledge = _knowledge(text)
-        if not any(
-            value for name, value in knowledge.items() if name not in ("version", "last_updated")
-        ):
-            return None
-        return added_up({"knowledge_base": knowledge}, source, written_at)
+        for name, kinds, allowed in _SHAPE:
+            if not isinstance(knowledge.get(name), kinds) and name in knowledge:
+                raise InvalidInputError.one(name, knowledge[name], allowed)
+            listed = knowledge.get(name, {}) if allowed == _OF_LISTS else {}
+            for key, items in listed.items():
+                if not isinstance(items, list):
+                    raise InvalidInputError.one(f"{name}.{key}", items, "a list")
+        _check_values(knowledge, "")
+        size = len(json.dumps(knowledge, ensure_ascii=False).encode())
+        if not fits_in_a_record(size):
+            largest = max(knowledge, key=lambda name: len(json.dumps(knowledge[name])))
+            allowed = f"at most {limits.RECORD_BYTES_MAX} bytes; most of it is {largest!r}: shorten that in a copy and adopt it"
+            raise InvalidInputError.one(largest, f"{size} bytes", allowed)
+        _check_value(knowledge, "file")
+        if any(knowledge[name] for name in knowledge.keys() - {"version", "last_updated"}):
+            return added_up({"knowledge_base": knowledge}, source, from_us(written_us))
+        return None
     except InvalidInputError as error:
         raise InvalidInputError(error.problems, path.name) from None
-
-
-def _knowledge(text: bytes) -> dict[str, Any]:
-    if len(text) > limits.KNOWLEDGE_BASE_BYTES_MAX:
-        allowed = f"at most {limits.KNOWLEDGE_BASE_BYTES_MAX} bytes: shorten it in a copy of the file, and adopt that"
-        raise InvalidInputError.one("file", f"{len(text)} bytes or more", allowed)
-    try:
-        knowledge = from_json(text, allow_inf_nan=False)
-    except ValueError as error:
-        raise InvalidInputError.one(
-            "file", text[:40], f"a knowledge base as JSON ({error})"
-        ) from None
-    if not isinstance(knowledge, dict):
-        raise InvalidInputError.one(
-            "file", knowledge, "an object with the keys of a knowledge base"
-        )
-    _check_shape(knowledge)
-    _check_values(knowledge, "")
-    size = len(json.dumps(knowledge, ensure_ascii=False).encode())
-    if not fits_in_a_record(size):
-        largest = max(knowledge, key=lambda name: len(json.dumps(knowledge[name])))
-        allowed = f"at most {limits.RECORD_BYTES_MAX} bytes; most of it is {largest!r}: shorten that in a copy and adopt it"
-        raise InvalidInputError.one(largest, f"{size} bytes", allowed)
-    _check_value(knowledge, "file")
-    return knowledge
-
-
-def _check_shape(knowledge: dict[str, Any]) -> None:
-    for name, kinds, allowed in _SHAPE:
-        if not isinstance(knowledge.get(name), kinds) and name in knowledge:
-            raise InvalidInputError.one(name, knowledge[name], allowed)
-        if allowed == _OF_LISTS:
-            for key, listed in knowledge.get(name, {}).items():
-                if not isinstance(listed, list):
-                    raise InvalidInputError.one(f"{name}.{key}", listed, "a list")
 
 
 def _check_values(value: Any, place: str, depth: int = 1) -> None:
@@ -360,11 +335,10 @@ def _set_aside(copied: Path, target: Path) -> tuple[Path, bool]:
             and files.sha256_of(aside) == checksum
         ):
             return aside, False
-        try:
+        with suppress(FileExistsError):
             files.publish(copied, aside)
             return aside, True
-        except FileExistsError:
-            number += 1
+        number += 1
 
 
 def _with_knowledge(knowledge: Path, memory: Memory) -> list[str]:

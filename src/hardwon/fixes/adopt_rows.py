@@ -25,13 +25,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import accumulate
 from typing import Any, Final
 
 from pydantic_core import PydanticCustomError
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.fixes.input import seconds
+from hardwon.fixes.input import read_json, seconds
 from hardwon.fixes.legacy import LegacyDatabase, LegacyRow
 from hardwon.learn.support import FIX_HISTORY
 from hardwon.learn.tallies import RECORDED_SIGNATURE, fix_history_signature
@@ -85,8 +86,7 @@ class HistoryReader:
     def fixes(self) -> Iterator[Fix]:
         for row in self._history.rows():
             self.read += 1
-            fix = self._fix_of(row)
-            if fix:
+            if fix := self._fix_of(row):
                 yield fix
             if self._progress and (
                 self.read % _ROWS_BETWEEN_PROGRESS == 0 or self.read >= self._total
@@ -201,36 +201,38 @@ class _RowReader:
         )
         analyses = {name: self._text(name) for name in _ANALYSES}
         texts = [text for text in analyses.values() if text.strip()]
-        known = {
-            "analysis": texts[0] if texts else "",
-            "fix_commands": self._commands(),
-            "fix_success": self._flag("fix_success"),
-            "verification_success": self._flag("verification_success"),
-            "execution_time_seconds": self._seconds(),
-            "system_info": self._system_info(),
-            "notes": self._text("notes") or None,
-            "fixer_type": self._name("fixer_type", "custom"),
-        }
-        moment = Moment(timestamp=self._time())
-        other = self._other(issue, analyses if len(set(texts)) > 1 else {})
-        metadata = Metadata(source=source, context=moment)
-        return Fix(id=record_id, issue=issue, other=other, metadata=metadata, **known)
+        return Fix(
+            id=record_id,
+            issue=issue,
+            analysis=texts[0] if texts else "",
+            fix_commands=self._commands(),
+            fix_success=self._flag("fix_success"),
+            verification_success=self._flag("verification_success"),
+            execution_time_seconds=self._seconds(),
+            system_info=self._system_info(),
+            notes=self._text("notes") or None,
+            fixer_type=self._name("fixer_type", "custom"),
+            metadata=Metadata(source=source, context=Moment(timestamp=self._time())),
+            # last of all, because it tells what the others had to change
+            other=self._other(issue, analyses if len(set(texts)) > 1 else {}),
+        )
 
     def _other(self, issue: Issue, analyses: Mapping[str, str]) -> dict[str, Any]:
         signature = self._text("issue_signature")
-        columns = {
-            name: self._plain(name, value)
-            for name, value in self._row.items()
-            if name not in _COLUMNS and value is not None
+        found = {
+            RECORDED_SIGNATURE: "" if signature == fix_history_signature(issue) else signature,
+            "columns": {
+                name: self._plain(name, value)
+                for name, value in self._row.items()
+                if name not in _COLUMNS and value is not None
+            },
+            "as_it_was": self._as_it_was,
         }
-        found: dict[str, Any] = {"row_id": _plain(self._row.get("id"), self._chars_max), **analyses}
-        if signature and signature != fix_history_signature(issue):
-            found[RECORDED_SIGNATURE] = signature
-        if columns:
-            found["columns"] = columns
-        if self._as_it_was:
-            found["as_it_was"] = self._as_it_was
-        return found
+        return {
+            "row_id": _plain(self._row.get("id"), self._chars_max),
+            **analyses,
+            **{name: value for name, value in found.items() if value},
+        }
 
     def _mend(self, column: str, what: str) -> None:
         """Says what was changed, and keeps what was there."""
@@ -247,16 +249,11 @@ class _RowReader:
     def _text_in(self, column: str) -> str:
         """A value as text, whatever its type."""
         value = self._row.get(column)
-        if value is None:
-            return ""
+        text = "" if value is None else str(value)
         if isinstance(value, bytes):
-            try:
-                text = value.decode()
-            except UnicodeDecodeError:
-                text = value.decode(errors="replace")
+            text = value.decode(errors="replace")
+            if text.encode() != value:
                 self._mend(column, "was bytes that are no text")
-        else:
-            text = value if isinstance(value, str) else str(value)
         return _without_nul(text)
 
     def _text(self, column: str) -> str:
@@ -289,9 +286,7 @@ class _RowReader:
 
     def _commands(self) -> list[str]:
         text = self._text_in("fix_commands")
-        if not text.strip():
-            return []
-        parsed = _json(text)
+        parsed = read_json(text) if text.strip() else []
         if isinstance(parsed, str):
             parsed = [parsed]
         if not isinstance(parsed, list):
@@ -299,36 +294,25 @@ class _RowReader:
             return [self._cut("fix_commands", text)]
         if not all(isinstance(command, str) for command in parsed):
             self._mend("fix_commands", "had values that are no text; kept as their JSON")
-        texts = [
-            _without_nul(each if isinstance(each, str) else json.dumps(each)) for each in parsed
-        ]
-        commands = [self._cut("fix_commands", text) for text in texts]
-        left, kept = 2 * self._chars_max, 0
-        for command in commands[: limits.ITEMS_MAX]:
-            left -= len(command)
-            if left < 0:
-                break
-            kept += 1
+        texts = (each if isinstance(each, str) else json.dumps(each) for each in parsed)
+        commands = [self._cut("fix_commands", _without_nul(text)) for text in texts]
+        lengths = accumulate(map(len, commands[: limits.ITEMS_MAX]))
+        kept = sum(length <= 2 * self._chars_max for length in lengths)
         if kept < len(commands):
             self.mended.append(f"fix_commands: the first {kept} of {len(commands)} were kept")
         return commands[:kept]
 
     def _flag(self, column: str) -> bool:
-        value = self._row.get(column)
+        given = value = self._row.get(column)
         # numbers of other libraries are kept as their bytes
-        if isinstance(value, bytes) and len(value) <= 8:
+        if isinstance(value, bytes) and 0 < len(value) <= 8:
             number = int.from_bytes(value, "little")
-            flag = (
-                _FLAGS.get(str(number))
-                if number < 2 and value
-                else _FLAGS.get(value.decode(errors="replace").lower())
-            )
-        else:
-            flag = None if value is None else _FLAGS.get(str(value).strip().lower())
+            value = number if number < 2 else value.decode(errors="replace")
+        flag = _FLAGS.get(str(value).strip().lower())
         if flag is None:
             self._mend(
                 column,
-                f"{'absent' if value is None else 'neither true nor false'}, taken as not "
+                f"{'absent' if given is None else 'neither true nor false'}, taken as not "
                 f"successful",
             )
         return bool(flag)
@@ -338,8 +322,8 @@ class _RowReader:
         if value is None or value == "":
             return None
         try:
-            number = float(value.decode() if isinstance(value, bytes) else value)
-            return seconds("execution_time_seconds", number)
+            text = value.decode() if isinstance(value, bytes) else value
+            return seconds("execution_time_seconds", float(text))
         except ValueError:  # undecodable bytes included
             self._mend("execution_time_seconds", "no number of seconds; left out")
             return None
@@ -352,7 +336,7 @@ class _RowReader:
         text = self._text_in("system_info")
         if not text.strip():
             return {}
-        parsed = _json(text)
+        parsed = read_json(text)
         if isinstance(parsed, dict) and len(text) <= 2 * self._chars_max:
             with suppress(PydanticCustomError):
                 check_json(parsed)
@@ -363,8 +347,7 @@ class _RowReader:
         return {"raw": self._cut("system_info", text)}
 
     def _time(self) -> datetime:
-        value = self._row.get("timestamp")
-        number = _number_since_1970(value)
+        number = _number_since_1970(self._row.get("timestamp"))
         if number is not None:
             self._mend("timestamp", "was a number, taken as time since 1970")
             return number
@@ -413,11 +396,3 @@ def _plain(value: Any, chars_max: int) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return _without_nul(value)[:chars_max] if isinstance(value, str) else value
-
-
-def _json(text: str) -> Any:
-    """What a text says as JSON; None where it is none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None

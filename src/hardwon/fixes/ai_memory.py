@@ -33,6 +33,7 @@ from hardwon.fixes.adopt import (
     adopt_fix_history,
     adopt_in_place,
     adopt_knowledge_base,
+    check_memory,
 )
 from hardwon.fixes.input import (
     AttemptInput,
@@ -41,6 +42,7 @@ from hardwon.fixes.input import (
     fix_from,
     fixer,
     issue_from,
+    read_json,
     readable,
     system_info,
 )
@@ -110,8 +112,7 @@ class AIMemory:
     @classmethod
     def on(cls, memory: Memory) -> Self:
         """The same for a memory that is open already."""
-        if not isinstance(memory, Memory):
-            raise InvalidInputError.one("memory", memory, "a Memory, as Memory(path) opens it")
+        check_memory(memory)
         made = cls.__new__(cls)
         made._use(memory, Path(memory.location).parent, None)
         return made
@@ -173,24 +174,20 @@ class AIMemory:
             id=new_id(at),
             metadata=Metadata(source=Source(author=author), context=Moment(timestamp=at)),
         )
-        kept = self.memory.record(fix)
-        self._recorded += 1
         # of the transaction that kept it: a moment later somebody may have cleaned it up
-        fix_id = kept.number
+        fix_id = self.memory.record(fix).number
         assert fix_id is not None  # noqa: S101  # for type checkers: it was just recorded
+        self._recorded += 1
         if not attempt.has_reply:
-            warnings.warn(
-                "the attempt was recorded, but the fixer's reply is no mapping: it was kept aside, "
-                "as it was",
+            _warn(
                 FixHistoryWarning,
-                stacklevel=2,
+                "the fixer's reply is no mapping: it was kept aside, as it was",
             )
         if attempt.cut:
-            warnings.warn(
-                "the attempt was recorded, but some of it was too long and its end was left out: "
-                + ", ".join(dict.fromkeys(attempt.cut)),
+            _warn(
                 CutWarning,
-                stacklevel=2,
+                "some of it was too long and its end was left out: "
+                + ", ".join(dict.fromkeys(attempt.cut)),
             )
         return fix_id
 
@@ -202,9 +199,9 @@ class AIMemory:
         applied, then the newest.
         """
         found = self.memory.fixes.history.similar(issue_from(issue_data), limit)
-        names = ("exact_matches", "model_matches", "type_matches")
         return {
-            name: [_row(each) for each in rows] for name, rows in zip(names, found, strict=True)
+            f"{name}_matches": [_row(each) for each in rows]
+            for name, rows in zip(("exact", "model", "type"), found, strict=True)
         }
 
     def generate_issue_signature(self, issue_data: Mapping[str, Any]) -> str:
@@ -214,20 +211,20 @@ class AIMemory:
     def get_model_insights(self, model_name: str) -> dict[str, Any]:
         """How fixes went on a model, its common issues, what helped, and the newest attempts."""
         insights = self.memory.model_insights(model_name)
-        recent = self.memory.fixes.history.recent(limit=limits.INSIGHTS_ITEMS_MAX, model=model_name)
-        odds = insights.odds
-        effective = insights.effective_fixes[: limits.INSIGHTS_ITEMS_MAX]
-        common = insights.common_issues[: limits.INSIGHTS_ITEMS_MAX]
+        most, odds = limits.ISSUES_OF_MODEL_MAX, insights.odds
+        recent = self.memory.fixes.history.recent(limit=most, model=model_name)
         return {
             "model_name": insights.model_name,
             "total_tests": insights.total_tests,
             "success_rate": round(insights.success_rate, 3),
-            "common_issues": [clean_line(name, limits.NAME_CHARS_MAX) for name, _ in common],
+            "common_issues": [
+                clean_line(name, limits.NAME_CHARS_MAX) for name, _ in insights.common_issues[:most]
+            ],
             "effective_fixes": [
                 clean_line(
                     " && ".join(each.fix_commands) or each.analysis, limits.KNOWLEDGE_TEXT_CHARS_MAX
                 )
-                for each in effective
+                for each in insights.effective_fixes[:most]
             ],
             "recent_history": [_row(each) for each in recent],
             "applied_rate": _rate(odds.applied, odds.attempts) if insights.total_tests else 0.0,
@@ -296,11 +293,10 @@ class AIMemory:
         """
         matrix: dict[str, dict[str, Any]] = {}
         for cell in self.memory.fixes.matrix():
-            figures = {
+            matrix.setdefault(cell.model, {})[cell.issue_type] = {
                 **_counted(cell.attempts, cell.applied, cell.verified),
                 "p_success": round(cell.p_success, 3),
             }
-            matrix.setdefault(cell.model, {})[cell.issue_type] = figures
         return matrix
 
     def get_issue_trend_analysis(self, days: int = 30) -> dict[str, dict[str, Any]]:
@@ -347,10 +343,10 @@ class AIMemory:
         for cell in self.memory.fixes.matrix():
             attempts[cell.model] += cell.attempts
         frequent = sorted(attempts, key=lambda name: (-attempts[name], name))[
-            : limits.INSIGHTS_MODELS_MAX
+            : limits.KNOWN_NAMES_MAX
         ]
-        _write_json(
-            _target_beside(self.memory_dir, self.db_path, output_file),
+        self._write_json(
+            output_file,
             {
                 "generated_at": self._now().isoformat(),
                 "statistics": self.get_memory_stats(),
@@ -364,8 +360,8 @@ class AIMemory:
         """Writes the figures, per day, model, issue type and fixer, as one JSON file, in place of
         one that is there.
         """
-        _write_json(
-            _target_beside(self.memory_dir, self.db_path, output_file),
+        self._write_json(
+            output_file,
             {
                 "daily_stats": self.get_daily_statistics(),
                 "model_performance": self.get_model_performance_matrix(),
@@ -379,9 +375,7 @@ class AIMemory:
         that is there. Returns how many they are.
         """
         count = 0
-        with files.writing_atomically(
-            _target_beside(self.memory_dir, self.db_path, output_file)
-        ) as file:
+        with files.writing_atomically(self._target(output_file)) as file:
             text = io.TextIOWrapper(file, encoding="utf-8", newline="")
             writer = csv.writer(text)
             writer.writerow(FixRow._fields)
@@ -391,6 +385,22 @@ class AIMemory:
             text.flush()
             text.detach()
         return count
+
+    def _write_json(self, output_file: Where, report: Any) -> None:
+        with files.writing_atomically(self._target(output_file)) as file:
+            file.write(json.dumps(report, indent=2, ensure_ascii=False, default=str).encode())
+
+    def _target(self, output_file: Where) -> Path:
+        """Where an export goes: any file but a database and what a memory keeps beside its own, and
+        in its folder: the database may be a link to elsewhere.
+        """
+        field, given, such_as = (
+            "output_file",
+            check_path("output_file", output_file),
+            "insights.json",
+        )
+        own_files.refuse(field, given, self.memory_dir / FILE_NAME, such_as, also=_OWN)
+        return own_files.target(field, given, self.db_path, such_as, also=_OWN)
 
     # --- into the memory ---
 
@@ -425,9 +435,12 @@ class AIMemory:
 
     def import_knowledge_base(self, source_file: Where, dry_run: bool = False) -> dict[str, Any]:
         """Brings in a knowledge base of others, as one source's word. Returns what it brought."""
-        source = _path("source_file", source_file)
         return _report(
-            adopt_knowledge_base(source, self.memory, dry_run=check_flag("dry_run", dry_run))
+            adopt_knowledge_base(
+                check_path("source_file", source_file),
+                self.memory,
+                dry_run=check_flag("dry_run", dry_run),
+            )
         )
 
     def migrate_legacy_data(
@@ -436,10 +449,12 @@ class AIMemory:
         """Brings in the attempts of an older database, which is only read. Doing it again adds
         nothing. Returns what it brought, what was rejected, and why.
         """
-        source = _path("legacy_db_path", legacy_db_path)
         return _report(
             adopt_fix_history(
-                source, self.memory, dry_run=check_flag("dry_run", dry_run), progress=progress
+                check_path("legacy_db_path", legacy_db_path),
+                self.memory,
+                dry_run=check_flag("dry_run", dry_run),
+                progress=progress,
             )
         )
 
@@ -466,6 +481,10 @@ class AIMemory:
         return _in_turns(lambda: self.memory.fixes.compress(days, dry), ("records", "saved_bytes"))
 
 
+def _warn(category: type[FixHistoryWarning], but: str) -> None:
+    warnings.warn(f"the attempt was recorded, but {but}", category, stacklevel=3)
+
+
 def generate_issue_signature(issue_data: Mapping[str, Any]) -> str:
     """16 hexadecimal digits by the fix-history formula: issue type, the model's name before its
     tag, the first 50 characters of the prompt, and the length of the response.
@@ -486,19 +505,12 @@ def _row(found: FixRow) -> dict[str, Any]:
     columns: dict[str, Any] = found._asdict()
     applied, verified = bool(found.fix_success), bool(found.verification_success)
     columns.update(
-        fix_commands=_read(found.fix_commands, []),
+        fix_commands=read_json(found.fix_commands, []),
         fix_success=applied,
         verification_success=verified,
-        system_info=_read(found.system_info, {}),
+        system_info=read_json(found.system_info, {}),
     )
     return {**columns, "ai_analysis": found.claude_analysis, "successful": applied and verified}
-
-
-def _read(text: str, otherwise: Any) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return otherwise
 
 
 def _rate(part: int, whole: int) -> float:
@@ -518,31 +530,10 @@ def _counted(attempts: int, applied: int, verified: int) -> dict[str, Any]:
 def _in_turns(run: Callable[[], CleanedUp | Compressed], added_up: Sequence[str]) -> dict[str, Any]:
     """One takes only so many, so that nobody waits for long: all of them, one after the other."""
     report = asdict(run())
-    events = [report.pop("event_id")]
-    worked = any(report[name] for name in added_up)
-    while report["left"] and worked and not report["dry_run"]:
+    events, more = [report.pop("event_id")], report
+    while report["left"] and any(more[name] for name in added_up) and not report["dry_run"]:
         more = asdict(run())
-        events.append(more["event_id"])
-        worked = any(more[name] for name in added_up)
-        report.update({name: report[name] + more[name] for name in added_up})
-        report.update({name: more[name] for name in report if name not in added_up})
+        events.append(more.pop("event_id"))
+        sums = {name: report[name] + more[name] for name in added_up}
+        report = {**more, **sums}
     return {**report, "event_ids": [event for event in events if event]}
-
-
-def _path(field: str, given: str | os.PathLike[str]) -> Path:
-    return check_path(field, os.fspath(given) if isinstance(given, os.PathLike) else given)
-
-
-def _write_json(target: Path, report: Any) -> None:
-    content = json.dumps(report, indent=2, ensure_ascii=False, default=str).encode()
-    with files.writing_atomically(target) as file:
-        file.write(content)
-
-
-def _target_beside(memory_dir: Path, database: Path, output_file: str | os.PathLike[str]) -> Path:
-    """Where an export goes: any file but a database and what a memory keeps beside its own, and in
-    its folder: the database may be a link to elsewhere.
-    """
-    field, given, such_as = "output_file", _path("output_file", output_file), "insights.json"
-    own_files.refuse(field, given, memory_dir / FILE_NAME, such_as, also=_OWN)
-    return own_files.target(field, given, database, such_as, also=_OWN)

@@ -109,11 +109,8 @@ class AttemptInput:
         self.has_reply = reply is not None
         if reply is None:
             self._other[_REPLY] = ai_response
-            reply = (
-                {"analysis": ai_response}
-                if isinstance(ai_response, str) and ai_response.strip()
-                else {}
-            )
+            is_text = isinstance(ai_response, str) and ai_response.strip()
+            reply = {"analysis": ai_response} if is_text else {}
         # In the order of what they are worth: whoever comes last finds the room taken.
         names = {
             name: self._room_for(name, as_name(given.pop(name)), limits.NAME_CHARS_MAX).strip()
@@ -124,8 +121,6 @@ class AttemptInput:
         self.fields: dict[str, Any] = {
             "analysis": self._text("analysis", reply.pop("analysis", "")),
             "fix_commands": self._list("fix_commands", reply.pop("fix_commands", None)),
-            "fix_type": None,
-            "confidence": None,
             "verification_steps": self._list(
                 "verification_steps", reply.pop("verification_steps", None)
             )
@@ -135,21 +130,17 @@ class AttemptInput:
             "notes": None if notes is None else self._text("notes", notes),
         }
         fix_type, confidence = reply.pop("fix_type", None), reply.pop("confidence", None)
-        if isinstance(fix_type, str) and len(fix_type) <= limits.NAME_CHARS_MAX:
-            self.fields["fix_type"] = as_name(fix_type).strip() or None
-        elif fix_type is not None:
-            self._set_aside("fix_type", fix_type)
-        if _is_plain_number(confidence) and 0 <= confidence <= 1:
-            self.fields["confidence"] = confidence
-        elif confidence is not None:
-            self._set_aside("confidence", confidence)
+        is_name = isinstance(fix_type, str) and len(fix_type) <= limits.NAME_CHARS_MAX
+        is_share = _is_plain_number(confidence) and 0 <= confidence <= 1
+        self.fields["fix_type"] = (
+            as_name(self._keep_if(is_name, "fix_type", fix_type)).strip() or None
+        )
+        self.fields["confidence"] = self._keep_if(is_share, "confidence", confidence)
         # where the issue names none, this machine is to be described
-        self.system_info: dict[str, Any] | None = None
         environment = given.pop(_ENVIRONMENT, None)
-        if (found := _pairs(environment)) is not None:
-            self.system_info = self._bounded(_ENVIRONMENT, found) or None
-        elif environment is not None:
-            self._set_aside(_ENVIRONMENT, environment)
+        found = _pairs(environment)
+        self._keep_if(found is not None, _ENVIRONMENT, environment)
+        self.system_info = self._bounded(_ENVIRONMENT, found or {}) or None
         texts |= {name: self._text(name, given.pop(name)) for name in _ISSUE_TEXTS if name in given}
         own = self._bounded("issue_data", self._own_keys(given))
         self.issue = Issue.model_validate(
@@ -165,12 +156,11 @@ class AttemptInput:
     # --- one field each ---
 
     def _room_for(self, field: str, text: str, most: int) -> str:
-        most = max(0, min(most, self._room))
-        if len(text) > most:
+        kept = text[: max(0, min(most, self._room))]
+        if len(kept) < len(text):
             self.cut.append(field)
-        text = text[:most]
-        self._room -= len(text)
-        return text
+        self._room -= len(kept)
+        return kept
 
     def _text(self, field: str, value: Any) -> str:
         return self._room_for(field, as_text(value), limits.TEXT_CHARS_MAX)
@@ -203,6 +193,12 @@ class AttemptInput:
 
     # --- what has no place ---
 
+    def _keep_if(self, fits: bool, name: str, value: Any) -> Any:
+        """What fits its place; what does not is kept aside."""
+        if not fits and value is not None:
+            self._set_aside(name, value)
+        return value if fits else None
+
     def _set_aside(self, name: str, value: Any) -> None:
         key = as_text(name)[: limits.KEY_CHARS_MAX]
         if key == RECORDED_SIGNATURE:
@@ -228,12 +224,12 @@ class AttemptInput:
         if value is None or isinstance(value, bool) or _is_plain_number(value):
             return value
         if depth < _DEEPEST and (pairs := _pairs(value)) is not None:
-            kept = {}
-            for key, inner in self._while_room(field, pairs.items()):
-                kept[self._room_for(field, key, limits.KEY_CHARS_MAX)] = self._json(
+            return {
+                self._room_for(field, key, limits.KEY_CHARS_MAX): self._json(
                     field, inner, depth + 1
                 )
-            return kept
+                for key, inner in self._while_room(field, pairs.items())
+            }
         if depth < _DEEPEST and (items := _some(value)) is not None:
             return [self._json(field, inner, depth + 1) for inner in self._while_room(field, items)]
         return self._room_for(field, as_text(value), limits.TEXT_CHARS_MAX)
@@ -348,6 +344,14 @@ def as_text(value: Any) -> str:
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "\ufffd").encode(errors="surrogatepass").decode(errors="replace")
+
+
+def read_json(text: str, otherwise: Any = None) -> Any:
+    """What a text says as JSON; something else where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return otherwise
 
 
 def as_name(value: Any) -> str:

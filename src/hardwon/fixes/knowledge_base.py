@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from copy import deepcopy
 from typing import Any, Final, TypeVar
 
@@ -19,6 +18,7 @@ from pydantic_core import PydanticCustomError
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, ask_foreign
+from hardwon.fixes.input import read_json
 from hardwon.fixes.tables import CountedStrategy, FixKnowledge, PatternRow
 from hardwon.records.fields import check_json
 from hardwon.text.clean import clean_line
@@ -43,15 +43,14 @@ def learned_knowledge(learned: FixKnowledge) -> dict[str, Any]:
     tips = {
         model: [
             f"{_line(each.text)} (worked {each.verified} of {_times(each.attempts)})"
-            for each in found
+            for each in learned.tips.get(model, [])
         ]
-        for model, found in learned.tips.items()
-    }
-    for model, issues in learned.issues.items():
-        tips.setdefault(model, []).extend(
+        + [
             f"{_line(issue)} came up {_times(attempts)}, {verified} of them fixed"
-            for issue, attempts, verified in issues
-        )
+            for issue, attempts, verified in learned.issues.get(model, [])
+        ]
+        for model in {**learned.tips, **learned.issues}
+    }
     return {
         PATTERNS: _named((row.pattern_name, _figures(row)) for row in learned.patterns),
         "model_specific_tips": _named(tips.items()),
@@ -87,16 +86,13 @@ def _named(found: Iterable[tuple[str, T]]) -> dict[str, T]:
 
 def _figures(row: PatternRow) -> dict[str, Any]:
     attempts = row.success_count + row.failure_count
-    best: Any = row.best_fix
-    with suppress(ValueError):
-        best = json.loads(row.best_fix or "null")
     return {
         "issue_signature": row.issue_signature,
         "success_count": row.success_count,
         "failure_count": row.failure_count,
         "success_rate": round(row.success_count / attempts, 3) if attempts else 0.0,
         "confidence_score": row.confidence_score,
-        "best_fix": _cleaned(best),
+        "best_fix": _cleaned(read_json(row.best_fix or "null", row.best_fix)),
         "last_seen": row.last_seen,
     }
 
@@ -121,11 +117,13 @@ def _times(count: int) -> str:
 
 
 def shaped(knowledge: Mapping[str, Any]) -> dict[str, Any]:
-    """A knowledge base of others, with a list where a section has lists by issue type or model: of
-    no certain one.
+    """A knowledge base of others, in which a section may be a list: of no certain issue type, model
+    or pattern.
     """
     return {
-        name: {ANY: value} if name in SECTIONS and isinstance(value, list) else value
+        name: ({ANY: value} if value else {})
+        if name in SECTIONS and isinstance(value, list)
+        else value
         for name, value in knowledge.items()
     }
 
@@ -235,39 +233,31 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _put(knowledge: dict[str, Any], path: Path, value: Any) -> None:
-    if len(path) == 1:
-        knowledge[path[0]] = deepcopy(value)
-        return
-    section = knowledge.setdefault(path[0], {})
-    if not isinstance(section, dict):
-        return  # a caller put something else there: it stays until it is corrected
-    if len(path) == 2:
-        section[path[1]] = deepcopy(value)
-        return
-    inner = section.setdefault(path[1], [] if path[0] in LISTS else {})
-    if isinstance(inner, list):
-        if path[2] not in map(_mark, inner):
-            inner.append(deepcopy(value))
-    elif isinstance(inner, dict):
-        inner[path[2]] = deepcopy(value)
+    place: Any = knowledge
+    for part in path[:-1]:
+        if not isinstance(place, dict):
+            return  # a caller put something else there: it stays until it is corrected
+        of_items = place is not knowledge and path[0] in LISTS
+        place = place.setdefault(part, [] if of_items else {})
+    if isinstance(place, dict):
+        place[path[-1]] = deepcopy(value)
+    elif isinstance(place, list) and len(path) == 3 and path[2] not in map(_mark, place):
+        place.append(deepcopy(value))
 
 
 def _take_out(knowledge: dict[str, Any], path: Path) -> None:
-    if len(path) == 1:
-        knowledge.pop(path[0], None)
-        return
-    section = knowledge.get(path[0])
-    if not isinstance(section, dict):
-        return
-    inner = section.get(path[1])
-    if len(path) == 3 and isinstance(inner, list):
-        place = next((place for place, item in enumerate(inner) if _mark(item) == path[2]), None)
-        if place is not None:
-            del inner[place]
-    elif len(path) == 3 and isinstance(inner, dict):
-        inner.pop(path[2], None)
-    if len(path) == 2 or inner == {}:  # an emptied list stays: whoever holds it may add to it
-        section.pop(path[1], None)
+    outer: Any = None
+    place: Any = knowledge
+    for part in path[:-1]:
+        outer, place = place, place.get(part) if isinstance(place, dict) else None
+    if isinstance(place, dict):
+        place.pop(path[-1], None)
+        if len(path) == 3 and not place:  # an emptied list stays: whoever holds it may add to it
+            outer.pop(path[1], None)
+    elif isinstance(place, list) and len(path) == 3:
+        marks = [_mark(item) for item in place]
+        if path[2] in marks:
+            del place[marks.index(path[2])]
 
 
 def _arrange(items: list[Any], wanted: list[str]) -> None:
@@ -281,9 +271,8 @@ def _arrange(items: list[Any], wanted: list[str]) -> None:
 def _listed(found: Statements) -> dict[tuple[str, str], list[str]]:
     """The marks of each list, in their order."""
     lists: dict[tuple[str, str], list[str]] = {}
-    for path in found:
-        if len(path) == 3 and path[0] in LISTS:
-            lists.setdefault((path[0], path[1]), []).append(path[2])
+    for section, key, mark in (path for path in found if len(path) == 3 and path[0] in LISTS):
+        lists.setdefault((section, key), []).append(mark)
     return lists
 
 
@@ -296,14 +285,6 @@ class KnowledgeBase(dict[str, Any]):
     def __init__(self) -> None:
         super().__init__({section: {} for section in SECTIONS}, version=VERSION, last_updated="")
         self._given: Statements = {}
-
-    def shape(self) -> None:
-        """As knowledge bases of others are read: a section may be a list, of no certain issue type,
-        model or pattern.
-        """
-        for section in SECTIONS:
-            if isinstance(self.get(section), list):
-                self[section] = {ANY: self[section]} if self[section] else {}
 
     def added(self, snapshot: Statements) -> Statements:
         """What it said at that moment and was not learned."""

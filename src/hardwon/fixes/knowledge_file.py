@@ -25,6 +25,7 @@ from hardwon.errors import HardwonError, InvalidInputError, PlaceError
 from hardwon.fixes.adopt import KNOWLEDGE_BASE_NAME
 from hardwon.fixes.input import FixHistoryWarning
 from hardwon.fixes.knowledge_base import (
+    SECTIONS,
     KnowledgeBase,
     Statements,
     beyond,
@@ -117,30 +118,43 @@ class KnowledgeFile:
         stays as it is.
         """
         with self._guard, lock_file(self._path) as held:
-            self.knowledge.shape()
+            sections = {name: self.knowledge.get(name) for name in SECTIONS}
+            self.knowledge.update(
+                shaped({name: part for name, part in sections.items() if isinstance(part, list)})
+            )
             check(self.knowledge.added(statements_of(self.knowledge)))
             added = self._bring_up_to_date()
-            edited = self._edits(held)
-            if edited:
-                before, now = edited
-                added = beyond(merged(before, now, added), self._given)
+            if edited := self._edits(held):
+                added = beyond(merged(*edited, added), self._given)
                 check(added, KNOWLEDGE_BASE_NAME)
                 self._show(statements_of(self.knowledge), added)
-            kept = self._keep(added)
-            self._saved = kept
-            self._write(held, {**self._given, **kept})
+            self._saved = self._keep(added)
+            self._write(held, {**self._given, **self._saved})
             self._seen = None  # this very save changed the memory
 
     def take_in_edits(self) -> None:
         """What people changed in the file since it was written. Where nobody did, but the memory
         may know less than the file says, the file is looked through.
         """
-        if self._is_edited():
-            try:
-                self.save()
-            except InvalidInputError as error:
-                _warn(f"{self._path} was edited and left as it is, for it cannot be kept: {error}")
-            return
+        content = _content(self._path)
+        if files.exists(self._path) and not self._path.is_file():
+            _warn(
+                f"{self._path} is no regular file and was left as it is: move it away, or the "
+                f"knowledge base cannot be saved"
+            )
+        elif content is not None and _digest(content) not in self._last_written()[0]:
+            if _parsed(content) is not None:
+                try:
+                    self.save()
+                except InvalidInputError as error:
+                    _warn(
+                        f"{self._path} was edited and left as it is, for it cannot be kept: {error}"
+                    )
+                return
+            _warn(
+                f"{self._path} is not a knowledge base as JSON and was left as it is: correct it, "
+                f"and open the memory again"
+            )
         written = _stamp(self._written)
         database = (_stamp(Path(f"{self._memory.location}{suffix}")) for suffix in ("", "-wal"))
         # an empty log is our own
@@ -158,13 +172,12 @@ class KnowledgeFile:
         return _without_secrets(self.refresh().snapshot())
 
     def _keep(self, added: Statements) -> Statements:
-        own, _ = self._kept()
+        own = self._kept()[0]
         data = _without_secrets(
             {name: part for name, part in knowledge_of(added).items() if part != {}}
         )
         if len(own) > 1 or (_knowledge_in(own[0]) if own else {}) != data:
             replaced = sorted(record.id for record in own)
-            at = self._memory.care.now()
             record = Adopted(
                 # Also of what it replaces: who comes back to what was said before says it anew.
                 id=derived_id(
@@ -172,7 +185,10 @@ class KnowledgeFile:
                 ),
                 origin=FIX_HISTORY,
                 data={_KEY: data},
-                metadata=Metadata(source=Source(author=AUTHOR), context=Moment(timestamp=at)),
+                metadata=Metadata(
+                    source=Source(author=AUTHOR),
+                    context=Moment(timestamp=self._memory.care.now()),
+                ),
             )
             self._memory.care.take_in([record], by=AUTHOR)
             for earlier in replaced:
@@ -190,8 +206,10 @@ class KnowledgeFile:
             for record in self._memory.care.adopted(FIX_HISTORY, limits.SHOWN_MAX)
             if _knowledge_in(record)
         ]
-        own = [record for record in live if record.metadata.source.author == AUTHOR]
-        others = [record for record in live if record.metadata.source.author != AUTHOR]
+        own, others = (
+            [record for record in live if (record.metadata.source.author == AUTHOR) == is_own]
+            for is_own in (True, False)
+        )
         return own, others[: limits.ADOPTED_READ_MAX]
 
     # --- the file ---
@@ -201,11 +219,9 @@ class KnowledgeFile:
         written again, with what was saved. What somebody edited is taken in first, when the memory
         is next opened or saved.
         """
-        everything = {**self._given, **self._saved}
-        if self._texts_in_files() <= wording(everything):
-            return
+        everything, texts = {**self._given, **self._saved}, self._texts_in_files()
         # Some of what was learned may stand in the files without its secrets.
-        if self._texts_in_files() <= wording(
+        if texts <= wording(everything) or texts <= wording(
             statements_of(_without_secrets(knowledge_of(everything)))
         ):
             return
@@ -227,25 +243,6 @@ class KnowledgeFile:
             self._in_files = stamps, wording(statements_of(before)) | wording(statements_of(found))
         return self._in_files[1]
 
-    def _is_edited(self) -> bool:
-        """Whether the file is there and not as we wrote it."""
-        if files.exists(self._path) and not self._path.is_file():
-            _warn(
-                f"{self._path} is no regular file and was left as it is: move it away, or the "
-                f"knowledge base cannot be saved"
-            )
-            return False
-        content = _content(self._path)
-        if content is None or _digest(content) in self._last_written()[0]:
-            return False
-        if _parsed(content) is None:
-            _warn(
-                f"{self._path} is not a knowledge base as JSON and was left as it is: correct it, "
-                f"and open the memory again"
-            )
-            return False
-        return True
-
     def _edits(self, held: LockedFile) -> tuple[Statements, Statements] | None:
         """What the file said when we wrote it, and what it says now; None where it is as it was."""
         content = held.read()
@@ -265,9 +262,10 @@ class KnowledgeFile:
         """The digests of what the file may hold, and what was written last."""
         found = _parsed(_content(self._written) or b"") or {}
         digests, before = found.get("digests"), found.get(_KEY)
-        return digests if isinstance(digests, list) else [], before if isinstance(
-            before, dict
-        ) else {}
+        return (
+            digests if isinstance(digests, list) else [],
+            before if isinstance(before, dict) else {},
+        )
 
     def _write(self, held: LockedFile, everything: Statements) -> None:
         whole = _without_secrets(

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import quote
 
 import apsw
@@ -22,7 +22,7 @@ import apsw
 from hardwon import limits
 from hardwon.errors import BusyError, DamagedError, ForeignFileError, PlaceError, StorageError
 from hardwon.outside import files
-from hardwon.store.sqlite.file import be_patient, connect
+from hardwon.store.sqlite.file import be_patient, connect, size_of
 from hardwon.store.sqlite.migrations import APPLICATION_ID
 from hardwon.store.sqlite.session import storage_errors
 
@@ -34,7 +34,9 @@ _NEEDED_COLUMNS: Final = frozenset(
 )
 _MAGIC: Final = b"SQLite format 3\0"
 _HEADER_BYTES: Final = 100
-_WAL_FORMAT: Final = 2
+_WAL_FORMAT: Final = b"\2"
+# where in the header it says whether there are logs, how often it was changed, and whose it is
+_FORMAT, _CHANGES, _OWNER = slice(19, 20), slice(24, 28), slice(68, 72)
 # What SQLite's check says of values that break a rule of their table: such rows are odd, not
 # damaged.
 _HARMLESS: Final = (
@@ -52,42 +54,29 @@ class LegacyRow(dict[str, Any]):
     file's encoding allows, and has replacement characters now.
     """
 
-    undecoded: tuple[str, ...] = ()
+    def __init__(self) -> None:
+        self.undecoded: list[str] = []
 
 
-class _Header(NamedTuple):
-    """What the first bytes of a file say. Read through SQLite: closing a file of our own would drop
-    locks on it.
+def _header(path: Path) -> bytes:
+    """The first bytes of a database; none of what is no database. Read through SQLite: closing a
+    file of our own would drop locks on it.
     """
-
-    is_sqlite: bool
-    has_log: bool
-    changes: int
-    application_id: int
-
-    @classmethod
-    def of(cls, path: Path) -> _Header:
-        try:
-            file = apsw.VFSFile(
-                "", str(path), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0]
-            )
-        except apsw.Error as error:
-            raise PlaceError(
-                f"cannot read {path} ({error}): check who owns the file and its folder"
-            ) from error
-        try:
-            start = file.xRead(_HEADER_BYTES, 0)
-        except apsw.Error as error:
-            if file.xFileSize() >= _HEADER_BYTES:
-                raise PlaceError(f"cannot read {path} ({error})") from error
-            start = b""
-        finally:
-            file.xClose()
-        whole = len(start) == _HEADER_BYTES and start.startswith(_MAGIC)
-        if not whole:
-            return cls(False, False, 0, 0)
-        changes, application_id = (int.from_bytes(start[at : at + 4], "big") for at in (24, 68))
-        return cls(True, start[19] == _WAL_FORMAT, changes, application_id)
+    try:
+        file = apsw.VFSFile(
+            "", str(path), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0]
+        )
+    except apsw.Error as error:
+        raise PlaceError(
+            f"cannot read {path} ({error}): check who owns the file and its folder"
+        ) from error
+    try:  # a shorter file is none of SQLite's, and reading beyond its end an error
+        start = file.xRead(_HEADER_BYTES, 0) if file.xFileSize() >= _HEADER_BYTES else b""
+    except apsw.Error as error:
+        raise PlaceError(f"cannot read {path} ({error})") from error
+    finally:
+        file.xClose()
+    return start if start.startswith(_MAGIC) else b""
 
 
 # --- reading ---
@@ -116,8 +105,7 @@ class LegacyDatabase:
 
     def count(self) -> int:
         """How many attempts it has."""
-        sql = f"SELECT count(*) FROM {FIX_TABLE} NOT INDEXED"
-        number: int = self._connection.execute(sql).get
+        number: int = self._connection.execute(f"SELECT count(*) FROM {FIX_TABLE} NOT INDEXED").get
         self._refuse_if_written_to()
         return number
 
@@ -127,12 +115,11 @@ class LegacyDatabase:
 
     def aggregates(self) -> dict[str, list[LegacyRow]]:
         """The tables of what it had added up, as far as they exist and hold rows."""
-        found = {
-            name: list(self._rows_of(name, "rowid"))
+        return {
+            name: rows
             for name in AGGREGATE_TABLES
-            if self._columns(name)
+            if self._columns(name) and (rows := list(self._rows_of(name, "rowid")))
         }
-        return {name: rows for name, rows in found.items() if rows}
 
     def other_tables(self) -> list[str]:
         """Tables that no part of a fix history is in."""
@@ -140,19 +127,16 @@ class LegacyDatabase:
         sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
         return [name for (name,) in self._connection.execute(sql) if name.lower() not in known]
 
-    def has_fixes(self) -> bool:
-        """Whether it has the table, with the columns that make it one."""
-        return {name.lower() for name in self._columns(FIX_TABLE)} >= _NEEDED_COLUMNS
-
     def refuse_what_it_is_not(self) -> None:
         """Nothing is read from a file of something else, or one that is not sound."""
-        if not self.has_fixes():
+        columns = [name.lower() for name in self._columns(FIX_TABLE)]
+        if not _NEEDED_COLUMNS.issubset(columns):
             raise ForeignFileError(
                 f"{self.path} is a SQLite database without a fix history in it (no table "
                 f"{FIX_TABLE} that has the columns "
                 f"{', '.join(sorted(_NEEDED_COLUMNS))}). It was left as it is"
             )
-        if len(self._columns(FIX_TABLE)) > limits.FIX_HISTORY_COLUMNS_MAX:
+        if len(columns) > limits.FIX_HISTORY_COLUMNS_MAX:
             raise ForeignFileError(
                 f"{self.path}: {FIX_TABLE} has more than {limits.FIX_HISTORY_COLUMNS_MAX} columns"
             )
@@ -161,11 +145,13 @@ class LegacyDatabase:
                 raise DamagedError(_damaged(self.path, line.splitlines()[-1]))
 
     def _columns(self, table: str) -> list[str]:
-        kinds = "SELECT sql FROM sqlite_schema WHERE type = 'table' AND lower(name) = ?"
-        made = self._connection.execute(kinds, (table,)).fetchall()
-        if not made or str(made[0][0]).upper().startswith("CREATE VIRTUAL"):
-            return []
-        return [row[1] for row in self._connection.execute(f"PRAGMA table_xinfo({table})")]
+        found = self._connection.execute(
+            "SELECT c.name FROM sqlite_schema t JOIN pragma_table_xinfo(t.name) c "
+            "WHERE t.type = 'table' AND lower(t.name) = ? AND t.sql NOT LIKE 'CREATE VIRTUAL%' "
+            "ORDER BY c.cid",
+            (table,),
+        )
+        return [name for (name,) in found]
 
     def _rows_of(self, table: str, order: str) -> Iterator[LegacyRow]:
         """Texts come as the bytes that they are: not all of them can be decoded."""
@@ -182,23 +168,18 @@ class LegacyDatabase:
         for values in self._connection.execute(
             f"SELECT {selected} FROM {table} NOT INDEXED ORDER BY {order}"
         ):
-            row, undecoded = LegacyRow(), []
+            row = LegacyRow()
             for name, is_text, value in zip(names, values[::2], values[1::2], strict=True):
                 column = name.lower()
-                row[column] = value
-                if is_text:
-                    try:
-                        row[column] = value.decode(self._encoding)
-                    except UnicodeDecodeError:
-                        row[column] = value.decode(self._encoding, "replace")
-                        undecoded.append(column)
-            row.undecoded = tuple(undecoded)
+                row[column] = value.decode(self._encoding, "replace") if is_text else value
+                if is_text and row[column].encode(self._encoding) != value:
+                    row.undecoded.append(column)
             yield row
         self._refuse_if_written_to()
 
     def _refuse_if_written_to(self) -> None:
         if self._unlocked and (
-            _state(self.path) != self._unlocked or _size(_beside(self.path, "-wal"))
+            _state(self.path) != self._unlocked or size_of(_beside(self.path, "-wal"))
         ):
             raise BusyError(
                 f"{self.path} was written to while it was read; nothing was changed, try again"
@@ -207,13 +188,12 @@ class LegacyDatabase:
 
 def is_database(path: Path) -> bool:
     """Whether the file begins as SQLite's do."""
-    return _Header.of(path).is_sqlite
+    return bool(_header(path))
 
 
 def is_ours(path: Path) -> bool:
     """Whether the file says that it is a Hardwon memory."""
-    header = _Header.of(path)
-    return header.is_sqlite and header.application_id == APPLICATION_ID
+    return _header(path)[_OWNER] == APPLICATION_ID.to_bytes(4, "big")
 
 
 @contextmanager
@@ -222,7 +202,7 @@ def opened(path: Path) -> Iterator[LegacyDatabase]:
     _refuse_no_database(path)
     # A database that has logs, and none at present, is read without making one beside it. Nothing
     # locks it then.
-    alone = _Header.of(path).has_log and not _size(_beside(path, "-wal"))
+    alone = _header(path)[_FORMAT] == _WAL_FORMAT and not size_of(_beside(path, "-wal"))
     before = _state(path)
     with _legacy_errors(path), closing(_read_only(path, alone)) as connection:
         connection.execute("BEGIN")
@@ -233,15 +213,20 @@ def opened(path: Path) -> Iterator[LegacyDatabase]:
 
 def _read_only(path: Path, alone: bool) -> apsw.Connection:
     name = f"file:{quote(str(path))}{'?immutable=1' if alone else ''}"
-    connection = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-    _be_careful(connection)
-    return connection
+    return _be_careful(
+        apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    )
 
 
-def _be_careful(connection: apsw.Connection) -> None:
+def _writable(path: Path) -> apsw.Connection:
+    return _be_careful(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE))
+
+
+def _be_careful(connection: apsw.Connection) -> apsw.Connection:
     be_patient(connection)
     for setting in ("trusted_schema = OFF", "cell_size_check = ON", "temp_store = MEMORY"):
         connection.execute(f"PRAGMA {setting}").fetchall()
+    return connection
 
 
 def _refuse_no_database(path: Path) -> None:
@@ -249,13 +234,12 @@ def _refuse_no_database(path: Path) -> None:
         raise PlaceError(
             f"there is no file {path}: name the older database, which was called ai_memory.db"
         )
-    header = _Header.of(path)
-    if not header.is_sqlite:
+    if not is_database(path):
         raise ForeignFileError(
             f"{path} is no SQLite database, or it is encrypted, cut off, or its beginning is "
             f"destroyed. It was left as it is"
         )
-    if header.application_id == APPLICATION_ID:
+    if is_ours(path):
         raise ForeignFileError(
             f"{path} is a Hardwon memory already, no older database: open it, or merge it into "
             f"another"
@@ -304,13 +288,6 @@ def companions(path: Path) -> tuple[Path, Path, Path]:
     return _beside(path, "-journal"), _beside(path, "-wal"), _beside(path, "-shm")
 
 
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
-
-
 def _state(path: Path) -> tuple[int, int, int]:
     found = path.stat()
     return found.st_mtime_ns, found.st_size, found.st_ino
@@ -334,8 +311,7 @@ class ClaimedDatabase(LegacyDatabase):
             with copy.backup("main", origin, "main") as backup:
                 backup.step(-1)
             LegacyDatabase(target, copy, self.written_us).refuse_what_it_is_not()
-        found = self.path.stat()
-        target.chmod(found.st_mode & 0o777)
+        target.chmod(self.path.stat().st_mode & 0o777)
         os.utime(target, ns=(self.written_us * 1000, self.written_us * 1000))
         files.sync(target)
 
@@ -343,14 +319,14 @@ class ClaimedDatabase(LegacyDatabase):
         """Takes over the content of a finished memory, in one transaction: a kill leaves the old
         content or the new.
         """
-        changes = _Header.of(self.path).changes
+        changes = _header(self.path)[_CHANGES]
         self._connection.execute("COMMIT")  # a copy begins a transaction of its own
         with (
             closing(connect(staged)) as origin,
             self._connection.backup("main", origin, "main") as switch,
         ):
             switch.step(1)  # from here on the file is locked again
-            if _Header.of(self.path).changes != changes or _size(_beside(self.path, "-wal")):
+            if _header(self.path)[_CHANGES] != changes or size_of(_beside(self.path, "-wal")):
                 raise BusyError(
                     f"{self.path} was written to by another program; nothing was changed, try again"
                 )
@@ -365,11 +341,7 @@ def claim(path: Path) -> Iterator[ClaimedDatabase]:
     """Holds the write lock of an older fix history. A log is folded into the file first."""
     _refuse_no_database(path)
     written_us = path.stat().st_mtime_ns // 1000
-    with (
-        _legacy_errors(path),
-        closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection,
-    ):
-        _be_careful(connection)
+    with _legacy_errors(path), closing(_writable(path)) as connection:
         connection.execute("PRAGMA synchronous = FULL").fetchall()
         # Folding its log in, SQLite allows only where nobody else has the file open. In a file
         # without a log nobody needs that: whoever has it open sees what it became.
@@ -395,11 +367,7 @@ def remove_empty(path: Path) -> None:
     """
     if not _is_empty(path) or any(map(files.exists, companions(path)[:2])):
         return
-    with (
-        _legacy_errors(path),
-        closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection,
-    ):
-        be_patient(connection)
+    with _legacy_errors(path), closing(_writable(path)) as connection:
         connection.execute("BEGIN EXCLUSIVE")  # the journal that is there now is ours
         if _is_empty(path) and not files.exists(_beside(path, "-wal")):
             path.unlink()
@@ -417,12 +385,8 @@ def play_back(path: Path) -> None:
     """Where an interrupted writer left its journal: what it had begun is undone, as whoever opens
     the file next would do.
     """
-    if files.exists(_beside(path, "-journal")) and _Header.of(path).is_sqlite:
-        with (
-            _legacy_errors(path),
-            closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection,
-        ):
-            _be_careful(connection)
+    if files.exists(_beside(path, "-journal")) and is_database(path):
+        with _legacy_errors(path), closing(_writable(path)) as connection:
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
 
 
@@ -433,9 +397,8 @@ def _in_use(path: Path) -> str:
 def refuse_unfinished(staged: Path) -> None:
     """A closed memory is one file; with a log beside it, it is not finished."""
     for left in companions(staged):
-        with suppress(FileNotFoundError):
-            if left.stat().st_size:
-                raise StorageError(
-                    f"{staged} was not closed properly: {left.name} is left; nothing was changed, "
-                    f"try again"
-                )
+        if size_of(left):
+            raise StorageError(
+                f"{staged} was not closed properly: {left.name} is left; nothing was changed, "
+                f"try again"
+            )

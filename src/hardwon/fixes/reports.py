@@ -8,13 +8,14 @@ of its own.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
 from hardwon import limits
-from hardwon.errors import FileOnlyError, InvalidInputError
+from hardwon.errors import FileOnlyError
 from hardwon.learn import odds
 from hardwon.learn.tallies import APPLIED, BETWEEN_NAMES, SUCCEEDED
 from hardwon.memory.designs import Group
@@ -23,6 +24,7 @@ from hardwon.records.fields import (
     TIME_US_MAX,
     check_limit,
     check_text,
+    check_time,
     check_whole_number,
     from_us,
     to_us,
@@ -161,8 +163,17 @@ def issue_trends(days_of_type: Mapping[str, tuple[FixDay, ...]]) -> list[IssueTr
         p_value = min(1.0, _by_chance(before, after) * len(days_of_type))
         changed: Direction = "rising" if sum(after) > sum(before) else "falling"
         direction: Direction = changed if p_value < odds.UNLIKELY_BELOW else "steady"
-        attempts = sum(day.attempts for day in days)
-        found.append(IssueTrend(name, days, attempts, sum(before), sum(after), direction, p_value))
+        found.append(
+            IssueTrend(
+                name,
+                days,
+                attempts=sum(day.attempts for day in days),
+                earlier=sum(before),
+                later=sum(after),
+                direction=direction,
+                p_value=p_value,
+            )
+        )
     return sorted(found, key=lambda trend: (trend.p_value, -trend.attempts, trend.issue_type))
 
 
@@ -174,12 +185,11 @@ def _by_chance(before: Sequence[int], after: Sequence[int]) -> float:
         return 1.0
     # How much more the days of a half differ than independent attempts would: Pearson's statistic
     # by its degrees of freedom.
-    statistic, freedom = 0.0, 0
+    statistic = 0.0
     for counts in (before, after):
         mean = sum(counts) / len(counts)
-        freedom += len(counts) - 1
         statistic += sum((count - mean) ** 2 for count in counts) / mean if mean else 0.0
-    dispersion = max(1.0, statistic / freedom)
+    dispersion = max(1.0, statistic / (len(before) + len(after) - 2))
     more, less = (
         int(count / dispersion) for count in sorted((sum(before), sum(after)), reverse=True)
     )
@@ -209,10 +219,8 @@ class Fixes(Group):
 
     def _known_of(self, issue_type: str) -> tuple[Knowledge, float]:
         """What is known, and how likely a fix of this type is to succeed, whatever is done."""
-        known = self._project.knowledge
-        return known, known.fix_odds(
-            None, None, check_text("issue_type", issue_type), None
-        ).p_success
+        known, checked = self._project.knowledge, check_text("issue_type", issue_type)
+        return known, known.fix_odds(None, None, checked, None).p_success
 
     def best_strategies(self, limit: int = 5) -> dict[str, list[Strategy]]:
         """What succeeded, by issue type: the most frequent type first, and of each, up to `limit`,
@@ -268,18 +276,20 @@ class Fixes(Group):
         """How attempts at every issue type turned out, in the last `days` (None: ever); what failed
         most often first.
         """
-        since = None
-        if days is not None:
-            since = (
-                self._project.today - check_whole_number("days", days, 1, limits.FIX_DAYS_MAX) + 1
-            )
-        levels_of: dict[str, list[int]] = {}
+        since = (
+            None
+            if days is None
+            else self._project.today - check_whole_number("days", days, 1, limits.FIX_DAYS_MAX) + 1
+        )
+        levels_of: dict[str, list[Sequence[int]]] = {}
         for issue_type, _, levels in self._project.store.totals(
             self._project.name, "fix.type", limits.FIX_PAIRS_MAX, since
         ):
-            before = levels_of.get(issue_type, (0,) * len(levels))
-            levels_of[issue_type] = [one + other for one, other in zip(before, levels, strict=True)]
-        found = [IssueTypeRecord(name, *outcomes(levels)) for name, levels in levels_of.items()]
+            levels_of.setdefault(issue_type, []).append(levels)
+        found = [
+            IssueTypeRecord(name, *outcomes([sum(level) for level in zip(*every, strict=True)]))
+            for name, every in levels_of.items()
+        ]
         found.sort(key=lambda one: (one.verified - one.attempts, one.issue_type))
         return found[: limits.FIX_CELLS_MAX]
 
@@ -287,40 +297,32 @@ class Fixes(Group):
         """Attempts by model and issue type, and how likely the next one is to succeed; the most
         frequent first.
         """
-        attempts: dict[tuple[str, str], int] = {}
+        attempts: Counter[tuple[str, str]] = Counter()
         for model, item, levels in self._project.store.totals(
             self._project.name, "fix.model", limits.FIX_PAIRS_MAX
         ):
-            cell = model, item.partition(BETWEEN_NAMES)[0]
-            attempts[cell] = attempts.get(cell, 0) + sum(levels)
+            attempts[model, item.partition(BETWEEN_NAMES)[0]] += sum(levels)
         most = sorted(attempts, key=lambda cell: (-attempts[cell], cell))[: limits.FIX_CELLS_MAX]
-        known, found = self._project.knowledge, []
-        for model, issue_type in most:
-            its = known.fix_odds(None, model, issue_type, None)
-            found.append(
-                FixCell(model, issue_type, its.attempts, its.applied, its.verified, its.p_success)
-            )
-        return found
+        known = self._project.knowledge
+        odds_of = ((cell, known.fix_odds(None, *cell, None)) for cell in most)
+        return [
+            FixCell(*cell, its.attempts, its.applied, its.verified, its.p_success)
+            for cell, its in odds_of
+        ]
 
     def fixers(self) -> list[FixerRecord]:
         """How every fixer did, and how likely its next attempt is to succeed; the busiest first."""
-        known, found = self._project.knowledge, []
-        for _, fixer, _ in self._project.store.totals(
-            self._project.name, "fix", limits.FIXERS_SHOWN_MAX
-        ):
-            its = known.fix_odds(None, None, None, fixer)
-            found.append(
-                FixerRecord(
-                    fixer, its.attempts, its.applied, its.verified, its.p_success, its.interval
-                )
-            )
-        return found
+        known, store = self._project.knowledge, self._project.store
+        totals = store.totals(self._project.name, "fix", limits.FIXERS_SHOWN_MAX)
+        odds_of = ((fixer, known.fix_odds(None, None, None, fixer)) for _, fixer, _ in totals)
+        return [
+            FixerRecord(fixer, its.attempts, its.applied, its.verified, its.p_success, its.interval)
+            for fixer, its in odds_of
+        ]
 
     def count(self, since: datetime | str | int) -> int:
         """How many attempts to fix something there were from the exact time `since` on."""
-        asked = Filters.of(self._project.name, {"since": since}).since
-        if asked is None:
-            raise InvalidInputError.one("since", since, "a time")
+        asked = check_time("since", since)
         # Whole days from the tallies; only of the day on which it begins the records are counted.
         store, project = self._project.store, self._project.name
         first_day = -(-to_us(asked) // limits.DAY_US)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -25,11 +25,13 @@ import apsw
 from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.learn.odds import ATTEMPTS_OF_FULL_CONFIDENCE
+from hardwon.learn.support import shared_out
 from hardwon.learn.tallies import (
     APPLIED,
     SUCCEEDED,
     FixEntry,
     FixRow,
+    RecordCounts,
     cleaned_key,
     entry_of,
     same_strategy_key,
@@ -42,8 +44,7 @@ from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import check_limit, check_time, from_us
 from hardwon.records.kinds import VOUCHED_STATUSES, Decision, Issue, Record
 from hardwon.search.terms import Filters
-from hardwon.store.base import Kept, Listener
-from hardwon.store.knowledge import SqlStore
+from hardwon.store.base import Kept, Listener, Store
 from hardwon.store.query import FIXES, did, is_packed, original_of, rolled_back_authors
 from hardwon.store.types import Row, Session, Stored
 from hardwon.text.words import canonical
@@ -56,7 +57,7 @@ _COUNTING_WITH_KEY: Final = (
     "FROM main.record_key k CROSS JOIN main.record r ON r.seq = k.seq "
     f"WHERE k.project_id = '{DEFAULT_PROJECT}' AND {_COUNTS} AND NOT {_IS_LEFT_OUT} AND k.key"
 )
-_TABLES: Final = ("fix_history", "issue_patterns", "model_characteristics", "fix_count")
+_FIX: Final = f"FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' AND kind = 'fix'"
 _FRESH: Final = "temp.fresh_"
 _FULL: Final = float(ATTEMPTS_OF_FULL_CONFIDENCE)
 
@@ -115,51 +116,46 @@ class FixTables(Listener):
     # --- what happens to records ---
 
     def on_append(self, added: Sequence[tuple[int, Row]]) -> None:
-        fixes = [
-            (seq, row.author, row.status, entry)
+        self._count(self._counting((seq, row, row.record, row.body) for seq, row in added), 1)
+        numbers = [
+            seq
             for seq, row in added
-            if (entry := _entry_of(row.project_id, row.record, row.body))
+            if row.project_id == DEFAULT_PROJECT and row.kind in ("fix", "cleaned")
         ]
-        if fixes:
-            self._count_in(self._counting(fixes))
+        if numbers:
             # No fix gets this number, or one below it, from now on: also where this one is not
             # shown.
-            number = fixes[-1][:1]
-            given = "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'fix_history'"
-            self._run(given, number)
+            self._run(
+                "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'fix_history'",
+                numbers[-1:],
+            )
             if not self._connection.changes():
-                self._run("INSERT INTO sqlite_sequence VALUES ('fix_history', ?)", number)
+                self._run("INSERT INTO sqlite_sequence VALUES ('fix_history', ?)", numbers[-1:])
         if any(row.kind == "decision" for _, row in added):
             self._follow_rollbacks()
 
     def on_replace(self, seq: int, row: Row) -> None:
-        entry = _entry_of(row.project_id, row.record, row.body)
-        if entry and self._counting([(seq, row.author, row.status, entry)]):
+        if entries := self._counting([(seq, row, row.record, row.body)]):
             with self._unlocked():
-                self._hide([seq])
-                self._show([(seq, entry)])
+                self._hide(entries)
+                self._show(entries)
 
     def on_status(self, kept: Kept, status: str) -> None:
-        author, entry = kept.taught.author, _entry_of_kept(kept)
-        if entry:
-            before, after = (
-                self._counting([(kept.seq, author, each, entry)])
-                for each in (kept.taught.status, status)
-            )
-            if not before:
-                self._count_in(after)
-            elif not after:
-                self._count_out(before)
-        elif _is_rollback(kept):
+        before, after = (
+            self._counting([(kept.seq, head, kept.record, kept.body)])
+            for head in (kept.taught, kept.taught._replace(status=status))
+        )
+        if not before:
+            self._count(after, 1)
+        elif not after:
+            self._count(before, -1)
+        if _is_rollback(kept):
             self._follow_rollbacks()
 
     def on_erase(self, gone: Sequence[Kept]) -> None:
-        fixes = [
-            (kept.seq, kept.taught.author, kept.taught.status, entry)
-            for kept in gone
-            if (entry := _entry_of_kept(kept))
-        ]
-        self._count_out(self._counting(fixes))
+        self._count(
+            self._counting((kept.seq, kept.taught, kept.record, kept.body) for kept in gone), -1
+        )
         if any(map(_is_rollback, gone)):
             self._follow_rollbacks()
 
@@ -169,7 +165,7 @@ class FixTables(Listener):
         self._run("DELETE FROM fix_guard")
         self._run("INSERT INTO fix_guard VALUES (0)")
         with self._unlocked():
-            for table in (*_TABLES, "fix_left_out"):
+            for table in (*_COMPARED, "fix_left_out"):
                 self._run(f"DELETE FROM {table}")
             for author in self._rolled_back():
                 self._run("INSERT INTO fix_left_out VALUES (?)", (author,))
@@ -177,19 +173,29 @@ class FixTables(Listener):
 
     # --- keeping them current ---
 
-    def _count_in(self, entries: Sequence[Numbered]) -> None:
-        """Fixes that count from now on."""
-        if entries:
-            with self._unlocked():
-                self._show(entries)
-                self._count(entries, 1)
+    def _counting(
+        self, found: Iterable[tuple[int, Row | RecordCounts, Record | None, str]]
+    ) -> list[Numbered]:
+        """Those of these records (number, what it is kept under, record, body) that are fixes and
+        count.
+        """
+        left_out = self._left_out()
+        return [
+            (seq, shortened(entry) if is_packed(body) else entry)
+            for seq, head, record, body in found
+            if head.status != "archived" and head.author not in left_out
+            if record and head.project_id == DEFAULT_PROJECT and (entry := entry_of(record))
+        ]
 
-    def _count_out(self, entries: Sequence[Numbered]) -> None:
-        """Fixes that count no longer. Their records show it already."""
+    def _count(self, entries: Sequence[Numbered], sign: int) -> None:
+        """Fixes that count from now on (1), or no longer (-1). Their records show it already."""
         if entries:
             with self._unlocked():
-                self._hide(seq for seq, _ in entries)
-                self._count(entries, -1)
+                if sign > 0:
+                    self._show(entries)
+                else:
+                    self._hide(entries)
+                self._add_up(entries, sign)
 
     @contextmanager
     def _unlocked(self) -> Iterator[None]:
@@ -198,15 +204,6 @@ class FixTables(Listener):
         self._run("UPDATE fix_guard SET open = 1")
         yield
         self._run("UPDATE fix_guard SET open = 0")
-
-    def _counting(self, entries: Iterable[tuple[int, str, str, FixEntry]]) -> list[Numbered]:
-        """Those (row number, author, status, entry) that count."""
-        left_out = self._left_out()
-        return [
-            (seq, entry)
-            for seq, author, status, entry in entries
-            if status != "archived" and author not in left_out
-        ]
 
     def _left_out(self) -> set[str]:
         return {author for (author,) in self._run("SELECT author FROM main.fix_left_out")}
@@ -217,35 +214,37 @@ class FixTables(Listener):
     def _follow_rollbacks(self) -> None:
         """After a rollback, or after one was taken back: the sources that count are others."""
         before, now = self._left_out(), self._rolled_back()
-        for author in sorted(now - before):
-            self._run("INSERT INTO fix_left_out VALUES (?)", (author,))
+        for author in sorted(before ^ now):
+            sign, sql = (
+                (-1, "INSERT INTO fix_left_out VALUES (?)")
+                if author in now
+                else (1, "DELETE FROM fix_left_out WHERE author = ?")
+            )
+            self._run(sql, (author,))
             for batch in self._batches("author = ?", (author,)):
-                self._count_out(batch)
-        for author in sorted(before - now):
-            self._run("DELETE FROM fix_left_out WHERE author = ?", (author,))
-            for batch in self._batches("author = ?", (author,)):
-                self._count_in(batch)
+                self._count(batch, sign)
 
     def _fill(self) -> None:
         for batch in self._batches(f"NOT {_IS_LEFT_OUT}", ()):
             self._show(batch)
-            self._count(batch, 1)
+            self._add_up(batch, 1)
 
     def _batches(self, where: str, values: tuple[Any, ...]) -> Iterator[list[Numbered]]:
         """The fixes of the default project that are not archived and pass a condition."""
-        sql = f"SELECT {_STORED} WHERE project_id = '{DEFAULT_PROJECT}' AND {_COUNTS} AND {where} ORDER BY seq"
-        found = self._entries(self._run(sql, values))
+        rows = self._run(
+            f"SELECT {_STORED} WHERE project_id = '{DEFAULT_PROJECT}' AND {_COUNTS} AND {where} "
+            "ORDER BY seq",
+            values,
+        )
+        found = self._entries(rows)
         while batch := list(islice(found, limits.BATCH_ROWS)):
             yield batch
 
     def _entries(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[Numbered]:
         for seq, *stored in rows:
-            try:
-                entry = entry_of(original_of(Stored(*stored)))
-            except DamagedError:  # doctor names it
-                continue
-            if entry:
-                yield seq, shortened(entry) if is_packed(stored[3]) else entry
+            with suppress(DamagedError):  # doctor names it
+                if entry := entry_of(original_of(Stored(*stored))):
+                    yield seq, shortened(entry) if is_packed(stored[3]) else entry
 
     # --- rows and sums ---
 
@@ -256,68 +255,59 @@ class FixTables(Listener):
             [(seq, *entry.shown) for seq, entry in entries if entry.shown is not None],
         )
 
-    def _hide(self, numbers: Iterable[int]) -> None:
+    def _hide(self, entries: Iterable[Numbered]) -> None:
         self._connection.executemany(
-            f"DELETE FROM {self._prefix}fix_history WHERE id = ?", [(seq,) for seq in numbers]
+            f"DELETE FROM {self._prefix}fix_history WHERE id = ?", [(seq,) for seq, _ in entries]
         )
 
-    def _count(self, entries: Sequence[Numbered], sign: int) -> None:
-        sums: dict[tuple[str, str, str], tuple[int, int, int]] = {}
-        patterns: dict[tuple[str, str], tuple[int, int, str]] = {}
-        models: dict[str, str] = {}
-        for _, entry in entries:
-            applied, verified = sign * (entry.level >= APPLIED), sign * (entry.level == SUCCEEDED)
-            for place in _places(entry):
-                before = sums.get(place, (0, 0, 0))
-                sums[place] = before[0] + sign, before[1] + applied, before[2] + verified
-            named = entry.pattern, entry.signature
-            good, bad, last = patterns.get(named, (0, 0, ""))
-            last = max(last, entry.timestamp)
-            patterns[named] = good + verified, bad + sign - verified, last
-            models[entry.model] = max(models.get(entry.model, ""), entry.timestamp)
-        self._add_up(sums, patterns)
+    def _add_up(self, entries: Sequence[Numbered], sign: int) -> None:
+        counted, patterns = f"{self._prefix}fix_count", f"{self._prefix}issue_patterns"
+        figures = [
+            (entry, sign * (entry.level >= APPLIED), sign * (entry.level == SUCCEEDED))
+            for _, entry in entries
+        ]
+        self._connection.executemany(
+            f"INSERT INTO {counted} VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (scope, key, item) DO "
+            "UPDATE SET attempts = attempts + excluded.attempts, "
+            "applied = applied + excluded.applied, verified = verified + excluded.verified",
+            sorted(
+                (*place, sign, applied, verified)
+                for entry, applied, verified in figures
+                for place in _places(entry)
+            ),
+        )
+        self._connection.executemany(
+            f"INSERT INTO {patterns} (pattern_name, issue_signature, success_count, "
+            "failure_count, last_seen, confidence_score) "
+            f"VALUES (?1, ?2, ?3, ?4, ?5, min(1.0, (?3 + ?4) / {_FULL})) "
+            "ON CONFLICT (pattern_name) DO UPDATE SET "
+            "success_count = success_count + excluded.success_count, "
+            "failure_count = failure_count + excluded.failure_count, "
+            "last_seen = max(last_seen, excluded.last_seen), confidence_score = min(1.0, "
+            "(success_count + excluded.success_count + failure_count + excluded.failure_count) / "
+            f"{_FULL})",
+            sorted(
+                (entry.pattern, entry.signature, verified, sign - verified, entry.timestamp)
+                for entry, _, verified in figures
+            ),
+        )
         if sign < 0:
-            for name, signature in sorted(patterns):
+            self._connection.executemany(
+                f"DELETE FROM {counted} WHERE scope = ? AND key = ? AND item = ? AND attempts <= 0",
+                {place for entry, _, _ in figures for place in _places(entry)},
+            )
+            for name, signature in {(entry.pattern, entry.signature) for entry, _, _ in figures}:
                 self._set_last_seen(name, signature)
-        succeeded = [entry for _, entry in entries if entry.level == SUCCEEDED]
-        for name in sorted({entry.pattern for entry in succeeded}):
+        succeeded = [entry for entry, _, verified in figures if verified]
+        for name in {entry.pattern for entry in succeeded}:
             self._run(
-                f"UPDATE {self._prefix}issue_patterns SET best_fix = ? WHERE pattern_name = ?",
+                f"UPDATE {patterns} SET best_fix = ? WHERE pattern_name = ?",
                 (self._best_fix(name), name),
             )
         helped = {entry.model for entry in succeeded}
-        for model, at in sorted(models.items()):
-            self._characterise(model, at, newest=sign < 0, reworded=model in helped)
-
-    def _add_up(
-        self,
-        sums: dict[tuple[str, str, str], tuple[int, int, int]],
-        patterns: dict[tuple[str, str], tuple[int, int, str]],
-    ) -> None:
-        table = f"{self._prefix}fix_count"
-        self._connection.executemany(
-            f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (scope, key, item) DO "
-            f"UPDATE SET "
-            "attempts = attempts + excluded.attempts, applied = applied + excluded.applied, "
-            "verified = verified + excluded.verified",
-            [(*place, *figures) for place, figures in sorted(sums.items())],
-        )
-        self._connection.executemany(
-            f"DELETE FROM {table} WHERE scope = ? AND key = ? AND item = ? AND attempts <= 0",
-            [place for place, (attempts, _, _) in sums.items() if attempts < 0],
-        )
-        self._connection.executemany(
-            f"INSERT INTO {self._prefix}issue_patterns (pattern_name, issue_signature, "
-            f"success_count, failure_count, last_seen, confidence_score) "
-            f"VALUES (?1, ?2, ?3, ?4, ?5, min(1.0, (?3 + ?4) / {_FULL})) ON CONFLICT "
-            f"(pattern_name) DO UPDATE SET "
-            "success_count = success_count + excluded.success_count, failure_count = failure_count "
-            "+ excluded.failure_count, "
-            "last_seen = max(last_seen, excluded.last_seen), confidence_score = min(1.0, "
-            f"(success_count + excluded.success_count + failure_count + excluded.failure_count) / "
-            f"{_FULL})",
-            [(*named, *figures) for named, figures in sorted(patterns.items())],
-        )
+        newest = dict(sorted((entry.model, entry.timestamp) for entry, _, _ in figures))
+        for model, at in newest.items():
+            self._characterise(model, at if sign > 0 else None, reworded=model in helped)
 
     def _set_last_seen(self, name: str, signature: str) -> None:
         """Of a pattern of which a fix went; where it was the last one, the pattern goes as well."""
@@ -328,8 +318,10 @@ class FixTables(Listener):
         )
         if self._connection.changes():
             return
-        sql = f"SELECT r.seq {_COUNTING_WITH_KEY} IN (?, ?) ORDER BY r.at_us DESC"
-        numbers = self._run(sql, (f"signature:{signature}", cleaned_key(signature))).fetchall()
+        numbers = self._run(
+            f"SELECT r.seq {_COUNTING_WITH_KEY} IN (?, ?) ORDER BY r.at_us DESC",
+            (f"signature:{signature}", cleaned_key(signature)),
+        ).fetchall()
         whole = f"SELECT {_STORED} WHERE seq = ?"
         found = self._entries(row for number in numbers for row in self._run(whole, number))
         last = next((entry.timestamp for _, entry in found if entry.pattern == name), "")
@@ -339,44 +331,42 @@ class FixTables(Listener):
 
     def _best_fix(self, pattern: str) -> str | None:
         for strategy, _, verified in self._top("pattern", pattern, limits.STRATEGIES_WORDED_MAX):
-            words = self._words_of(strategy)
-            if words:
-                commands, analysis = words
-                best = {"fix_commands": commands, "analysis": analysis, "verified": verified}
+            if words := self._words_of(strategy):
+                best = {"fix_commands": words[0], "analysis": words[1], "verified": verified}
                 return json.dumps(best, ensure_ascii=False)
         return None
 
-    def _characterise(self, model: str, at: str, *, newest: bool, reworded: bool) -> None:
-        """`newest`: of its fixes one went, so which one is the newest is looked up. `reworded`:
-        what helps may be another.
+    def _characterise(self, model: str, at: str | None, *, reworded: bool) -> None:
+        """`at` is when its newest fix was; None where one went, so that it is looked up which is
+        the newest. `reworded`: what helps may be another.
         """
         table = f"{self._prefix}model_characteristics"
-        counts = f"FROM {self._prefix}fix_count WHERE scope = 'issue' AND key = ?"
         attempts, applied, verified = self._run(
-            f"SELECT sum(attempts), sum(applied), sum(verified) {counts}", (model,)
+            "SELECT sum(attempts), sum(applied), sum(verified) "
+            f"FROM {self._prefix}fix_count WHERE scope = 'issue' AND key = ?",
+            (model,),
         ).get
         if not attempts:
             self._run(f"DELETE FROM {table} WHERE model_name = ?", (model,))
             return
         issues = json.dumps([issue for issue, _, _ in self._issues_of(model)], ensure_ascii=False)
-        fixes = None
+        fixes, last_updated = None, "max(last_updated, ?6)"
         if reworded:
             helped = self._in_words(self._top("model", model, limits.STRATEGIES_WORDED_MAX))
             fixes = json.dumps([each.text for each in helped], ensure_ascii=False)
-        if newest:
+        if at is None:
             newest_us: int | None = self._run(
                 f"SELECT max(at_us) FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' "
                 f"AND model = ? AND {_COUNTS} AND NOT {_IS_LEFT_OUT}",
                 (model,),
             ).get
-            at = "" if newest_us is None else text_of(from_us(newest_us))
+            at, last_updated = "" if newest_us is None else text_of(from_us(newest_us)), "?6"
         notes = f"{applied} of {attempts} fixes were applied, {verified} of them verified"
         self._run(
-            f"INSERT INTO {table} VALUES (?1, ?2, ?3, ?4, coalesce(?5, '[]'), ?6, ?7) ON CONFLICT "
-            f"(model_name) DO UPDATE SET "
-            "total_tests = ?2, success_rate = ?3, common_issues = ?4, effective_fixes = "
-            "coalesce(?5, effective_fixes), "
-            f"last_updated = {'?6' if newest else 'max(last_updated, ?6)'}, performance_notes = ?7",
+            f"INSERT INTO {table} VALUES (?1, ?2, ?3, ?4, coalesce(?5, '[]'), ?6, ?7) "
+            "ON CONFLICT (model_name) DO UPDATE SET total_tests = ?2, success_rate = ?3, "
+            "common_issues = ?4, effective_fixes = coalesce(?5, effective_fixes), "
+            f"last_updated = {last_updated}, performance_notes = ?7",
             (model, attempts, verified / attempts, issues, fixes, at, notes),
         )
 
@@ -387,35 +377,34 @@ class FixTables(Listener):
             if failed
             else ("verified > 0", "verified DESC, attempts, item")
         )
-        sql = (
+        return self.session.select(
             f"SELECT item, attempts, verified FROM {self._prefix}fix_count "
-            f"WHERE scope = ? AND key = ? AND {which} ORDER BY {first} LIMIT ?"
+            f"WHERE scope = ? AND key = ? AND {which} ORDER BY {first} LIMIT ?",
+            (scope, key, limit),
         )
-        return self.session.select(sql, (scope, key, limit))
 
     def _issues_of(self, model: str) -> list[CountedItem]:
-        sql = (
+        return self.session.select(
             f"SELECT item, attempts, verified FROM {self._prefix}fix_count WHERE scope = 'issue' "
-            f"AND key = ? ORDER BY attempts DESC, item LIMIT {limits.FIXES_LISTED_MAX}"
+            f"AND key = ? ORDER BY attempts DESC, item LIMIT {limits.FIXES_LISTED_MAX}",
+            (model,),
         )
-        return self.session.select(sql, (model,))
 
     def _in_words(self, found: Iterable[CountedItem]) -> list[CountedStrategy]:
-        worded: list[CountedStrategy] = []
-        for strategy, attempts, verified in found:
-            words = self._words_of(strategy)
-            text = strategy_text(*words) if words else ""
-            if text:
-                worded.append(CountedStrategy(text, attempts, verified))
-            if len(worded) == limits.FIXES_LISTED_MAX:
-                break
-        return worded
+        worded = (
+            CountedStrategy(text, attempts, verified)
+            for strategy, attempts, verified in found
+            if (words := self._words_of(strategy)) and (text := strategy_text(*words))
+        )
+        return list(islice(worded, limits.FIXES_LISTED_MAX))
 
     def _words_of(self, strategy: str) -> tuple[list[str], str] | None:
         """The commands, else the analysis, of the newest fix that did this."""
         if strategy not in self._words:
-            sql = f"SELECT r.body {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT 1"
-            body: str | None = self._run(sql, (same_strategy_key(strategy),)).get
+            body: str | None = self._run(
+                f"SELECT r.body {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT 1",
+                (same_strategy_key(strategy),),
+            ).get
             self._words[strategy] = did(body) if body else None
         return self._words[strategy]
 
@@ -450,17 +439,15 @@ class FixTables(Listener):
 
     def _by_turns(self, scope: str, key: str, failed: bool) -> list[CountedStrategy]:
         """What worked, or what never did, no author having more than its share of the places."""
-        sql = (
+        authors: int = self._run(
             f"SELECT count(DISTINCT author) FROM main.tally WHERE project_id = '{DEFAULT_PROJECT}' "
-            f"AND scope = ? AND key = ? AND NOT {_IS_LEFT_OUT}"
-        )
-        authors: int = self._run(sql, (f"fix.{scope}", key)).get
+            f"AND scope = ? AND key = ? AND NOT {_IS_LEFT_OUT}",
+            (f"fix.{scope}", key),
+        ).get
         if authors <= 1:
             return self._in_words(
                 self._top(scope, key, limits.STRATEGIES_WORDED_MAX, failed=failed)
             )
-        from hardwon.learn.support import shared_out
-
         found = self._top(scope, key, limits.SHARED_OUT_OF_MAX, failed=failed)
         return self._in_words(
             shared_out(
@@ -473,9 +460,9 @@ class FixTables(Listener):
         somebody vouches for one.
         """
         if strategy not in self._sources:
-            sql = f"SELECT r.author, r.status {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT ?"
             found = self.session.select(
-                sql, (same_strategy_key(strategy), limits.SOURCES_FROM_FIXES_MAX)
+                f"SELECT r.author, r.status {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT ?",
+                (same_strategy_key(strategy), limits.SOURCES_FROM_FIXES_MAX),
             )
             authors = {author for author, _ in found}
             alone = len(authors) == 1 and not any(status in VOUCHED_STATUSES for _, status in found)
@@ -489,43 +476,47 @@ class FixTables(Listener):
         if project != DEFAULT_PROJECT:
             return 0
         fresh = FixTables(self.session, _FRESH)
-        for table in _TABLES:
+        for table in _COMPARED:
             self._run(f"DROP TABLE IF EXISTS {_FRESH}{table}").fetchall()
             definition: str = self._run(
                 "SELECT sql FROM main.sqlite_schema WHERE name = ?", (table,)
             ).get
-            copied = definition.replace(f"CREATE TABLE {table}", f"CREATE TABLE {_FRESH}{table}", 1)
-            self._run(copied.replace(" AUTOINCREMENT", "")).fetchall()
+            self._run(
+                definition.replace(f"TABLE {table}", f"TABLE {_FRESH}{table}", 1).replace(
+                    " AUTOINCREMENT", ""
+                )
+            ).fetchall()
         fresh._fill()
-        differing = sum(self._differing(table) for table in _TABLES)
-        rolled_back = self._rolled_back()
-        for table in _TABLES:
+        differing = len(self._left_out() ^ self._rolled_back())
+        for table, (columns, worded) in _COMPARED.items():
+            kept, made = (f"SELECT {columns} FROM {prefix}{table}" for prefix in ("main.", _FRESH))
+            one, other = (
+                {
+                    (*row[:-1], canonical(row[-1]) if worded and row[-1] else row[-1])
+                    for row in self._run(f"SELECT * FROM ({these} EXCEPT {those})")
+                }
+                for these, those in ((kept, made), (made, kept))
+            )
+            differing += len(one ^ other)
             self._run(f"DROP TABLE {_FRESH}{table}").fetchall()
         guard = self._run("SELECT open FROM main.fix_guard").fetchall()
-        return differing + len(self._left_out() ^ rolled_back) + int(guard != [(0,)])
-
-    def _differing(self, table: str) -> int:
-        columns, texts = _COMPARED[table]
-        kept, fresh = (f"SELECT {columns} FROM {prefix}{table}" for prefix in ("main.", _FRESH))
-        one = self._run(f"SELECT * FROM ({kept} EXCEPT {fresh})").fetchall()
-        other = self._run(f"SELECT * FROM ({fresh} EXCEPT {kept})").fetchall()
-        if not texts:
-            return len(one) + len(other)
-        return len(
-            {_without_wording(row, texts) for row in one}
-            ^ {_without_wording(row, texts) for row in other}
-        )
+        return differing + int(guard != [(0,)])
 
 
-_COMPARED: Final[dict[str, tuple[str, tuple[int, ...]]]] = {
-    "fix_history": (COLUMNS, ()),
-    "issue_patterns": (", ".join(PatternRow._fields), (PatternRow._fields.index("best_fix"),)),
-    "model_characteristics": (
-        "model_name, total_tests, success_rate, common_issues, effective_fixes, last_updated, "
-        "performance_notes",
-        (4,),
+# Of each table what must be as the records say, and whether the last column is a text of a strategy.
+_COMPARED: Final[dict[str, tuple[str, bool]]] = {
+    "fix_history": (COLUMNS, False),
+    "issue_patterns": (
+        "pattern_name, issue_signature, success_count, failure_count, last_seen, "
+        "confidence_score, best_fix",
+        True,
     ),
-    "fix_count": ("scope, key, item, attempts, applied, verified", ()),
+    "model_characteristics": (
+        "model_name, total_tests, success_rate, common_issues, last_updated, "
+        "performance_notes, effective_fixes",
+        True,
+    ),
+    "fix_count": ("scope, key, item, attempts, applied, verified", False),
 }
 
 
@@ -542,22 +533,6 @@ def _places(entry: FixEntry) -> Iterator[tuple[str, str, str]]:
             yield "pattern", entry.pattern, entry.strategy
 
 
-def _without_wording(row: tuple[Any, ...], texts: tuple[int, ...]) -> tuple[Any, ...]:
-    return tuple(
-        canonical(value) if place in texts and value else value for place, value in enumerate(row)
-    )
-
-
-def _entry_of(project: str, record: Record | None, body: str) -> FixEntry | None:
-    """What the tables show of a record; None of what they are not about."""
-    entry = entry_of(record) if record and project == DEFAULT_PROJECT else None
-    return shortened(entry) if entry and is_packed(body) else entry
-
-
-def _entry_of_kept(kept: Kept) -> FixEntry | None:
-    return _entry_of(kept.taught.project_id, kept.record, kept.body)
-
-
 def _is_rollback(kept: Kept) -> bool:
     return isinstance(kept.record, Decision) and kept.record.action == "rollback"
 
@@ -567,24 +542,27 @@ class FixHistory:
     answered as of one instant.
     """
 
-    def __init__(self, store: SqlStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
+
+    def _first(self, sql: str, values: Sequence[Any]) -> Any:
+        with self._store.snapshot(DEFAULT_PROJECT) as session:
+            found = session.first(sql, values)
+        return found[0] if found else None
 
     def id_of(self, record_id: str) -> int | None:
         """The number of a fix; None where there is no such fix."""
-        with self._store.snapshot(DEFAULT_PROJECT) as session:
-            return _number_of(session, record_id)
+        number: int | None = self._first(f"SELECT seq {_FIX} AND id = ?", (record_id,))
+        return number
 
     def record_id(self, fix_id: int) -> str | None:
         """The id of the record behind a number."""
-        sql = f"SELECT id FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' AND seq = ? AND kind = 'fix'"
-        with self._store.snapshot(DEFAULT_PROJECT) as session:
-            found = session.first(sql, (fix_id,))
-        return str(found[0]) if found else None
+        record_id: str | None = self._first(f"SELECT id {_FIX} AND seq = ?", (fix_id,))
+        return record_id
 
     def row(self, fix_id: int) -> FixRow | None:
         with self._store.snapshot(DEFAULT_PROJECT) as session:
-            return next(_rows(session, "id = ?", (fix_id,), "id", 1), None)
+            return next(_rows(session, "id = ?", (fix_id,)), None)
 
     def similar(self, issue: Issue, limit: int) -> tuple[list[FixRow], list[FixRow], list[FixRow]]:
         """Earlier attempts at the same issue (by either signature), at issues of the same model and
@@ -595,22 +573,23 @@ class FixHistory:
         found = self._store.by_key(
             DEFAULT_PROJECT, signature_keys(issue), Filters(), limits.SIMILAR_CONSIDERED_MAX
         )
+        ids = json.dumps([each.id for each in found])
+        exact = f"id IN (SELECT seq {_FIX} AND id IN (SELECT value FROM json_each(?)))"
         best = "fix_success DESC, verification_success DESC, timestamp DESC"
         with self._store.snapshot(DEFAULT_PROJECT) as session:
-            numbers = [_number_of(session, each.id) for each in found]
-            exact = [row for number in numbers for row in _rows(session, "id = ?", (number,))]
-            exact.sort(
-                key=lambda row: (row.fix_success, row.verification_success, row.timestamp),
-                reverse=True,
+            return (
+                list(_rows(session, exact, (ids,), f"{best}, id DESC", limit)),
+                list(
+                    _rows(
+                        session,
+                        "model_name = ? AND issue_type = ?",
+                        (issue.model, issue.issue_type),
+                        best,
+                        limit,
+                    )
+                ),
+                list(_rows(session, "issue_type = ?", (issue.issue_type,), best, limit)),
             )
-            on_model, on_any = (
-                list(_rows(session, where, values, best, limit))
-                for where, values in (
-                    ("model_name = ? AND issue_type = ?", (issue.model, issue.issue_type)),
-                    ("issue_type = ?", (issue.issue_type,)),
-                )
-            )
-        return exact[:limit], on_model, on_any
 
     def recent(
         self, since: datetime | str | None = None, limit: int = 100, model: str | None = None
@@ -628,10 +607,11 @@ class FixHistory:
 
     def count(self, since: datetime, until: datetime | None) -> int:
         """How many attempts there were from a time to the moment before another."""
-        sql = "SELECT count(*) FROM main.fix_history WHERE timestamp >= ? AND timestamp < ?"
-        with self._store.snapshot(DEFAULT_PROJECT) as session:
-            found = session.first(sql, (text_of(since), text_of(until) if until else "~"))
-        return int(found[0]) if found else 0
+        counted: int = self._first(
+            "SELECT count(*) FROM main.fix_history WHERE timestamp >= ? AND timestamp < ?",
+            (text_of(since), text_of(until) if until else "~"),
+        )
+        return counted
 
     def all(self) -> Iterator[FixRow]:
         """Every row, oldest first."""
@@ -642,12 +622,6 @@ class FixHistory:
         """What works, and what does not, by issue type and model."""
         with self._store.snapshot(DEFAULT_PROJECT) as session:
             return FixTables(session).learned()
-
-
-def _number_of(session: Session, record_id: str) -> int | None:
-    sql = f"SELECT seq FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' AND id = ? AND kind = 'fix'"
-    found = session.first(sql, (record_id,))
-    return int(found[0]) if found else None
 
 
 def _rows(

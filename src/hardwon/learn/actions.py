@@ -16,7 +16,6 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from hardwon import limits
@@ -24,6 +23,7 @@ from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Step, Trajectory
 from hardwon.text.failures import failure_hash
 from hardwon.text.shell import reported_failure
+from hardwon.text.terms import Remembered
 from hardwon.text.words import canonical, key_of
 
 ALL_STRENGTH: Final = 2.0
@@ -261,15 +261,14 @@ def errors_of(steps: Sequence[Step]) -> list[str]:
     return [error_in(step.observation) for step in steps]
 
 
-def error_in(observation: str) -> str:
+def _find_error(observation: str) -> str:
     """The failure hash of what an observation reports; empty where it reports no error."""
-    look = _remembered if len(observation) <= _REMEMBERED_CHARS_MAX else _remembered.__wrapped__
-    return look(observation)
+    said = reported_failure(observation)
+    return failure_hash(said) if said else ""
 
 
 # a trajectory is asked twice, for its pairs and for its keys; and agents see the same again and
 # again
-@lru_cache(maxsize=512)
-def _remembered(observation: str) -> str:
-    said = reported_failure(observation)
-    return failure_hash(said) if said else ""
+error_in = Remembered(
+    _find_error, lambda observation, _: len(observation) <= _REMEMBERED_CHARS_MAX
+).__getitem__

@@ -8,10 +8,10 @@ specific, as everywhere else.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
 from itertools import groupby
 from typing import Final, Literal, NamedTuple
 
@@ -21,14 +21,15 @@ from hardwon.learn.odds import (
     STRATEGY_STRENGTH,
     HasLevels,
     Odds,
+    Rated,
     Share,
-    interval_around,
     seed_confidence,
     shrink,
 )
 from hardwon.learn.support import Evidence
 from hardwon.learn.tallies import BETWEEN_NAMES, HELPED
 from hardwon.records.fields import from_us
+from hardwon.records.kinds import Cleaned, Fix
 
 PatternKind = Literal["exact", "model", "type", "hour", "weekday"]
 
@@ -41,7 +42,7 @@ TEMPORAL_TEST: Final = "exact binomial test, one-sided, Bonferroni-corrected"
 
 
 @dataclass(frozen=True)
-class Strategy:
+class Strategy(Rated):
     """One way of fixing something, and how it went. Commands are data: nothing here runs them."""
 
     id: str
@@ -56,11 +57,6 @@ class Strategy:
     evidence: tuple[str, ...]
     sources: tuple[str, ...] = ()
     vouched: int = 0
-
-    @cached_property
-    def interval(self) -> tuple[float, float]:
-        """Where the true rate lies with 90 % probability."""
-        return interval_around(self.p_success, self.strength)
 
 
 @dataclass(frozen=True)
@@ -96,14 +92,7 @@ def equally_likely(shares: Mapping[str, Share], usual_p: float) -> Iterator[list
     return (list(same) for _, same in groupby(sorted(shares, key=unlikely), key=unlikely))
 
 
-class Did(NamedTuple):
-    """What a fix did, in its own words."""
-
-    fix_commands: Sequence[str]
-    analysis: str
-
-
-def strategy_from(ranked: RankedStrategy, did: Did) -> Strategy:
+def strategy_from(ranked: RankedStrategy, did: Fix | Cleaned) -> Strategy:
     """`did` is what one that used it says: its words are shown, cut where what they were compared
     by ends.
     """
@@ -125,7 +114,7 @@ def strategy_from(ranked: RankedStrategy, did: Did) -> Strategy:
 
 
 @dataclass(frozen=True)
-class Pattern:
+class Pattern(Rated):
     """An issue that came up: `exact` (the same signature), `model` (a model and issue type) or
     `type` (an issue type on any model). A success is applied and verified. `best_fix` is the
     strategy most likely to succeed among those that ever did.
@@ -143,11 +132,6 @@ class Pattern:
     strength: float
     last_seen: datetime
     best_fix: Strategy | None
-
-    @cached_property
-    def interval(self) -> tuple[float, float]:
-        """Where the true rate lies with 90 % probability."""
-        return interval_around(self.p_success, self.strength)
 
     @property
     def confidence(self) -> float:
@@ -190,59 +174,49 @@ def temporal_patterns(hours_of_type: Mapping[str, Sequence[HasLevels]]) -> list[
     """From the counts of every issue type by day, whose items are hours of the day."""
     hours, weekdays = {}, {}
     for name, counts in hours_of_type.items():
-        hours[name] = _slots(_HOURS, {(counted.day, int(counted.item)) for counted in counts})
-        days = {counted.day for counted in counts}
-        weekdays[name] = _slots(
-            len(WEEKDAYS), {(day, (day + _FIRST_WEEKDAY) % len(WEEKDAYS)) for day in days}
-        )
+        when = {(counted.day, int(counted.item)) for counted in counts}
+        hours[name] = Counter(hour for _, hour in when)
+        weekdays[name] = Counter((day + _FIRST_WEEKDAY) % 7 for day in {day for day, _ in when})
     comparisons = len(hours_of_type) * (_HOURS + len(WEEKDAYS))
+    hour_names = [f"{hour:02}:00 to {hour:02}:59 UTC" for hour in range(_HOURS)]
     found = [
         *_unlikely("weekday", weekdays, WEEKDAYS, comparisons),
-        *_unlikely(
-            "hour",
-            hours,
-            [f"{hour:02}:00 to {hour:02}:59 UTC" for hour in range(_HOURS)],
-            comparisons,
-        ),
+        *_unlikely("hour", hours, hour_names, comparisons),
     ]
     return sorted(found, key=lambda pattern: (pattern.p_value, pattern.name))
 
 
-def _slots(size: int, occurrences: Iterable[tuple[int, int]]) -> list[int]:
-    slots = [0] * size
-    for _, slot in occurrences:
-        slots[slot] += 1
-    return slots
-
-
 def _unlikely(
     kind: Literal["hour", "weekday"],
-    slots_of: Mapping[str, list[int]],
+    slots_of: Mapping[str, Counter[int]],
     names: Sequence[str],
     comparisons: int,
 ) -> list[TemporalPattern]:
     """More often than the other issue types at that time (nights are quiet for all), and more often
     than if all times were alike (the others may have a time of their own).
     """
-    everything = [sum(slots) for slots in zip(*slots_of.values(), strict=True)]
+    everything = sum(slots_of.values(), Counter[int]())
     found = []
     for issue_type, slots in slots_of.items():
-        total = sum(slots)
-        others = sum(everything) - total
-        for slot, count in enumerate(slots):
+        total = slots.total()
+        others = everything.total() - total
+        for slot, count in slots.items():
             if count < TEMPORAL_DAYS_MIN:
                 continue
             expected = max((everything[slot] - count + 1) / (others + len(names)), 1 / len(names))
             p_value = min(1.0, beta.at_least(count, total, expected) * comparisons)
             if p_value < beta.UNLIKELY_BELOW:
-                name = (
-                    f"{issue_type} at {names[slot]}"
-                    if kind == "hour"
-                    else f"{issue_type} on {names[slot]}s"
-                )
+                when = f"at {names[slot]}" if kind == "hour" else f"on {names[slot]}s"
                 found.append(
                     TemporalPattern(
-                        name, kind, issue_type, names[slot], count, total, expected, p_value
+                        f"{issue_type} {when}",
+                        kind,
+                        issue_type,
+                        names[slot],
+                        count,
+                        total,
+                        expected,
+                        p_value,
                     )
                 )
     return found
@@ -286,10 +260,9 @@ class ModelHistory:
 
 def common_issues(counts: Iterable[HasLevels]) -> list[tuple[str, int]]:
     """Issue types by how often they came up; an item is a type and a fixer."""
-    totals: dict[str, int] = {}
+    totals: Counter[str] = Counter()
     for counted in counts:
-        issue_type = counted.item.partition(BETWEEN_NAMES)[0]
-        totals[issue_type] = totals.get(issue_type, 0) + sum(counted.levels)
+        totals[counted.item.partition(BETWEEN_NAMES)[0]] += sum(counted.levels)
     return sorted(totals.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
@@ -347,17 +320,8 @@ def p_helped(support: Evidence) -> float:
 # --- choosing ---
 
 Scope = Literal["signature", "model", "type"]
-_ORDER: Final[Mapping[Scope, int]] = {"signature": 0, "model": 1, "type": 2}
-
-
-class TriedIn(NamedTuple):
-    """What was done, by strategy: for this very issue, for its type on its model, for its type
-    anywhere.
-    """
-
-    signature: Mapping[str, Evidence]
-    model: Mapping[str, Evidence]
-    type: Mapping[str, Evidence]
+TriedIn = Mapping[Scope, Mapping[str, Evidence]]
+_ORDER: Final[tuple[Scope, ...]] = ("signature", "model", "type")
 
 
 @dataclass(frozen=True)
@@ -383,22 +347,17 @@ class Choices(NamedTuple):
 
 
 def choices(tried: TriedIn, usual_p: float, today: int) -> Choices:
-    """`usual_p` is what can be expected without knowing the strategy. A strategy is not to be
+    """`tried` is what was done, by strategy: for this very issue, for its type on its model, for its
+    type anywhere. `usual_p` is what can be expected without knowing the strategy. A strategy is not to be
     repeated if it never worked and was tried twice, or once for this very issue; or if it never
     worked for this very issue, tried twice, and that is not one source's word against others for
     whom it works elsewhere. What was tried once, elsewhere, without success is neither.
     """
     worked: list[Choice] = []
     failed: list[Choice] = []
-    widest_first: dict[Scope, Mapping[str, Evidence]] = {
-        "type": tried.type,
-        "model": tried.model,
-        "signature": tried.signature,
-    }
-    for item in {**tried.type, **tried.model, **tried.signature}:
-        found = {
-            scope: supports[item] for scope, supports in widest_first.items() if item in supports
-        }
+    widest_first = [(scope, tried[scope]) for scope in reversed(_ORDER)]
+    for item in dict.fromkeys(item for _, supports in widest_first for item in supports):
+        found = {scope: supports[item] for scope, supports in widest_first if item in supports}
         shares = {scope: Share.of(support.tallies, today) for scope, support in found.items()}
         p = _narrowed(list(shares.values()), usual_p)
         here = shares.get("signature", Share())
@@ -418,7 +377,9 @@ def choices(tried: TriedIn, usual_p: float, today: int) -> Choices:
             failed.append(
                 Choice(widest, RankedStrategy(found[widest], shares[widest], p), failed_here)
             )
-    worked.sort(key=lambda each: (_ORDER[each.scope], -each.ranked.p_success, *_newest_first(each)))
+    worked.sort(
+        key=lambda each: (_ORDER.index(each.scope), -each.ranked.p_success, *_newest_first(each))
+    )
     failed.sort(
         key=lambda each: (not each.failed_here, -each.ranked.share.attempts, *_newest_first(each))
     )

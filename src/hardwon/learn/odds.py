@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple, Protocol
 
@@ -67,8 +67,24 @@ class Basis(NamedTuple):
     verified: int
 
 
+class Rated:
+    """Something that works with a probability, which rests on so many attempts and pseudo-counts."""
+
+    p_success: float
+    strength: float
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """Where the true rate lies with 90 % probability."""
+        p, strength = self.p_success, self.strength
+        # Half a success and half a failure are added: next to 0 and 1 the plain distribution would
+        # put nearly everything beyond p itself.
+        low, high = interval(p * strength + 0.5, (1 - p) * strength + 0.5)
+        return min(low, p), max(high, p)
+
+
 @dataclass(frozen=True)
-class Odds:
+class Odds(Rated):
     """How something turned out so far, and how likely it is to work. `attempts`, `applied` and
     `verified` are of the scope that was asked for; `p_success` also draws on the more general ones,
     listed in `basis`.
@@ -87,20 +103,6 @@ class Odds:
         `p_success`.
         """
         return seed_confidence(self.attempts)
-
-    @cached_property
-    def interval(self) -> tuple[float, float]:
-        """Where the true rate lies with 90 % probability."""
-        return interval_around(self.p_success, self.strength)
-
-
-def interval_around(p: float, strength: float) -> tuple[float, float]:
-    """The central 90 % of a Beta distribution of so many pseudo-counts around p. Half a success and
-    half a failure are added: next to 0 and 1 the plain distribution would put nearly everything
-    beyond p itself.
-    """
-    low, high = interval(p * strength + 0.5, (1 - p) * strength + 0.5)
-    return min(low, p), max(high, p)
 
 
 # --- counting ---
@@ -135,11 +137,9 @@ class Share:
         failed, applied, verified = counted.levels[: SUCCEEDED + 1]
         weight = age_weight(counted.day, today)
         attempts = failed + applied + verified
-        self.attempts += attempts
-        self.applied += applied + verified
-        self.verified += verified
-        self.weight += weight * attempts
-        self.weight_verified += weight * verified
+        self.include(
+            Share(attempts, applied + verified, verified, weight * attempts, weight * verified)
+        )
 
     def include(self, other: Share) -> None:
         self.attempts += other.attempts
@@ -149,30 +149,15 @@ class Share:
         self.weight_verified += other.weight_verified
 
 
+@dataclass
 class Shares:
-    """The counts under one key, added up once for all questions: of every item, and of all of
-    them.
-    """
+    """What is under one key: of every item, and of all of them."""
 
-    def __init__(self, counts: Iterable[HasLevels], today: int) -> None:
-        self.whole = Share()
-        self.items: dict[str, Share] = {}
-        for counted in counts:
-            self.whole.add(counted, today)
-            self.items.setdefault(counted.item, Share()).add(counted, today)
+    items: Mapping[str, Share] = field(default_factory=dict)
 
-    @classmethod
-    def added_up(cls, sums: Iterable[tuple[str, Share]]) -> Shares:
-        """From the sums of every item."""
-        shares = cls((), 0)
-        for item, share in sums:
-            shares.items[item] = share
-            shares.whole.include(share)
-        return shares
-
-    @classmethod
-    def of(cls, counts: Iterable[HasLevels] | Shares, today: int) -> Shares:
-        return counts if isinstance(counts, Shares) else cls(counts, today)
+    @cached_property
+    def whole(self) -> Share:
+        return self.beginning("")
 
     def item(self, item: str | None) -> Share:
         """Of one item; None: of all."""
@@ -239,113 +224,88 @@ class _Estimate:
 # --- the chains ---
 
 
-Counts = Sequence[HasLevels] | Shares
-
-
-class FixCounts(NamedTuple):
-    """The counts that a question about fixes rests on; None for what it does not name. The items of
-    `model` and `subject` are an issue type and a fixer each; `types` has the counts of every issue
-    type among them.
+@dataclass
+class FixCounts:
+    """What a question about fixes rests on; None for what it does not name. The items of `model`
+    and `subject` are an issue type and a fixer each; `types` has the shares of every issue type
+    among them.
     """
 
-    everything: Counts
-    types: Mapping[str, Counts]
+    everything: Shares
+    types: Mapping[str, Shares]
     issue_type: str | None = None
-    model: Counts | None = None
-    subject: Counts | None = None
-    signature: Counts | None = None
+    model: Shares | None = None
+    subject: Shares | None = None
+    signature: Shares | None = None
 
-
-class _FixShares:
-    """The same, added up, and what an issue type and a fixer let expect."""
-
-    def __init__(self, counts: FixCounts, today: int) -> None:
-        def shares(given: Counts | None) -> Shares:
-            return Shares.of(() if given is None else given, today)
-
-        self.issue_type = counts.issue_type
-        self.everything = shares(counts.everything)
-        self.types = {name: shares(given) for name, given in counts.types.items()}
-        self.of_type = (
-            self.everything if counts.issue_type is None else self.types[counts.issue_type]
-        )
-        self.model, self.subject, self.signature = map(
-            shares, (counts.model, counts.subject, counts.signature)
-        )
-        self.overall = shrink(self.everything.whole, FIRST_GUESS, ALL_STRENGTH)
-        self._rates: dict[str, float] = {}
+    @property
+    def of_type(self) -> Shares:
+        return self.everything if self.issue_type is None else self.types[self.issue_type]
 
     def of_model_and_type(self, fixer: str | None) -> Share:
         """Of the model's attempts those of the issue type, by any fixer or by one."""
+        model = self.model or Shares()
         wanted = f"{self.issue_type}{BETWEEN_NAMES}{fixer or ''}"
-        return self.model.beginning(wanted) if fixer is None else self.model.item(wanted)
+        return model.beginning(wanted) if fixer is None else model.item(wanted)
 
     def expected(self, shares: Shares, moved: float = 0.0) -> float:
-        """The mean over some attempts, each moved by so much."""
-        weights = {item: share.weight for item, share in shares.items.items()}
-        total = sum(weights.values())
+        """The mean over some attempts of what their issue types and fixers let expect, each moved
+        by so much.
+        """
+        overall = shrink(self.everything.whole, FIRST_GUESS, ALL_STRENGTH)
+        total = shares.whole.weight
         if not total:
-            return _probability(_log_odds(self.overall) + moved)
-        rates = {item: _probability(_log_odds(self._rate(item)) + moved) for item in weights}
-        return sum(weight * rates[item] for item, weight in weights.items()) / total
-
-    def _rate(self, item: str) -> float:
-        if item not in self._rates:
+            return _probability(_log_odds(overall) + moved)
+        sum_ = 0.0
+        for item, share in shares.items.items():
             issue_type, _, fixer = item.partition(BETWEEN_NAMES)
-            known = self.types.get(issue_type)
-            of_type, of_fixer = (known.whole, known.item(fixer)) if known else (Share(), Share())
-            p = shrink(of_type, self.overall, NAMED_STRENGTH)
-            self._rates[item] = (
-                shrink(of_fixer, p, NAMED_STRENGTH) if of_fixer.attempts < of_type.attempts else p
-            )
-        return self._rates[item]
+            known = self.types.get(issue_type, Shares())
+            of_fixer = known.item(fixer)
+            p = shrink(known.whole, overall, NAMED_STRENGTH)
+            if of_fixer.attempts < known.whole.attempts:
+                p = shrink(of_fixer, p, NAMED_STRENGTH)
+            sum_ += share.weight * _probability(_log_odds(p) + moved)
+        return sum_ / total
 
 
-def fix_odds(counts: FixCounts, fixer: str | None, today: int) -> Odds:
+def fix_odds(counts: FixCounts, fixer: str | None) -> Odds:
     """How likely a fix is to be applied and verified."""
-    shares = _FixShares(counts, today)
-    estimate = _Estimate(shares.everything.whole)
+    of_type, model, subject = counts.of_type, counts.model, counts.subject or Shares()
+    estimate = _Estimate(counts.everything.whole)
     if counts.issue_type is not None:
-        estimate.narrow("issue type", shares.of_type.whole, NAMED_STRENGTH)
+        estimate.narrow("issue type", of_type.whole, NAMED_STRENGTH)
     if fixer is not None:
-        estimate.narrow("fixer", shares.of_type.item(fixer), NAMED_STRENGTH)
+        estimate.narrow("fixer", of_type.item(fixer), NAMED_STRENGTH)
     moved, of_model = 0.0, estimate.share
-    if counts.model is not None:
-        of_model = shares.model.whole
+    if model is not None:
+        of_model = model.whole
         # The only model there is, or the only one with this issue type, tells nothing that was not
         # counted already.
-        if of_model.attempts not in (estimate.everything.attempts, shares.of_type.whole.attempts):
-            expected = shares.expected(shares.model)
+        if of_model.attempts not in (estimate.everything.attempts, of_type.whole.attempts):
+            expected = counts.expected(model)
             estimate.move("model", of_model, expected, MODEL_STRENGTH)
             moved = _log_odds(shrink(of_model, expected, MODEL_STRENGTH)) - _log_odds(expected)
         if counts.issue_type is None:
             estimate.share, estimate.strength = of_model, MODEL_STRENGTH
         else:
-            estimate.narrow(
-                "model and issue type", shares.of_model_and_type(fixer), MODEL_TYPE_STRENGTH
-            )
-    of_subject = shares.subject.whole
+            of_both = counts.of_model_and_type(fixer)
+            estimate.narrow("model and issue type", of_both, MODEL_TYPE_STRENGTH)
     # else it is all there is of the model, counted above
-    if of_subject.attempts and of_subject.attempts < of_model.attempts:
-        estimate.move(
-            "subject", of_subject, shares.expected(shares.subject, moved), SUBJECT_STRENGTH
-        )
+    if 0 < subject.whole.attempts < of_model.attempts:
+        expected = counts.expected(subject, moved)
+        estimate.move("subject", subject.whole, expected, SUBJECT_STRENGTH)
     if counts.signature is not None:
-        _narrow_to_signature(estimate, shares, fixer)
+        share, of_fixer = counts.signature.whole, counts.signature.item(fixer)
+        # An issue without a prompt has the signature of its model and type, and a subject that came
+        # up with one issue type only has its signature: what they say was taken into account
+        # before.
+        known = [counts.of_model_and_type(None).attempts, subject.whole.attempts or math.inf]
+        if share.attempts < min(known):
+            estimate.narrow("signature", share, SIGNATURE_STRENGTH)
+            if fixer is not None:
+                estimate.narrow("signature and fixer", of_fixer, SIGNATURE_STRENGTH)
+        estimate.share = of_fixer
     return estimate.odds()
-
-
-def _narrow_to_signature(estimate: _Estimate, shares: _FixShares, fixer: str | None) -> None:
-    share, of_fixer = shares.signature.whole, shares.signature.item(fixer)
-    # An issue without a prompt has the signature of its model and type, and a subject that came up
-    # with one issue type only has its signature: what they say was taken into account before.
-    of_subject = shares.subject.whole.attempts
-    known = [shares.of_model_and_type(None).attempts, *([of_subject] if of_subject else [])]
-    if share.attempts < min(known):
-        estimate.narrow("signature", share, SIGNATURE_STRENGTH)
-        if fixer is not None:
-            estimate.narrow("signature and fixer", of_fixer, SIGNATURE_STRENGTH)
-    estimate.share = of_fixer
 
 
 def tool_odds(

@@ -73,12 +73,14 @@ def fitting(episodes: Sequence[Episode]) -> list[Episode]:
 
 
 def _line(episode: Episode) -> str:
-    record: dict[str, object] = {"task": _cut(episode.task_id), "score": episode.score}
-    if episode.trajectory_summary:
-        record["summary"] = _cut(episode.trajectory_summary)
-    for name, texts in (("mistakes", episode.mistakes), ("successes", episode.successes)):
-        if texts:
-            record[name] = [_cut(text) for text in texts[: limits.LLM_ITEMS_MAX]]
+    most = limits.LLM_ITEMS_MAX
+    optional = {
+        "summary": _cut(episode.trajectory_summary),
+        "mistakes": [_cut(text) for text in episode.mistakes[:most]],
+        "successes": [_cut(text) for text in episode.successes[:most]],
+    }
+    given = {name: value for name, value in optional.items() if value}
+    record = {"task": _cut(episode.task_id), "score": episode.score, **given}
     return json.dumps(record, ensure_ascii=False)
 
 
@@ -178,19 +180,21 @@ def one_sentence(field: str, item: object, chars_max: int, given: object = None)
     if not isinstance(item, str):
         raise InvalidInputError.one(field, shown, "text")
     said = item.strip()
-    if not limits.LLM_RULE_CHARS_MIN <= len(said) <= chars_max:
-        raise InvalidInputError.one(
-            field, shown, f"{limits.LLM_RULE_CHARS_MIN} to {chars_max} characters"
-        )
-    if any(unicodedata.category(char) in _HIDDEN and char not in _JOINERS for char in said):
-        raise InvalidInputError.one(
-            field, shown, "one line without control, bidirectional or other invisible characters"
-        )
-    if any(
+    hidden = any(unicodedata.category(char) in _HIDDEN and char not in _JOINERS for char in said)
+    second = any(
         end[1].isupper() and not RE.abbreviation.search(said, 0, end.start())
         for end in RE.sentence_end.finditer(said)
+    )
+    for wrong, allowed in (
+        (
+            not limits.LLM_RULE_CHARS_MIN <= len(said) <= chars_max,
+            f"{limits.LLM_RULE_CHARS_MIN} to {chars_max} characters",
+        ),
+        (hidden, "one line without control, bidirectional or other invisible characters"),
+        (second, "one sentence"),
     ):
-        raise InvalidInputError.one(field, shown, "one sentence")
+        if wrong:
+            raise InvalidInputError.one(field, shown, allowed)
     return said
 
 
@@ -214,18 +218,9 @@ def sentence_request(fact: Fact) -> tuple[str, str]:
 
 def _given(fact: Fact) -> set[str]:
     """Names that whoever recorded the fact gave beside the sentence."""
-    entities = fact.entities
-    named = {
-        *entities.files,
-        *entities.functions,
-        *entities.libraries,
-        *(entities.error_codes or ()),
-    }
-    return (
-        named
-        | {file.path for file in fact.metadata.context.related_files}
-        | set(fact.metadata.tags)
-    )
+    files = (file.path for file in fact.metadata.context.related_files)
+    named = (name for _, names in fact.entities for name in names or ())
+    return {*named, *files, *fact.metadata.tags}
 
 
 _SENTENCE_SHAPE: Final = 'nothing but JSON, {"sentence": "…"}'

@@ -14,7 +14,6 @@ from hardwon.learn import odds as beta
 from hardwon.learn.support import Evidence
 from hardwon.learn.tallies import (
     BETWEEN_NAMES,
-    DAY_US,
     MILLIONTHS,
     card_key,
     generate_issue_signature,
@@ -187,8 +186,7 @@ def weigh(
             and any(claim.vouched for claim in support.claims)
         ):
             state = "active"
-        last_day = support.last_us // DAY_US
-        if retired_on.get(support.item, -1) >= last_day:
+        if retired_on.get(support.item, -1) >= support.last_us // limits.DAY_US:
             state = "retired"
         share = (helpful + 1) / (helpful + harmful + 2)
         speaks = thresholds.good if kind == "works" else thresholds.bad
@@ -458,13 +456,9 @@ def _change(support: Evidence) -> float | None:
     half = len(days) // 2
     if not half:
         return None
-    later, earlier = Evidence(support.item), Evidence(support.item)
-    for tally in support.tallies:
-        if tally.day >= days[-half]:
-            later.add(tally)
-        elif tally.day <= days[half - 1]:
-            earlier.add(tally)
-    return later.mean - earlier.mean
+    later = [tally for tally in support.tallies if tally.day >= days[-half]]
+    earlier = [tally for tally in support.tallies if tally.day <= days[half - 1]]
+    return Evidence(support.item, later).mean - Evidence(support.item, earlier).mean
 
 
 def score_history(task_id: str, support: Evidence, recent: Sequence[float]) -> ScoreHistory:
@@ -528,12 +522,8 @@ def opposite_rules(works: Mapping[str, str], avoid: Mapping[str, str]) -> list[t
     pairs = []
     for item, text in sorted(avoid.items()):
         said = words_of(text)
-        same = (
-            item
-            if item in words
-            else next((other for other in words if say_the_same(words[other], said)), None)
-        )
-        pairs += [(same, item)] if same else []
+        same = [item] if item in words else [key for key in words if say_the_same(words[key], said)]
+        pairs += [(each, item) for each in same[:1]]
     return pairs
 
 

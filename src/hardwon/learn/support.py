@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.odds import age_weight
-from hardwon.learn.tallies import DAY_US, LEVELS, MILLIONTHS, Tally, card_key, rule_key
+from hardwon.learn.tallies import LEVELS, MILLIONTHS, Tally, card_key, rule_key
 from hardwon.records.fields import (
     Count,
     Finite,
@@ -33,6 +33,7 @@ from hardwon.records.fields import (
 from hardwon.records.kinds import VOUCHED_STATUSES, Adopted, MistakeCard
 
 T = TypeVar("T")
+N = TypeVar("N", int, float)
 
 
 @dataclass
@@ -42,37 +43,44 @@ class Evidence:
     """
 
     item: str
-    records: int = 0
-    vouched: int = 0
-    total: int = 0
-    best: int = 0
-    authors: set[str] = field(default_factory=set)
-    keys: set[str] = field(default_factory=set)
-    first_day: int = 0
-    newest: list[tuple[int, str]] = field(default_factory=list)
     tallies: list[Tally] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
+    keys: set[str] = field(default_factory=set)
 
     def add(self, tally: Tally) -> None:
-        self._seen_on(tally.day)
-        self.records += tally.times
-        self.vouched += tally.vouched
-        self.total += tally.total
-        self.best = max(self.best, tally.best)
-        self.authors.add(tally.author)
-        self.keys.add(tally.key)
-        self.newest.append((tally.last_us, tally.last_id))
         self.tallies.append(tally)
+        self.keys.add(tally.key)
 
     def claim(self, claim: Claim) -> None:
-        self._seen_on(claim.at_us // DAY_US)
-        self.vouched += claim.vouched
-        self.authors.add(claim.author)
-        self.newest.append((claim.at_us, claim.record_id))
         self.claims.append(claim)
 
-    def _seen_on(self, day: int) -> None:
-        self.first_day = min(self.first_day, day) if self.newest else day
+    @property
+    def records(self) -> int:
+        return sum(tally.times for tally in self.tallies)
+
+    @property
+    def vouched(self) -> int:
+        claimed = sum(claim.vouched for claim in self.claims)
+        return claimed + sum(tally.vouched for tally in self.tallies)
+
+    @property
+    def best(self) -> int:
+        return max((tally.best for tally in self.tallies), default=0)
+
+    @property
+    def authors(self) -> set[str]:
+        return {tally.author for tally in self.tallies} | {claim.author for claim in self.claims}
+
+    @property
+    def first_day(self) -> int:
+        days = [tally.day for tally in self.tallies]
+        return min((*days, *(claim.at_us // limits.DAY_US for claim in self.claims)), default=0)
+
+    @property
+    def newest(self) -> list[tuple[int, str]]:
+        """When each was said last, and by which record."""
+        recorded = [(tally.last_us, tally.last_id) for tally in self.tallies]
+        return [*recorded, *((claim.at_us, claim.record_id) for claim in self.claims)]
 
     @property
     def levels(self) -> list[int]:
@@ -83,15 +91,13 @@ class Evidence:
 
     @property
     def mean(self) -> float:
-        return self.total / self.records / MILLIONTHS if self.records else 0.0
+        total = sum(tally.total for tally in self.tallies)
+        return total / self.records / MILLIONTHS if self.records else 0.0
 
     @property
     def seen_before(self) -> int:
         """How often it was seen before it was adopted, as whoever counted it says."""
-        most: dict[str, int] = {}
-        for claim in self.claims:
-            most[claim.author] = max(most.get(claim.author, 0), claim.seen)
-        return sum(most.values())
+        return sum(self._greatest(lambda claim: claim.seen))
 
     @property
     def only_claimed(self) -> bool:
@@ -155,13 +161,13 @@ class Evidence:
 
     def weight(self, today: int) -> float:
         """Records, and whoever claims it for one, all counting less as they age."""
-        claimed: dict[str, float] = {}
-        for claim in self.claims:
-            weight = age_weight(claim.at_us // DAY_US, today)
-            claimed[claim.author] = max(claimed.get(claim.author, 0.0), weight)
-        return sum(claimed.values()) + sum(
-            tally.times * age_weight(tally.day, today) for tally in self.tallies
-        )
+        claimed = self._greatest(lambda claim: age_weight(claim.at_us // limits.DAY_US, today))
+        recorded = (tally.times * age_weight(tally.day, today) for tally in self.tallies)
+        return sum(claimed) + sum(recorded)
+
+    def _greatest(self, figure: Callable[[Claim], N]) -> Iterable[N]:
+        """Of each who claims it, the greatest figure."""
+        return {claim.author: figure(claim) for claim in sorted(self.claims, key=figure)}.values()
 
 
 def shared_out(
@@ -423,13 +429,11 @@ def _marked(rule: str) -> tuple[str, str]:
 
 
 def _claim(record: Adopted, now_us: int, place: int, seen: int = 1) -> Claim:
-    metadata = record.metadata
-    vouched = metadata.validation.status in VOUCHED_STATUSES
     return Claim(
         record.id,
-        metadata.source.author,
+        record.metadata.source.author,
         min(record.at_us, now_us),
-        vouched,
+        record.metadata.validation.status in VOUCHED_STATUSES,
         place,
         min(seen, limits.ADOPTED_SEEN_MAX),
     )

@@ -60,7 +60,6 @@ from hardwon.text.failures import failure_hash
 from hardwon.text.sentences import fact_key
 from hardwon.text.words import canonical, key_of, same_action, spelled
 
-DAY_US: Final = limits.DAY_US
 FAILED, APPLIED, SUCCEEDED = 0, 1, 2  # levels of an outcome
 NOT_HELPED, HELPED = 0, 1
 # Levels of a score are twentieths: 0.50 and 0.85, the thresholds of training memory, begin one
@@ -147,7 +146,7 @@ def tallies_of(record: Record) -> tuple[Increment, ...]:
     with it.
     """
     teach = _TEACHERS.get(record.kind)
-    own = teach(record) if teach and not _is_echo(record) else ()
+    own = teach(record) if teach else ()
     if not record.recalled or record.turned_out_well is None:
         return own
     # What was recalled before an attempt helped, or did not, as the attempt turned out.
@@ -162,46 +161,28 @@ def tallies_of(record: Record) -> tuple[Increment, ...]:
     )
 
 
-def _is_echo(record: Record) -> bool:
-    """Whether it repeats a context of ours: recalled text that comes back is no new evidence."""
-    if isinstance(record, Experience):
-        return OUR_FENCE in record.content
-    if isinstance(record, Episode):
-        cards = (text for card in record.mistake_cards for text in (card.lesson, card.evidence))
-        return any(
-            OUR_FENCE in text
-            for text in (record.trajectory_summary, *record.successes, *record.mistakes, *cards)
-        )
-    return False
-
-
-# How every context begins (`brief.fence`).
+# How every context begins (`brief.fence`). What repeats one teaches nothing: recalled text that
+# comes back is no new evidence.
 OUR_FENCE: Final = "<hardwon-memory"
 
 
 # --- experiences ---
 
 
-def _of_experience(record: Experience) -> tuple[Increment, ...]:
-    good = record.turned_out_well
-    if good is None:
+def count_experience(record: Experience) -> tuple[Increment, ...]:
+    if record.turned_out_well is None or OUR_FENCE in record.content:
         return ()
-    extra = record.extra
-    task = extra.get("task_id") or extra.get("task_type") or ""
-    return _of_tool(record.tool or "", task if isinstance(task, str) else "", good)
-
-
-@lru_cache(maxsize=1024)
-def _of_tool(tool: str, task: str, succeeded: bool) -> tuple[Increment, ...]:
-    level = SUCCEEDED if succeeded else FAILED
-    task = " ".join(task.split())[: limits.NAME_CHARS_MAX]
+    level = SUCCEEDED if record.turned_out_well else FAILED
+    task = record.extra.get("task_id") or record.extra.get("task_type")
+    task = " ".join(task.split())[: limits.NAME_CHARS_MAX] if isinstance(task, str) else ""
+    tool = record.tool or ""
     return tuple(Increment("tool", tool, item, level, 0) for item in dict.fromkeys(("", task)))
 
 
 # --- fixes ---
 
 
-def _of_fix(fix: Fix) -> tuple[Increment, ...]:
+def count_fix(fix: Fix) -> tuple[Increment, ...]:
     issue, fixer = fix.issue, fix.fixer_type
     level = level_of_fix(fix)
     signature = generate_issue_signature(issue)
@@ -212,11 +193,9 @@ def _of_fix(fix: Fix) -> tuple[Increment, ...]:
         ("fix.signature", signature, fixer),
         ("fix.hour", issue.issue_type, f"{fix.metadata.context.timestamp.astimezone(UTC).hour:02}"),
     ]
-    subject = issue_subject(issue)
-    if subject:
+    if subject := issue_subject(issue):
         counted.append(("fix.subject", subject, issue.issue_type + BETWEEN_NAMES + fixer))
-    strategy = strategy_key(fix)
-    if strategy:
+    if strategy := strategy_key(fix):
         counted += [
             ("strategy.type", issue.issue_type, strategy),
             ("strategy.model", issue.model, issue.issue_type + BETWEEN_NAMES + strategy),
@@ -243,20 +222,22 @@ def strategy_key(fix: Fix) -> str:
 # --- episodes ---
 
 
-def _of_episode(episode: Episode) -> tuple[Increment, ...]:
+def count_episode(episode: Episode) -> tuple[Increment, ...]:
+    cards = (text for card in episode.mistake_cards for text in (card.lesson, card.evidence))
+    said = (episode.trajectory_summary, *episode.successes, *episode.mistakes, *cards)
+    if any(OUR_FENCE in text for text in said):
+        return ()
     task, value = episode.task_id, round(episode.score * MILLIONTHS)
-    counted: dict[tuple[str, str, str], None] = {("score", task, ""): None}
+    most, level = limits.LESSONS_PER_RECORD_MAX, level_of_score(episode.score)
+    counted = [("score", task, "")]
     for scope, texts in (("works", episode.successes), ("avoid", episode.mistakes)):
-        items = dict.fromkeys(
-            rule_key(text, scope) for text in texts[: limits.LESSONS_PER_RECORD_MAX]
-        )
-        counted |= {(scope, task, item): None for item in items if item}
-    for card in episode.mistake_cards[: limits.LESSONS_PER_RECORD_MAX]:
+        counted += [(scope, task, item) for text in texts[:most] if (item := rule_key(text, scope))]
+    for card in episode.mistake_cards[:most]:
         about = card.task_id or task
-        counted["card" if about == task else "card.foreign", about, card_key(card, task)] = None
-    level = level_of_score(episode.score)
+        counted += [("card" if about == task else "card.foreign", about, card_key(card, task))]
     episodes = Increment("episode", "", "", 0, 0)
-    return (episodes, *(Increment(scope, key, item, level, value) for scope, key, item in counted))
+    distinct = dict.fromkeys(counted)
+    return (episodes, *(Increment(scope, key, item, level, value) for scope, key, item in distinct))
 
 
 def rule_key(text: str, kind: str = "") -> str:
@@ -289,7 +270,7 @@ def card_key(card: MistakeCard, task_id: str) -> str:
 # --- trajectories ---
 
 
-def _of_trajectory(trajectory: Trajectory) -> tuple[Increment, ...]:
+def count_trajectory(trajectory: Trajectory) -> tuple[Increment, ...]:
     pairs = [
         Increment("pair", pair.diagnosis, pair.action, HELPED if pair.helped else NOT_HELPED, 0)
         for pair, _ in pairs_of(trajectory)
@@ -302,11 +283,11 @@ def _of_trajectory(trajectory: Trajectory) -> tuple[Increment, ...]:
 
 
 _TEACHERS: Final[Mapping[str, Callable[..., tuple[Increment, ...]]]] = {
-    "experience": _of_experience,
-    "fix": _of_fix,
+    "experience": count_experience,
+    "fix": count_fix,
     "cleaned": lambda cleaned: tuple(map(Increment._make, cleaned.lessons)),
-    "episode": _of_episode,
-    "trajectory": _of_trajectory,
+    "episode": count_episode,
+    "trajectory": count_trajectory,
 }
 
 
@@ -319,18 +300,11 @@ def keys_of(record: Record) -> tuple[str, ...]:
     """
     own = _OWN_KEYS.get(record.kind)
     keys = set(own(record) if own else ())
-    session = record.metadata.source.id
-    if session:
+    if session := record.metadata.source.id:
         keys.add(session_key(session))
-    given = record.metadata.validation.failure_hash
-    if given:
-        keys.add(f"failure:{given}")
+    if failure := record.metadata.validation.failure_hash:
+        keys.add(f"failure:{failure}")
     return tuple(sorted(keys))
-
-
-# Kinds that always have keys of their own; any kind has one where its envelope names a failure or a
-# session.
-KEYED_KINDS: Final = frozenset({"fix", "fact", "trajectory", "decision", "adopted", "cleaned"})
 
 
 # Where an experience keeps keys of the caller's that a record has a meaning of its own for, such as
@@ -340,20 +314,16 @@ OWN_KEYS: Final = "own_keys"
 
 def has_keys(record: Record) -> bool:
     """Whether `keys_of` is worth asking, at a fraction of its price: most records have none."""
-    if (
-        record.kind in KEYED_KINDS
-        or record.metadata.validation.failure_hash
-        or record.metadata.source.id
-    ):
+    if record.metadata.validation.failure_hash or record.metadata.source.id:
         return True
     if not isinstance(record, Experience):
-        return False
+        return record.kind in _OWN_KEYS
     return len(record.extra) > 1 or bool(
         record.unrouted or record.own_schema or (record.extra and not record.route)
     )
 
 
-def _keys_of_fix(fix: Fix) -> Iterator[str]:
+def keys_of_fix(fix: Fix) -> Iterator[str]:
     yield from signature_keys(fix.issue)
     if had := recorded_signature(fix):
         yield f"signature:{had}"
@@ -366,7 +336,7 @@ def _keys_of_fix(fix: Fix) -> Iterator[str]:
     )
 
 
-def _keys_of_trajectory(trajectory: Trajectory) -> Iterator[str]:
+def keys_of_trajectory(trajectory: Trajectory) -> Iterator[str]:
     steps = trajectory.steps[-limits.STEPS_LEARNED_MAX :]
     found = dict.fromkeys(filter(None, errors_of(steps)))
     yield from [f"failure:{error}" for error in found][: limits.LESSONS_PER_RECORD_MAX]
@@ -374,14 +344,14 @@ def _keys_of_trajectory(trajectory: Trajectory) -> Iterator[str]:
     yield from list(tried)[-limits.LESSONS_PER_RECORD_MAX :]
 
 
-def _keys_of_cleaned(cleaned: Cleaned) -> Iterator[str]:
+def keys_of_cleaned(cleaned: Cleaned) -> Iterator[str]:
     yield tidied_key(cleaned.decision)
     yield cleaned_key(cleaned.signature)
     if cleaned.strategy:
         yield same_strategy_key(cleaned.strategy)
 
 
-def _keys_of_experience(record: Experience) -> Iterator[str]:
+def keys_of_experience(record: Experience) -> Iterator[str]:
     given = dict(record.extra)
     own = given.pop(OWN_KEYS, None)
     given |= own if isinstance(own, dict) else {}
@@ -393,13 +363,13 @@ def _keys_of_experience(record: Experience) -> Iterator[str]:
 
 
 _OWN_KEYS: Final[Mapping[str, Callable[..., Iterable[str]]]] = {
-    "fix": _keys_of_fix,
+    "fix": keys_of_fix,
     "fact": lambda fact: [fact_key(fact)],
-    "trajectory": _keys_of_trajectory,
+    "trajectory": keys_of_trajectory,
     "decision": lambda decision: [decision_key(decision)],
     "adopted": lambda adopted: [adopted_key(adopted.origin)],
-    "cleaned": _keys_of_cleaned,
-    "experience": _keys_of_experience,
+    "cleaned": keys_of_cleaned,
+    "experience": keys_of_experience,
 }
 
 
@@ -511,7 +481,7 @@ def sum_counts(taught: Iterable[RecordCounts]) -> dict[TallyKey, list[Any]]:
         if not lessons or status not in TEACHING_STATUSES:
             continue
         vouched = int(status in VOUCHED_STATUSES)
-        day = at_us // DAY_US
+        day = at_us // limits.DAY_US
         for scope, key, item, level, value in lessons:
             place = (project, scope, key, item, day, author)
             last = _NOBODY if scope in ANONYMOUS_SCOPES else (at_us, record_id)

@@ -8,7 +8,7 @@ schema of one's own has other keys: whatever has no `=` in its name counts under
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -99,9 +99,8 @@ def hotspots_of(
         raise InvalidInputError.one("share", share, "a number above 0, up to 1")
     if limit < 0:
         raise InvalidInputError.one("limit", limit, "a whole number, 0 or more")
-    found = [spot for spot in _spots(branch, ()) if spot.share >= share]
-    found.sort(key=lambda spot: (-spot.count, spot.path))
-    return found[:limit]
+    found = (spot for spot in _spots(branch, ()) if spot.share >= share)
+    return sorted(found, key=lambda spot: (-spot.count, spot.path))[:limit]
 
 
 def _spots(parent: Branch, above: tuple[str, ...]) -> Iterator[Hotspot]:
@@ -119,25 +118,20 @@ def _spots(parent: Branch, above: tuple[str, ...]) -> Iterator[Hotspot]:
 def reflect_on(rows: Iterable[FolderCount]) -> Reflection:
     """What the counts say."""
     total = intake = 0
-    outcomes: Counter[str] = Counter()
-    tools: Counter[str] = Counter()
-    failures: Counter[str] = Counter()
-    successes: Counter[str] = Counter()
+    outcomes, tools = Counter[str](), Counter[str]()
+    areas: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for row in rows:
         total += row.count
         parts = _parts(row.path)
-        if parts and parts[0] == INTAKE:
+        if parts[:1] == [INTAKE]:
             intake += row.count
             continue
-        outcome, tool = _value_of(parts, "outcome"), _value_of(parts, "tool")
-        if outcome:
-            outcomes[outcome] += row.count
-        if tool:
-            tools[tool] += row.count
-        if outcome in ("failure", "success"):
-            area = _area(part for part in parts if not part.startswith("outcome=")) or UNSORTED
-            (failures if outcome == "failure" else successes)[area] += row.count
-    hotspots, strengths = _largest(failures), _largest(successes)
+        outcome = _value_of(parts, "outcome")
+        outcomes[outcome] += row.count
+        tools[_value_of(parts, "tool")] += row.count
+        area = _area(part for part in parts if not part.startswith("outcome=")) or UNSORTED
+        areas[outcome][area] += row.count
+    hotspots, strengths = _largest(areas["failure"]), _largest(areas["success"])
     return Reflection(
         total,
         dict(_largest(outcomes)),
@@ -155,22 +149,21 @@ def _insights(
     failed = sum(count for _, count in hotspots)
     succeeded = sum(count for _, count in strengths)
     attempts = failed + succeeded
-    said: list[str] = []
     if not total:
         return ["Nothing is remembered yet."]
     if not attempts:
-        said.append(
+        said = [
             "No successes or failures are remembered yet, so nothing can be said about what works."
-        )
+        ]
     elif attempts < limits.ATTEMPTS_TO_JUDGE_MIN:
         seen = f"{_number(succeeded, 'success', 'successes')} and {_number(failed, 'failure')}"
-        said.append(f"Only {seen} so far: too few to say how often things work.")
+        said = [f"Only {seen} so far: too few to say how often things work."]
     else:
-        said.append(
-            f"{succeeded} of {attempts} attempts succeeded ({_percent(succeeded, attempts)})."
-        )
-        said += _leading("failures", hotspots, failed)
-        said += _leading("successes", strengths, succeeded)
+        said = [
+            f"{succeeded} of {attempts} attempts succeeded ({_percent(succeeded, attempts)}).",
+            *_leading("failures", hotspots, failed),
+            *_leading("successes", strengths, succeeded),
+        ]
     if intake:
         wait = "waits" if intake == 1 else "wait"
         memories = _number(intake, "memory", "memories")
@@ -202,11 +195,9 @@ def _parts(path: str) -> list[str]:
 
 
 def _value_of(parts: list[str], key: str) -> str:
-    for part in parts:
-        name, _, value = part.partition("=")
-        if name == key and value:
-            return _printable(value)
-    return ""
+    """Empty where no folder is named after the key."""
+    pairs = (part.partition("=") for part in parts)
+    return _printable(next((value for name, _, value in pairs if name == key and value), ""))
 
 
 def _area(parts: Iterable[str]) -> str:
@@ -226,7 +217,7 @@ def _printable(text: str) -> str:
 
 def _largest(counts: Counter[str]) -> list[tuple[str, int]]:
     return sorted(
-        ((name, count) for name, count in counts.items() if count),
+        ((name, count) for name, count in counts.items() if name and count),
         key=lambda item: (-item[1], item[0]),
     )
 

@@ -13,31 +13,29 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from contextlib import nullcontext
+from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError
-from hardwon.memory.ask import Asking
-from hardwon.memory.care import Keeping
+from hardwon.memory.ask import Asking, Learned
+from hardwon.memory.care import Care, Keeping
 from hardwon.memory.decide import Deciding
 from hardwon.memory.designs import Noun
-from hardwon.memory.learned import Learned
 from hardwon.memory.project import BY_MEMORY as BY_MEMORY
 from hardwon.memory.project import Clock as Clock
 from hardwon.memory.project import Project, current_folder, memory_exists
-from hardwon.memory.record import Envelope, Recording
+from hardwon.memory.record import Entries, Envelope, Recording
+from hardwon.memory.recorders import EpisodeRecorder, TrajectoryRecorder
 from hardwon.records.fields import check_flag, check_whole_number
 from hardwon.store import places
 
 if TYPE_CHECKING:
     from hardwon.capture.tests import Tests
     from hardwon.fixes.reports import Fixes
-    from hardwon.memory.care import Care
-    from hardwon.memory.entries import Entries
-    from hardwon.memory.episodes import Episodes
-    from hardwon.memory.recorders import EpisodeRecorder, TrajectoryRecorder
+    from hardwon.memory.knowledge import Episodes
     from hardwon.memory.results import Merged
     from hardwon.memory.tokens import Tokens
     from hardwon.outside.embedders import Embedder
@@ -45,6 +43,7 @@ if TYPE_CHECKING:
     from hardwon.store.types import Progress
     from hardwon.tree.mirror import MemoryTree
 
+# Names that `Memory` had up to 0.11, which go on working for a while, and what each is now.
 RENAMED: Final[Mapping[str, str]] = {
     "keep": "record",
     **{name: f"fixes.{name}" for name in ("temporal_patterns", "strategies", "failed_strategies")},
@@ -67,7 +66,6 @@ RENAMED: Final[Mapping[str, str]] = {
     "sync": "tree.sync",
     "hotspots": "tree.hotspots",
 }
-"""Names that `Memory` had up to 0.11, which go on working for a while, and what each is now."""
 
 
 def renamed(owner: object, name: str) -> Any:
@@ -87,8 +85,8 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
     """
 
     fixes: Noun[Fixes] = Noun("hardwon.fixes.reports:Fixes")
-    episodes: Noun[Episodes] = Noun("hardwon.memory.episodes:Episodes")
-    entries: Noun[Entries] = Noun("hardwon.memory.entries:Entries")
+    episodes: Noun[Episodes] = Noun("hardwon.memory.knowledge:Episodes")
+    entries: Noun[Entries] = Noun("hardwon.memory.record:Entries")
     tests: Noun[Tests] = Noun("hardwon.capture.tests:Tests")
     tree: Noun[MemoryTree] = Noun("hardwon.tree.mirror:MemoryTree")
     care: Noun[Care] = Noun("hardwon.memory.care:Care")
@@ -127,11 +125,8 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
             raise InvalidInputError.one(
                 "llm", llm, "something with a method complete(system, user), such as a ChatModel"
             )
-        for name, number in (
-            ("consolidate_every", consolidate_every),
-            ("publish_after", publish_after),
-        ):
-            check_whole_number(name, number, 0, limits.JSON_INT_ABS_MAX)
+        check_whole_number("consolidate_every", consolidate_every, 0, limits.JSON_INT_ABS_MAX)
+        check_whole_number("publish_after", publish_after, 0, limits.JSON_INT_ABS_MAX)
         if busy_timeout_ms is not None:
             check_whole_number("busy_timeout_ms", busy_timeout_ms, 0, limits.BUSY_TIMEOUT_MS)
         if embedder is not None and (
@@ -162,21 +157,18 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
             progress=progress,
         )
         self.project = self._project.name
-        self._tokens: Tokens | None = None
 
     @property
     def location(self) -> str:
         """The file that holds the memory; of a database the url, without the password."""
         return self._project.store.location
 
-    @property
+    @cached_property
     def tokens(self) -> Tokens:
         """Who may reach this memory from outside: for servers, and for `hardwon tokens`."""
         from hardwon.memory.tokens import Tokens
 
-        if self._tokens is None:
-            self._tokens = Tokens(self._project.store.tokens(), self._project.now)
-        return self._tokens
+        return Tokens(self._project.store.tokens(), self._project.now)
 
     def __repr__(self) -> str:
         return f"Memory({self.location!r}, project={self.project!r})"
@@ -189,8 +181,8 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
 
     def close(self) -> None:
         """Closes the memory for every thread; closing twice is allowed."""
-        if self._tokens:
-            self._tokens.close()
+        if "tokens" in vars(self):  # somebody asked for them
+            self.tokens.close()
         self._project.close()
 
     if not TYPE_CHECKING:
@@ -202,16 +194,12 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
         """`with m.trajectory(task) as t: t.step(action, observation, reward)`: recorded whatever
         happens in the block.
         """
-        from hardwon.memory.recorders import TrajectoryRecorder
-
         return TrajectoryRecorder(self, task, envelope)
 
     def episode(self, task_id: str, **envelope: Unpack[Envelope]) -> EpisodeRecorder:
         """`with m.episode(task_id) as ep: ep.mistake(text); ep.score = 0.4`: recorded whatever
         happens in the block.
         """
-        from hardwon.memory.recorders import EpisodeRecorder
-
         return EpisodeRecorder(self, task_id, envelope)
 
     def merge(self, other: Memory | str | Path, progress: Progress | None = None) -> Merged:
@@ -230,8 +218,8 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
                     "other", source.project, f"a memory of project {self.project!r}"
                 )
             mine, its = self._project.place.path, source._project.place.path
-            same = mine.samefile(its) if mine and its else self.location == source.location
-            if same:  # by whatever name
+            # by whatever name
+            if mine.samefile(its) if mine and its else self.location == source.location:
                 raise InvalidInputError.one(
                     "other", source.location, "another memory than this one"
                 )

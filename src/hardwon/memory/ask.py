@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from hardwon import limits
-from hardwon.errors import DamagedError, InvalidInputError
+from hardwon.errors import DamagedError, InvalidInputError, LlmError
 from hardwon.learn.tallies import session_key
-from hardwon.memory import designs
-from hardwon.memory.project import Project, Uses
+from hardwon.memory.designs import ROUTER, Group
+from hardwon.memory.project import NO_LLM, Project
 from hardwon.records.fields import (
     TIME_US_MAX,
     check_items,
+    check_limit,
     check_text,
     check_texts,
     check_time,
@@ -38,27 +39,29 @@ from hardwon.records.kinds import (
     VOUCHED_STATUSES,
     AnyRecord,
     Decision,
-    Event,
     Issue,
+    Metadata,
     Status,
     Step,
-    Validation,
     parse_issue,
 )
 from hardwon.search.rank import Candidate, Hit, Ranked, lowered, rank
 from hardwon.search.terms import Filters
 from hardwon.store.query import original_of, readable, record_of, restored
-from hardwon.store.types import Counts, Found, Store, Stored
+from hardwon.store.types import Counts, Found, Stored
 from hardwon.text.failures import failure_hash, shows_error
 from hardwon.text.terms import query_terms
 from hardwon.text.tokens import count_tokens
-from hardwon.trust.lifecycle import credits_of, effective_validation, not_undone
+from hardwon.trust.lifecycle import credits_of, effective_validation
 
 if TYPE_CHECKING:
     from hardwon.brief.advice import Advice
+    from hardwon.learn.fixes import ModelInsights, Pattern, Solution
+    from hardwon.learn.odds import Odds
+    from hardwon.learn.rules import Card, Rule, RuleState
     from hardwon.learn.topology import Branch, FolderCount, Reflection
     from hardwon.memory.context import Context, Recaller
-    from hardwon.memory.results import LifeEvent, Links
+    from hardwon.memory.results import Consolidation, LifeEvent, SimilarIssues
 
 # --- believing ---
 
@@ -76,41 +79,38 @@ class PastView:
     def seen(self, found: Found, status: Status | None, author: str | None) -> Found | None:
         """A record as it stood then; None where a reader would not have been given it."""
         try:
-            stored, validation = self._stored(found.stored)
+            then = self._then(found.stored)
         except DamagedError:
             return None
-        if stored is None or validation is None:
+        if then is None or (author is None and found.author in self._rolled_back):
             return None
-        asked_for = validation.status == status if status else validation.status != "archived"
-        if not asked_for or (author is None and found.author in self._rolled_back):
+        stored, stood = then
+        if stood != status if status else stood == "archived":
             return None
         return found._replace(
-            stored=stored, status=validation.status, helped=stored.helped, hindered=stored.hindered
+            stored=stored, status=stood, helped=stored.helped, hindered=stored.hindered
         )
 
     def record(self, stored: Stored) -> Stored | None:
         """The same for a record that was asked for by its id, whatever its status. A fix that left
         the history since is whole, as long as it can be brought back.
         """
-        return self._stored(restored(stored) or stored)[0]
+        then = self._then(restored(stored) or stored)
+        return then[0] if then else None
 
-    def _stored(self, stored: Stored) -> tuple[Stored | None, Validation | None]:
+    def _then(self, stored: Stored) -> tuple[Stored, Status] | None:
+        """As it was kept, and its status; None where it was not here yet."""
         events = self._store.events_of(self._project, stored.id)
-        if stored.at_us > self.at_us or any(
-            event.kind == "imported" and event.at_us > self.at_us for event in events
-        ):
-            return None, None
-        validation, helped, hindered = self._standing(stored, events)
-        envelope = original_of(stored).metadata.validation
-        changed = None if validation == envelope else validation.to_json()
-        return stored._replace(validation=changed, helped=helped, hindered=hindered), validation
-
-    def _standing(self, stored: Stored, events: Sequence[Event]) -> tuple[Validation, int, int]:
         before = [event for event in events if event.at_us <= self.at_us]
+        came = [event for event in events if event.kind == "imported"]
+        if stored.at_us > self.at_us or any(event.at_us > self.at_us for event in came):
+            return None
         metadata = original_of(stored).metadata
-        return effective_validation(metadata.validation, before), *credits_of(
-            before, metadata.source.author
-        )
+        validation = effective_validation(metadata.validation, before)
+        helped, hindered = credits_of(before, metadata.source.author)
+        changed = None if validation == metadata.validation else validation.to_json()
+        then = stored._replace(validation=changed, helped=helped, hindered=hindered)
+        return then, validation.status
 
     @cached_property
     def _rolled_back(self) -> set[str]:
@@ -119,39 +119,10 @@ class PastView:
             for stored in self._store.decisions(
                 self._project, ["rollback"], None, limits.DECISIONS_MAX, undone=undone
             ):
-                decision = original_of(stored)
-                events = self._store.events_of(self._project, stored.id)
-                if (
-                    isinstance(decision, Decision)
-                    and stored.at_us <= self.at_us
-                    and self._standing(stored, events)[0].status in VOUCHED_STATUSES
-                ):
+                decision, then = original_of(stored), self._then(stored)
+                if isinstance(decision, Decision) and then and then[1] in VOUCHED_STATUSES:
                     found.add(decision.target)
         return found
-
-
-def links_of(store: Store, project: str, record_id: str) -> Links:
-    """What replaced a record, what it replaced, and what contradicts it."""
-    from hardwon.memory.results import Links
-
-    superseded = [
-        event
-        for event in not_undone(store.events_of(project, record_id))
-        if event.kind == "superseded"
-    ]
-    contradictions = store.decisions(project, ["contradiction"], None, limits.DECISIONS_MAX)
-    others = [
-        other
-        for decision in map(record_of, contradictions)
-        if isinstance(decision, Decision) and record_id in decision.evidence
-        for other in decision.evidence
-        if other != record_id
-    ]
-    return Links(
-        replaced_by=superseded[-1].replaced_by if superseded else None,
-        replaces=tuple(store.superseded_by(project, record_id)),
-        contradicts=tuple(dict.fromkeys(others)),
-    )
 
 
 # --- asking ---
@@ -297,7 +268,7 @@ class Stats(Counts):
         return None if self.last_us is None else from_us(self.last_us)
 
 
-class Asking(Uses):
+class Asking(Group):
     """Answers before the next attempt."""
 
     def get(self, record_id: str | UUID, as_of: datetime | str | None = None) -> AnyRecord | None:
@@ -318,24 +289,15 @@ class Asking(Uses):
 
         wanted = parse_id(record_id)
         stored = self._project.store.get(self._project.name, wanted)
-        life = []
-        envelope = Validation()
-        if stored:
-            metadata = original_of(stored).metadata
-            envelope = metadata.validation
-            life.append(
-                LifeEvent(
-                    "created", metadata.context.timestamp, metadata.source.author, envelope.status
-                )
-            )
+        metadata = original_of(stored).metadata if stored else Metadata()
+        at, author = metadata.context.timestamp, metadata.source.author
+        status = metadata.validation.status
+        life = [LifeEvent("created", at, author, status)] if stored else []
         events = self._project.store.events_of(self._project.name, wanted)
         for number, event in enumerate(events, 1):
-            status = (
-                ""
-                if event.kind == "forgotten"
-                else effective_validation(envelope, events[:number]).status
-            )
-            life.append(LifeEvent(event.kind, event.at, event.by, status, event))
+            status = effective_validation(metadata.validation, events[:number]).status
+            shown = "" if event.kind == "forgotten" else status
+            life.append(LifeEvent(event.kind, event.at, event.by, shown, event))
         return life
 
     def browse(self, limit: int | None = None, **filters: Any) -> Iterator[AnyRecord]:
@@ -395,8 +357,7 @@ class Asking(Uses):
         says so. `count_tokens` counts for your own model; the default counts at least as many as
         any.
         """
-        check_texts(query=query)
-        check_texts(task_id=task_id)
+        check_texts(query=query, task_id=task_id)
         budget = check_whole_number("budget_tokens", budget_tokens, 1, limits.CONTEXT_TOKENS_MAX)
         if not callable(count_tokens):
             raise InvalidInputError.one(
@@ -404,8 +365,9 @@ class Asking(Uses):
             )
 
         def counted(text: str) -> int:
-            tokens = count_tokens(text)
-            return check_whole_number("count_tokens(text)", tokens, 0, limits.JSON_INT_ABS_MAX)
+            return check_whole_number(
+                "count_tokens(text)", count_tokens(text), 0, limits.JSON_INT_ABS_MAX
+            )
 
         given, fixer = parse_issue(issue) if issue is not None else (None, None)
         mark = secrets.token_hex(limits.MARK_BYTES)
@@ -448,9 +410,8 @@ class Asking(Uses):
     def stats(self) -> Stats:
         """How much there is, of what, and where."""
         self._project.before_read()
-        counts = vars(self._project.store.counts(self._project.name))
         return Stats(
-            **counts,
+            **vars(self._project.store.counts(self._project.name)),
             location=self._project.store.location,
             project=self._project.name,
             size_bytes=self._project.store.size_bytes(),
@@ -475,6 +436,104 @@ class Asking(Uses):
         return replace(reflect_on(counts), recent=[record_of(stored) for stored in newest])
 
 
+class Learned(Group):
+    """Tells what was learned, and puts it in order."""
+
+    def odds(
+        self,
+        issue: Issue | Mapping[str, Any] | None = None,
+        *,
+        model: str | None = None,
+        issue_type: str | None = None,
+        fixer: str | None = None,
+        tool: str | None = None,
+        task: str | None = None,
+    ) -> Odds:
+        """How likely something is to work, and on what that rests: a fix for an `issue` (its
+        `fixer_type` is the fixer, where `fixer` names none), fixes of a `model`, an `issue_type` or
+        both, a `tool` at a `task`; with nothing said, all fixes.
+        """
+        check_texts(model=model, issue_type=issue_type, fixer=fixer, tool=tool, task=task)
+        if tool is not None or task is not None:
+            if tool is None or any(each is not None for each in (issue, model, issue_type, fixer)):
+                raise InvalidInputError.one(
+                    "tool", tool, "a tool, or a tool and a task, and nothing else beside them"
+                )
+            return self._project.knowledge.tool_odds(tool, " ".join(task.split()) if task else None)
+        if issue is None:
+            return self._project.knowledge.fix_odds(None, model, issue_type, fixer)
+        if model is not None or issue_type is not None:
+            raise InvalidInputError.one(
+                "issue", issue, "an issue, or a model and issue type, not both"
+            )
+        given, named_fixer = parse_issue(issue)
+        return self._project.knowledge.fix_odds(
+            given, None, None, named_fixer if fixer is None else fixer
+        )
+
+    def similar_issues(self, issue: Issue | Mapping[str, Any], limit: int = 5) -> SimilarIssues:
+        """Earlier attempts to fix this issue or one like it, successes first."""
+        return self._project.knowledge.similar_issues(parse_issue(issue)[0], check_limit(limit))
+
+    def patterns(self, limit: int = 20) -> list[Pattern]:
+        """Issues that came up, by signature, by model and type, and by type; the most frequent
+        first.
+        """
+        with self._project.store.together(self._project.name):
+            return self._project.knowledge.patterns(check_limit(limit))
+
+    def model_insights(self, name: str) -> ModelInsights:
+        """What is known of the model of this `name`: how its fixes went, its common issues, and
+        what helped.
+        """
+        return self._project.knowledge.model_insights(check_text("name", name))
+
+    def solutions(self, error: str | None = None, limit: int = 10) -> list[Solution]:
+        """What was done after an error (None: after any) in trajectories, what helped most
+        first.
+        """
+        check_texts(error=error)
+        return self._project.knowledge.solutions(error, check_limit(limit))
+
+    def rules(
+        self, task_id: str | None = None, state: RuleState | None = None, limit: int = 10
+    ) -> list[Rule]:
+        """What works and what to avoid: for a `task_id`, with what holds for the whole project;
+        without one, only the latter. Active rules first, then candidates, then retired ones;
+        `state` asks for one of these alone.
+        """
+        check_texts(task_id=task_id)
+        if state not in (None, "candidate", "active", "retired"):
+            raise InvalidInputError.one("state", state, "candidate, active or retired")
+        return self._project.knowledge.rules(task_id, state, check_limit(limit))
+
+    def cards(self, task_id: str | None = None, limit: int = 10) -> list[Card]:
+        """Mistakes that episodes reported, of a `task_id` or of all. Types take turns, so that none
+        crowds out the others.
+        """
+        check_texts(task_id=task_id)
+        return self._project.knowledge.cards(task_id, check_limit(limit))
+
+    def consolidate(self, *, llm: bool = False) -> Consolidation:
+        """Puts knowledge in order: near-duplicate rules become one, contradictions are linked, what
+        proved itself in several tasks holds for the project, what nobody has seen for long retires.
+        `llm=True` also asks the LLM (the one the memory was opened with, else the one the
+        environment names) for rules; they are candidates. Every decision can be undone.
+        """
+        from hardwon.memory import consolidate
+
+        if not isinstance(llm, bool):
+            raise InvalidInputError.one(
+                "llm", llm, "true or false; the model itself is given to Memory(llm=…)"
+            )
+        model, note = None, NO_LLM
+        try:
+            model = self._project.llm if llm else None
+        except LlmError as error:
+            note = f"the LLM was of no use, the rest was done without it: {error}"
+        return consolidate.consolidate(self._project, model, [note] if llm and not model else [])
+
+
 def branch_of(project: Project) -> Branch:
     """What lies where."""
     from hardwon.learn.topology import topology_of
@@ -492,7 +551,7 @@ def folder_counts(project: Project) -> list[FolderCount]:
         if counts is not None:
             return counts
     keys = sorted({route[0] for route in ROUTES.values() if route})
-    router = resolve_name(designs.ROUTER)()
+    router = resolve_name(ROUTER)()
     return [
         FolderCount(router.route(each.packet).folder, each.records, each.bytes)
         for each in project.store.routes(project.name, keys)

@@ -13,9 +13,8 @@ from uuid import UUID
 
 from hardwon import limits
 from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError
-from hardwon.memory.ask import links_of
 from hardwon.memory.designs import Group
-from hardwon.memory.project import R, Uses, batches, current_folder, derive_again, embedded
+from hardwon.memory.project import R, batches, current_folder, derive_again, embedded
 from hardwon.memory.record import keep_all, record_many
 from hardwon.outside import own_files
 from hardwon.outside.locations import check_path
@@ -48,6 +47,7 @@ from hardwon.store.query import original_of, readable, record_of
 from hardwon.store.sqlite.file import restore as restore_file
 from hardwon.store.sqlite.log import refuse_foreign_log
 from hardwon.store.types import Cursor, Finding, Progress
+from hardwon.trust.lifecycle import not_undone
 
 if TYPE_CHECKING:
     from hardwon.memory import Memory
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 _SAMPLE: Final = 3  # ids named in a finding; doctor counts the rest
 
 
-class Keeping(Uses):
+class Keeping(Group):
     """Looks after the memory."""
 
     def reembed(self, progress: Progress | None = None) -> int:
@@ -105,14 +105,14 @@ class Keeping(Uses):
         somebody vouches for, that helped, or that are the last of their pattern, of its solution or
         of a proven strategy. `undo` brings them back until `compact`. All or nothing.
         """
-        from hardwon.memory.cleanup import Retention, clean_up, days_ago
+        from hardwon.memory.cleanup import clean_up, days_ago
 
         at = self._project.now()
         failed_us = days_ago(at, "older_than_days", older_than_days)
         if successes_days is None:
             successes_days = min(limits.SUCCESSES_KEPT_TIMES * older_than_days, limits.DAYS_MAX)
-        retention = Retention(failed_us, days_ago(at, "successes_days", successes_days))
-        return clean_up(self._project, retention, by, dry_run, progress)
+        succeeded_us = days_ago(at, "successes_days", successes_days)
+        return clean_up(self._project, failed_us, succeeded_us, by, dry_run, progress)
 
     def compact(self, progress: Progress | None = None) -> Compacted:
         """Makes the file as small as it can be. What left the history by a cleanup is gone for
@@ -155,8 +155,8 @@ class Keeping(Uses):
         """
         from hardwon.memory import transfer
 
-        read = partial(transfer.read_file, check_path("path", path))
-        return transfer.load(self._project, read, by, dry_run, progress)
+        file = check_path("path", path)
+        return transfer.load(self._project, lambda: transfer.read_file(file), by, dry_run, progress)
 
     def backup(self, path: str | Path, progress: Progress | None = None) -> Backup:
         """Copies the whole memory file to `path` as of one instant, while others write; verified,
@@ -179,8 +179,8 @@ class Keeping(Uses):
         if found.path is None:
             raise FileOnlyError(f"{found.location} is a database: {COPIES}")
         refuse_foreign_log(found.path)
-        suffix = f"before-restore-{now():%Y%m%dT%H%M%S%fZ}"
-        return restore_file(check_path("path", path), found.path, suffix, progress)
+        aside = f"before-restore-{now():%Y%m%dT%H%M%S%fZ}"
+        return restore_file(check_path("path", path), found.path, aside, progress)
 
     def doctor(self) -> Diagnosis:
         """Checks the file, and derives again everything that is derived from this project's
@@ -212,7 +212,6 @@ class Keeping(Uses):
             except (DamagedError, InvalidInputError):
                 damaged.append(row.id)
         untrue = self._project.store.untrue_tallies(self._project.name)
-        remedy = f"{untrue} tallies are not what the records add up to: run rebuild"
         return [
             _finding(
                 "records", damaged, f"{checked} records are what was written", "restore a backup"
@@ -223,7 +222,9 @@ class Keeping(Uses):
             Finding(
                 "knowledge",
                 not untrue,
-                remedy if untrue else "every tally is what the records add up to",
+                f"{untrue} tallies are not what the records add up to: run rebuild"
+                if untrue
+                else "every tally is what the records add up to",
             ),
         ]
 
@@ -264,7 +265,24 @@ class Care(Group):
         """What replaced the record of that `record_id`, what it replaced, and what contradicts
         it.
         """
-        return links_of(self._project.store, self._project.name, parse_id(record_id))
+        from hardwon.memory.results import Links
+
+        store, name, wanted = self._project.store, self._project.name, parse_id(record_id)
+        happened = not_undone(store.events_of(name, wanted))
+        superseded = [event.replaced_by for event in happened if event.kind == "superseded"]
+        contradictions = store.decisions(name, ["contradiction"], None, limits.DECISIONS_MAX)
+        others = [
+            other
+            for decision in map(record_of, contradictions)
+            if isinstance(decision, Decision) and wanted in decision.evidence
+            for other in decision.evidence
+            if other != wanted
+        ]
+        return Links(
+            replaced_by=superseded[-1] if superseded else None,
+            replaces=tuple(store.superseded_by(name, wanted)),
+            contradicts=tuple(dict.fromkeys(others)),
+        )
 
     def page(
         self, limit: int = limits.PAGE_RECORDS, cursor: str | None = None, **filters: Any
@@ -298,10 +316,11 @@ class Care(Group):
         asked = Filters.of(self._project.name, {"since": since, "until": until})
         first = 0 if asked.since is None else to_us(asked.since) // limits.DAY_US
         last = to_us(self._project.now() if asked.until is None else asked.until) // limits.DAY_US
-        found = self._project.store.activity(self._project.name, first, last + 1)
         return [
             Activity(from_us(day * limits.DAY_US).date(), kind, *counts)
-            for day, kind, *counts in found
+            for day, kind, *counts in self._project.store.activity(
+                self._project.name, first, last + 1
+            )
         ]
 
     def helpful(self, status: Status = "hypothesis", limit: int = 20) -> list[Credited]:

@@ -10,9 +10,8 @@ memory is compacted. Each is one transaction and one decision in the log.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, NamedTuple
+from functools import cache, partial
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
@@ -26,87 +25,59 @@ from hardwon.learn.tallies import (
     strategy_key,
     tallies_of,
 )
-from hardwon.memory.consolidate import decide
 from hardwon.memory.project import Change, Project, standing_of
 from hardwon.memory.results import CleanedUp, Compacted, Compressed
 from hardwon.records.fields import to_us
-from hardwon.records.kinds import VOUCHED_STATUSES, Cleaned, Decision, Fix, Metadata, Moment, Source
+from hardwon.records.kinds import (
+    VOUCHED_STATUSES,
+    Cleaned,
+    Decision,
+    Fix,
+    Metadata,
+    Moment,
+    Source,
+    Validation,
+)
 from hardwon.store.base import kept_row, packed_row, row_of
 from hardwon.store.query import is_packed, original_of, pack, record_of, sound_body
-from hardwon.store.types import Cursor, Progress, Row, Store, Stored
+from hardwon.store.types import Cursor, Progress, Row, Stored
 
-# --- retention ---
+# A fix, and what is kept of it.
+Kept = tuple[Stored, Fix]
 
-
-@dataclass(frozen=True)
-class Aged:
-    """What is known of an old fix: how it turned out, what became of it, and what would be lost
-    with it.
-    """
-
-    at_us: int
-    succeeded: bool
-    status: str
-    helped: int
-    newest_of_pattern: bool
-    newest_success_of_pattern: bool
-    speaks_for_proven_strategy: bool
-
-
-@dataclass(frozen=True)
-class Retention:
-    """Failed fixes older than the one time, and successful ones older than the other, may go."""
-
-    failed_before_us: int
-    succeeded_before_us: int
-
-    def verdict(self, fix: Aged) -> Literal["young", "valuable", "goes"]:
-        """`valuable`: old enough to go, and kept all the same."""
-        if fix.at_us >= (self.succeeded_before_us if fix.succeeded else self.failed_before_us):
-            return "young"
-        return "valuable" if is_valuable(fix) else "goes"
-
-
-def is_valuable(fix: Aged) -> bool:
-    """Somebody vouches for it, it helped, or it is the last that tells of a pattern, its solution
-    or a proven strategy.
-    """
-    return (
-        fix.status in VOUCHED_STATUSES
-        or fix.helped > 0
-        or fix.newest_of_pattern
-        or fix.newest_success_of_pattern
-        or fix.speaks_for_proven_strategy
-    )
-
-
-# --- tidying ---
-
-
-class _Picked(NamedTuple):
-    """A fix that is to be packed away, as it was when it was picked."""
-
-    stored: Stored
-    fix: Fix
+MakeRow = Callable[[Stored, Fix, Validation, tuple[int, int]], Row]
 
 
 def clean_up(
-    project: Project, retention: Retention, by: str, dry_run: bool, progress: Progress | None
+    project: Project,
+    failed_before_us: int,
+    succeeded_before_us: int,
+    by: str,
+    dry_run: bool,
+    progress: Progress | None,
 ) -> CleanedUp:
-    """Fixes that are old enough, and of no value by themselves, leave the history."""
-    decision = project.prepare(decide("cleanup", project.now(), by))
-    worth = _Worth(project.store, project.name)
-    picked: list[_Picked] = []
+    """Failed fixes older than the one time, and successful ones older than the other, leave the
+    history, if they are of no value by themselves.
+    """
+    decision = project.decision("cleanup", by)
+    has_value = _values(project)
+    picked: list[Kept] = []
     kept = left = 0
-    for each in _old_fixes(project, max(retention.failed_before_us, retention.succeeded_before_us)):
-        verdict = retention.verdict(worth.aged(each.stored, each.fix))
-        kept += verdict == "valuable"
-        if verdict == "goes" and len(picked) < limits.TIDIED_RECORDS_MAX:
-            picked.append(each)
+    for stored, fix in _old_fixes(project, max(failed_before_us, succeeded_before_us)):
+        if stored.at_us >= (succeeded_before_us if fix.succeeded else failed_before_us):
+            continue
+        if has_value(stored, fix):
+            kept += 1
+        elif len(picked) < limits.TIDIED_RECORDS_MAX:
+            picked.append((stored, fix))
         else:
-            left += verdict == "goes"
-    gone = picked if dry_run else _pack_away(project, picked, _cleaned_row, decision, progress)
-    good = sum(each.fix.succeeded for each in gone)
+            left += 1
+
+    def make_row(stored: Stored, fix: Fix, effective: Validation, credited: tuple[int, int]) -> Row:
+        return row_of(cleaned_of(fix, decision.id, pack(sound_body(stored))), effective, credited)
+
+    gone = picked if dry_run else _pack_away(project, picked, make_row, decision, progress)
+    good = sum(fix.succeeded for _, fix in gone)
     return CleanedUp(
         len(gone) - good, good, kept, left, None if dry_run or not gone else decision.id, dry_run
     )
@@ -116,50 +87,53 @@ def compress(
     project: Project, before_us: int, by: str, dry_run: bool, progress: Progress | None
 ) -> Compressed:
     """The details of older fixes are packed away."""
-    decision = project.prepare(decide("compress", project.now(), by))
-    picked: list[_Picked] = []
+    decision = project.decision("compress", by)
+    picked: list[Kept] = []
     savings: dict[str, int] = {}
     left = 0
-    for each in _old_fixes(project, before_us):
+    for stored, fix in _old_fixes(project, before_us):
         saving = 0
-        if not is_packed(each.stored.body):
-            row = row_of(each.fix)._replace(body=each.stored.body)
-            small = packed_row(row, each.fix, decision.id)
+        if not is_packed(stored.body):
+            row = row_of(fix)._replace(body=stored.body)
+            small = packed_row(row, fix, decision.id)
             saving = len(row.body) + len(row.terms) - len(small.body) - len(small.terms)
         if saving > 0 and len(picked) < limits.TIDIED_RECORDS_MAX:
-            picked.append(each)
-            savings[each.fix.id] = saving
+            picked.append((stored, fix))
+            savings[fix.id] = saving
         else:
             left += saving > 0
-    packed = picked if dry_run else _pack_away(project, picked, _packed_row, decision, progress)
-    saved = sum(savings[each.fix.id] for each in packed)
+
+    def make_row(stored: Stored, fix: Fix, effective: Validation, credited: tuple[int, int]) -> Row:
+        return packed_row(kept_row(stored, fix, effective, credited), fix, decision.id)
+
+    packed = picked if dry_run else _pack_away(project, picked, make_row, decision, progress)
     return Compressed(
-        len(packed), saved, left, None if dry_run or not packed else decision.id, dry_run
+        len(packed),
+        sum(savings[fix.id] for _, fix in packed),
+        left,
+        None if dry_run or not packed else decision.id,
+        dry_run,
     )
-
-
-MakeRow = Callable[[Row, Stored, Fix, str], Row]
 
 
 def _pack_away(
     project: Project,
-    picked: Sequence[_Picked],
+    picked: Sequence[Kept],
     make_row: MakeRow,
     decision: Decision,
     progress: Progress | None,
-) -> list[_Picked]:
+) -> list[Kept]:
     """Those that are still as they were when they were picked, which was before anybody had to wait
     for us.
     """
 
-    def work(change: Change) -> list[_Picked]:
-        writer, done = change.writer, list[_Picked]()
-        for each in picked:
-            if writer.get(project.name, each.fix.id) == each.stored:
-                events = writer.events_of(project.name, each.fix.id)
-                row = kept_row(each.stored, each.fix, *standing_of(each.fix, events))
-                writer.replace(make_row(row, each.stored, each.fix, decision.id))
-                done.append(each)
+    def work(change: Change) -> list[Kept]:
+        writer, done = change.writer, list[Kept]()
+        for stored, fix in picked:
+            if writer.get(project.name, fix.id) == stored:
+                standing = standing_of(fix, writer.events_of(project.name, fix.id))
+                writer.replace(make_row(stored, fix, *standing))
+                done.append((stored, fix))
             if progress and len(done) % limits.PAGE_ROWS == 0:
                 progress(len(done), len(picked))
         if done:
@@ -169,7 +143,7 @@ def _pack_away(
     return project.carry_out(work) if picked else []
 
 
-def _old_fixes(project: Project, before_us: int) -> Iterator[_Picked]:
+def _old_fixes(project: Project, before_us: int) -> Iterator[Kept]:
     """As far as they can be read, oldest first."""
     after = Cursor(-1, "")
     while found := project.store.fixes_before(project.name, before_us, after, limits.PAGE_ROWS):
@@ -179,58 +153,38 @@ def _old_fixes(project: Project, before_us: int) -> Iterator[_Picked]:
             except DamagedError:  # doctor names it
                 continue
             if isinstance(record, Fix):
-                yield _Picked(stored, record)
+                yield stored, record
         after = Cursor(found[-1].at_us, found[-1].id)
 
 
-class _Worth:
-    """What would be lost with a fix. What is asked of a pattern, or of a strategy, is asked
-    once.
+def is_valuable(status: str, helped: int, *tells_last: bool) -> bool:
+    """Somebody vouches for it, it helped, or it is the last that tells of a pattern, its solution
+    or a proven strategy.
     """
+    return status in VOUCHED_STATUSES or helped > 0 or any(tells_last)
 
-    def __init__(self, store: Store, project: str) -> None:
-        self._store, self._project = store, project
-        self._of_key: dict[str, tuple[str | None, str | None]] = {}
-        self._proven: dict[tuple[str, str], bool] = {}
 
-    def aged(self, stored: Stored, fix: Fix) -> Aged:
-        newest, newest_success = self._newest(f"signature:{generate_issue_signature(fix.issue)}")
+def _values(project: Project) -> Callable[[Stored, Fix], bool]:
+    """Tells whether a fix is worth keeping by itself. What is asked of a pattern, or of a strategy,
+    is asked once.
+    """
+    store, name = project.store, project.name
+    newest = cache(partial(store.newest_fixes, name))
+
+    @cache
+    def is_proven(issue_type: str, strategy: str) -> bool:
+        found = store.tallies_of_item(name, "strategy.type", issue_type, strategy)
+        return sum(tally.levels[SUCCEEDED] for tally in found) >= limits.PROVEN_FROM_SUCCESSES
+
+    def has_value(stored: Stored, fix: Fix) -> bool:
+        status = record_of(stored).metadata.validation.status
+        of_pattern = newest(f"signature:{generate_issue_signature(fix.issue)}")
         strategy = strategy_key(fix)
-        speaks = bool(strategy) and self._newest(same_strategy_key(strategy))[0] == fix.id
-        return Aged(
-            at_us=stored.at_us,
-            succeeded=fix.succeeded,
-            status=record_of(stored).metadata.validation.status,
-            helped=stored.helped,
-            newest_of_pattern=newest == fix.id,
-            newest_success_of_pattern=newest_success == fix.id,
-            speaks_for_proven_strategy=speaks and self._is_proven(fix.issue.issue_type, strategy),
-        )
+        speaks = bool(strategy) and newest(same_strategy_key(strategy))[0] == fix.id
+        proven = speaks and is_proven(fix.issue.issue_type, strategy)
+        return is_valuable(status, stored.helped, fix.id in of_pattern, proven)
 
-    def _newest(self, key: str) -> tuple[str | None, str | None]:
-        if key not in self._of_key:
-            self._of_key[key] = self._store.newest_fixes(self._project, key)
-        return self._of_key[key]
-
-    def _is_proven(self, issue_type: str, strategy: str) -> bool:
-        if (issue_type, strategy) not in self._proven:
-            found = self._store.tallies_of_item(
-                self._project, "strategy.type", issue_type, strategy
-            )
-            verified = sum(tally.levels[SUCCEEDED] for tally in found)
-            self._proven[issue_type, strategy] = verified >= limits.PROVEN_FROM_SUCCESSES
-        return self._proven[issue_type, strategy]
-
-
-def _cleaned_row(row: Row, stored: Stored, fix: Fix, decision_id: str) -> Row:
-    cleaned = row_of(cleaned_of(fix, decision_id, pack(sound_body(stored))))
-    return cleaned._replace(
-        status=row.status, validation=row.validation, helped=row.helped, hindered=row.hindered
-    )
-
-
-def _packed_row(row: Row, stored: Stored, fix: Fix, decision_id: str) -> Row:
-    return packed_row(row._replace(body=sound_body(stored)), fix, decision_id)
+    return has_value
 
 
 def cleaned_of(fix: Fix, decision_id: str, packed: str | None) -> Cleaned:

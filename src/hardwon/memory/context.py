@@ -8,7 +8,7 @@ Reads only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import Final
@@ -21,7 +21,6 @@ from hardwon.brief.lines import Line, command_without_mark, shown_name, sources_
 from hardwon.learn.actions import (
     ActionContext,
     ActionKey,
-    Forecast,
     Outcomes,
     error_in,
     forecast,
@@ -65,8 +64,8 @@ from hardwon.text.words import same_action
 # --- fixing ---
 
 NOT_AGAIN: Final = "failed"
+# The sorts of lessons about strategies; of each, FIXES_IN_CONTEXT_MAX are said.
 SORTS: Final = ("signature", "model", "type", NOT_AGAIN)
-"""The sorts of lessons about strategies; of each, FIXES_IN_CONTEXT_MAX are said."""
 
 _CONSIDERED: Final = 2  # times as many as are said: a source may have no room left for its second
 
@@ -80,23 +79,19 @@ def fixer_lessons(
     history = known.model_history(issue.model, fixer) if issue.model else None
     if history:
         yield _of_model(history, issue.issue_type, history_tokens_max)
-    found = known.choices_for(issue, fixer)
-    for sort in SORTS[:-1]:
-        for choice, strategy in _worded(
-            known, (each for each in found.worked if each.scope == sort)
-        ):
-            yield _of_worked(choice, strategy, issue)
-    for choice, strategy in _worded(known, found.failed):
-        yield _of_failed(choice, strategy)
-
-
-def _worded(known: Knowledge, choices: Iterable[Choice]) -> Iterator[tuple[Choice, Strategy]]:
-    most = limits.FIXES_IN_CONTEXT_MAX
-    allowed = few_of_each(choices, lambda choice: choice.ranked.support.only_source, most)
-    found = ((choice, known.worded_strategy(choice.ranked)) for choice in allowed)
-    yield from islice(
-        ((choice, strategy) for choice, strategy in found if strategy), _CONSIDERED * most
-    )
+    found, most = known.choices_for(issue, fixer), limits.FIXES_IN_CONTEXT_MAX
+    for sort in SORTS:
+        choices = [each for each in found.worked if each.scope == sort]
+        allowed = few_of_each(
+            found.failed if sort == NOT_AGAIN else choices,
+            lambda choice: choice.ranked.support.only_source,
+            most,
+        )
+        worded = ((choice, known.worded_strategy(choice.ranked)) for choice in allowed)
+        lines = (
+            _of_strategy(choice, strategy, issue, sort) for choice, strategy in worded if strategy
+        )
+        yield from islice(lines, _CONSIDERED * most)
 
 
 def _of_model(history: ModelHistory, issue_type: str, tokens_max: int) -> Line:
@@ -126,44 +121,27 @@ def _of_model(history: ModelHistory, issue_type: str, tokens_max: int) -> Line:
     )
 
 
-def _of_worked(choice: Choice, strategy: Strategy, issue: Issue) -> Line:
-    kind, model = (
-        clean_line(name, limits.NAME_CHARS_MAX) for name in (issue.issue_type, issue.model)
-    )
-    about = {"signature": "this very issue", "model": f"{kind} on {model}", "type": kind}[
-        choice.scope
-    ]
-    went = f"worked {strategy.verified} of {strategy.attempts} times, p = {strategy.p_success:.2f}"
-    if choice.failed_here:
-        went += ", but not for this very issue yet"
-    return _of_strategy(
-        f"{about}: {_done(strategy)} [{went}, {_mark(strategy)}]", strategy, choice.scope
-    )
-
-
-def _of_failed(choice: Choice, strategy: Strategy) -> Line:
-    where = " for this very issue" if choice.scope == "signature" else ""
-    warning = (
-        f"did not work{where}, {strategy.attempts} of {strategy.attempts} times; do not repeat"
-    )
-    return _of_strategy(f"{warning}: {_done(strategy)} [{_mark(strategy)}]", strategy, NOT_AGAIN)
-
-
-def _of_strategy(line: str, strategy: Strategy, sort: str) -> Line:
+def _of_strategy(choice: Choice, strategy: Strategy, issue: Issue, sort: str) -> Line:
+    """Commands are data: they are shown, and run by nobody here."""
+    done = " && ".join(strategy.fix_commands) or strategy.analysis
+    done = command_without_mark(clean_line(done, limits.LESSON_CHARS_MAX))
+    mark = sources_mark(strategy.sources, strategy.vouched)
+    if sort == NOT_AGAIN:
+        where = " for this very issue" if choice.scope == "signature" else ""
+        times = f"{strategy.attempts} of {strategy.attempts} times"
+        line = f"did not work{where}, {times}; do not repeat: {done} [{mark}]"
+    else:
+        kind, model = (
+            clean_line(name, limits.NAME_CHARS_MAX) for name in (issue.issue_type, issue.model)
+        )
+        about = {"signature": "this very issue", "model": f"{kind} on {model}", "type": kind}[sort]
+        times = f"{strategy.verified} of {strategy.attempts} times"
+        yet = ", but not for this very issue yet" if choice.failed_here else ""
+        went = f"worked {times}, p = {strategy.p_success:.2f}{yet}"
+        line = f"{about}: {done} [{went}, {mark}]"
     return Line(
         line, strategy.sources, strategy.vouched, strategy.evidence, sort=sort, strategy=strategy.id
     )
-
-
-def _done(strategy: Strategy) -> str:
-    """Commands are data: they are shown, and run by nobody here."""
-    return command_without_mark(
-        clean_line(" && ".join(strategy.fix_commands) or strategy.analysis, limits.LESSON_CHARS_MAX)
-    )
-
-
-def _mark(strategy: Strategy) -> str:
-    return sources_mark(strategy.sources, strategy.vouched)
 
 
 # --- recalling ---
@@ -210,13 +188,19 @@ class Recaller(Finder):
         count: Callable[[str], int],
         mark: str,
     ) -> Context:
-        described = (issue.description, issue.error_output or "") if issue else ()
-        asked = " ".join(filter(None, (query, *described)))
+        words = (query, issue.description, issue.error_output) if issue else (query,)
+        asked = " ".join(filter(None, words))
         hits = self._hits_to_say(asked) if asked else []
         fresh, stale = [hit for hit in hits if not hit.stale], [hit for hit in hits if hit.stale]
         lessons = list(self._lessons(task_id, issue, fixer, int(limits.HISTORY_SHARE_MAX * budget)))
-        places = self._places(task_id) if task_id is not None else {}
-        unproven = self._unproven(task_id, places) if task_id is not None else []
+        places: dict[str, int] = {}
+        unproven: list[Line] = []
+        if task_id is not None:
+            active = len(self._known.rules(task_id, "active", limits.RULES_IN_CONTEXT_MAX))
+            new = max(limits.NEW_RULES_IN_CONTEXT_MAX, limits.RULES_IN_CONTEXT_MAX - active)
+            # How many lessons of each sort are shown of what is not borne out yet.
+            places = {"new rule": new, "new card": limits.CARDS_IN_CONTEXT_MAX}
+            unproven = self._unproven(task_id, places)
         warnings = [lesson for lesson in lessons if lesson.sort == NOT_AGAIN]
         banned = {lesson.strategy for lesson in warnings}
         groups = [
@@ -258,14 +242,12 @@ class Recaller(Finder):
         read.
         """
         ranked = self.find(asked, CANDIDATES, Filters())
-        first = limits.RULES_IN_CONTEXT_MAX
-        return self.read_hits(
-            [
-                pair
-                for place, pair in enumerate(ranked)
-                if place < first or pair[1].stored.kind in ("trajectory", "fix")
-            ]
+        first, others = (
+            ranked[: limits.RULES_IN_CONTEXT_MAX],
+            ranked[limits.RULES_IN_CONTEXT_MAX :],
         )
+        say = [pair for pair in others if pair[1].stored.kind in ("trajectory", "fix")]
+        return self.read_hits([*first, *say])
 
     def _lessons(
         self, task_id: str | None, issue: Issue | None, fixer: str | None, history_tokens_max: int
@@ -302,21 +284,10 @@ class Recaller(Finder):
             if said and OUR_FENCE not in said:
                 changes = self._changes_of(episode) if self._changes_of else ()
                 stale = any(change.stale for change in changes)
-                place = (
-                    len(lines)
-                    if stale
-                    else 0
-                    if unsaid
-                    else sum(not line.only_claimed for line in lines)
-                )
+                borne_out = sum(not line.only_claimed for line in lines)
+                place = len(lines) if stale else 0 if unsaid else borne_out
                 lines.insert(place, _of_episode(episode, said, stale))
         return [line._replace(sort=f"new {line.sort}", pool=_UNPROVEN) for line in lines]
-
-    def _places(self, task_id: str) -> dict[str, int]:
-        """How many lessons of each sort are shown of what is not borne out yet."""
-        active = len(self._known.rules(task_id, "active", limits.RULES_IN_CONTEXT_MAX))
-        new = max(limits.NEW_RULES_IN_CONTEXT_MAX, limits.RULES_IN_CONTEXT_MAX - active)
-        return {"new rule": new, "new card": limits.CARDS_IN_CONTEXT_MAX}
 
     # --- advice ---
 
@@ -328,40 +299,30 @@ class Recaller(Finder):
         issue: Issue | None,
         steps: Sequence[Step],
     ) -> Advice:
-        failure = failure_hash(error) if error else None
-        attempts = [*self._attempts(action), *_attempts_so_far(steps, action)]
-        view = self._forecast(action, ActionContext.after(steps), attempts)
-        instead = self._worked_instead(action, task, error, issue)
-        return advice_on(attempts, failure, view.p_success, view.worst, instead)
-
-    def _attempts(self, action: str) -> list[PastAttempt]:
-        """Earlier attempts at the very same action, and experiences that are worded like it."""
+        situation = ActionContext.after(steps)
+        # Earlier attempts at the very same action, and experiences that are worded like it.
         found = self._store.by_key(
             self._project, [attempt_key(action)], Filters(), limits.SIMILAR_CONSIDERED_MAX
         )
-        said = self._store.search(
+        worded = self._store.search(
             self._project, query_terms(action), Filters(kind="experience"), CANDIDATES
         )
-        distinct = {each.id: each.stored for each in (*found, *(each for each, _ in said))}
-        return [
-            attempt
-            for record in readable(distinct.values())
-            for attempt in _attempts_in(record, action)
+        kept = {each.id: each.stored for each in (*found, *(each for each, _ in worded))}
+        attempts = [
+            *(each for record in readable(kept.values()) for each in _attempts_in(record, action)),
+            *_attempts_so_far(steps, action),
         ]
-
-    def _forecast(
-        self, action: str, situation: ActionContext, attempts: Sequence[PastAttempt]
-    ) -> Forecast:
         uncounted = [attempt.worked for attempt in attempts if not attempt.counted]
         itself = Outcomes(uncounted.count(True), uncounted.count(False))
         records = {}
         for counted in judged_by(action, situation):
-            helped = failed = 0
-            for daily in self._known.daily(f"act.{counted.what}", counted.which):
-                helped += daily.levels[HELPED]
-                failed += daily.levels[NOT_HELPED]
+            days = self._known.daily(f"act.{counted.what}", counted.which)
+            helped, failed = (sum(day.levels[level] for day in days) for level in _LEVELS)
             records[ActionKey(*counted)] = Outcomes(helped, failed)
-        return forecast(action, situation, records, itself)
+        view = forecast(action, situation, records, itself)
+        instead = self._worked_instead(action, task, error, issue)
+        failure = failure_hash(error) if error else None
+        return advice_on(attempts, failure, view.p_success, view.worst, instead)
 
     def _worked_instead(
         self, action: str, task: str | None, error: str | None, issue: Issue | None
@@ -369,21 +330,17 @@ class Recaller(Finder):
         """What helped against the error, what fixed the issue, what worked for the like of the
         task; not the action itself.
         """
-        found: list[str] = []
-        if error:
-            found += [
-                each.action for each in self._known.solutions(error, CANDIDATES) if each.helped
-            ]
+        solutions = self._known.solutions(error, CANDIDATES) if error else []
+        found = [each.action for each in solutions if each.helped]
         if issue:
-            odds = self._known.fix_odds(issue, None, None, None)
+            usual = self._known.fix_odds(issue, None, None, None).p_success
             best = self._known.strategies(
-                "type", issue.issue_type, odds.p_success, CANDIDATES, successful=True
+                "type", issue.issue_type, usual, CANDIDATES, successful=True
             )
             found += [" && ".join(each.fix_commands) or each.analysis for each in best]
         asked = " ".join(filter(None, (task, error)))
-        for hit in (
-            self.read_hits(self.find(asked, CANDIDATES, Filters()), marked=False) if asked else []
-        ):
+        ranked = self.find(asked, CANDIDATES, Filters()) if asked else []
+        for hit in self.read_hits(ranked, marked=False):
             if hit.record.turned_out_well:
                 found += [act.action for act in _acts(hit.record) if act.earned > 0][-1:]
         lines = dict.fromkeys(
@@ -392,6 +349,7 @@ class Recaller(Finder):
         return [line for line in lines if line][: limits.INSTEAD_MAX]
 
 
+_LEVELS: Final = (HELPED, NOT_HELPED)
 _SENTENCE_SHARE: Final = 0.3  # of the budget, for what one record says
 _SENTENCE_TOKENS_MIN: Final = 12  # less than that of it says nothing
 _UNPROVEN: Final = "unproven"
@@ -450,12 +408,12 @@ def _attempts_so_far(steps: Sequence[Step], action: str) -> Iterator[PastAttempt
     """Those of the current attempt: they come after everything that is kept. The situation counts
     them.
     """
-    for number, step in enumerate(steps):
+    for at_us, step in enumerate(steps, _NOW_US):
         if _same(step.action, action):
             failure, said = _failure_in(step)
             shown = clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX)
             yield PastAttempt(
-                _NOW_US + number, "", step.action, worked(step), failure, shown, None, counted=True
+                at_us, "", step.action, worked(step), failure, shown, None, counted=True
             )
 
 
@@ -480,9 +438,14 @@ def _attempts_in(record: AnyRecord, action: str) -> Iterator[PastAttempt]:
         error = record.issue.error_output or ""
         for command in record.fix_commands:
             if _same(command, action):
-                failure = "" if record.succeeded else _failure_of(record)
+                # As the envelope or the error says; where nobody knows more, the issue was still
+                # there.
+                shown = failure_hash(error) if error.strip() else ""
+                known = record.metadata.validation.failure_hash or shown
+                failure = known or generate_issue_signature(record.issue)
+                said = error or record.issue.description
                 yield _attempt(
-                    record, command, record.succeeded, failure, error or record.issue.description
+                    record, command, record.succeeded, "" if record.succeeded else failure, said
                 )
     elif (
         isinstance(record, Experience)
@@ -508,15 +471,6 @@ def _failure_in(step: Step) -> tuple[str, str]:
     return failure_hash(step.observation) if step.observation.strip() else "", step.observation
 
 
-def _failure_of(fix: Fix) -> str:
-    """How a fix failed: as its envelope or the error says; where nobody knows more, the issue was
-    still there.
-    """
-    error = fix.issue.error_output or ""
-    known = fix.metadata.validation.failure_hash or (failure_hash(error) if error.strip() else "")
-    return known or generate_issue_signature(fix.issue)
-
-
 def _attempt(
     record: AnyRecord, action: str, good: bool, failure: str, said: str, *, counted: bool = False
 ) -> PastAttempt:
@@ -530,7 +484,7 @@ def mark_of(record: AnyRecord, stale: bool = False) -> str:
     """Who says so, whether anybody stands behind it, and whether the files that it is about are
     others by now.
     """
-    sure = "" if record.metadata.validation.status in VOUCHED_STATUSES else "?"
+    sure = "?" if _source_of(record) else ""
     return f"[{shown_name(record.metadata.source.author)}{sure}{', stale' if stale else ''}]"
 
 
@@ -547,10 +501,9 @@ def _acts(record: AnyRecord) -> list[ExampleStep]:
             for step, earned in zip(steps, _earned(steps, record.final_reward), strict=True)
         ]
     if isinstance(record, Fix) and record.fix_commands:
-        action = " && ".join(record.fix_commands)[: limits.ACTION_CHARS_MAX]
         return [
             ExampleStep(
-                action,
+                " && ".join(record.fix_commands)[: limits.ACTION_CHARS_MAX],
                 record.analysis[: limits.ACTION_CHARS_MAX],
                 float(record.succeeded),
                 record.succeeded,
@@ -570,16 +523,12 @@ def _earned(steps: Sequence[Step], final_reward: float) -> list[float]:
 
 
 def _case(hit: Hit) -> Example:
-    record = hit.record
-    task = (
-        record.task
-        if isinstance(record, Trajectory)
-        else record.issue.description
-        if isinstance(record, Fix)
-        else ""
-    )
+    record, task, strategy = hit.record, "", ""
+    if isinstance(record, Trajectory):
+        task = record.task
+    elif isinstance(record, Fix):
+        task, strategy = record.issue.description, strategy_key(record)
     relevance = max(hit.why.get("text", 0.0), _LEAST)
-    strategy = strategy_key(record) if isinstance(record, Fix) else ""
     return Example(
         record.id,
         task,
@@ -627,13 +576,11 @@ def _of_sentence(what: str, content: str, hit: Hit, tokens_max: int, room: Budge
         short = cut_to_tokens(content, rest, room.count) if rest >= _SENTENCE_TOKENS_MIN else ""
         return f"{what}: {short}{CUT} {mark}" if short else ""
 
-    line = f"{what}: {content} {mark}"
-    ids = (hit.record.id,)
     return Line(
-        line,
+        f"{what}: {content} {mark}",
         (source,) if source else (),
         not source,
-        ids,
+        (hit.record.id,),
         content,
         tokens_max=tokens_max,
         shorter=shorter,

@@ -7,7 +7,7 @@ Importing this raises MissingExtraError where the driver is missing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Final
 
 from hardwon import limits
@@ -52,7 +52,7 @@ def grant(url: str, user: str, project: str | None, access: str = WRITER) -> Non
     """
     if access not in ACCESS:
         raise InvalidInputError.one("access", access, ", ".join(ACCESS))
-    who, where = _user_name(user), _project(project)
+    who, where = _user_and_project(user, project)
     with _link(url) as link:
         setup.grant(link, who, where, access)
 
@@ -61,7 +61,7 @@ def revoke(url: str, user: str, project: str | None) -> bool:
     """Takes back whatever a user may do with a project (None: with the tokens of a server); False
     where that was nothing.
     """
-    who, where = _user_name(user), _project(project)
+    who, where = _user_and_project(user, project)
     with _link(url) as link:
         return bool(setup.revoke(link, who, where))
 
@@ -79,20 +79,13 @@ def _link(url: str) -> Iterator[Link]:
         raise InvalidInputError.one(
             "url", url, "the address of a database: postgresql://user@host/database"
         )
-    link = Link(found.url)
-    try:
+    with closing(Link(found.url)) as link:
         yield link
-    finally:
-        link.close()
 
 
-def _project(given: str | None) -> str | None:
-    return None if given is None else project_name(given)
-
-
-def _user_name(given: str) -> str:
-    name = check_text("user", given)
+def _user_and_project(user: str, project: str | None) -> tuple[str, str | None]:
+    name = check_text("user", user)
     if not name or "\0" in name or len(name.encode()) > limits.POSTGRES_NAME_BYTES_MAX:
         allowed = f"the name of a database user: 1 to {limits.POSTGRES_NAME_BYTES_MAX} bytes"
         raise InvalidInputError.one("user", name, allowed)
-    return name
+    return name, None if project is None else project_name(project)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,10 +10,11 @@ from uuid import UUID
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, UnknownRecordError
-from hardwon.memory.project import Change, Uses, batches, checkout_of, refresh_status
+from hardwon.memory.designs import Group
+from hardwon.memory.project import Change, batches, checkout_of, refresh_status
 from hardwon.outside.git import Repository, repository_root
 from hardwon.outside.locations import check_path
-from hardwon.records.fields import ABSENT, check_items, check_text, new_id, parse_id
+from hardwon.records.fields import ABSENT, check_items, check_text, parse_id
 from hardwon.records.kinds import INTERNAL_KINDS, AnyRecord, Decision, Event, Status, Verifier
 from hardwon.search.terms import Filters
 from hardwon.store.query import original_of, record_of
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from hardwon.memory.results import Forgotten, StaleReport
 
 
-class Deciding(Uses):
+class Deciding(Group):
     """Decides what is believed, and forgets."""
 
     def credit(
@@ -39,26 +40,19 @@ class Deciding(Uses):
         in what is recalled later. `context_or_ids`: the context, an id or several. Returns the ids
         that were credited; ids of no record are left out.
         """
-        from hardwon.memory.context import Context
-
         if not isinstance(outcome, bool):
             raise InvalidInputError.one("outcome", outcome, "true (it helped) or false")
-        given = context_or_ids.ids if isinstance(context_or_ids, Context) else context_or_ids
+        given = getattr(context_or_ids, "ids", context_or_ids)
         listed = [given] if isinstance(given, str | UUID) else check_items("context_or_ids", given)
         ids = list(dict.fromkeys(filter(None, map(parse_id, listed))))
         project = self._project
 
         def work(change: Change) -> list[str]:
-            stored = [
-                found for found in map(partial(change.writer.get, project.name), ids) if found
-            ]
+            stored = filter(None, map(partial(change.writer.get, project.name), ids))
             known = [found.id for found in stored if found.kind not in INTERNAL_KINDS]
-            at = project.now()
             for found in known:
-                event = Event(
-                    id=new_id(at), record_id=found, kind="credited", at=at, by=by, helped=outcome
-                )
-                change.writer.add_events(project.name, [clean_event(event)])
+                event = clean_event(change.event(found, "credited", by, helped=outcome))
+                change.writer.add_events(project.name, [event])
                 refresh_status(change.writer, project.name, found)
             change.concern(known)
             change.publish_proven(known)
@@ -77,24 +71,27 @@ class Deciding(Uses):
         `verification_id` the run or approval, `author` who says so (`by` where nobody is named).
         `UnknownRecordError` where no record has that `record_id`.
         """
-        details = {"verified_by": by, "verification_id": verification_id}
-        return self._change_status(record_id, "verified", by if author is None else author, details)
+        return self._change_status(
+            record_id,
+            "verified",
+            by if author is None else author,
+            verified_by=by,
+            verification_id=verification_id,
+        )
 
     def publish(self, record_id: str, by: str = "user") -> AnyRecord:
         """Marks a verified record as one that proved itself. `UnknownRecordError` where no record
         has that `record_id`.
         """
-        return self._change_status(record_id, "published", by, {})
+        return self._change_status(record_id, "published", by)
 
     def archive(self, record_id: str, reason: str, by: str = "user") -> AnyRecord:
         """Takes a record out of recall, and says for what `reason`. It stays readable.
         `UnknownRecordError` where no record has that `record_id`.
         """
-        return self._change_status(record_id, "archived", by, {"reason": reason})
+        return self._change_status(record_id, "archived", by, reason=reason)
 
-    def _change_status(
-        self, record_id: str, to: Status, by: str, details: dict[str, Any]
-    ) -> AnyRecord:
+    def _change_status(self, record_id: str, to: Status, by: str, **details: Any) -> AnyRecord:
         project = self._project
         event = Event(
             record_id=record_id, kind="status", at=project.now(), by=by, status=to, **details
@@ -139,26 +136,14 @@ class Deciding(Uses):
         records, recall leaves them out unless it is asked for that author, and so it stays for what
         the source records from now on. `undo` takes it back.
         """
-        from hardwon.memory import consolidate
-
         for name, value in (("source", source), ("reason", reason), ("by", by)):
             check_text(name, value)
         if not source.strip() or len(source) > limits.NAME_CHARS_MAX:
             raise InvalidInputError.one(
                 "source", source, "the author whose teaching is to be undone"
             )
-        project = self._project
-        decision = project.prepare(
-            consolidate.decide("rollback", project.now(), by, target=source, reason=reason)
-        )
-
-        def work(change: Change) -> Decision:
-            change.decide(decision)
-            kept = change.must_get(decision.id)
-            assert isinstance(kept, Decision)  # noqa: S101  # for type checkers: an id keeps its kind
-            return kept
-
-        return project.carry_out(work)
+        decision = self._project.decision("rollback", by, target=source, reason=reason)
+        return self._project.carry_out(lambda change: change.decide(decision))
 
     def undo(self, decision_id: str | UUID, by: str = "user") -> AnyRecord:
         """Takes back a decision (a rollback, a merge, a promotion, a cleanup …), and gives it; or
@@ -171,17 +156,11 @@ class Deciding(Uses):
         def work(change: Change) -> AnyRecord:
             stored = change.writer.get(project.name, wanted)
             decision = record_of(stored) if stored else None
-            if not isinstance(decision, Decision):
-                return change.add_event(_taking_back(change, wanted, by), restored=True)
-            check_transition(decision.metadata.validation.status, "archived")
-            event = Event(
-                record_id=wanted,
-                kind="status",
-                at=project.now(),
-                by=by,
-                status="archived",
-                reason="undone",
-            )
+            if isinstance(decision, Decision):
+                check_transition(decision.metadata.validation.status, "archived")
+                event = change.event(wanted, "status", by, status="archived", reason="undone")
+            else:
+                event = _taking_back(change, wanted, by)
             return change.add_event(event, restored=True)
 
         return project.carry_out(work)
@@ -219,25 +198,21 @@ class Deciding(Uses):
             raise InvalidInputError.one(
                 "ids_or_filters", given or ABSENT, "ids or at least one filter, not both"
             )
-        wanted = [(parse_id(found), str(found)) for found in given]
         if narrowing:
-            asked = Filters.of(self._project.name, filters)
-            # it tells of what was tried as well
-            also = [] if asked.kind else [asked.altered(kind="adopted")]
-            ids = [stored.id for each in (asked, *also) for stored in self._project.pages(each)]
+            asked = Filters.of(project.name, filters)
+            # what was adopted tells of what was tried as well
+            both = [asked] if asked.kind else [asked, asked.altered(kind="adopted")]
+            ids = [stored.id for each in both for stored in project.pages(each)]
         else:
-            ids = [
-                found
-                for found in dict.fromkeys(found for found, _ in wanted)
-                if self._project.store.get(self._project.name, found)
-            ]
+            distinct = dict.fromkeys(map(parse_id, given))
+            ids = [found for found in distinct if project.store.get(project.name, found)]
         known = set(ids)
-        unknown = [text for found, text in wanted if found not in known]
+        unknown = [str(each) for each in given if parse_id(each) not in known]
         if dry_run:
             return Forgotten(ids, unknown, dry_run, erased=False, pending=False)
         forgotten: list[str] = []
         for batch in batches(ids, limits.BATCH_ROWS):
-            forgotten += project.carry_out(partial(_erase_known, batch, by))
+            forgotten += project.carry_out(partial(Change.erase, record_ids=batch, by=by))
         erased = project.store.finish_erasure()
         return Forgotten(forgotten, unknown, dry_run, erased=erased, pending=not erased)
 
@@ -260,8 +235,9 @@ class Deciding(Uses):
         checkout = checkout_of(Repository(root), asked, self._project.place.path) if root else None
         if checkout is None:
             raise InvalidInputError.one("repo", str(repo), "a folder inside a git checkout")
-        watch = staleness.Watch(checkout, thorough=True)
-        return staleness.check_stale(self._project, watch, by, dry_run, progress)
+        return staleness.check_stale(
+            self._project, staleness.Watch(checkout, thorough=True), by, dry_run, progress
+        )
 
 
 def _taking_back(change: Change, event_id: str, by: str) -> Event:
@@ -283,10 +259,4 @@ def _taking_back(change: Change, event_id: str, by: str) -> Event:
         raise InvalidInputError.one("decision_id", f"{event.kind} {event_id}", allowed)
     if any(other.undoes == event_id for other in writer.events_of(project.name, event.record_id)):
         raise InvalidInputError.one("decision_id", event_id, "what was not taken back already")
-    return Event(record_id=event.record_id, kind="undone", at=project.now(), by=by, undoes=event_id)
-
-
-def _erase_known(record_ids: Sequence[str], by: str, change: Change) -> list[str]:
-    change.follow(erased=True)
-    name = change.project.name
-    return change.erase([gone for gone in record_ids if change.writer.get(name, gone)], by)
+    return change.event(event.record_id, "undone", by, undoes=event_id)

@@ -21,7 +21,9 @@ ROUTER: Final = "hardwon.tree.routing:Coherence"
 
 
 class Group:
-    """Uses of a memory that hang on a noun, such as `memory.fixes`."""
+    """Some of the uses of a memory: those that hang on a noun, such as `memory.fixes`, and those
+    that `Memory` has itself.
+    """
 
     def __init__(self, project: Project) -> None:
         self._project = project

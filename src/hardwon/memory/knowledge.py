@@ -4,20 +4,21 @@ looked up last, and only for what is shown.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial, wraps
-from itertools import chain, islice
+from itertools import chain, count, islice
+from operator import attrgetter
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from hardwon import limits
-from hardwon.errors import DamagedError
+from hardwon.errors import DamagedError, InvalidInputError
 from hardwon.learn.actions import pairs_of
-from hardwon.learn.compare import Scored
+from hardwon.learn.compare import Comparison, Scored, compare
 from hardwon.learn.fixes import (
     Choices,
-    Did,
     ModelHistory,
     ModelInsights,
     Pattern,
@@ -83,8 +84,17 @@ from hardwon.learn.tallies import (
     rule_key,
     signature_keys,
 )
+from hardwon.memory.designs import Group
+from hardwon.memory.project import Project, R
 from hardwon.memory.results import SimilarIssues
-from hardwon.records.fields import from_us, is_derived
+from hardwon.records.fields import (
+    check_flag,
+    check_limit,
+    check_text,
+    check_texts,
+    from_us,
+    is_derived,
+)
 from hardwon.records.kinds import (
     ROUTES,
     VOUCHED_STATUSES,
@@ -101,7 +111,7 @@ from hardwon.records.kinds import (
 )
 from hardwon.search.terms import Filters
 from hardwon.store.query import readable, written_in
-from hardwon.store.types import Cursor, Daily, Found, Store, Stored
+from hardwon.store.types import Daily, Stored
 from hardwon.text.failures import error_core, failure_hash
 from hardwon.trust.lifecycle import least
 
@@ -110,8 +120,8 @@ P = ParamSpec("P")
 
 _RULE_KINDS: Final[tuple[RuleKind, ...]] = ("works", "avoid")
 _WRITTEN: Final[RuleKind] = "written"
+# Decisions that change which rules there are.
 RULE_ACTIONS: Final[tuple[Action, ...]] = ("rule", "merge", "promote", "retire")
-"""Decisions that change which rules there are."""
 
 # times as many lessons as are shown: for those that a source has no room left for
 _CONSIDERED: Final = 4
@@ -121,10 +131,11 @@ _ADOPTED_CONSIDERED: Final = 10
 _LOOKED_UP_ONE_BY_ONE: Final = 10  # of more at once, all are read together
 
 _TOOLS: Final = sorted({tool for _, tool in ROUTES if tool})
-_PATTERN_SCOPES: Final[tuple[tuple[PatternKind, str], ...]] = (
-    ("exact", "signature"),
-    ("type", "type"),
-)
+_PATTERN_SCOPES: Final[Mapping[PatternKind, str]] = {
+    "exact": "signature",
+    "model": "model",
+    "type": "type",
+}
 
 
 def _read_once(
@@ -146,10 +157,9 @@ def _read_once(
 class Knowledge:
     """Everything that can be asked of one project. Made anew for every question."""
 
-    def __init__(self, store: Store, project: str, today: int) -> None:
-        self._store = store
-        self.project = project
-        self.today = today
+    def __init__(self, project: Project) -> None:
+        self._pages, self._store, self.project = project.pages, project.store, project.name
+        self.today = project.today
         self._kept: dict[tuple[Any, ...], Any] = {}
         self._records: dict[str, AnyRecord | None] = {}
 
@@ -161,7 +171,7 @@ class Knowledge:
     @_read_once
     def shares(self, scope: str, key: str) -> Shares:
         """The same, added up."""
-        return Shares.added_up(self._store.shares(self.project, scope, key, self.today))
+        return Shares(dict(self._store.shares(self.project, scope, key, self.today)))
 
     def _all(self, scope: str, key: str) -> list[Tally]:
         return self._store.tallies(self.project, scope, key, limits.ITEMS_CONSIDERED_MAX)
@@ -173,12 +183,8 @@ class Knowledge:
 
     def _first(self, ids: Iterable[str], read: Callable[[AnyRecord], T | None]) -> T | None:
         """The first thing that can be read off some records."""
-        for record_id in ids:
-            record = self._record(record_id)
-            found = None if record is None else read(record)
-            if found is not None:
-                return found
-        return None
+        records = (record for record_id in ids if (record := self._record(record_id)))
+        return next((found for found in map(read, records) if found is not None), None)
 
     def _record(self, record_id: str) -> AnyRecord | None:
         """None also where it cannot be read: one damaged record must not hide what the others
@@ -201,11 +207,10 @@ class Knowledge:
             subject = issue_subject(issue)
             of_subject = self.shares("fix.subject", subject) if subject else None
         of_model = None if model is None else self.shares("fix.model", model)
-        types = {} if issue_type is None else {issue_type: 1}
+        types = Counter[str]() if issue_type is None else Counter({issue_type: 1})
         for shares in filter(None, (of_model, of_subject)):
             for item, share in shares.items.items():
-                name = item.partition(BETWEEN_NAMES)[0]
-                types[name] = types.get(name, 0) + share.attempts
+                types[item.partition(BETWEEN_NAMES)[0]] += share.attempts
         most = sorted(types, key=lambda name: (name != issue_type, -types[name], name))[
             : limits.ISSUE_TYPES_TESTED_MAX
         ]
@@ -217,11 +222,11 @@ class Knowledge:
             subject=of_subject,
             signature=of_signature,
         )
-        return fix_odds(counts, fixer, self.today)
+        return fix_odds(counts, fixer)
 
     def tool_odds(self, tool: str, task: str | None) -> Odds:
-        tools = {tool, *_TOOLS}
-        return tool_odds({name: self.daily("tool", name) for name in tools}, tool, task, self.today)
+        daily = {name: self.daily("tool", name) for name in (tool, *_TOOLS)}
+        return tool_odds(daily, tool, task, self.today)
 
     # --- fixes ---
 
@@ -320,24 +325,20 @@ class Knowledge:
         did = self._first(
             ranked.support.sample_ids,
             # what was done is told also by a fix that left the history
-            lambda record: (
-                Did(record.fix_commands, record.analysis)
-                if isinstance(record, Fix | Cleaned)
-                else None
-            ),
+            lambda record: record if isinstance(record, Fix | Cleaned) else None,
         )
-        return strategy_from(ranked, did) if did else None
+        return strategy_from(ranked, did) if isinstance(did, Fix | Cleaned) else None
 
     def choices_for(self, issue: Issue, fixer: str | None) -> Choices:
         """What worked for an issue or its like, and what is not to be repeated, without texts."""
-        tried = TriedIn(
-            signature=self._tried("signature", generate_issue_signature(issue)),
-            model=self._tried("model", issue.model, issue.issue_type) if issue.model else {},
-            type=self._tried("type", issue.issue_type),
-        )
+        tried: TriedIn = {
+            "signature": self._tried("signature", generate_issue_signature(issue)),
+            "model": self._tried("model", issue.model, issue.issue_type) if issue.model else {},
+            "type": self._tried("type", issue.issue_type),
+        }
         return (
             choices(tried, self.fix_odds(issue, None, None, fixer).p_success, self.today)
-            if any(tried)
+            if any(tried.values())
             else Choices([], [])
         )
 
@@ -379,9 +380,9 @@ class Knowledge:
     def patterns(self, limit: int) -> list[Pattern]:
         """The most frequent are found first, then each is looked into."""
         found: list[tuple[PatternKind, str, str, Share]] = [
-            (kind, key, "", self.shares(f"fix.{scope}", key).whole)
-            for kind, scope in _PATTERN_SCOPES
-            for key in self._store.most_counted(self.project, f"fix.{scope}", limit)
+            (kind, key, "", self.shares(f"fix.{_PATTERN_SCOPES[kind]}", key).whole)
+            for kind in ("exact", "type")
+            for key in self._store.most_counted(self.project, f"fix.{_PATTERN_SCOPES[kind]}", limit)
         ]
         for model in self._store.most_counted(self.project, "fix.model", limit):
             shares = self.shares("fix.model", model)
@@ -395,7 +396,7 @@ class Knowledge:
     def _pattern(
         self, kind: PatternKind, key: str, item_start: str, counted: Share
     ) -> Pattern | None:
-        scope = {"exact": "signature", "model": "model", "type": "type"}[kind]
+        scope = _PATTERN_SCOPES[kind]
         newest = self._store.newest_taught(
             self.project, f"fix.{scope}", key, item_start, limits.EVIDENCE_SHOWN_MAX
         )
@@ -430,17 +431,19 @@ class Knowledge:
         frequent.
         """
         found = {}
-        for issue_type in self._store.most_counted(
-            self.project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX
-        ):
+        for issue_type in self._issue_types():
             usual = self.fix_odds(None, None, issue_type, None).p_success
             if best := self.strategies("type", issue_type, usual, limit, successful=True):
                 found[issue_type] = best
         return found
 
     def temporal_patterns(self) -> list[TemporalPattern]:
-        types = self._store.most_counted(self.project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX)
-        return temporal_patterns({name: self.daily("fix.hour", name) for name in types})
+        return temporal_patterns(
+            {each: self.daily("fix.hour", each) for each in self._issue_types()}
+        )
+
+    def _issue_types(self) -> Sequence[str]:
+        return self._store.most_counted(self.project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX)
 
     def model_insights(self, name: str) -> ModelInsights:
         supports = self._supports("fix.model", name)
@@ -449,14 +452,13 @@ class Knowledge:
         odds = self.fix_odds(None, name, None, None)
         issues = common_issues(tallies)[: limits.ISSUES_OF_MODEL_MAX]
         elsewhere = {issue: self.shares("fix.type", issue).whole for issue, _ in issues}
-        sources = len({tally.author for tally in tallies})
         fixes = self.strategies(
             "model",
             name,
             odds.p_success,
             limits.ISSUES_OF_MODEL_MAX,
             successful=True,
-            sources=sources,
+            sources=len({tally.author for tally in tallies}),
         )
         return ModelInsights(
             model_name=name,
@@ -478,13 +480,12 @@ class Knowledge:
         exact = [each.stored for each in found]
         model = self._newest(Filters(kind="fix", model=issue.model, issue_type=issue.issue_type))
         of_type = self._newest(Filters(kind="fix", issue_type=issue.issue_type))
-        groups = []
-        for stored in (exact, model, of_type):
-            fixes = [record for record in readable(stored) if isinstance(record, Fix)]
-            # successes first
-            fixes.sort(key=lambda fix: (not fix.succeeded, not fix.fix_success, -fix.at_us, fix.id))
-            groups.append(fixes[:limit])
-        return SimilarIssues(*groups)
+
+        def successes_first(fix: Fix) -> tuple[bool, bool, int, str]:
+            return not fix.succeeded, not fix.fix_success, -fix.at_us, fix.id
+
+        groups = (_only(Fix, stored) for stored in (exact, model, of_type))
+        return SimilarIssues(*(sorted(fixes, key=successes_first)[:limit] for fixes in groups))
 
     def _newest(self, filters: Filters, limit: int = limits.SIMILAR_CONSIDERED_MAX) -> list[Stored]:
         return self._store.page(self.project, filters, None, limit, trusted=True)
@@ -494,8 +495,10 @@ class Knowledge:
     @_read_once
     def decisions(self, actions: tuple[Action, ...], task_id: str | None) -> list[Decision]:
         """Of a task and of the whole project (None: of every task), newest first."""
-        stored = self._store.decisions(self.project, actions, task_id, limits.DECISIONS_MAX)
-        return [record for record in readable(stored) if isinstance(record, Decision)]
+        return _only(
+            Decision,
+            self._store.decisions(self.project, actions, task_id, limits.DECISIONS_MAX),
+        )
 
     def adopted(self, origin: str, limit: int) -> list[Adopted]:
         """What came from one sort of store and was neither archived nor rolled back, the newest
@@ -504,22 +507,17 @@ class Knowledge:
         found = self._store.by_key(
             self.project, [adopted_key(origin)], Filters(kind="adopted"), limit
         )
-        return [
-            record
-            for record in readable(each.stored for each in found)
-            if isinstance(record, Adopted)
-        ]
+        return _only(Adopted, [each.stored for each in found])
 
     def undone_merges(self, task_id: str) -> list[tuple[str, str]]:
         """Lessons of a task that were merged once, and told apart again."""
         stored = self._store.decisions(
             self.project, ["merge"], task_id, limits.DECISIONS_MAX, undone=True
         )
-        found = (record for record in readable(stored) if isinstance(record, Decision))
         return [
-            (decision.target, decision.replacement)
-            for decision in found
-            if decision.task_id == task_id
+            (each.target, each.replacement)
+            for each in _only(Decision, stored)
+            if each.task_id == task_id
         ]
 
     def _own_decisions(self, task_id: str | None) -> list[Decision]:
@@ -535,7 +533,15 @@ class Knowledge:
     @_read_once
     def weighed_rules(self, task_id: str) -> list[Weighed]:
         """What the task's own episodes say, and what was adopted about it, without texts."""
-        same, retired = self.merged_rules(task_id), retired_days(self._own_decisions(task_id))
+        same = self.merged_rules(task_id)
+        # For every retired lesson the last day it had been seen by then: evidence of a later day
+        # brings it back.
+        days = sorted(
+            (int(each.replacement), each.target)
+            for each in self._own_decisions(task_id)
+            if each.action == "retire" and each.replacement.isdecimal()
+        )
+        retired = {target: day for day, target in days}
         thresholds = self._thresholds(task_id)
         claimed = self._claimed(task_id, same)
         weighed: list[Weighed] = []
@@ -543,7 +549,6 @@ class Knowledge:
             supports = self._supports(kind, task_id, same)
             for item, claims in claimed.get(kind, {}).items():
                 support = supports.setdefault(item, Evidence(item))
-                support.keys |= claims.keys
                 for claim in claims.claims:
                     support.claim(claim)
             weighed += weigh(kind, task_id, supports.values(), thresholds, retired, self.today)
@@ -565,9 +570,10 @@ class Knowledge:
         others = self._store.by_key(
             self.project, keys, Filters(kind="adopted"), _ADOPTED_CONSIDERED * most
         )
-        chosen = {each.id: each.stored for each in (*vouched, *_in_turns(others))}
-        read = readable(islice(chosen.values(), most))
-        records = [each for each in read if isinstance(each, Adopted)]
+        turns = defaultdict[str, "count[int]"](count)  # the first of every author, then the second
+        others.sort(key=lambda each: next(turns[each.author]))
+        chosen = {each.id: each.stored for each in (*vouched, *others)}
+        records = _only(Adopted, islice(chosen.values(), most))
         self._records.update((record.id, record) for record in records)
         return {each.record.id: each for each in adopted_claims(records)}
 
@@ -589,13 +595,7 @@ class Knowledge:
         """Adopted rules that stand for themselves: for no task in particular, and texts that say
         neither what works nor what to avoid. Without those that the task has as rules of its own.
         """
-        shown = frozenset((each.kind, each.support.item) for each in known)
-        return self._weigh_claims(task_id, shown)
-
-    @_read_once
-    def _weigh_claims(
-        self, task_id: str | None, shown: frozenset[tuple[str, str]]
-    ) -> list[Weighed]:
+        shown = {(each.kind, each.support.item) for each in known}
         found: list[tuple[str | None, dict[str, dict[str, Evidence]]]] = [
             (None, self._claimed(None, {}))
         ]
@@ -643,23 +643,18 @@ class Knowledge:
 
         return self._first(weighed.support.sample_ids, words)
 
+    @_read_once
     def rules(self, task_id: str | None, state: str | None, limit: int) -> list[Rule]:
         decisions = self.decisions(RULE_ACTIONS, task_id)
-        rules = self._project_rules(decisions)
-        rules += self._written_rules(
-            [
-                each
-                for each in decisions
-                if each.action == "rule" and each.task_id in (None, task_id)
-            ]
-        )
-        own: list[Weighed] = []
-        if task_id is not None:
-            own = self.weighed_rules(task_id)
-            same = self.merged_rules(task_id)
-            rules += self._worded_rules(sorted(own, key=_by_order), same, state, limit)
-        claimed = sorted(self._weighed_claims(task_id, own), key=_by_order)
-        rules += self._worded_rules(claimed, {}, state, limit)
+        written = [
+            each for each in decisions if each.action == "rule" and each.task_id in (None, task_id)
+        ]
+        rules = [*self._project_rules(decisions), *self._written_rules(written)]
+        own = [] if task_id is None else self.weighed_rules(task_id)
+        claimed = self._weighed_claims(task_id, own)
+        for weighed, same in ((own, self.merged_rules(task_id)), (claimed, {})):
+            ordered = sorted(weighed, key=attrgetter("order"))
+            rules += self._worded_rules(ordered, same, state, limit)
         wanted = [rule for rule in rules if state in (None, rule.state)]
         wanted.sort(key=lambda rule: (STATE_ORDER[rule.state], rule.task_id is None, -rule.helpful))
         return [self._trusted_as_far(rule) for rule in wanted[:limit]]
@@ -739,27 +734,21 @@ class Knowledge:
         self, weighed: Iterable[Weighed], same: Mapping[str, str], state: str | None, limit: int
     ) -> list[Rule]:
         """As many as are wanted of those that can be put into words, in the order given."""
-        found: list[Rule] = []
-        for each in weighed:
-            text = self.worded(each, same) if state in (None, each.state) else None
-            found += [rule_from(each, text)] if text else []
-            if len(found) == limit:
-                break
-        return found
+        wanted = (each for each in weighed if state in (None, each.state))
+        texts = ((each, self.worded(each, same)) for each in wanted)
+        return list(islice((rule_from(each, text) for each, text in texts if text), limit))
 
     def _project_rules(self, decisions: Iterable[Decision]) -> list[Rule]:
-        promoted: dict[str, dict[str, None]] = {}
+        promoted = defaultdict[str, set[str]](set)
         for decision in decisions:
             if decision.action == "promote" and decision.in_effect:
-                promoted.setdefault(decision.target, {}).update(dict.fromkeys(decision.tasks))
+                promoted[decision.target].update(decision.tasks)
         found = []
-        for target in sorted(promoted, key=lambda target: (-len(promoted[target]), target))[
-            : limits.PROJECT_RULES_MAX
-        ]:
+        ordered = sorted(promoted, key=lambda target: (-len(promoted[target]), target))
+        for target in ordered[: limits.PROJECT_RULES_MAX]:
             kind: RuleKind = "works" if target.startswith("works:") else "avoid"
-            item = target.partition(":")[2]
             tasks = sorted(promoted[target])[: limits.TASKS_OF_RULE_MAX]
-            supports = self.across_tasks(kind, item, tasks)
+            supports = self.across_tasks(kind, target.partition(":")[2], tasks)
             if holds_for_project(supports):
                 text = next(filter(None, (self.worded(each, {}) for each in supports)), None)
                 found += [project_rule(supports, text)] if text else []
@@ -767,15 +756,16 @@ class Knowledge:
 
     def across_tasks(self, kind: RuleKind, item: str, tasks: Iterable[str]) -> list[Weighed]:
         """What several tasks say about one lesson."""
-        found: list[Weighed] = []
-        for task in tasks:
-            supports = gather(self._store.tallies_of_item(self.project, kind, task, item)).values()
-            found += (
-                weigh(kind, task, supports, self._thresholds(task), {}, self.today)
-                if supports
-                else []
-            )
-        return found
+        supports = (
+            (task, gather(self._store.tallies_of_item(self.project, kind, task, item)).values())
+            for task in tasks
+        )
+        return [
+            each
+            for task, found in supports
+            if found
+            for each in weigh(kind, task, found, self._thresholds(task), {}, self.today)
+        ]
 
     def cards(self, task_id: str | None, limit: int) -> list[Card]:
         return list(
@@ -826,11 +816,9 @@ class Knowledge:
 
     def tasks(self, limit: int) -> list[TaskScores]:
         """From the tallies alone."""
-        found = []
-        for task_id in self._store.most_counted(self.project, "score", limit):
-            support = self._supports("score", task_id).get("")
-            found += [task_scores(task_id, support)] if support else []
-        return found
+        tasks = self._store.most_counted(self.project, "score", limit)
+        supports = ((task, self._supports("score", task).get("")) for task in tasks)
+        return [task_scores(task, support) for task, support in supports if support]
 
     def own_scores(self, task_id: str) -> ScoreHistory:
         """Without those of adopted episodes, and without a trend."""
@@ -838,8 +826,8 @@ class Knowledge:
 
     def last_episode(self, task_id: str) -> Episode | None:
         """The newest that was recorded here; where there is none, the newest that was adopted."""
-        own = self._own_scores(task_id)
-        last = self._record(max(own.newest)[1]) if own.newest else None
+        newest = self._own_scores(task_id).newest
+        last = self._record(max(newest)[1]) if newest else None
         if isinstance(last, Episode):
             return last
         return next(reversed(self.newest_episodes(task_id)), None)
@@ -848,24 +836,27 @@ class Knowledge:
     def newest_episodes(self, task_id: str) -> list[Episode]:
         """The last ones, oldest first."""
         newest = self._newest(Filters(kind="episode", task_id=task_id), limits.SCORES_SHOWN_MAX)
-        return [each for each in readable(reversed(newest)) if isinstance(each, Episode)]
+        return _only(Episode, reversed(newest))
 
     def scored(self, filters: Filters, tag: str | None) -> list[Scored]:
         """Episodes in the order of time, each with whether it had the memory: it has the tag, or
         names what it recalled. Of what was adopted nobody knows the latter.
         """
-        found: list[Scored] = []
-        before: Cursor | None = None
-        while len(found) < limits.COMPARED_EPISODES_MAX and (
-            page := self._store.page(self.project, filters, before, limits.PAGE_ROWS, trusted=True)
-        ):
-            before = Cursor(page[-1].at_us, page[-1].id)
-            for stored in page:
+
+        def scored() -> Iterator[Scored]:
+            for stored in self._pages(filters, trusted=True):
                 with suppress(DamagedError):
-                    written = written_in(stored)
-                    if tag is not None or not is_derived(written["id"]):
-                        found.append(_scored(written, tag))
-        return found[: limits.COMPARED_EPISODES_MAX][::-1]
+                    said = written_in(stored)
+                    metadata = said.get("metadata", {})
+                    had = said.get("recalled") is not None
+                    if tag is not None:
+                        had = tag in metadata.get("tags", ())
+                    elif is_derived(said["id"]):
+                        continue
+                    source = metadata.get("source", {})
+                    yield Scored(said["task_id"], said["score"], had, source.get("id", ""))
+
+        return list(islice(scored(), limits.COMPARED_EPISODES_MAX))[::-1]
 
     # --- diagnoses and solutions ---
 
@@ -902,46 +893,59 @@ class Knowledge:
         )
 
 
-def _scored(said: dict[str, Any], tag: str | None) -> Scored:
-    metadata = said.get("metadata", {})
-    had = said.get("recalled") is not None if tag is None else tag in metadata.get("tags", ())
-    return Scored(said["task_id"], said["score"], had, metadata.get("source", {}).get("id", ""))
+class Episodes(Group):
+    """How tasks went, and what their episodes taught: `memory.episodes`."""
 
+    def tasks(self, limit: int = 20) -> list[TaskScores]:
+        """The tasks with the most episodes: how many, their mean and best score, and whether they
+        go better of late.
+        """
+        return self._project.knowledge.tasks(check_limit(limit))
 
-def retired_days(decisions: Iterable[Decision]) -> dict[str, int]:
-    """For every retired lesson the last day it had been seen by then: evidence of a later day
-    brings it back.
-    """
-    days: dict[str, int] = {}
-    for decision in decisions:
-        if decision.action == "retire" and decision.replacement.isdecimal():
-            days[decision.target] = max(days.get(decision.target, -1), int(decision.replacement))
-    return days
+    def scores(self, task_id: str) -> ScoreHistory:
+        """How the task of this `task_id` went: mean, best, trend, and the newest scores."""
+        return self._project.knowledge.scores(check_text("task_id", task_id))
+
+    def compare(
+        self,
+        task_id: str | None = None,
+        *,
+        tag: str | None = None,
+        by_run: bool = False,
+        **filters: Any,
+    ) -> Comparison:
+        """Whether the memory helps, at a `task_id` or at all: scores of episodes that had it
+        against scores of those that had not. An episode had it that says what it recalled, be it
+        nothing (`recalled=`, or `ep.context()`); or, with a `tag`, that has this one. `by_run`: the
+        episodes of a run (`source.id`) count as one, which is right where they learn from one
+        another. Filters as in `browse`; of very many episodes the newest are compared.
+        """
+        check_texts(task_id=task_id, tag=tag)
+        check_flag("by_run", by_run)
+        asked = Filters.of(self._project.name, {**filters, "task_id": task_id})
+        if asked.kind not in (None, "episode"):
+            raise InvalidInputError.one("kind", asked.kind, "episode: nothing else has a score")
+        return compare(
+            self._project.knowledge.scored(asked.altered(kind="episode"), tag), by_run=by_run
+        )
+
+    def candidate_rules(self, limit: int = 20) -> list[Rule]:
+        """Rules that wait to be borne out, or to be verified: of the whole project, and of the
+        tasks that were tried most. Those that an LLM wrote down come first, then those that most
+        episodes speak for.
+        """
+        return self._project.knowledge.candidate_rules(check_limit(limit))
 
 
 def few_of_each(things: Iterable[T], source: Callable[[T], str | None], most: int) -> Iterator[T]:
     """Without what is too much from one source alone."""
-    told: dict[str, int] = {}
-    for each in things:
-        name = source(each)
-        if name is not None:
-            told[name] = told.get(name, 0) + 1
-        if name is None or told[name] <= most:
-            yield each
+    before = defaultdict[str, "count[int]"](count)
+    return (each for each in things if (name := source(each)) is None or next(before[name]) < most)
 
 
-def _in_turns(found: Sequence[Found]) -> list[Found]:
-    """The first of every author, then the second of every author."""
-    before: dict[str, int] = {}
-    turns = []
-    for each in found:
-        before[each.author] = before.get(each.author, -1) + 1
-        turns.append((before[each.author], each))
-    return [each for _, each in sorted(turns, key=lambda turn: turn[0])]
-
-
-def _by_order(weighed: Weighed) -> tuple[int, float, int, bool, int, str]:
-    return weighed.order
+def _only(kind: type[R], stored: Iterable[Stored]) -> list[R]:
+    """Of the records that can be read, those of one kind."""
+    return [record for record in readable(stored) if isinstance(record, kind)]
 
 
 def _words_of_pair(diagnosis: str, action: str, record: AnyRecord) -> tuple[str, str] | None:

@@ -9,7 +9,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, partial
@@ -30,24 +30,28 @@ from hardwon.errors import (
 from hardwon.learn.tallies import tidied_key
 from hardwon.memory import designs
 from hardwon.outside import files
-from hardwon.outside.git import NO_HEAD, Head, Repository, repository_root
+from hardwon.outside.git import NO_HEAD, Checkout, Head, Repository, repository_root
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import TIME_US_MAX, from_us, new_id, now, to_us
 from hardwon.records.kinds import (
     INTERNAL_KINDS,
     MODEL_OF_KIND,
+    Action,
     AnyRecord,
     Cleaned,
     Decision,
     Event,
+    EventKind,
     Fix,
     Metadata,
+    Moment,
     Record,
+    Source,
     Validation,
 )
 from hardwon.search.terms import Filters
 from hardwon.store import places as place
-from hardwon.store.base import kept_row, row_of
+from hardwon.store.base import Writer, kept_row, row_of
 from hardwon.store.places import Place, open_store
 from hardwon.store.query import has_tree, original_of, record_of, restored
 from hardwon.store.types import (
@@ -58,7 +62,6 @@ from hardwon.store.types import (
     Row,
     Session,
     Stored,
-    Writer,
 )
 from hardwon.text.terms import searchable_text
 from hardwon.trust.lifecycle import (
@@ -76,7 +79,6 @@ if TYPE_CHECKING:
     from hardwon.memory.knowledge import Knowledge
     from hardwon.memory.staleness import Watch
     from hardwon.outside.embedders import Embedder
-    from hardwon.outside.git import Checkout
     from hardwon.outside.llm import Llm
 
 NO_LLM: Final = "no LLM is configured: open the memory with llm=…, or set GROQ_API_KEY, or API_BASE_URL to a local one"
@@ -85,8 +87,8 @@ Clock = Callable[[], datetime]
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
 _RECORD_TYPES: Final = frozenset[type](MODEL_OF_KIND.values())
+# Who does what nobody asked for: what follows from what others did.
 BY_MEMORY: Final = "hardwon"
-"""Who does what nobody asked for: what follows from what others did."""
 
 
 class ProjectListener:
@@ -136,18 +138,6 @@ class _KeyedRequest:
     key: bytes
     fingerprint: bytes
     ids: dict[str, None] = field(default_factory=dict)
-    is_kept: bool = False
-
-    def begin(self, writer: Writer, project: str) -> None:
-        self.ids.clear()
-        before = writer.request(project, self.key)
-        if before is not None:
-            raise RepeatedError(before.said, before.ids)
-
-    def keep(self, writer: Writer, project: str, at_us: int) -> None:
-        since_us = at_us - limits.REQUESTS_REMEMBERED_DAYS * limits.DAY_US
-        asked = Request(self.fingerprint, list(self.ids))
-        writer.keep_request(project, self.key, asked, at_us, since_us)
 
 
 class Project:
@@ -237,7 +227,7 @@ class Project:
     def knowledge(self) -> Knowledge:
         from hardwon.memory.knowledge import Knowledge
 
-        return Knowledge(self.store, self.name, self.today)
+        return Knowledge(self)
 
     @property
     def llm(self) -> Llm | None:
@@ -271,6 +261,12 @@ class Project:
             record = with_files_found(record, self.checkout)
         return without_secrets(record)
 
+    def decision(self, action: Action, by: str, **fields: Any) -> Decision:
+        """A decision of now, as it will be kept. It is not in effect yet."""
+        at = self.now()
+        metadata = Metadata(source=Source(author=by), context=Moment(timestamp=at))
+        return self.prepare(Decision(id=new_id(at), action=action, metadata=metadata, **fields))
+
     # --- writing ---
 
     def carry_out(self, work: Callable[[Change], T], *, exclusive: bool = True) -> T:
@@ -292,17 +288,20 @@ class Project:
         keeps its key too.
         """
         request: _KeyedRequest | None = getattr(self._request, "current", None)
-        if request and request.is_kept:
-            request = None
         with self.store.write(self.name, alone=exclusive) as writer:
             change = Change(self, writer, request)
             if request:
-                request.begin(writer, self.name)
+                request.ids.clear()
+                before = writer.request(self.name, request.key)
+                if before is not None:
+                    raise RepeatedError(before.said, before.ids)
             yield change
             if request:
-                request.keep(writer, self.name, to_us(self.now()))
-        if request:
-            request.is_kept = True
+                at_us = to_us(self.now())
+                since_us = at_us - limits.REQUESTS_REMEMBERED_DAYS * limits.DAY_US
+                asked = Request(request.fingerprint, list(request.ids))
+                writer.keep_request(self.name, request.key, asked, at_us, since_us)
+        self._request.current = None
         for do in change.afterwards:
             do()
 
@@ -323,19 +322,16 @@ class Project:
         """Also those that another process made since this memory was opened."""
         if self.listeners or self.place.path is None:
             return self.listeners  # only a local file can have a tree beside it
-        if session is None:
-            with self.store.read(self.name) as opened:
-                found = self.find_listeners(opened)
-            for listener in found:
-                listener.open()
-            return found
-        if has_tree(session, self.name):
-            mirror = resolve_name(designs.MIRROR)
-            self.listeners.append(
-                mirror(
-                    self.store, session, self.name, self.place.path.parent, self.prepare, self.now
+        with nullcontext(session) if session else self.store.read(self.name) as opened:
+            if has_tree(opened, self.name):
+                mirror = resolve_name(designs.MIRROR)
+                folder = self.place.path.parent
+                self.listeners.append(
+                    mirror(self.store, opened, self.name, folder, self.prepare, self.now)
                 )
-            )
+        if session is None:
+            for listener in self.listeners:
+                listener.open()
         return self.listeners
 
     def before_read(self) -> None:
@@ -391,12 +387,6 @@ class Project:
             return []
 
 
-class Uses:
-    """Some of the uses of a memory; `Memory` has all of them."""
-
-    _project: Project
-
-
 @dataclass
 class Change:
     """One open transaction of a project. `paths`: of records that a listener gave a file."""
@@ -421,27 +411,44 @@ class Change:
                 f"record {appended.forgotten[0]} was forgotten and stays so: record it under a new "
                 f"id"
             )
-        if appended.conflicting:
-            same = [_with_provenance_kept(self.writer, row, given) for row in appended.conflicting]
-            for record_id in really_conflicting(self.writer, self.project.name, same):
+        for row in appended.conflicting:
+            said = next((each.metadata.context for each in given if each.id == row.id), None)
+            if self.conflicts(row, said):
                 raise ConflictError(
-                    f"record {record_id} is kept already and says something else: records are "
+                    f"record {row.id} is kept already and says something else: records are "
                     "append-only; record the new version under an id of its own and supersede the "
                     "old one"
                 )
         self.concern(record.id for record in records)
         added = set(appended.added)
-        recalled: dict[str, None] = {}
-        for record in records:  # one that is here already claims nothing new
-            if record.id in added:
-                if record.metadata.validation.status != "hypothesis":
-                    check_claim(record.metadata)
-                if record.recalled and record.turned_out_well:
-                    recalled |= dict.fromkeys(record.recalled)
-        if recalled:
-            self.publish_proven(recalled)
+        new = [record for record in records if record.id in added]
+        for record in new:  # one that is here already claims nothing new
+            if record.metadata.validation.status != "hypothesis":
+                check_claim(record.metadata)
+            if record.recalled and record.turned_out_well:
+                self.publish_proven(dict.fromkeys(record.recalled))
         if appended.has_tree:
             self.tell_appended(records, rows, added)
+
+    def conflicts(self, row: Row, said: Moment | None = None) -> bool:
+        """Whether the id of a row is kept with something else. Another status is not something
+        else (a record that is read carries the one it has by then), nor is JSON of an older
+        version; nor are the commit and the files of now, where the caller, who `said` this, says
+        nothing about them: the code has moved on since, the record has not changed.
+        """
+        stored = self.writer.get(row.project_id, row.id)
+        if stored is None:
+            return False
+        kept, record = original_of(stored), original_of(row)
+        then, now_as_then = kept.metadata.context, dict[str, Any]()
+        if said and not said.git_commit and not said.git_branch:
+            now_as_then |= {"git_commit": then.git_commit, "git_branch": then.git_branch}
+        if said and not said.related_files:
+            now_as_then["related_files"] = then.related_files
+        context = record.metadata.context.altered(**now_as_then)
+        return not same_content(
+            kept, record.altered(metadata=record.metadata.altered(context=context))
+        )
 
     def tell_appended(
         self, records: Sequence[Record], rows: Sequence[Row], added: Collection[str]
@@ -451,14 +458,15 @@ class Change:
         for listener in self.project.find_listeners(self.writer.session):
             listener.on_append(self, kept)
 
-    def with_paths(self, records: list[R]) -> list[R]:
-        """The records, those that have a file knowing where it is."""
-        return [
-            record.altered(path_in_tree=self.paths[record.id])
-            if record.id in self.paths
-            else record
-            for record in records
-        ]
+    def with_places(self, records: list[R]) -> list[R]:
+        """The records, those that have a file knowing where it is, and fixes their number."""
+        for index, record in enumerate(records):
+            if record.id in self.paths:
+                records[index] = record.altered(path_in_tree=self.paths[record.id])
+            elif type(record) is Fix:
+                number = self.writer.number_of(self.project.name, record.id)
+                records[index] = record.altered(number_in_history=number)
+        return records
 
     def publish_proven(self, record_ids: Iterable[str]) -> None:
         """Those that were verified, and helped often enough since. Whoever may only record leaves
@@ -494,14 +502,14 @@ class Change:
     def must_get(self, record_id: str) -> AnyRecord:
         return record_of(self.must_find(record_id))
 
-    def happen(self, record_id: str, kind: Any, by: str, **details: Any) -> None:
+    def happen(self, record_id: str, kind: EventKind, by: str, **details: Any) -> None:
         """Something happens to a record now, and its status follows."""
+        happen(self.writer, self.project.name, self.event(record_id, kind, by, **details))
+
+    def event(self, record_id: str, kind: EventKind, by: str, **details: Any) -> Event:
+        """What happens to a record now."""
         at = self.project.now()
-        happen(
-            self.writer,
-            self.project.name,
-            Event(id=new_id(at), record_id=record_id, kind=kind, at=at, by=by, **details),
-        )
+        return Event(id=new_id(at), record_id=record_id, kind=kind, at=at, by=by, **details)
 
     def add_event(self, event: Event, *, restored: bool = False) -> AnyRecord:
         """As `happen`, at a caller's request: the record as it stands now."""
@@ -515,18 +523,15 @@ class Change:
         self.afterwards.append(partial(self.project.on_commit, erased=erased, restored=restored))
 
     def erase(self, record_ids: list[str], by: str) -> list[str]:
-        """Records that are there: whoever forgets the same at the same time tells of them, or we
-        do.
+        """Those of the records that are there: whoever forgets the same at the same time tells of
+        the others.
         """
-        at = self.project.now()
-        tombstones = [
-            clean_event(Event(id=new_id(at), record_id=gone, kind="forgotten", at=at, by=by))
-            for gone in record_ids
-        ]
+        known = [gone for gone in record_ids if self.writer.get(self.project.name, gone)]
         # of a cleanup whose decision goes
-        bring_back(self.writer, self.project.name, record_ids)
-        self.bury(tombstones)
-        return record_ids
+        bring_back(self.writer, self.project.name, known)
+        self.bury([clean_event(self.event(gone, "forgotten", by)) for gone in known])
+        self.follow(erased=True)
+        return known
 
     def bury(self, tombstones: Sequence[Event]) -> int:
         """Erases the records of these tombstones, as far as they are here; how many were."""
@@ -535,10 +540,12 @@ class Change:
             listener.on_erase(self, record_ids)
         return self.writer.erase(self.project.name, record_ids, tombstones)
 
-    def decide(self, decision: Decision) -> None:
+    def decide(self, decision: Decision) -> Decision:
         """Keeps a decision of this memory's own, and puts it in effect."""
         self.append([decision])
         put_in_effect(self.writer, self.project.name, [decision])
+        in_effect = decision.metadata.validation.altered(status="verified")
+        return decision.altered(metadata=decision.metadata.altered(validation=in_effect))
 
     def keep_vectors(self, made: Sequence[tuple[str, bytes]]) -> None:
         embedder, name = self.project.embedder, self.project.name
@@ -555,14 +562,11 @@ def checkout_of(
     """The files beside a repository; None where there are none."""
     if repository is None or not repository.has_files:
         return None
-    in_folder = memory_file is not None and memory_file.name in (
-        place.FILE_NAME,
-        place.FIX_HISTORY_FILE_NAME,
+    own_names = (place.FILE_NAME, place.FIX_HISTORY_FILE_NAME)
+    in_folder = memory_file is not None and memory_file.name in own_names
+    return Checkout(
+        repository, folder, memory_file, memory_file.parent if memory_file and in_folder else None
     )
-    own_folder = memory_file.parent if memory_file and in_folder else None
-    from hardwon.outside.git import Checkout
-
-    return Checkout(repository, folder, memory_file, own_folder)
 
 
 def embedded(embedder: Embedder, records: Sequence[Record]) -> list[tuple[str, bytes]]:
@@ -616,27 +620,6 @@ def project_name(given: str) -> str:
     return name
 
 
-def _with_provenance_kept(writer: Writer, row: Row, given: Sequence[Record]) -> Row:
-    """Of a record that is added again: with the commit and the files of when it was added first,
-    where the caller says nothing about them. The code has moved on since; the record has not
-    changed.
-    """
-    stored = writer.get(row.project_id, row.id)
-    said = next((each.metadata.context for each in given if each.id == row.id), None)
-    if stored is None or said is None:
-        return row
-    record, then = original_of(row), original_of(stored).metadata.context
-    kept: dict[str, Any] = {}
-    if not said.git_commit and not said.git_branch:
-        kept |= {"git_commit": then.git_commit, "git_branch": then.git_branch}
-    if not said.related_files:
-        kept["related_files"] = then.related_files
-    metadata = record.metadata
-    return row_of(
-        record.altered(metadata=metadata.altered(context=metadata.context.altered(**kept)))
-    )
-
-
 # --- what is derived ---
 
 
@@ -653,10 +636,9 @@ def happen(writer: Writer, project: str, event: Event) -> None:
     )
     refresh_status(writer, project, event.record_id)
     stored = writer.get(project, event.record_id)
-    if stored and stored.kind == "decision":
-        decision = record_of(stored)
-        if decision.metadata.validation.status == "archived":
-            bring_back(writer, project, [decision.id])
+    decision = record_of(stored) if stored and stored.kind == "decision" else None
+    if decision and decision.metadata.validation.status == "archived":
+        bring_back(writer, project, [decision.id])
 
 
 def bring_back(writer: Writer, project: str, decision_ids: Iterable[str]) -> None:
@@ -671,8 +653,9 @@ def bring_back(writer: Writer, project: str, decision_ids: Iterable[str]) -> Non
                     "history is gone for good. A backup from before that has it"
                 )
             fix = original_of(whole)
-            row = row_of(fix, *standing_of(fix, writer.events_of(project, fix.id)))
-            writer.replace(row._replace(body=whole.body, digest=whole.digest))
+            writer.replace(
+                kept_row(whole, fix, *standing_of(fix, writer.events_of(project, fix.id)))
+            )
 
 
 def put_in_effect(writer: Writer, project: str, decisions: Iterable[Decision]) -> None:
@@ -710,40 +693,21 @@ def refresh_status(writer: Writer, project: str, record_id: str) -> None:
 def derive_again(row: Row, events: Iterable[Event]) -> Row:
     """The row as it should be."""
     record = original_of(row)
-    return kept_row(row, record, *standing_of(record, list(events)))._replace(
-        lessons=(), record=None
-    )
+    derived = kept_row(row, record, *standing_of(record, list(events)))
+    return derived._replace(lessons=(), record=None)
 
 
 def standing_of(record: Record, events: Sequence[Event]) -> tuple[Validation, tuple[int, int]]:
     """What a record's events add up to: how far it may be believed, and how often it helped and did
     not.
     """
-    metadata = record.metadata
-    return effective_validation(metadata.validation, events), credits_of(
-        events, metadata.source.author
-    )
-
-
-def really_conflicting(writer: Writer, project: str, suspects: Iterable[Row]) -> list[str]:
-    """Of rows whose id is kept with another body, the ids of those that say something else. Another
-    status is not something else (a record that is read carries the one it has by then), nor is JSON
-    of an older version.
-    """
-    conflicts = []
-    for row in suspects:
-        stored = writer.get(project, row.id)
-        if stored and not same_content(original_of(stored), original_of(row)):
-            conflicts.append(row.id)
-    return conflicts
+    credited = credits_of(events, record.metadata.source.author)
+    return effective_validation(record.metadata.validation, events), credited
 
 
 def same_content(one: Record, other: Record) -> bool:
     """But for the status. What left the history in one memory may be whole in the other."""
     if isinstance(one, Cleaned) or isinstance(other, Cleaned):
         return isinstance(one, Cleaned | Fix) and isinstance(other, Cleaned | Fix)
-    return _without_validation(one) == _without_validation(other)
-
-
-def _without_validation(record: Record) -> Record:
-    return record.altered(metadata=record.metadata.altered(validation=Validation()))
+    validation = one.metadata.validation
+    return one == other.altered(metadata=other.metadata.altered(validation=validation))

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypedDict, Unpack
 
 from hardwon import limits
-from hardwon.errors import HardwonError, InvalidInputError
-from hardwon.memory.project import Change, Project, R, Uses, batches
-from hardwon.outside import files
+from hardwon.errors import HardwonError, InvalidInputError, LlmError
+from hardwon.memory.designs import Group
+from hardwon.memory.project import NO_LLM, Change, Project, R, refresh_status
+from hardwon.outside import files, git
 from hardwon.outside.locations import check_path
-from hardwon.records.fields import check_items, check_mapping, new_id
+from hardwon.records.fields import (
+    check_flag,
+    check_items,
+    check_mapping,
+    check_text,
+    check_whole_number,
+    from_us,
+    new_id,
+)
 from hardwon.records.kinds import (
     MODEL_OF_KIND,
     Adopted,
@@ -32,15 +43,23 @@ from hardwon.records.kinds import (
     Metadata,
     MistakeCard,
     Moment,
+    Record,
     RelatedFile,
     Source,
     Step,
     Trajectory,
     Validation,
 )
-from hardwon.trust.redact import redact, redact_json
+from hardwon.search.terms import Filters
+from hardwon.store.base import Writer
+from hardwon.store.query import readable, record_of
+from hardwon.store.types import Stored
+from hardwon.text import entities
+from hardwon.text.sentences import fact_key, lint, repeats, same_words
+from hardwon.trust.redact import clean_event, redact, redact_json
 
 _log = logging.getLogger("hardwon")
+_PUT_AGAIN: Final = "put again under the same name"
 _NOT_EXTRA_KEYS: Final = ("id", "kind", "metadata", "redacted", "unrouted", "own_schema")
 _RECORDED_KINDS: Final = ("fact", "trajectory", "episode", "fix")
 _FILLED_IN: Final = (
@@ -81,7 +100,7 @@ class Envelope(TypedDict, total=False):
 ENVELOPE_KEYWORDS = tuple(Envelope.__annotations__)
 
 
-class Recording(Uses):
+class Recording(Group):
     """Keeps what was tried, and how it turned out."""
 
     def add(self, record: AnyRecord) -> str:
@@ -103,24 +122,7 @@ class Recording(Uses):
         """As `add`, and returns the record as it was kept: with its defaults, without its
         secrets.
         """
-        project = self._project
-        kept = project.prepare(recordable(record), project.head)
-        vectors = project.vectors_of([kept]) if project.embedder else []
-
-        def work(change: Change) -> R:
-            change.append([kept], [record])
-            if vectors:
-                change.keep_vectors(vectors)
-            told = change.with_paths([kept])[0] if change.paths else kept
-            if type(kept) is not Fix:
-                return told
-            return told.altered(number_in_history=change.writer.number_of(project.name, kept.id))
-
-        # Where nothing but a new row comes of it, others may append at the same time.
-        done = project.carry_out(work, exclusive=bool(vectors or kept.recalled))
-        if type(kept) is Episode:
-            _consolidate_when_due(project)
-        return done
+        return keep_all(self._project, [record])[0]
 
     def remember(
         self,
@@ -171,9 +173,7 @@ class Recording(Uses):
             },
             envelope,
         )
-        from hardwon.memory import facts
-
-        return facts.record(self._project, [facts.state(self._project, given, restate)])[0]
+        return _record_facts(self._project, [_state(self._project, given, restate)])[0]
 
     def record_trajectory(
         self,
@@ -256,39 +256,134 @@ class Recording(Uses):
         return self.record(make(self._project, Fix, own, envelope))
 
 
+class Entries(Group):
+    """Records under names: `memory.entries`. What stands under a name is the newest record that has
+    it as a tag, and is neither archived nor of a source that was rolled back.
+    """
+
+    def put(self, entries: Mapping[str, AnyRecord | None], by: str = "user") -> None:
+        """Puts each record of `entries` under its name, which must be one of its tags: what stood
+        there is archived for it, or, by whoever may only record, left behind it. None erases
+        everything that ever stood there, as `forget` does. `by` is who does so. One transaction:
+        all of it or nothing.
+        """
+        project = self._project
+        ready = {
+            name: record and self._entry(name, record)
+            for name, record in check_mapping("entries", entries).items()
+        }
+        vectors = project.vectors_of([record for record in ready.values() if record])
+        by = check_text("by", by)
+
+        def work(change: Change) -> bool:
+            erases = False
+            for name, record in ready.items():
+                found = partial(change.writer.page, project.name, Filters(tag=name), None)
+                while record is None and (page := found(limits.BATCH_ROWS)):
+                    change.erase([stored.id for stored in page], by)
+                    erases = True
+                if record:
+                    # The newest first. More than one where two memories were merged, or where
+                    # somebody may not archive.
+                    stood = found(limits.ENTRIES_REPLACED_MAX, trusted=True)
+                    change.append([_behind(record, stood)])
+                    for old in stood if change.writer.may_govern(project.name) else ():
+                        change.happen(
+                            old.id, "superseded", by, replaced_by=record.id, reason=_PUT_AGAIN
+                        )
+            change.keep_vectors(vectors)
+            change.follow()
+            return erases
+
+        if project.carry_out(work):
+            project.store.finish_erasure()
+
+    def append(self, name: str, records: Iterable[R]) -> list[R]:
+        """Keeps records, which must have the name as a tag, behind everything that stands under it:
+        in the order given, also where other processes do the same, or clocks disagree. One
+        transaction: all of them or none.
+        """
+        project = self._project
+        ready = [self._entry(name, record) for record in check_items("records", records)]
+        vectors = project.vectors_of(ready)
+
+        def work(change: Change) -> list[R]:
+            stood = change.writer.page(project.name, Filters(tag=name), None, 1)
+            kept: list[R] = []
+            for record in ready:
+                kept.append(_behind(record, kept[-1:] or stood))
+            change.append(kept)
+            change.keep_vectors(vectors)
+            return kept
+
+        return project.carry_out(work) if ready else []
+
+    def _entry(self, name: str, record: R) -> R:
+        """As it will be kept. What is put somewhere is no report about a checkout, and does not
+        grow stale with its files.
+        """
+        prepared = self._project.prepare(recordable(record))
+        if check_text("name", name) not in prepared.metadata.tags:
+            raise InvalidInputError.one(
+                "name", name, "a name that its record has as a tag, and that is no secret"
+            )
+        return prepared
+
+    def names(self, start: str) -> list[str]:
+        """The names that begin with `start` and under which something stands, in order."""
+        self._project.before_read()
+        return self._project.store.tags(self._project.name, check_text("start", start))
+
+    def list(self, name: str, limit: int | None = None) -> Iterator[AnyRecord]:
+        """What stands under a name, the newest first."""
+        if limit is not None:
+            check_whole_number("limit", limit, 0, limits.JSON_INT_ABS_MAX)
+        self._project.before_read()
+        found = map(
+            record_of,
+            self._project.pages(Filters(tag=check_text("name", name)), limit, trusted=True),
+        )
+        return found if limit is None else islice(found, limit)
+
+    def __call__(self, name: str, limit: int | None = None) -> Iterator[AnyRecord]:
+        """As `list`: what `Memory.entries` was up to 0.11."""
+        return self.list(name, limit)
+
+
 def keep_all(project: Project, given: Sequence[R], *, returned: bool = True) -> list[R]:
     """One transaction. Nothing is `returned` to whoever only wants ids: Python's collector would
     look through the copies of a hundred thousand records again and again, which takes a sixth of
     the time.
     """
-    head = project.head
-    ready = given
-    if project.embedder:  # before anybody waits for us: a model takes its time
-        ready = [project.prepare(recordable(record), head) for record in given]
-    vectors = project.vectors_of(ready)
+    head, size = project.head, limits.ADD_BATCH_ROWS
+    # Before anybody waits for us, where they are few, or a model takes its time over them.
+    early = project.embedder or len(given) <= size
+    ready = [project.prepare(recordable(each), head) for each in given] if early else given
+    vectors = project.vectors_of(ready) if project.embedder else []
 
     def work(change: Change) -> list[R]:
         kept: list[R] = []
-        for batch in batches(zip(ready, given, strict=True), limits.ADD_BATCH_ROWS):
-            prepared = [project.prepare(recordable(record), head) for record, _ in batch]
-            change.append(prepared, [record for _, record in batch])
-            kept += prepared if returned else ()
-        change.keep_vectors(vectors)
-        return change.with_paths(kept)
+        for start in range(0, len(given), size):
+            batch = ready[start : start + size]
+            if not early:
+                batch = [project.prepare(recordable(each), head) for each in batch]
+            change.append(batch, given[start : start + size])
+            kept += batch if returned else ()
+        if vectors:
+            change.keep_vectors(vectors)
+        return change.with_places(kept)
 
-    # Vectors, and records that prove themselves by these, are more than new rows. What is no record
-    # is refused later.
-    more = project.embedder or any(getattr(record, "recalled", None) for record in given)
-    kept = project.carry_out(work, exclusive=bool(more or len(given) > limits.ADD_BATCH_ROWS))
-    if any(type(record) is Episode for record in given):
+    # Where nothing but new rows comes of it, others may append at the same time. Vectors, and
+    # records that prove themselves by these, are more. What is no record is refused later.
+    more = vectors or any(getattr(record, "recalled", None) for record in given)
+    kept = project.carry_out(work, exclusive=bool(more or len(given) > size))
+    if project.consolidate_every and any(type(record) is Episode for record in given):
         _consolidate_when_due(project)
     return kept
 
 
 def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]]) -> list[AnyRecord]:
     """Records of one kind, each given by its keywords."""
-    from hardwon.memory import facts
-
     if kind not in _RECORDED_KINDS:
         raise InvalidInputError.one("kind", kind, f"one of {', '.join(_RECORDED_KINDS)}")
     made: list[AnyRecord] = []
@@ -304,13 +399,11 @@ def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]])
             if isinstance(own.get("mistake_cards"), list):
                 own["mistake_cards"] = _without_secrets(own["mistake_cards"])
             record = make(project, MODEL_OF_KIND[kind], own, envelope)
-            made.append(
-                facts.state(project, record, restate) if isinstance(record, Fact) else record
-            )
+            made.append(_state(project, record, restate) if isinstance(record, Fact) else record)
         except InvalidInputError as error:
             raise InvalidInputError(error.problems, f"record {number}") from None
     if kind == "fact":
-        return [*facts.record(project, [each for each in made if isinstance(each, Fact)])]
+        return [*_record_facts(project, [each for each in made if isinstance(each, Fact)])]
     return keep_all(project, made)
 
 
@@ -333,11 +426,10 @@ def _consolidate_when_due(project: Project) -> None:
     """After the episodes are safely kept. What goes wrong here must not look as if they were
     not.
     """
-    from hardwon.memory import consolidate
+    from hardwon.memory.consolidate import consolidate_when_due
 
     try:
-        if project.consolidate_every and consolidate.is_due(project):
-            consolidate.consolidate_recent(project)
+        consolidate_when_due(project)
     except HardwonError as error:
         _log.warning("the episodes are kept, but consolidation failed: %s", error)
 
@@ -399,29 +491,125 @@ def _related(given: Any, root: Path | None, memory_file: Path | None) -> Related
     """
     if isinstance(given, RelatedFile | Mapping):
         return given if isinstance(given, RelatedFile) else RelatedFile.model_validate(dict(given))
-    absolute = check_path("related_files", given)
-    inside = root is not None and absolute.is_relative_to(root)
-    name = absolute.relative_to(root) if root and inside else Path(given)
-    return RelatedFile(path=name.as_posix(), hash=_sha1_of(absolute, memory_file))
-
-
-def _sha1_of(path: Path, memory_file: Path | None) -> str:
-    """As remembered, where the file is as it was when it was last read."""
+    path = check_path("related_files", given)
+    name = path.relative_to(root) if root and path.is_relative_to(root) else Path(given)
     try:
         status = path.stat()
     except OSError:
-        return files.sha1_of(path)
-    from hardwon.outside import git as checkout
-
-    if (status.st_dev, status.st_ino) in checkout.identities_of(memory_file):
+        return RelatedFile(path=name.as_posix(), hash=files.sha1_of(path))
+    if (status.st_dev, status.st_ino) in git.identities_of(memory_file):
         # To close it would drop the locks that SQLite holds on it for this process.
         raise InvalidInputError.one(
             "related_files", str(path), "files other than the memory itself"
         )
-    signature = checkout.signature_of(status)
-    known = checkout.HASHES.known(str(path), signature)
+    signature = git.signature_of(status)
+    known = git.HASHES.known(str(path), signature)  # it is as it was when it was last read
     if known is None:
         begun_ns = time.time_ns()
         known = files.sha1_of(path)
-        checkout.HASHES.keep(str(path), signature, known, begun_ns)
-    return known
+        git.HASHES.keep(str(path), signature, known, begun_ns)
+    return RelatedFile(path=name.as_posix(), hash=known)
+
+
+# --- facts: what a sentence is about, whether it stands alone, and whether somebody said it before
+
+
+def _state(project: Project, given: Fact, restate: bool) -> Fact:
+    """A fact as it will be kept; with `restate`, in the words of the LLM."""
+    check_flag("restate", restate)
+    fact = _stated(project.prepare(given, project.head))
+    if not restate:
+        return fact
+    from hardwon.memory.consolidate import restated
+
+    try:
+        llm = project.llm
+        if llm is None:
+            raise InvalidInputError.one("restate", True, f"false: {NO_LLM}")
+        sentence = restated(llm, fact)
+    except LlmError as error:
+        _log.warning("the fact is kept as it was said: %s", error)
+        return fact
+    if sentence == fact.content:
+        return fact
+    said = fact.original or fact.content
+    anew = _stated(fact.altered(content=sentence, original=None, findings=None))
+    return project.prepare(anew.altered(original=said))
+
+
+def _stated(fact: Fact) -> Fact:
+    """The fact with the names in its sentence, its times resolved, and what keeps it from standing
+    alone.
+    """
+    changes: dict[str, Any] = {}
+    linted = lint(fact.content, fact.metadata.context.timestamp)
+    if linted.text != fact.content and len(linted.text) <= limits.TEXT_CHARS_MAX:
+        changes |= {"content": linted.text, "original": fact.content}
+    if linted.left:
+        changes["findings"] = list(map(str, linted.left))
+    return _named(fact).altered(**changes)
+
+
+def _named(fact: Fact) -> Fact:
+    """With the names in its sentence, which a record that was added, or loaded, need not have."""
+    return fact.altered(entities=entities.added(fact.entities, entities.find(fact.content)))
+
+
+def _record_facts(project: Project, given: Sequence[Fact]) -> list[Fact]:
+    """Keeps what is new of these; of what is known, the first fact that says it comes back."""
+    vectors = dict(project.vectors_of(given))
+
+    def work(change: Change) -> list[Fact]:
+        kept: list[Fact] = []
+        for fact in given:
+            first = _said_before(change.writer, fact)
+            if first is None:
+                change.append([fact])
+                change.keep_vectors([(fact.id, vectors[fact.id])] if fact.id in vectors else [])
+            else:
+                _repeat(change, first, fact)
+            kept.append(first or fact)
+        return kept
+
+    return project.carry_out(work)
+
+
+def _said_before(writer: Writer, fact: Fact) -> Fact | None:
+    """The first fact that says the same, if the one who says it again has a say."""
+    name = fact.project_id
+    alike = writer.facts_with_key(name, fact_key(fact), limits.FACTS_COMPARED_MAX)
+    for first in readable(alike):
+        if isinstance(first, Fact) and repeats(_named(first), fact):
+            return None if fact.metadata.source.author in writer.rolled_back(name) else first
+    return None
+
+
+def _repeat(change: Change, first: Fact, again: Fact) -> None:
+    """Somebody said it again. One event tells a day of it: an agent that says the same all day says
+    it once.
+    """
+    reason = None if same_words(first, again) else again.content
+    event = clean_event(
+        change.event(first.id, "repeated", again.metadata.source.author, reason=reason)
+    )
+    today = event.at_us // limits.DAY_US
+    if not any(
+        each.kind == "repeated" and each.by == event.by and each.at_us // limits.DAY_US == today
+        for each in change.writer.events_of(first.project_id, first.id)
+    ):
+        change.writer.add_events(first.project_id, [event])
+        refresh_status(change.writer, first.project_id, first.id)
+    change.concern([first.id])
+
+
+# --- entries: one behind the other, whatever clocks say
+
+
+def _behind(record: R, stood: Sequence[Stored | Record]) -> R:
+    """Later than the first of what stood there: whoever puts something last is read, whatever its
+    clock says.
+    """
+    if not stood or record.at_us > stood[0].at_us:
+        return record
+    moment = record.metadata.context.altered(timestamp=from_us(stood[0].at_us + 1))
+    return record.altered(metadata=record.metadata.altered(context=moment))

@@ -3,45 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
-from hardwon.memory.record import metadata_of
+from hardwon.errors import InvalidInputError, ask_foreign
+from hardwon.memory.record import Envelope, metadata_of
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import check_items
-from hardwon.records.kinds import Episode, MistakeCard, Step, Trajectory
+from hardwon.records.kinds import Episode, Issue, MistakeCard, Step, Trajectory
 from hardwon.trust.redact import redact, redact_json
 
 if TYPE_CHECKING:
     from hardwon.memory import Memory
     from hardwon.memory.context import Context
-    from hardwon.memory.record import Envelope
-    from hardwon.records.kinds import Issue
 
 
-class TrajectoryRecorder:
-    """Collects steps inside a `with` block and records them when it ends.
+class _Recorder:
+    """Records when its `with` block ends, whatever happens in it."""
 
-    A block that ends well counts as solved (final reward 1.0) unless `final_reward` says otherwise;
-    one that raises counts as failed (0.0), with the error as its last observation. `record` is what
-    was kept.
-    """
-
-    def __init__(self, memory: Memory, task: str, envelope: Envelope) -> None:
-        self.task = task
+    def __init__(self, memory: Memory, envelope: Envelope) -> None:
         self.steps: list[Step] = []
-        self.final_reward: float | None = None
-        self.record: Trajectory | None = None
         self._memory = memory
         self._envelope = envelope
-
-    def step(self, action: str, observation: str = "", reward: float = 0.0) -> None:
-        """One step was taken: what was done, what came of it, and what that was worth."""
-        self.steps.append(Step(action=action, observation=observation, reward=reward))
 
     def __enter__(self) -> Self:
         return self
@@ -52,23 +38,53 @@ class TrajectoryRecorder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is None:
-            reward = 1.0 if self.final_reward is None else self.final_reward
-            self._record(reward)
-            return
-        self.step("(the attempt raised an error)", _told(error))
         try:
-            self._record(0.0)
-        except Exception as failure:  # noqa: BLE001  # the caller's own error is the news; whatever failed here must not hide it
-            _note(error, f"Hardwon could not record this trajectory: {failure}")
+            self._record(error)
+        except Exception as failure:
+            if error is None:
+                raise
+            # The caller's own error is the news; whatever failed here must not hide it. One of the
+            # caller's own making may take no notes.
+            note = f"Hardwon could not record this {self._what}: {failure}"
+            ask_foreign(partial(error.add_note, note), None)
 
-    def _record(self, final_reward: float) -> None:
+    _what: ClassVar[str]
+
+    def _record(self, error: BaseException | None) -> None:
+        raise NotImplementedError
+
+
+class TrajectoryRecorder(_Recorder):
+    """Collects steps inside a `with` block and records them when it ends.
+
+    A block that ends well counts as solved (final reward 1.0) unless `final_reward` says otherwise;
+    one that raises counts as failed (0.0), with the error as its last observation. `record` is what
+    was kept.
+    """
+
+    _what = "trajectory"
+
+    def __init__(self, memory: Memory, task: str, envelope: Envelope) -> None:
+        super().__init__(memory, envelope)
+        self.task = task
+        self.final_reward: float | None = None
+        self.record: Trajectory | None = None
+
+    def step(self, action: str, observation: str = "", reward: float = 0.0) -> None:
+        """One step was taken: what was done, what came of it, and what that was worth."""
+        self.steps.append(Step(action=action, observation=observation, reward=reward))
+
+    def _record(self, error: BaseException | None) -> None:
+        reward = 1.0 if self.final_reward is None else self.final_reward
+        if error is not None:
+            reward = 0.0
+            self.step("(the attempt raised an error)", _told(error))
         self.record = self._memory.record_trajectory(
-            self.task, _fitting(self.steps), final_reward, **self._envelope
+            self.task, _fitting(self.steps), reward, **self._envelope
         )
 
 
-class EpisodeRecorder:
+class EpisodeRecorder(_Recorder):
     """Collects what happens in one attempt at a task inside a `with` block and records it when the
     block ends.
 
@@ -79,17 +95,15 @@ class EpisodeRecorder:
     it is said, not when the block ends.
     """
 
+    _what = "episode"
+
     def __init__(self, memory: Memory, task_id: str, envelope: Envelope) -> None:
-        envelope = _checked_envelope(envelope)
+        super().__init__(memory, _checked_envelope(envelope))
         recalled = envelope.get("recalled")
-        ids = (
-            None
-            if recalled is None
-            else check_items("recalled", getattr(recalled, "ids", recalled))
-        )
-        began = Episode(task_id=task_id, score=0.0, recalled=ids)
+        if recalled is not None:
+            recalled = check_items("recalled", getattr(recalled, "ids", recalled))
+        began = Episode(task_id=task_id, score=0.0, recalled=recalled)
         self.task_id = began.task_id
-        self.steps: list[Step] = []
         self.mistakes: list[str] = []
         self.successes: list[str] = []
         self.cards: list[MistakeCard] = []
@@ -97,8 +111,6 @@ class EpisodeRecorder:
         self._score: float | None = None
         self._summary = ""
         self._entered = False
-        self._memory = memory
-        self._envelope = envelope
         self._recalled = began.recalled
 
     @property
@@ -170,32 +182,17 @@ class EpisodeRecorder:
         self._entered = True
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _checked(self, **fields: Any) -> Episode:
+        return Episode(**{"task_id": self.task_id, "score": 0.0, **fields})
+
+    def _record(self, error: BaseException | None) -> None:
         # left on purpose: by `sys.exit()` without an error, or because nobody asks its generator on
         on_purpose = isinstance(error, GeneratorExit) or (
             isinstance(error, SystemExit) and error.code in (None, 0)
         )
-        if error is None:
-            self._record(1.0 if self._score is None else self._score)
-            return
-        try:
-            if on_purpose:
-                self._record(1.0 if self._score is None else self._score)
-            else:
-                self.mistakes.append(_told(error))
-                self._record(self._score or 0.0)
-        except Exception as failure:  # noqa: BLE001  # the caller's own error is the news; whatever failed here must not hide it
-            _note(error, f"Hardwon could not record this episode: {failure}")
-
-    def _checked(self, **fields: Any) -> Episode:
-        return Episode(**{"task_id": self.task_id, "score": 0.0, **fields})
-
-    def _record(self, score: float) -> None:
+        failed = error is not None and not on_purpose
+        if error is not None and failed:
+            self.mistakes.append(_told(error))
         envelope = self._envelope.copy()
         envelope["recalled"] = self._recalled
         done = cut(
@@ -205,7 +202,7 @@ class EpisodeRecorder:
         each = limits.RECORD_BYTES_MAX // 8 // 4
         self.record = self._memory.record_episode(
             self.task_id,
-            score,
+            float(not failed) if self._score is None else self._score,
             len(self.steps),
             cut(self._summary or done, each),
             _fitting_texts(self.mistakes, each),
@@ -224,19 +221,14 @@ def _checked_envelope(given: Envelope) -> Envelope:
         envelope["tags"] = check_items("tags", envelope["tags"])
     if "related_files" in envelope:
         envelope["related_files"] = check_items("related_files", envelope["related_files"])
-        for each in envelope["related_files"]:
-            check_path("related_files", each)
+    for each in envelope.get("related_files", ()):
+        check_path("related_files", each)
     metadata_of(
         {name: value for name, value in envelope.items() if name != "related_files"},
         datetime.now(UTC),
         None,
     )
     return envelope
-
-
-def _note(error: BaseException, note: str) -> None:
-    with suppress(Exception):  # an error of the caller's own making may take no notes
-        error.add_note(note)
 
 
 def _fitting_texts(texts: list[str], room: int) -> list[str]:
@@ -248,10 +240,8 @@ def _fitting_texts(texts: list[str], room: int) -> list[str]:
 
 
 def _told(error: BaseException) -> str:
-    try:
-        told = f"{type(error).__name__}: {error}"
-    except Exception:  # noqa: BLE001  # a foreign __str__ may fail in any way
-        told = type(error).__name__
+    name = type(error).__name__
+    told = ask_foreign(lambda: f"{name}: {error}", name)
     told = told.replace("\0", "").encode(errors="replace").decode()
     # in this order: half a secret would not be recognised
     return redact(told)[0][: limits.TEXT_CHARS_MAX]

@@ -71,82 +71,48 @@ class Settings:
         folder: Path | None = None,
     ) -> Settings:
         """Raises where a file cannot be read, or says what it may not; the error names the file."""
-        layers = _Layers(
-            options, os.environ if environ is None else environ, folder or current_folder()
-        )
-        memory = layers.found("memory")
-        heard = layers.speaks_for(memory.value)
-        return cls(
-            memory,
-            layers.found("project", project_file=heard),
-            layers.found("author", project_file=heard),
-            layers.user_file,
-            layers.project_file,
-            () if heard else layers.unheard(),
-        )
+        from platformdirs import user_config_path
+
+        given = os.environ if environ is None else environ
+        user_file = user_config_path("hardwon", appauthor=False) / FILE_NAME
+        file = _nearest(folder or current_folder())
+        user, project = _values(user_file), _values(file) if file else {}
+        own = user.get("memory", "~")
+        # a relative one would be another memory in every folder
+        if "://" not in own and not Path(own).is_absolute() and not own.startswith("~"):
+            allowed = "a path from the root (/…) or from a home folder (~/…)"
+            raise _refused(user_file, "memory", own, allowed)
+        if file and "memory" in project:
+            project["memory"] = _memory_of_project(project["memory"], file)
+
+        def find(name: str, heard: Mapping[str, str]) -> Setting:
+            layers: list[tuple[Origin, str | None, str]] = [
+                ("option", options.get(name), f"--{name}"),
+                ("environment", given.get(VARIABLES[name]) or None, VARIABLES[name]),
+                ("project file", heard.get(name), str(file)),
+                ("user file", user.get(name), str(user_file)),
+            ]
+            for origin, value, where in layers:
+                if value is not None:
+                    return Setting(name, value, origin, where)
+            return Setting(name, None, "default", None)
+
+        memory = find("memory", project)
+        heard, ignored = project, list[str]()
+        if file and project.keys() - {"memory"} and not _speaks_for(file, memory.value):
+            why = f"it speaks for memories inside {_root(file)} alone"
+            ignored = [f"{name} in {file}: {why}" for name in NAMES[1:] if name in project]
+            heard = {}
+        others = find("project", heard), find("author", heard)
+        return cls(memory, *others, user_file, file, tuple(ignored))
 
     def __iter__(self) -> Iterator[Setting]:
         return iter((self.memory, self.project, self.author))
 
 
-class _Layers:
-    """What each of those who may set something says."""
-
-    def __init__(
-        self, options: Mapping[str, str | None], environ: Mapping[str, str], folder: Path
-    ) -> None:
-        from platformdirs import user_config_path
-
-        self.user_file = user_config_path("hardwon", appauthor=False) / FILE_NAME
-        self.project_file = _nearest(folder)
-        self._options, self._environ = options, environ
-        self._user = _values(self.user_file)
-        self._project = _values(self.project_file) if self.project_file else {}
-        own = self._user.get("memory", "~")
-        # a relative one would be another memory in every folder
-        if "://" not in own and not Path(own).is_absolute() and not own.startswith("~"):
-            allowed = "a path from the root (/…) or from a home folder (~/…)"
-            raise _refused(self.user_file, "memory", own, allowed)
-        if self.project_file and "memory" in self._project:
-            self._project["memory"] = _memory_of_project(self._project["memory"], self.project_file)
-
-    def found(self, name: str, *, project_file: bool = True) -> Setting:
-        variable = VARIABLES[name]
-        told: list[tuple[Origin, str | None, str]] = [
-            ("option", self._options.get(name), f"--{name}"),
-            ("environment", self._environ.get(variable) or None, variable),
-            (
-                "project file",
-                self._project.get(name) if project_file else None,
-                str(self.project_file),
-            ),
-            ("user file", self._user.get(name), str(self.user_file)),
-        ]
-        for origin, value, where in told:
-            if value is not None:
-                return Setting(name, value, origin, where)
-        return Setting(name, None, "default", None)
-
-    def speaks_for(self, memory: str | None) -> bool:
-        """Whether the project's file has anything to say about this memory."""
-        if not self.project_file or not self._project.keys() - {"memory"}:
-            return True
-        return "://" not in (memory or "") and _lies_in(_root(self.project_file), memory)
-
-    def unheard(self) -> tuple[str, ...]:
-        assert self.project_file is not None  # noqa: S101  # for type checkers: without one there is nothing to ignore
-        why = f"it speaks for memories inside {_root(self.project_file)} alone"
-        return tuple(
-            f"{name} in {self.project_file}: {why}" for name in NAMES[1:] if name in self._project
-        )
-
-
 def _nearest(folder: Path) -> Path | None:
-    for above in (folder, *folder.parents):
-        file = above / FOLDER_NAME / FILE_NAME
-        if os.path.exists(file):  # noqa: PTH110  # False, too, where we may not look
-            return file
-    return None
+    above = (each / FOLDER_NAME / FILE_NAME for each in (folder, *folder.parents))
+    return next(filter(os.path.exists, above), None)  # False, too, where we may not look
 
 
 def _root(project_file: Path) -> Path:
@@ -166,7 +132,15 @@ def _values(file: Path) -> dict[str, str]:
     for key, value in found.items():
         if key not in NAMES:  # what it is set to is not told: it may be a secret
             raise _refused(file, "key", key, _ALLOWED)
-        _check(file, key, value)
+        most = limits.PATH_CHARS_MAX if key == "memory" else limits.NAME_CHARS_MAX
+        is_line = isinstance(value, str) and value.isprintable() and bool(value.strip())
+        if not is_line or len(value) > most:
+            raise _refused(file, key, value, f"a text of 1 to {most} characters on one line")
+    try:
+        if "author" in found:  # nobody else waits for pydantic to build it
+            Source(author=found["author"])
+    except InvalidInputError as error:
+        raise InvalidInputError(error.problems, str(file)) from None
     return found
 
 
@@ -195,31 +169,18 @@ def _text_of(file: Path) -> str | None:
         raise _refused(file, "encoding", "something else", "UTF-8") from None
 
 
-def _check(file: Path, key: str, value: object) -> None:
-    most = limits.PATH_CHARS_MAX if key == "memory" else limits.NAME_CHARS_MAX
-    if (
-        not isinstance(value, str)
-        or not value.strip()
-        or not value.isprintable()
-        or len(value) > most
-    ):
-        raise _refused(file, key, value, f"a text of 1 to {most} characters on one line")
-    if key == "author":
-        try:
-            Source(author=value)
-        except InvalidInputError as error:
-            raise InvalidInputError(error.problems, str(file)) from None
-
-
 def _memory_of_project(given: str, file: Path) -> str:
     root = _root(file)
-    allowed = f"a path inside {root}: a project's file names no other memory; --memory, or {VARIABLES['memory']}, does"
-    if "://" in given or given.startswith("~"):
-        raise _refused(file, "memory", given, allowed)
     path = str(root / given)
-    if not _lies_in(root, path):
+    if "://" in given or given.startswith("~") or not _lies_in(root, path):
+        allowed = f"a path inside {root}: a project's file names no other memory; --memory, or {VARIABLES['memory']}, does"
         raise _refused(file, "memory", given, allowed)
     return path
+
+
+def _speaks_for(project_file: Path, memory: str | None) -> bool:
+    """Whether the project's file has anything to say about this memory."""
+    return "://" not in (memory or "") and _lies_in(_root(project_file), memory)
 
 
 def _lies_in(root: Path, memory: str | None) -> bool:

@@ -4,24 +4,23 @@ archives and restores.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from hardwon import limits
-from hardwon.memory.project import Change, Project
-from hardwon.outside.git import UNSURE, Checkout, Endless, Patience
-from hardwon.records.kinds import AnyRecord, Record, RelatedFile, StaleFile
+from hardwon.memory.project import Change, Project, R
+from hardwon.outside.git import UNSURE, Checkout, Patience
+from hardwon.records.kinds import AnyRecord, EventKind, StaleFile
+from hardwon.store.base import Store, Writer
 from hardwon.store.query import original_of, readable
-from hardwon.store.types import Progress, Store
+from hardwon.store.types import Progress
 from hardwon.text.entities import path_words
 from hardwon.text.terms import own_texts
 from hardwon.trust.lifecycle import effective_validation, is_held_as_stale, stale_files
 
 if TYPE_CHECKING:
     from hardwon.memory.results import StaleReport
-
-R = TypeVar("R", bound=Record)
 
 
 def with_files_found(record: R, checkout: Checkout) -> R:
@@ -43,7 +42,7 @@ class Watch:
 
     def __init__(self, checkout: Checkout, *, thorough: bool = False) -> None:
         self._checkout = checkout
-        self._patience = Endless() if thorough else Patience()
+        self._patience = Patience(endless=thorough)
         if thorough:
             checkout.look_anew()
         self._files_max = limits.ITEMS_MAX if thorough else limits.STALE_FILES_LOOKED_AT_MAX
@@ -56,45 +55,31 @@ class Watch:
         related = record.metadata.context.related_files[: self._files_max]
         if not related or self._checkout.all_unchanged(related):
             return ()
-        seen: dict[str, str | None] = {}
-        vanished, here = [], False
-        for file in related:
-            sha1 = self._checkout.sha1(file.path, self._bytes_max)
-            if sha1 == UNSURE:
-                continue
-            seen[file.path] = sha1
-            if sha1 is not None:
-                here = here or not file.path.startswith("/")
-            elif file.hash and not file.path.startswith("/"):
-                vanished.append(file)
-        renames = (
-            self._follow(vanished, record.metadata.context.git_commit, seen, here)
-            if vanished
-            else {}
-        )
-        return stale_files(related, seen, renames)
-
-    def _follow(
-        self, vanished: Sequence[RelatedFile], commit: str, seen: dict[str, str | None], here: bool
-    ) -> Mapping[str, str]:
-        """Where files went that vanished. `seen` gets what is there, and loses what nothing can be
-        told of.
-        """
-        moves = self._checkout.moves(vanished, commit, self._patience)
+        seen = self._seen(file.path for file in related)
+        inside = [file for file in related if not file.path.startswith("/")]
+        vanished = [file for file in inside if file.hash and seen.get(file.path, UNSURE) is None]
+        if not vanished:
+            return stale_files(related, seen, {})
+        moves = self._checkout.moves(vanished, record.metadata.context.git_commit, self._patience)
+        now = self._seen(moves.renames.values())
+        here = any(seen.get(file.path) for file in inside)
+        unsure = [old for old, new in moves.renames.items() if new not in now]
         if not moves.sought:  # a later recall will know whether they are gone
-            for file in vanished:
-                if file.path not in moves.renames:
-                    seen.pop(file.path, None)
+            unsure += [file.path for file in vanished if file.path not in moves.renames]
         if moves.commit_known is False and not here and not moves.renames:
-            for path in [path for path in seen if not path.startswith("/")]:
-                del seen[path]
-        for old, new in moves.renames.items():
-            sha1 = self._checkout.sha1(new, self._bytes_max)
-            if sha1 == UNSURE:  # it is there, and cannot be compared
-                seen.pop(old, None)
-            else:
-                seen[new] = sha1
-        return moves.renames
+            unsure = [file.path for file in inside]
+        for path in unsure:
+            seen.pop(path, None)
+        return stale_files(related, seen | now, moves.renames)
+
+    def _seen(self, paths: Iterable[str]) -> dict[str, str | None]:
+        """What is there now, of those that can be compared."""
+        found = {path: self._checkout.sha1(path, self._bytes_max) for path in paths}
+        return {path: sha1 for path, sha1 in found.items() if sha1 != UNSURE}
+
+
+# A record, and what became of its files.
+Due = tuple[str, tuple[StaleFile, ...]]
 
 
 def is_stale(changes: Sequence[StaleFile]) -> bool:
@@ -113,7 +98,7 @@ def check_stale(
     after = ""
     while page := project.store.with_files(project.name, after, limits.PAGE_ROWS):
         after = page[-1].id
-        due: list[tuple[str, tuple[StaleFile, ...]]] = []
+        due: list[Due] = []
         for record in readable(page):
             changes = watch(record)
             report.checked += 1
@@ -121,15 +106,15 @@ def check_stale(
             report.files_changed += len(changes)
             room = limits.STALE_LISTED_MAX - len(report.files)
             report.files += [(record.id, change) for change in changes[:room]]
-            archived = record.metadata.validation.status == "archived"
-            if is_stale(changes) != archived:
+            if is_stale(changes) != (record.metadata.validation.status == "archived"):
                 due.append((record.id, changes))
+        kinds: list[EventKind] = []
         if due and dry_run:
-            _foresee(project.store, project.name, due, report)
+            kinds = [kind for _, kind, _ in _settled(project.store, project.name, due)]
         elif due:
-            archived_now, restored = project.carry_out(partial(_settle, due, by))
-            report.archived += archived_now
-            report.restored += restored
+            kinds = project.carry_out(partial(_settle, due, by))
+        report.archived += kinds.count("stale")
+        report.restored += kinds.count("fresh")
         if progress:
             progress(report.checked, report.checked)
     if (report.archived or report.restored) and not dry_run:
@@ -137,42 +122,29 @@ def check_stale(
     return report
 
 
-def _foresee(
-    store: Store,
-    project: str,
-    due: Sequence[tuple[str, tuple[StaleFile, ...]]],
-    report: StaleReport,
-) -> None:
-    for record_id, changes in due:
-        if is_stale(changes):
-            report.archived += 1
-        elif stored := store.get(project, record_id):
-            envelope = original_of(stored).metadata.validation
-            report.restored += is_held_as_stale(envelope, store.events_of(project, record_id))
+def _settle(due: Sequence[Due], by: str, change: Change) -> list[EventKind]:
+    settled = list(_settled(change.writer, change.project.name, due))
+    for record_id, kind, reason in settled:
+        change.happen(record_id, kind, by, reason=reason)
+    return [kind for _, kind, _ in settled]
 
 
-def _settle(
-    due: Sequence[tuple[str, tuple[StaleFile, ...]]], by: str, change: Change
-) -> tuple[int, int]:
-    """By what each record is now: another process may have been here first. How many were archived,
-    and how many are back.
+def _settled(
+    kept: Store | Writer, project: str, due: Iterable[Due]
+) -> Iterator[tuple[str, EventKind, str | None]]:
+    """What is to happen to records, by what each is now: another process may have been here
+    first.
     """
-    writer, name = change.writer, change.project.name
-    archived = restored = 0
     for record_id, changes in due:
-        stored = writer.get(name, record_id)
-        if not stored:
-            continue
-        envelope = original_of(stored).metadata.validation
-        events = writer.events_of(name, record_id)
-        if is_stale(changes):
-            if effective_validation(envelope, events).status != "archived":
-                change.happen(record_id, "stale", by, reason=in_words(changes))
-                archived += 1
-        elif is_held_as_stale(envelope, events):
-            change.happen(record_id, "fresh", by)
-            restored += 1
-    return archived, restored
+        stored = kept.get(project, record_id)
+        if stored:
+            envelope = original_of(stored).metadata.validation
+            events = kept.events_of(project, record_id)
+            if is_stale(changes):
+                if effective_validation(envelope, events).status != "archived":
+                    yield record_id, "stale", in_words(changes)
+            elif is_held_as_stale(envelope, events):
+                yield record_id, "fresh", None
 
 
 def in_words(changes: Sequence[StaleFile]) -> str:

@@ -21,8 +21,8 @@ from hardwon.trust.access import SCOPES, Caller, Scope
 from hardwon.trust.redact import redact
 
 _FORM: Final = re.compile(r"hwt_(?P<id>[0-9a-f]{12})_[A-Za-z0-9_-]{43}")
+# Names under which the memory itself, and verifiers, are written down.
 _RESERVED: Final = ("hardwon", *VERIFIERS)
-"""Names under which the memory itself, and verifiers, are written down."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,12 @@ class NewToken(NamedTuple):
     secret: str
 
 
+@dataclass
 class Tokens:
     """The tokens of one memory, whatever their projects."""
 
-    def __init__(self, keep: TokenKeep, clock: Callable[[], datetime]) -> None:
-        self._keep = keep
-        self._clock = clock
+    _keep: TokenKeep
+    _clock: Callable[[], datetime]
 
     def close(self) -> None:
         self._keep.close()
@@ -75,18 +75,14 @@ class Tokens:
         name = author_name("name", name)
         if scope not in SCOPES:
             raise InvalidInputError.one("scope", scope, ", ".join(SCOPES))
-        listed = None
-        if projects is not None:
-            names = [
-                Metadata(project_id=one).project_id for one in check_items("projects", projects)
-            ]
-            if not names or not all(map(str.strip, names)) or len(names) > limits.ITEMS_MAX:
-                raise InvalidInputError.one(
-                    "projects",
-                    projects,
-                    f"1 to {limits.ITEMS_MAX} names of projects, or None for all",
-                )
-            listed = json.dumps(sorted(set(names)))
+        named = () if projects is None else check_items("projects", projects)
+        names = [Metadata(project_id=one).project_id for one in named]
+        if projects is not None and not (
+            0 < len(names) <= limits.ITEMS_MAX and all(map(str.strip, names))
+        ):
+            allowed = f"1 to {limits.ITEMS_MAX} names of projects, or None for all"
+            raise InvalidInputError.one("projects", projects, allowed)
+        listed = None if projects is None else json.dumps(sorted(set(names)))
         at = self._clock()
         if days is not None and (
             isinstance(days, bool)
@@ -115,18 +111,17 @@ class Tokens:
     def revoke(self, id_or_name: str) -> list[Token]:
         """Ends a token at once, or all of one name; returns them."""
         wanted = check_text("id_or_name", id_or_name)
-        found = [
-            token
+        ended = [
+            token.id
             for token in self.all()
             if wanted in (token.id, token.name) and token.revoked is None
         ]
-        if not found:
+        if not ended:
             raise UnknownTokenError(
                 f"there is no token {wanted[: limits.NAME_CHARS_MAX]!r} to revoke: hardwon tokens "
                 f"list shows those there are"
             )
-        self._keep.revoke([token.id for token in found], to_us(self._clock()))
-        ended = {token.id for token in found}
+        self._keep.revoke(ended, to_us(self._clock()))
         return [token for token in self.all() if token.id in ended]
 
     def caller(self, secret: str) -> Caller | None:
@@ -135,10 +130,8 @@ class Tokens:
         row = self._keep.get(match["id"]) if match else None
         # Compared also where there is no such token, so that the time taken does not tell.
         same = hmac.compare_digest(_digest(secret), row.digest if row else bytes(32))
-        if row is None or not same:
-            return None
-        token = _token(row)
-        if token.state(self._clock()) != "active":
+        token = _token(row) if row and same else None
+        if token is None or token.state(self._clock()) != "active":
             return None
         return Caller(token.name, token.scope, token.projects, token.id)
 
@@ -161,11 +154,10 @@ def _digest(secret: str) -> bytes:
 
 
 def _token(row: TokenRow) -> Token:
-    scope: Scope = next(scope for scope in SCOPES if scope == row.scope)
     return Token(
         row.id,
         row.name,
-        scope,
+        next(scope for scope in SCOPES if scope == row.scope),
         None if row.projects is None else tuple(json.loads(row.projects)),
         from_us(row.created_us),
         None if row.expires_us is None else from_us(row.expires_us),

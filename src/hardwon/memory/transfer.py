@@ -6,26 +6,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, PlaceError
-from hardwon.memory.project import (
-    Change,
-    Project,
-    batches,
-    really_conflicting,
-    refresh_status,
-    same_content,
-)
+from hardwon.errors import InvalidInputError, PlaceError, Problem
+from hardwon.memory.project import Change, Project, batches, refresh_status, same_content
 from hardwon.memory.results import Loaded, Merged
 from hardwon.outside import files
-from hardwon.records.fields import ABSENT, new_id
-from hardwon.records.kinds import LOCAL_ACTIONS, AnyRecord, Cleaned, Decision, Event, parse_record
-from hardwon.store.base import row_of
+from hardwon.records.fields import ABSENT
+from hardwon.records.kinds import LOCAL_ACTIONS, AnyRecord, Cleaned, Decision, parse_record
+from hardwon.store.base import Store, row_of
 from hardwon.store.query import original_of, record_of, restored, sound_body
-from hardwon.store.types import Progress, Row, Store, Stored
+from hardwon.store.types import Progress, Row, Stored
 from hardwon.trust.redact import clean_event, without_secrets
 
 _ID_ALLOWED: Final = (
@@ -54,54 +49,41 @@ def load(
         return _foresee(project.store, project.name, map(project.prepare, read()))
     incoming = _Incoming()
     given = batches(map(project.prepare, read()), limits.BATCH_ROWS)
-    transactions = iter([given]) if at_once else ([batch] for batch in given)
-    for transaction in transactions:
+    for transaction in iter([given]) if at_once else ([batch] for batch in given):
         with project.write() as change:
             for batch in transaction:
-                for record in batch:
-                    if isinstance(record, Cleaned):
-                        allowed = "records that are whole: this is what is left of one"
-                        raise InvalidInputError.one("records", record.id, allowed)
+                if left := next((each for each in batch if isinstance(each, Cleaned)), None):
+                    allowed = "records that are whole: this is what is left of one"
+                    raise InvalidInputError.one("records", left.id, allowed)
                 rows = [
                     row_of(record, record.metadata.validation.altered(status="hypothesis"))
                     for record in batch
                 ]
-                added = incoming.append(change, batch, rows)
-                at = project.now()
-                events = [
-                    Event(id=new_id(at), record_id=new, kind="imported", at=at, by=by)
-                    for new in added
-                ]
-                change.writer.add_events(project.name, [clean_event(event) for event in events])
+                new = incoming.append(change, batch, rows)
+                events = [clean_event(change.event(each, "imported", by)) for each in new]
+                change.writer.add_events(project.name, events)
                 if progress and at_once:
                     progress(incoming.done, incoming.done)
         if progress and not at_once:
             progress(incoming.done, max(total, incoming.done))
-    return Loaded(
-        incoming.done,
-        incoming.added,
-        incoming.present,
-        incoming.conflicts,
-        incoming.forgotten,
-        dry_run=False,
-    )
+    return Loaded(incoming.done, *incoming.counts, dry_run=False)
 
 
+@dataclass
 class _Incoming:
     """Records that came in so far."""
 
-    def __init__(self) -> None:
-        self.done = self.added = self.forgotten = 0
-        self.conflicts: list[str] = []
+    done: int = 0
+    added: int = 0
+    forgotten: int = 0
+    conflicts: list[str] = field(default_factory=list)
 
     def append(
         self, change: Change, records: Sequence[AnyRecord], rows: Sequence[Row]
     ) -> Sequence[str]:
         """The ids of those that are new here."""
         appended = change.writer.append(rows)
-        self.conflicts += really_conflicting(
-            change.writer, change.project.name, appended.conflicting
-        )
+        self.conflicts += [row.id for row in appended.conflicting if change.conflicts(row)]
         change.tell_appended(records, rows, set(appended.added))
         self.added += len(appended.added)
         self.forgotten += len(appended.forgotten)
@@ -109,38 +91,31 @@ class _Incoming:
         return appended.added
 
     @property
-    def present(self) -> int:
-        return self.done - self.added - self.forgotten - len(self.conflicts)
+    def counts(self) -> tuple[int, int, list[str], int]:
+        """How many were added, how many were here already, which say something else, and how many
+        were forgotten.
+        """
+        present = self.done - self.added - self.forgotten - len(self.conflicts)
+        return self.added, present, self.conflicts, self.forgotten
 
 
 def _foresee(store: Store, project: str, records: Iterable[AnyRecord]) -> Loaded:
     """What a load would do, without taking the write lock."""
     first_seen: dict[str, bytes] = {}  # what the file says first of an id is what a load would keep
-    conflicts: list[str] = []
-    present = forgotten = total = 0
+    incoming = _Incoming()
     for record in records:
-        total += 1
-        digest = row_of(record).digest
+        incoming.done += 1
         stored = store.get(project, record.id)
-        if stored:
-            same = same_content(original_of(stored), record)
-        elif any(event.kind == "forgotten" for event in store.events_of(project, record.id)):
-            forgotten += 1
+        events = () if stored else store.events_of(project, record.id)
+        if any(event.kind == "forgotten" for event in events):
+            incoming.forgotten += 1
             continue
-        else:
-            same = first_seen.get(record.id) == digest
-        if stored or record.id in first_seen:
-            present += same
-            conflicts += [] if same else [record.id]
-        first_seen.setdefault(record.id, digest)
-    return Loaded(
-        total,
-        total - present - forgotten - len(conflicts),
-        present,
-        conflicts,
-        forgotten,
-        dry_run=True,
-    )
+        incoming.added += stored is None and record.id not in first_seen
+        digest = row_of(record).digest
+        known = first_seen.setdefault(record.id, digest)
+        same = same_content(original_of(stored), record) if stored else known == digest
+        incoming.conflicts += [] if same else [record.id]
+    return Loaded(incoming.done, *incoming.counts, dry_run=True)
 
 
 def merge(source: Store, project: Project, progress: Progress | None) -> Merged:
@@ -168,15 +143,7 @@ def merge(source: Store, project: Project, progress: Progress | None) -> Merged:
             progress(incoming.done, max(total, incoming.done))
     events, erased = _merge_events(source, project, local, frozenset(incoming.conflicts))
     pending = erased > 0 and not project.store.finish_erasure()
-    return Merged(
-        incoming.added,
-        incoming.present,
-        incoming.conflicts,
-        incoming.forgotten,
-        events,
-        erased,
-        pending,
-    )
+    return Merged(*incoming.counts, events, erased, pending)
 
 
 def _merge_events(
@@ -212,42 +179,22 @@ def _merge_events(
 
 
 def export(project: Project, path: Path, as_list: bool, progress: Progress | None) -> int:
-    """Every record of the project, as of one instant; how many."""
-    total = project.store.counts(project.name).total if progress else 0
-    with closing(project.store.stream(project.name)) as records:
-        whole = (found for stored in records if (found := _exported(stored)))
-        return write_file(path, whole, total, progress, as_list=as_list)
-
-
-def _exported(stored: Stored) -> Stored | None:
-    """As it is written to a file; None for what is of no use elsewhere: what was decided about this
-    file alone, and fixes of which a compaction left only what they taught.
+    """Writes every record of the project, as of one instant, to a file, whole or not at all;
+    returns how many it holds.
     """
-    if stored.kind == "decision":
-        decision = original_of(stored)
-        return (
-            None if isinstance(decision, Decision) and decision.action in LOCAL_ACTIONS else stored
-        )
-    return restored(stored)
-
-
-def write_file(
-    path: Path,
-    records: Iterable[Stored],
-    total: int,
-    progress: Progress | None = None,
-    *,
-    as_list: bool = False,
-) -> int:
-    """Writes the file whole or not at all; returns how many records it holds."""
+    total = project.store.counts(project.name).total if progress else 0
     before, between, after = (b"[\n", b",\n", b"\n]\n") if as_list else (b"", b"\n", b"\n")
     done = 0
-    with files.writing_atomically(path) as file:
+    with (
+        closing(project.store.stream(project.name)) as records,
+        files.writing_atomically(path) as file,
+    ):
         file.write(before)
-        for stored in records:
-            if done:
-                file.write(between)
-            file.write(line_of(stored).encode())
+        for stored in filter(None, map(_exported, records)):
+            # A body whose record had no events since is already as a reader sees it.
+            same = stored.validation is None
+            line = sound_body(stored) if same else record_of(stored).to_json()
+            file.write((between if done else b"") + line.encode())
             done += 1
             if progress and done % limits.BATCH_ROWS == 0:
                 progress(done, max(total, done))
@@ -256,11 +203,14 @@ def write_file(
     return done
 
 
-def line_of(stored: Stored) -> str:
-    """The record as a reader sees it. A body whose record had no events since is that already."""
-    if stored.validation is None:
-        return sound_body(stored)
-    return record_of(stored).to_json()
+def _exported(stored: Stored) -> Stored | None:
+    """As it is written to a file; None for what is of no use elsewhere: what was decided about this
+    file alone, and fixes of which a compaction left only what they taught.
+    """
+    if stored.kind != "decision":
+        return restored(stored)
+    decision = original_of(stored)
+    return None if isinstance(decision, Decision) and decision.action in LOCAL_ACTIONS else stored
 
 
 def read_file(path: Path) -> Iterator[AnyRecord]:
@@ -269,15 +219,12 @@ def read_file(path: Path) -> Iterator[AnyRecord]:
     """
     try:
         with path.open("rb") as file:
-            number = 0
-            while line := file.readline(_LINE_BYTES_MAX + 1):
-                number += 1
+            lines = iter(partial(file.readline, _LINE_BYTES_MAX + 1), b"")
+            for number, line in enumerate(lines, 1):
                 where = f"{path.name}, line {number}"
                 if len(line) > _LINE_BYTES_MAX:
                     allowed = f"lines of at most {_LINE_BYTES_MAX} bytes"
-                    raise InvalidInputError(
-                        InvalidInputError.one("line", f"{len(line)} bytes", allowed).problems, where
-                    )
+                    raise InvalidInputError([Problem("line", f"{len(line)} bytes", allowed)], where)
                 if line.strip():
                     try:
                         record = parse_record(line)

@@ -16,11 +16,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from traceback import TracebackException
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from hardwon import limits
 from hardwon.errors import EmbeddingError, HardwonError, InvalidInputError, MissingExtraError
 from hardwon.outside.llm import Api, Endpoint
+from hardwon.records.fields import check_whole_number
 
 if TYPE_CHECKING:
     import numpy
@@ -77,8 +79,14 @@ def as_vectors(embedder: Embedder, texts: Sequence[str]) -> NDArray[numpy.float3
     different = len({text for text in fitted if text.strip()})
     # one text may mean nothing to an embedder; if none does, it is broken
     if different > 1 and not vectors.any():
-        zeros = f"nothing but zeros for {different} different texts"
-        raise EmbeddingError(_problem(name, zeros, len(fitted), dimension))
+        raise EmbeddingError(
+            _problem(
+                name,
+                f"nothing but zeros for {different} different texts",
+                len(fitted),
+                dimension,
+            )
+        )
     return vectors
 
 
@@ -106,8 +114,10 @@ def _unit_rows(name: str, answer: object, count: int, dimension: int) -> Any:
 
 
 def _problem(name: str, returned: str, count: int, dimension: int) -> str:
-    shape = f"an array of finite numbers of shape ({count}, {dimension})"
-    return f"{_title(name)} returned {returned}; wanted: {shape}, one row for each text"
+    return (
+        f"{_title(name)} returned {returned}; wanted: an array of finite numbers of shape "
+        f"({count}, {dimension}), one row for each text"
+    )
 
 
 # --- embedders ---
@@ -176,7 +186,9 @@ class FastembedEmbedder:
         # Its version is a part of the name, because releases have changed how the same model's
         # vectors are made.
         self.name: Final = _check_name(f"fastembed-{package.__version__}:{model}")
-        folder = Path(cache_dir) if cache_dir else _model_folder()
+        from platformdirs import user_cache_path
+
+        folder = Path(cache_dir) if cache_dir else user_cache_path("hardwon") / "fastembed"
         with _as_embedding_error(
             f"{_title(self.name)} could not load its model: ",
             f"; it is downloaded once, from Hugging Face to {folder}: check the network and the disk, "
@@ -212,9 +224,12 @@ class EndpointEmbedder:
         *,
         timeout_s: float = limits.LLM_TIMEOUT_S,
     ) -> None:
-        self._endpoint = Endpoint(_EMBEDDINGS, base_url, model, api_key, timeout_s)
+        self.name: Final = f"endpoint:{model}"
+        self._endpoint = Endpoint(
+            _EMBEDDINGS, base_url, model, api_key, timeout_s, f"{_title(self.name)}: "
+        )
         self._dimension = None if dimension is None else _check_dimension(dimension)
-        self.name: Final = _check_name(f"endpoint:{model}")
+        _check_name(self.name)
 
     def __repr__(self) -> str:
         return f"EndpointEmbedder({self._endpoint.base_url!r}, model={self._endpoint.model!r})"
@@ -248,20 +263,16 @@ class EndpointEmbedder:
         return rows
 
     def _ask(self, texts: list[str], dimension: int | None) -> list[list[float]]:
-        try:
-            return self._vectors(texts, dimension)
-        except EmbeddingError as error:
-            problem = str(error)
-        # Raised anew, and out here, for the reason that ChatModel gives.
-        raise EmbeddingError(f"{_title(self.name)}: {problem}")
-
-    def _vectors(self, texts: list[str], dimension: int | None) -> list[list[float]]:
         """The vectors of the texts, in their order; without a dimension, of any that is allowed."""
-        match self._endpoint.ask({"model": self._endpoint.model, "input": texts}):
-            case {"data": list(items)}:
-                pass
-            case _:
-                raise self._endpoint.error(f"sent JSON without data; {_EMBEDDINGS.is_it}")
+        return self._endpoint.ask(
+            {"model": self._endpoint.model, "input": texts},
+            lambda reply: self._vectors(reply, len(texts), dimension),
+        )
+
+    def _vectors(self, reply: object, count: int, dimension: int | None) -> list[list[float]]:
+        items = reply.get("data") if isinstance(reply, dict) else None
+        if not isinstance(items, list):
+            raise self._endpoint.error(f"sent JSON without data; {_EMBEDDINGS.is_it}")
         found: dict[int, list[Any]] = {}
         for item in items:
             match item:
@@ -271,7 +282,6 @@ class EndpointEmbedder:
                     raise self._endpoint.error(
                         "sent data of which one has no index, or no embedding that is a list"
                     )
-        count = len(texts)
         if len(items) != count or found.keys() != set(range(count)):
             wanted = f"{count}, with each index from 0 to {count - 1} once"
             raise self._endpoint.error(f"sent {len(items)} vectors; wanted: {wanted}")
@@ -326,12 +336,6 @@ def _package(name: str) -> Any:
         ) from error
 
 
-def _model_folder() -> Path:
-    from platformdirs import user_cache_path
-
-    return user_cache_path("hardwon") / "fastembed"
-
-
 def _check_name(name: object) -> str:
     if (
         not isinstance(name, str)
@@ -345,10 +349,7 @@ def _check_name(name: object) -> str:
 
 
 def _check_dimension(dimension: object) -> int:
-    if type(dimension) is not int or not 1 <= dimension <= limits.EMBED_DIMENSION_MAX:
-        allowed = f"a whole number from 1 to {limits.EMBED_DIMENSION_MAX}"
-        raise InvalidInputError.one("the embedder's dimension", dimension, allowed)
-    return dimension
+    return check_whole_number("the embedder's dimension", dimension, 1, limits.EMBED_DIMENSION_MAX)
 
 
 def _title(name: str) -> str:
@@ -369,11 +370,10 @@ def _as_embedding_error(before: str, after: str = "") -> Iterator[None]:
 
 
 def _describe(error: Exception) -> str:
-    """On one line: what somebody else's error says may be a page, or fail to say anything."""
-    try:
-        words = " ".join(str(error).split())
-    except Exception:  # noqa: BLE001  # a foreign __str__ may fail in any way, and must not hide the problem
-        words = ""
+    """On one line: what somebody else's error says may be a page, or fail to say anything, which
+    must not hide the problem.
+    """
+    words = " ".join(str(TracebackException(type(error), error, None)).split())
     if len(words) > limits.LLM_SAID_CHARS_MAX:
         words = words[: limits.LLM_SAID_CHARS_MAX - 1] + "…"
     return f"{type(error).__name__}: {words}" if words else type(error).__name__

@@ -13,10 +13,10 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from hardwon import limits
-from hardwon.errors import FullError, InvalidInputError, PlaceError
+from hardwon.errors import FullError, InvalidInputError, PlaceError, Problem
 
 FILE_MODE: Final = 0o600
 FOLDER_MODE: Final = 0o700
@@ -89,10 +89,7 @@ def show_to_git(folder: Path, but_for: bytes) -> None:
 
 def exists(path: Path) -> bool:
     """What cannot even be named (too long, say) is not there."""
-    try:
-        return path.exists()
-    except OSError:
-        return False
+    return os.path.exists(path)  # noqa: PTH110  # of a Path it raises
 
 
 def remove(*leftovers: Path) -> None:
@@ -123,15 +120,17 @@ def publish(temporary: Path, path: Path) -> None:
 
 
 @contextmanager
-def writing_atomically(path: Path, mode: int = FILE_MODE) -> Iterator[BinaryIO]:
+def writing_atomically(
+    path: Path, mode: int = FILE_MODE, temporary: Path | None = None
+) -> Iterator[BinaryIO]:
     """A file that replaces `path` when the block ends well, and leaves what was there when it does
-    not.
+    not. `temporary` is its name until then.
 
     A link stays one: the file that it leads to is replaced. What is there and no regular file (a
     device, a pipe, a folder) is refused: a file in its place would break whoever uses it.
     """
     path = replaceable(path)
-    temporary = temporary_beside(path)
+    temporary = temporary or temporary_beside(path)
     try:
         make_folder(path.parent)
         with create(temporary) as file:
@@ -175,6 +174,36 @@ def read_regular(path: Path, bytes_max: int) -> bytes:
         return file.read(bytes_max)
 
 
+def read_object(
+    path: Path, bytes_max: int, what: str, *, allow_inf_nan: bool = False
+) -> tuple[dict[str, Any], int]:
+    """The JSON object in a file that should be `what`, and when the file was written (microseconds
+    since 1970). PlaceError where it cannot be read, InvalidInputError where it is no such thing.
+    """
+    from pydantic_core import from_json  # most of those who open files need none
+
+    try:
+        text = read_regular(path, bytes_max + 1)
+        written_us = max(0, path.stat().st_mtime_ns // 1000)
+    except OSError as error:
+        raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error
+    shown: object = text[:40]
+    if len(text) > bytes_max:
+        shown, allowed = (
+            f"{len(text)} bytes or more",
+            f"at most {bytes_max} bytes: shorten it in a copy of the file, and adopt that",
+        )
+    else:
+        try:
+            found = from_json(text, allow_inf_nan=allow_inf_nan)
+            if isinstance(found, dict):
+                return found, written_us
+            shown, allowed = found, f"an object with the keys of {what}"
+        except ValueError as error:
+            allowed = f"{what} as JSON ({error}); the file was left as it is"
+    raise InvalidInputError([Problem("file", shown, allowed)], path.name)
+
+
 def _refuse_irregular(path: Path, mode: int) -> None:
     if not stat.S_ISREG(mode):
         raise PlaceError(
@@ -216,14 +245,11 @@ def sha1_of(path: Path) -> str:
             raise InvalidInputError.one(
                 "related_files", str(path), "regular files, and none that the system makes up"
             )
-        handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
+        with open(real, "rb", buffering=0, opener=open_no_link) as file:
             # somebody may have put another in its place
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise InvalidInputError.one("related_files", str(path), "regular files")
-            sha1 = sha1_of_open(handle, limits.FILE_HASH_BYTES_MAX)
-        finally:
-            os.close(handle)
+            sha1 = sha1_of_open(file.fileno(), limits.FILE_HASH_BYTES_MAX)
     except OSError as error:
         raise InvalidInputError.one(
             "related_files", str(path), f"readable files ({error.strerror})"
@@ -233,6 +259,11 @@ def sha1_of(path: Path) -> str:
             "related_files", str(path), f"files up to {limits.FILE_HASH_BYTES_MAX} bytes"
         )
     return sha1
+
+
+def open_no_link(path: str, flags: int) -> int:
+    """An opener: it follows no link, and does not wait for who writes into a pipe."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def sha1_of_open(handle: int, bytes_max: int) -> str | None:
@@ -251,9 +282,8 @@ def sha1_of_open(handle: int, bytes_max: int) -> str | None:
     return sha1.hexdigest()
 
 
+# What is in there looks like files and is none: to read it may wait for ever, or change something.
 SYSTEM_FOLDERS: Final = ("/proc/", "/sys/", "/dev/", "/run/")
-"""What is in there looks like files and is none: to read it may wait for ever, or change something.
-"""
 
 
 def is_of_the_system(real: str, root: str = "/") -> bool:
@@ -265,7 +295,9 @@ def is_of_the_system(real: str, root: str = "/") -> bool:
     )
 
 
-# how the list of mounts writes blanks and backslashes
+# a line of the list of mounts: where it is mounted, and its type
+_MOUNTED: Final = re.compile(r"^(?:\S+ ){4}(\S+) .*? - (\S+)", re.MULTILINE)
+# how the list writes blanks and backslashes
 _ESCAPED: Final = re.compile(r"\\([0-7]{3})")
 
 
@@ -274,16 +306,10 @@ def file_system_of(path: Path, mounts: str) -> str:
     when unknown.
     """
     best, best_type = "", ""
-    target = str(path)
-    for line in mounts.splitlines():
-        before, separator, after = line.partition(" - ")
-        fields = before.split()
-        if not separator or len(fields) < 5 or not after.split():
-            continue
-        point = _ESCAPED.sub(lambda found: chr(int(found[1], 8)), fields[4])
-        inside = target == point or target.startswith(point.rstrip("/") + "/")
-        if inside and len(point) >= len(best):
-            best, best_type = point, after.split()[0]
+    for escaped, kind in _MOUNTED.findall(mounts):
+        point = _ESCAPED.sub(lambda found: chr(int(found[1], 8)), escaped)
+        if f"{path}/".startswith(f"{point.rstrip('/')}/") and len(point) >= len(best):
+            best, best_type = point, kind
     return best_type
 
 

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from hardwon import limits
-from hardwon.outside.files import is_of_the_system, sha1_of_open
+from hardwon.outside.files import is_of_the_system, open_no_link, sha1_of_open
 from hardwon.records.kinds import RelatedFile
 from hardwon.text.entities import holds_secrets
 
@@ -80,17 +80,13 @@ class Repository:
         """A bare repository has none: also where a `.git` leads to it, for the sake of worktrees
         elsewhere.
         """
-        if self._git_dir != self._common_dir:
-            return True
-        try:
-            return not _BARE.search(
-                (self._git_dir / "config").read_text(encoding="utf-8", errors="replace")
-            )
-        except OSError:
-            return True
+        settings = ""
+        with suppress(OSError):
+            settings = (self._git_dir / "config").read_text(encoding="utf-8", errors="replace")
+        return self._git_dir != self._common_dir or not _BARE.search(settings)
 
     @property
-    def index_stamp(self) -> tuple[int, int, int] | None:
+    def index_stamp(self) -> Signature | None:
         """Changes whenever something is staged."""
         return _stamp(f"{self._git_dir}/index")
 
@@ -118,23 +114,17 @@ class Repository:
             # Cut to what a record can hold: a name that long is still told from others by its
             # beginning.
             branch = ref.removeprefix("refs/heads/")[: limits.NAME_CHARS_MAX]
-            return Head(self._resolve(ref), branch if branch.isprintable() else "")
+            loose = [folder / ref for folder in (self._git_dir, self._common_dir)]
+            packed = self._common_dir / "packed-refs"
+            if found := next(filter(Path.is_file, loose), None):
+                commits = [found.read_text(encoding="utf-8").strip()]
+            else:
+                lines = packed.read_text(encoding="utf-8").splitlines() if packed.is_file() else []
+                commits = [line.split(" ")[0] for line in lines if line.partition(" ")[2] == ref]
+            commit = next(filter(_COMMIT.match, commits), "")
+            return Head(commit, branch if branch.isprintable() else "")
         except (OSError, UnicodeDecodeError):
             return NO_HEAD
-
-    def _resolve(self, ref: str) -> str:
-        for folder in (self._git_dir, self._common_dir):
-            loose = folder / ref
-            if loose.is_file():
-                commit = loose.read_text(encoding="utf-8").strip()
-                return commit if _COMMIT.match(commit) else ""
-        packed = self._common_dir / "packed-refs"
-        if packed.is_file():
-            for line in packed.read_text(encoding="utf-8").splitlines():
-                commit, _, name = line.partition(" ")
-                if name == ref and _COMMIT.match(commit):
-                    return commit
-        return ""
 
     @property
     def is_rebasing(self) -> bool:
@@ -142,12 +132,20 @@ class Repository:
         return any((self._git_dir / name).exists() for name in ("rebase-merge", "rebase-apply"))
 
 
-def _stamp(path: str) -> tuple[int, int, int] | None:
+# Inode, size, when its content and when anything of it changed last: who sets the first time back
+# cannot set the other.
+Signature = tuple[int, int, int, int]
+
+
+def signature_of(status: os.stat_result) -> Signature:
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _stamp(path: str) -> Signature | None:
     try:
-        status = os.stat(path)  # noqa: PTH116  # this runs on every write, and a Path costs more than the call
+        return signature_of(os.stat(path))  # noqa: PTH116  # this runs on every write, and a Path costs more than the call
     except OSError:
         return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 # --- asking git ---
@@ -172,12 +170,11 @@ def git(root: Path, *arguments: str) -> str | None:
     """What git answers; None where it fails, is not there or takes too long."""
     import subprocess  # only hooks need it
 
-    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
         done = subprocess.run(  # noqa: S603  # nosec B603, B607  # our own arguments, and no shell
             ["git", *arguments],  # noqa: S607  # whichever git made the commit
             cwd=root,
-            env=environment,
+            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=limits.GIT_S_MAX,
@@ -225,11 +222,6 @@ _NO_SUCH_COMMIT: Final = re.compile(
 )
 _DATABASE_SUFFIXES: Final = (".db", ".db-wal", ".db-shm", ".db-journal")
 
-# Inode, size, when its content and when anything of it changed last: who sets the first time back
-# cannot set the other.
-Signature = tuple[int, int, int, int]
-Stamp = tuple[int, int, int] | None
-
 
 class Hashes:
     """What files held when they were last read, by their full path. Bounded; forgets everything
@@ -241,30 +233,13 @@ class Hashes:
         # in its signature.
         self._known: dict[str, tuple[Signature, str, bool]] = {}
 
-    def known(self, path: str, signature: Signature) -> str | None:
+    def known(self, path: str, signature: Signature | None) -> str | None:
         before, sha1, sure = self._known.get(path, (None, "", False))
         return sha1 if sure and before == signature else None
 
-    def all_unchanged(self, prefix: str, files: Iterable[RelatedFile]) -> bool:
-        """Whether every file is known to be what it was: the common case, which every hit waits
-        for.
-        """
-        known, look = self._known, os.stat
-        try:
-            for file in files:
-                full = prefix + file.path
-                # nothing is known of a path that may not be looked at
-                signature, sha1, sure = known[full]
-                now = look(full)
-                if (
-                    (now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns) != signature
-                    or sha1 != file.hash
-                    or not sure
-                ):
-                    return False
-        except (KeyError, OSError):
-            return False
-        return True
+    def is_unchanged(self, path: str, sha1: str) -> bool:
+        # nothing is known of a path that may not be looked at
+        return path in self._known and self.known(path, _stamp(path)) == sha1
 
     def read(self, path: str, signature: Signature, kept_as: str, bytes_max: int) -> str:
         """The SHA-1 of a regular file, which must be the one that the signature is of; UNSURE where
@@ -272,19 +247,14 @@ class Hashes:
         to it.
         """
         try:
-            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            with open(path, "rb", buffering=0, opener=open_no_link) as file:
+                begun_ns = time.time_ns()
+                before = os.fstat(file.fileno())
+                if not stat.S_ISREG(before.st_mode) or before.st_ino != signature[0]:
+                    return UNSURE
+                sha1 = sha1_of_open(file.fileno(), bytes_max)
         except OSError:
             return UNSURE
-        try:
-            begun_ns = time.time_ns()
-            before = os.fstat(handle)
-            if not stat.S_ISREG(before.st_mode) or before.st_ino != signature[0]:
-                return UNSURE
-            sha1 = sha1_of_open(handle, bytes_max)
-        except OSError:
-            return UNSURE
-        finally:
-            os.close(handle)
         if sha1 is None:
             return UNSURE
         self.keep(kept_as, signature_of(before), sha1, begun_ns)
@@ -299,10 +269,6 @@ class Hashes:
 HASHES: Final = Hashes()  # of the whole process: several memories may look at one checkout
 
 
-def signature_of(status: os.stat_result) -> Signature:
-    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
 class Moves(NamedTuple):
     """Where vanished files went. `commit_known` is False where this repository never had the
     commit, None where git did not say. `sought` is False where nobody had the patience to ask:
@@ -314,18 +280,22 @@ class Moves(NamedTuple):
     sought: bool
 
 
+@dataclass
 class Patience:
     """How often, and for how long, git is asked before it is let be for a while, however many
-    commits records are of.
+    commits records are of. `endless`: of who wants to know, however long it takes; a single answer
+    still has its time.
     """
 
-    def __init__(self) -> None:
-        self._until_s = -1.0
-        self._questions = 0
-        self._seconds = 0.0
+    endless: bool = False
+    _until_s: float = -1.0
+    _questions: int = 0
+    _seconds: float = 0.0
 
     def left_s(self) -> float:
         """How long the next answer may take; 0 means that git is not to be asked."""
+        if self.endless:
+            return limits.GIT_WAIT_MAX_S
         now_s = time.monotonic()
         if now_s >= self._until_s:
             self._until_s = now_s + limits.GIT_QUESTIONS_WITHIN_S
@@ -337,28 +307,18 @@ class Patience:
         self._seconds -= seconds
 
 
-class Endless(Patience):
-    """Of who wants to know, however long it takes; a single answer still has its time."""
-
-    def left_s(self) -> float:
-        return limits.GIT_WAIT_MAX_S
-
-
 class _Since(NamedTuple):
     """What git knows of a commit: where files of it went, which came, and whether there is such a
     commit.
     """
 
-    renames: Mapping[str, str]
+    renames: dict[str, str]
     added: list[str]
     commit_known: bool | None
 
 
-class _Listing(NamedTuple):
-    """Every file of a checkout by its last name, and those that git does not know yet."""
-
-    by_name: Mapping[str, list[str]]
-    untracked: list[str]
+# Every file of a checkout by its last name, and those that git does not know yet.
+Listing = tuple[Mapping[str, list[str]], list[str]]
 
 
 class Checkout:
@@ -392,54 +352,44 @@ class Checkout:
         """Those of the words that are files of the checkout, as they are now."""
         found: dict[str, str] = {}
         for word in words:
-            for path in self._paths_meant(word):
+            # said from the root, or from where we are, or in full
+            meant = [word] if self._below == "." else [word, f"{self._below}/{word}"]
+            if word.startswith("/"):
+                inside = word.startswith(self._prefix)
+                meant = [word.removeprefix(self._prefix)] if inside else []
+            for path in meant:
+                full = self._prefix + path
                 # most words are no file, and this says so without an exception
-                if not os.access(self._prefix + path, os.R_OK):
-                    continue
-                if path.startswith(self._of_memory) or self._holds_secrets(path):
-                    continue
-                sha1 = self.sha1(path, limits.FOUND_FILE_BYTES_MAX)
-                if sha1 not in (None, UNSURE):
-                    found[path] = str(sha1)
+                stamp = _stamp(full) if os.access(full, os.R_OK) else None
+                if (
+                    stamp
+                    and not path.startswith(self._of_memory)
+                    and not _leads_to_secrets(full, self._prefix, self._real_root, stamp)
+                    and (sha1 := self.sha1(path, limits.FOUND_FILE_BYTES_MAX))
+                    and sha1 != UNSURE
+                ):
+                    found[path] = sha1
                     break
             if len(found) >= limits.FILES_FOUND_MAX:
                 break
         return [_related_file(path, sha1) for path, sha1 in found.items() if path.isprintable()]
 
-    def _holds_secrets(self, path: str) -> bool:
-        """By its own name, or by that of the file which a link leads to."""
-        full = self._prefix + path
-        try:
-            status = os.stat(full)  # noqa: PTH116  # this runs for every file that a text names
-        except (OSError, ValueError):
-            return False  # there is nothing to find either
-        return _leads_to_secrets(
-            full, self._prefix, self._real_root, status.st_ino, status.st_ctime_ns
-        )
-
-    def _paths_meant(self, word: str) -> list[str]:
-        """What a word may mean, from the root: said from there, or from where we are, or in
-        full.
-        """
-        if word.startswith("/"):
-            inside = word.startswith(f"{self._root}/")
-            return [word[len(self._root) + 1 :]] if inside else []
-        return [word] if self._below == "." else [word, f"{self._below}/{word}"]
-
     def all_unchanged(self, files: Iterable[RelatedFile]) -> bool:
-        """Whether all files are known to be what they were; False where that must be looked at more
-        closely.
+        """Whether all files are known to be what they were: the common case, which every hit waits
+        for. False where that must be looked at more closely.
         """
-        return HASHES.all_unchanged(self._prefix, files)
+        return all(HASHES.is_unchanged(self._prefix + file.path, file.hash) for file in files)
 
     def sha1(self, path: str, bytes_max: int) -> str | None:
         """What is at a path from the root, or at a full one: its SHA-1, None where there is no such
         file, UNSURE where that cannot be said.
         """
-        if len(path) > limits.PATH_CHARS_MAX or ".." in path.split("/"):
-            return UNSURE
         full = path if path.startswith("/") else f"{self._root}/{path}"
-        if full is path and is_of_the_system(path, self._real_root):
+        if (
+            len(path) > limits.PATH_CHARS_MAX
+            or ".." in path.split("/")
+            or (full is path and is_of_the_system(path, self._real_root))
+        ):
             return UNSURE
         try:
             status = os.stat(full)  # noqa: PTH116  # this runs for every related file of every hit
@@ -451,10 +401,8 @@ class Checkout:
             return None if stat.S_ISDIR(status.st_mode) else UNSURE
         signature = signature_of(status)
         known = HASHES.known(full, signature)
-        if known is not None:
-            return known
-        if status.st_size > bytes_max:
-            return UNSURE
+        if known is not None or status.st_size > bytes_max:
+            return UNSURE if known is None else known
         real = os.path.realpath(full)
         inside = real.startswith(f"{self._real_root}/")
         in_git = ".git" in real[len(self._real_root) :].lower().split("/")
@@ -486,7 +434,7 @@ class Checkout:
             if new is None or not os.path.lexists(self._prefix + new):
                 listing = self._listing(patience)
                 sought = sought and listing is not None
-                new = self._same_elsewhere(file, listing or _Listing({}, []), since.added)
+                new = self._same_elsewhere(file, listing or ({}, []), since.added)
             if new:
                 renames[file.path] = new
         return Moves(renames, since.commit_known, sought)
@@ -498,56 +446,53 @@ class Checkout:
         if not _COMMIT_START.fullmatch(commit):
             return _Since({}, [], False)
         key = self._root, commit, self.repository.head.commit, self.repository.index_stamp
-        kept = _since.get(key)
-        if kept is None:
-            listed = "--cached -r --name-status -z -M --diff-filter=AR".split()
-            answer = _ask_git(self._root, ("diff-index", *listed, commit, "--"), patience)
-            if answer is None:
-                return None
-            code, output, complaint = answer
-            if code != 0 and (code is None or not _NO_SUCH_COMMIT.search(complaint)):
-                return _Since({}, [], None)  # it may answer the next time
-            kept = _read_since(output) if code == 0 else _Since({}, [], False)
-            if len(_since) >= limits.RENAMES_KEPT_MAX:
-                _since.clear()
-            _since[key] = kept
-        return kept
+        if key in _since:
+            return _since[key]
+        listed = "diff-index --cached -r --name-status -z -M --diff-filter=AR".split()
+        answer = _ask_git(self._root, (*listed, commit, "--"), patience)
+        if answer is None:
+            return None
+        code, output, complaint = answer
+        if code != 0 and (code is None or not _NO_SUCH_COMMIT.search(complaint)):
+            return _Since({}, [], None)  # it may answer the next time
+        if len(_since) >= limits.RENAMES_KEPT_MAX:
+            _since.clear()
+        _since[key] = _read_since(output) if code == 0 else _Since({}, [], False)
+        return _since[key]
 
-    def _same_elsewhere(self, file: RelatedFile, listing: _Listing, added: list[str]) -> str | None:
+    def _same_elsewhere(self, file: RelatedFile, listing: Listing, added: list[str]) -> str | None:
         """A file with the same content that git was not told of, or only of its new name, or of the
         same name in another folder.
         """
         if file.hash == _NOTHING or file.path.startswith("/"):  # one empty file is like any other
             return None
-        namesakes = listing.by_name.get(file.path.rpartition("/")[2], [])
-        first = limits.RENAMES_SOUGHT_MAX
-        for path in dict.fromkeys([*namesakes[:first], *listing.untracked[:first], *added[:first]]):
+        by_name, untracked = listing
+        namesakes, first = by_name.get(file.path.rpartition("/")[2], []), limits.RENAMES_SOUGHT_MAX
+        for path in dict.fromkeys([*namesakes[:first], *untracked[:first], *added[:first]]):
             if path != file.path and self.sha1(path, limits.FOUND_FILE_BYTES_MAX) == file.hash:
                 return path
         return None
 
-    def _listing(self, patience: Patience) -> _Listing | None:
+    def _listing(self, patience: Patience) -> Listing | None:
         """None where git may not be asked any more."""
-        key = self._root, self.repository.index_stamp
+        stamp, now_s = self.repository.index_stamp, time.monotonic()
         kept = _listings.get(self._root)
-        now_s = time.monotonic()
-        if kept and kept[0] == key and now_s - kept[1] < limits.LISTING_KEPT_S:
+        if kept and kept[0] == stamp and now_s - kept[1] < limits.LISTING_KEPT_S:
             return kept[2]
         answer = _ask_git(
             self._root, ("ls-files", "-z", "-t", "-c", "-o", "--exclude-standard"), patience
         )
         if answer is None:
             return None
-        code, output, _ = answer
-        listing = _read_listing(output if code == 0 else b"")
         if len(_listings) >= limits.CHECKOUTS_REMEMBERED_MAX:
             _listings.clear()
-        _listings[self._root] = key, now_s, listing
+        listing = _read_listing(answer[1] if answer[0] == 0 else b"")
+        _listings[self._root] = stamp, now_s, listing
         return listing
 
 
-_since: dict[tuple[str, str, str, Stamp], _Since] = {}
-_listings: dict[str, tuple[tuple[str, Stamp], float, _Listing]] = {}
+_since: dict[tuple[str, str, str, Signature | None], _Since] = {}
+_listings: dict[str, tuple[Signature | None, float, Listing]] = {}
 _tired_until_s: dict[str, float] = {}
 
 
@@ -560,11 +505,10 @@ def _related_file(path: str, sha1: str) -> RelatedFile:
 
 
 @lru_cache(maxsize=limits.FOUND_FILES_REMEMBERED_MAX)
-def _leads_to_secrets(
-    full: str, prefix: str, real_root: str, _inode: int, _changed_ns: int
-) -> bool:
-    """Found out once for each file, for links are slow to follow. One that leads elsewhere by now
-    leads to another inode, and a file that was renamed changed.
+def _leads_to_secrets(full: str, prefix: str, real_root: str, _stamp: Signature) -> bool:
+    """By its own name, or by that of the file which a link leads to. Found out once for each file,
+    for links are slow to follow. One that leads elsewhere by now leads to another inode, and a file
+    that was renamed changed.
     """
     return holds_secrets(full.removeprefix(prefix)) or holds_secrets(
         os.path.realpath(full).removeprefix(f"{real_root}/")
@@ -587,27 +531,26 @@ def _read_since(output: bytes) -> _Since:
     """As `--name-status -z` writes them: `A`, a name; `R` with how much is the same, the old name,
     the new one.
     """
-    fields = iter(output.decode(errors="surrogateescape").split("\0"))
-    renames, added = {}, []
-    for sort in fields:
+    since, fields = _Since({}, [], True), iter(output.decode(errors="surrogateescape").split("\0"))
+    for sort in filter(None, fields):
+        name = next(fields, "")
         if sort.startswith("R"):
-            old = next(fields, "")
-            renames[old] = next(fields, "")
-        elif sort:
-            added.append(next(fields, ""))
-    return _Since(renames, added, True)
+            since.renames[name] = next(fields, "")
+        else:
+            since.added.append(name)
+    return since
 
 
-def _read_listing(output: bytes) -> _Listing:
+def _read_listing(output: bytes) -> Listing:
     by_name: dict[str, list[str]] = {}
     untracked = []
     for line in output.decode(errors="surrogateescape").split("\0"):
         sort, _, path = line.partition(" ")
         if path:
             by_name.setdefault(path.rpartition("/")[2], []).append(path)
-            if sort == "?":
-                untracked.append(path)
-    return _Listing(by_name, untracked)
+        if path and sort == "?":
+            untracked.append(path)
+    return by_name, untracked
 
 
 def _ask_git(
@@ -637,11 +580,10 @@ def _ask_git(
         "GIT_ALLOW_PROTOCOL": "none",
         "LC_ALL": "C",
     }
-    command = ["git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", *arguments]
     with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as complaint:
         try:
             done = subprocess.run(  # noqa: S603  # nosec B603  # a fixed program; what a record says is checked to be a commit
-                command,
+                ["git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", *arguments],  # noqa: S607
                 cwd=root,
                 env=environment,
                 stdin=subprocess.DEVNULL,

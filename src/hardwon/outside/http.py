@@ -61,14 +61,15 @@ def post(
     # longer than the question.
     context = ssl.create_default_context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     exchange = _Exchange(secure, reply_bytes_max)
-    waits = dict.fromkeys(("connect", "read", "write", "pool"), timeout_s)
-    extensions = {"timeout": waits, "trace": exchange.watch}
     request = httpx.Request(
         "POST",
         url,
         headers={**headers, "Connection": "close"},
         content=content,
-        extensions=extensions,
+        extensions={
+            "timeout": dict.fromkeys(("connect", "read", "write", "pool"), timeout_s),
+            "trace": exchange.watch,
+        },
     )
     thread = Thread(target=exchange.run, args=(request, context), name=_THREAD, daemon=True)
     thread.start()
@@ -108,8 +109,9 @@ class _Exchange:
                 for piece in response.iter_raw():
                     body += piece
                     if len(body) > self.reply_bytes_max:
-                        bound = f"more than {self.reply_bytes_max} bytes, which were not read"
-                        raise HttpError(f"sent {bound}")
+                        raise HttpError(
+                            f"sent more than {self.reply_bytes_max} bytes, which were not read"
+                        )
                 self.body = bytes(body)
         except (httpx.HTTPError, OSError, UnicodeError, HttpError) as error:
             self.error = error

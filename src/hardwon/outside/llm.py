@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic_core import from_json
@@ -23,6 +23,8 @@ from hardwon.trust.redact import redact
 
 if TYPE_CHECKING:
     from hardwon.outside.http import Reply
+
+T = TypeVar("T")
 
 GROQ_BASE_URL: Final = "https://api.groq.com/openai/v1"
 GROQ_MODEL: Final = "llama-3.3-70b-versatile"
@@ -88,19 +90,16 @@ class ChatModel:
 
     def complete(self, system: str, user: str) -> str:
         """The model's answer. The whole exchange ends within the timeout, one way or the other."""
-        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         question = {
             "model": self.model,
-            "messages": messages,
+            "messages": [
+                {"role": "system", "content": system},
+                {"role": "user", "content": user},
+            ],
             "temperature": 0,
             "max_tokens": self._max_tokens,
         }
-        try:
-            return self._content(self._endpoint.ask(question))
-        except LlmError as error:
-            problem = str(error)
-        # Raised anew, and out here: the frames of the first error hold the key.
-        raise LlmError(problem)
+        return self._endpoint.ask(question, self._content)
 
     def _content(self, reply: object) -> str:
         match reply:
@@ -141,25 +140,34 @@ CHAT: Final = Api(
 
 class Endpoint:
     """A model at an address. An address, model or key that cannot be used is refused here, before
-    anything is sent.
-
-    Every error of `ask` has to be raised anew where none of its frames is left: they hold the key.
+    anything is sent. `title` is who asks, for errors.
     """
 
-    def __init__(self, api: Api, base_url: str, model: str, api_key: str, timeout_s: float) -> None:
+    def __init__(
+        self,
+        api: Api,
+        base_url: str,
+        model: str,
+        api_key: str,
+        timeout_s: float,
+        title: str = "",
+    ) -> None:
         if not 0 < timeout_s <= limits.LLM_TIMEOUT_S_MAX:
             allowed = f"more than 0 and at most {limits.LLM_TIMEOUT_S_MAX:g} seconds"
             raise InvalidInputError.one("timeout_s", timeout_s, allowed)
         self._origin, _ = _origin_and_host(api, base_url)
         # httpx would refuse the same, with an error that shows the key
         if not re.fullmatch(r"[!-~]*", api_key):
-            what = "holds spaces, line breaks or other characters that no key has; was it pasted whole?"
-            raise api.error(f"the {api.noun} API key {what}")
+            raise api.error(
+                f"the {api.noun} API key holds spaces, line breaks or other characters that no key "
+                "has; was it pasted whole?"
+            )
         if not model.strip() or not model.isprintable() or len(model) > limits.NAME_CHARS_MAX:
-            allowed = f"1 to {limits.NAME_CHARS_MAX} characters on one line"
-            what = f"is blank, too long or holds control characters; allowed: {allowed}"
-            raise api.error(f"the {api.noun} model's name {what}")
-        self._api = api
+            raise api.error(
+                f"the {api.noun} model's name is blank, too long or holds control characters; "
+                f"allowed: 1 to {limits.NAME_CHARS_MAX} characters on one line"
+            )
+        self._api, self._title = api, title
         self._key = _Secret(api_key)
         self.base_url: Final = base_url.rstrip("/")
         self.model: Final = model
@@ -168,8 +176,16 @@ class Endpoint:
     def error(self, what: str) -> HardwonError:
         return self._api.error(f"the {self._api.noun} endpoint at {self._origin} {what}")
 
-    def ask(self, question: Mapping[str, object]) -> object:
-        """The JSON of its reply."""
+    def ask(self, question: Mapping[str, object], read: Callable[[object], T]) -> T:
+        """What `read` makes of the JSON of its reply."""
+        try:
+            return read(self._reply(question))
+        except self._api.error as error:
+            problem = f"{self._title}{error}"
+        # Raised anew, and out here: the frames of the first error hold the key.
+        raise self._api.error(problem)
+
+    def _reply(self, question: Mapping[str, object]) -> object:
         from hardwon.outside import http  # it takes long to load
 
         headers = {
@@ -206,19 +222,18 @@ class Endpoint:
         status = reply.status
         if 300 <= status < 400:
             return f"redirects to another address ({status}), which is never followed; set the base URL to the final one"
-        if status in (401, 403):
-            what = "refuses the API key" if self._key.reveal() else "wants an API key"
-        elif status == 429:
-            after = reply.headers.get("Retry-After", "")
-            wait = f"wait until {after}" if _RETRY_DATE.fullmatch(after) else "wait"
-            wait = f"wait {after} s" if _RETRY_SECONDS.fullmatch(after) else wait
-            what = f"was asked too often; {wait} and try again"
-        elif status == 404:
-            what = "knows no such address or model; check the base URL and the model"
-        elif status >= 500:
+        key = "refuses the API key" if self._key.reveal() else "wants an API key"
+        after = reply.headers.get("Retry-After", "")
+        wait = f"wait until {after}" if _RETRY_DATE.fullmatch(after) else "wait"
+        wait = f"wait {after} s" if _RETRY_SECONDS.fullmatch(after) else wait
+        what = {
+            401: key,
+            403: key,
+            404: "knows no such address or model; check the base URL and the model",
+            429: f"was asked too often; {wait} and try again",
+        }.get(status, "does not accept the request")
+        if status >= 500:
             what = "has a problem of its own; try again later"
-        else:
-            what = "does not accept the request"
         try:
             text = _error_text(from_json(reply.body))
         except ValueError:
@@ -292,10 +307,9 @@ def _origin_and_host(api: Api, base_url: str) -> tuple[str, str]:
         raise refusal("is no address: its host or port cannot be read")
     host: str = found[1] or found[2]
     if parts.scheme == "http" and not is_loopback(host):
-        where = "localhost, 127.0.0.0/8 or ::1"
         raise api.error(
             f"plain http to {host} is refused: anybody on the way could read the key; use https "
-            f"(http: {where})"
+            f"(http: localhost, 127.0.0.0/8 or ::1)"
         )
     return f"{parts.scheme}://{parts.netloc.lower()}", host
 

@@ -4,6 +4,7 @@ password. And whether an address leads to this machine.
 
 from __future__ import annotations
 
+import os
 import re
 from ipaddress import ip_address
 from pathlib import Path
@@ -23,6 +24,8 @@ _ADDRESS: Final = re.compile(
 # With the path behind it. An option in there, such as a password, is one whose question mark was
 # forgotten.
 _HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]*\]|[^:/\[\]=&]*)(?::[0-9]*)?(?:/[^=&]*)?")
+# in the name of an option
+_SECRET: Final = re.compile(r"password|secret|scram", re.IGNORECASE)
 # Stands for an address that cannot be told apart from its password.
 UNCLEAR: Final = "…"
 
@@ -48,14 +51,13 @@ def without_password(location: str) -> str:
     )
     if not found or not clear:
         return f"{scheme[0]}{UNCLEAR}"
-    shown = "&".join(option for option in options.split("&") if not _is_secret(option))
+    shown = "&".join(
+        option
+        for option in options.split("&")
+        if not _SECRET.search(unquote(option.partition("=")[0]))
+    )
     user = f"{found['user']}@" if found["user"] else ""
     return f"{scheme[0]}{user}{found['rest']}{mark if shown else ''}{shown}"
-
-
-def _is_secret(option: str) -> bool:
-    name = unquote(option.partition("=")[0]).lower()
-    return any(word in name for word in ("password", "secret", "scram"))
 
 
 def check_local(field: str, value: Any) -> None:
@@ -70,10 +72,12 @@ def check_local(field: str, value: Any) -> None:
 def check_path(field: str, value: Any) -> Path:
     """A path that a caller gave, absolute."""
     check_local(field, value)
-    if not isinstance(value, str | Path) or not str(value) or "\0" in str(value):
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if not isinstance(value, str) or not value or "\0" in value:
         raise InvalidInputError.one(field, value, "a path")
     try:
-        str(value).encode()
+        value.encode()
         return Path(value).expanduser().absolute()
     except (UnicodeEncodeError, RuntimeError, OSError) as error:
         raise InvalidInputError.one(field, value, f"a path ({error})") from None

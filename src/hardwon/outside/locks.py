@@ -46,14 +46,18 @@ class LockedFile:
             self._file = io.FileIO(
                 lock, "r+", opener=lambda name, _flags: os.open(name, _LOCK_MODE, files.FILE_MODE)
             )
-            if _locks(self._lock, deadline) and _leads_to(lock, self._lock):
-                return
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if _leads_to(lock, self._lock):
+                    return
+            except BlockingIOError:
+                most_s = limits.TRAINING_LOCK_WAIT_MAX_S
+                time.sleep(random.uniform(most_s / 10, most_s))
             self.close()
             if time.monotonic() > deadline:
-                waited_s = limits.BUSY_TIMEOUT_MS // 1000
                 raise BusyError(
-                    f"{lock} was held by another process for {waited_s} s; nothing was changed, "
-                    f"try again"
+                    f"{lock} was held by another process for {limits.BUSY_TIMEOUT_MS // 1000} s; "
+                    f"nothing was changed, try again"
                 )
 
     def close(self) -> None:
@@ -84,18 +88,14 @@ class LockedFile:
         temporary = files.temporary_beside(self.path)
         try:
             os.pwrite(self._lock, temporary.name.encode(), 0)
-            with files.create(temporary) as file:
-                if self.path.exists():  # who could read it before still can
-                    os.fchmod(file.fileno(), stat.S_IMODE(self.path.stat().st_mode))
+            # who could read it before still can
+            there = self.path.exists()
+            mode = stat.S_IMODE(self.path.stat().st_mode) if there else files.FILE_MODE
+            with files.writing_atomically(self.path, mode, temporary) as file:
                 file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self.path)
-            files.sync(self.path.parent)
         except OSError as error:
             raise files.disk_error(error, self.path) from error
         finally:
-            files.remove(temporary)
             with suppress(OSError):
                 os.ftruncate(self._lock, 0)
 
@@ -134,21 +134,6 @@ def close_all() -> None:
     """
     for held in list(_held):
         held.close()
-
-
-def _locks(handle: int, deadline: float) -> bool:
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(
-                random.uniform(
-                    limits.TRAINING_LOCK_WAIT_MAX_S / 10, limits.TRAINING_LOCK_WAIT_MAX_S
-                )
-            )
 
 
 def _leads_to(lock: Path, handle: int) -> bool:

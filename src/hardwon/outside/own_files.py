@@ -47,21 +47,19 @@ def refuse(
     """InvalidInputError where a name leads to one of the own files of the memory at `location`. One
     that is in a database, or elsewhere, has none here.
     """
-    memory = Path(location)
-    if memory.is_absolute() and _is_own(
-        files.replaceable(given), memory.parent.resolve() / memory.name, also
-    ):
-        allowed = f"a file that is not the memory's own, such as {such_as}"
-        raise InvalidInputError.one(field, str(given), allowed)
-
-
-def _is_own(found: Path, memory: Path, also: tuple[str, ...]) -> bool:
-    home = memory.parent
+    if not Path(location).is_absolute():
+        return
+    found, home = files.replaceable(given), Path(location).parent.resolve()
+    memory = home / Path(location).name
     if found.parent == home:
-        return _is_own_name(found.name, memory, also) or _is_second_name(found, memory, also)
-    if found.name.lower().endswith(SUFFIX) and home in found.parents and (home / MARK).exists():
-        return True  # in a tree, whatever ends so is read as a memory
-    return _is_second_name(found, memory, also)
+        own = _is_own_name(found.name, memory, also)
+    else:  # in a tree, whatever ends so is read as a memory
+        inside = found.name.lower().endswith(SUFFIX) and home in found.parents
+        own = inside and (home / MARK).exists()
+    if own or _is_second_name(found, memory, also):
+        raise InvalidInputError.one(
+            field, str(given), f"a file that is not the memory's own, such as {such_as}"
+        )
 
 
 def _is_own_name(name: str, memory: Path, also: tuple[str, ...]) -> bool:

@@ -8,7 +8,7 @@ import math
 import os
 import unicodedata
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
@@ -19,7 +19,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    GetCoreSchemaHandler,
+    GetPydanticSchema,
     ValidationError,
     WithJsonSchema,
 )
@@ -32,6 +32,8 @@ from hardwon.errors import InvalidInputError, Problem
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
+_ENCODABLE: Final = "text that UTF-8 can encode (no lone surrogates)"
+_WITHOUT_NUL: Final = "text without NUL characters"
 _TIME_ALLOWED: Final = (
     "an ISO 8601 time with a zone (2026-01-31T12:00:00Z), a datetime with tzinfo, or whole "
     "milliseconds since 1970 (UTC)"
@@ -55,6 +57,13 @@ TIME_US_MAX: Final = to_us(datetime.max.replace(tzinfo=UTC))
 
 def from_us(at_us: int) -> datetime:
     return _EPOCH + at_us * _MICROSECOND
+
+
+def digest_of(body: bytes) -> bytes:
+    """Tells a damaged body from a sound one. Not a signature: whoever can write the file can write
+    a digest.
+    """
+    return blake2b(body, digest_size=8).digest()
 
 
 def new_id(at: datetime | None = None) -> str:
@@ -88,16 +97,13 @@ def parse_time(value: object) -> datetime:
     """What a caller may give as a time, as UTC. Times without a zone are refused: their meaning is
     a guess.
     """
-    time: datetime | None = None
     try:
-        if isinstance(value, datetime):
-            time = value
-        elif isinstance(value, str):
-            time = datetime.fromisoformat(value)
+        if isinstance(value, str):
+            value = datetime.fromisoformat(value)
         elif isinstance(value, int) and not isinstance(value, bool):
-            time = _EPOCH + timedelta(milliseconds=value)
-        if time is not None and time.utcoffset() is not None:
-            time = time.astimezone(UTC)
+            value = _EPOCH + timedelta(milliseconds=value)
+        if isinstance(value, datetime) and value.utcoffset() is not None:
+            time = value.astimezone(UTC)
             if time >= _EPOCH:
                 return time
     except (ValueError, OverflowError, NotImplementedError, TypeError):
@@ -112,16 +118,13 @@ def refuse(allowed: str, **culprit: object) -> PydanticCustomError:
     )
 
 
-class _Culprit:
+class _Culprit(dict[str, object]):
     """Keeps pydantic from writing out the value, which may be endless, whenever it makes a
     message.
     """
 
-    def __init__(self, fields: dict[str, object]) -> None:
-        self.fields = fields
-
     def __str__(self) -> str:
-        return ", ".join(self.fields)
+        return ", ".join(self)
 
 
 # --- field types ---
@@ -144,34 +147,24 @@ def _native(schema: CoreSchema, allowed: str) -> CoreSchema:
     )
 
 
-class _Native:
+def _holding(schema: CoreSchema, allowed: str) -> GetPydanticSchema:
     """What a field holds, by such a check."""
-
-    def __init__(self, schema: CoreSchema, allowed: str) -> None:
-        self.schema = _native(schema, allowed)
-
-    def __get_pydantic_core_schema__(
-        self, _source: object, _handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        return self.schema
+    checked = _native(schema, allowed)
+    return GetPydanticSchema(lambda _source, _handler: checked)
 
 
-class _Matches:
+def _matching(pattern: str, allowed: str) -> GetPydanticSchema:
     """Of a text also this is asked: that the regular expression is found in it."""
-
-    def __init__(self, pattern: str, allowed: str) -> None:
-        self.schema = _native(core_schema.str_schema(pattern=pattern), allowed)
-
-    def __get_pydantic_core_schema__(
-        self, source: object, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        return core_schema.chain_schema([handler(source), self.schema])
+    checked = _native(core_schema.str_schema(pattern=pattern), allowed)
+    return GetPydanticSchema(
+        lambda source, handler: core_schema.chain_schema([handler(source), checked])
+    )
 
 
-def _number(ge: float | None = None, le: float | None = None) -> CoreSchema:
+def _number(allowed: str, ge: float | None = None, le: float | None = None) -> GetPydanticSchema:
     schema = core_schema.float_schema(strict=True, allow_inf_nan=False, ge=ge, le=le)
     # -0.0 and 0.0 must not be two scores
-    return core_schema.no_info_after_validator_function((0.0).__add__, schema)
+    return _holding(core_schema.no_info_after_validator_function((0.0).__add__, schema), allowed)
 
 
 def _check_id(value: object) -> str:
@@ -183,19 +176,16 @@ def _check_id(value: object) -> str:
     raise refuse("a UUID")
 
 
-class _AnyId:
-    """A UUID in any spelling. One in the usual spelling is taken without calling Python."""
-
-    def __get_pydantic_core_schema__(
-        self, _source: object, _handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        usual = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
-        other = core_schema.no_info_plain_validator_function(_check_id)
-        spellings: list[CoreSchema | tuple[CoreSchema, str]] = [
-            core_schema.str_schema(strict=True, pattern=usual),
-            other,
-        ]
-        return _native(core_schema.union_schema(spellings, mode="left_to_right"), "a UUID")
+# A UUID in any spelling. One in the usual spelling is taken without calling Python.
+_ANY_ID: Final = core_schema.union_schema(
+    [
+        core_schema.str_schema(
+            strict=True, pattern="^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+        ),
+        core_schema.no_info_plain_validator_function(_check_id),
+    ],
+    mode="left_to_right",
+)
 
 
 def check_json(value: object) -> object:
@@ -224,28 +214,28 @@ def check_json(value: object) -> object:
 
 def _check_json_leaf(value: object) -> None:
     if isinstance(value, str):
-        allowed = _text_allowed(value) if not value.isascii() or "\0" in value else ""
-        if not allowed and len(value) > limits.TEXT_CHARS_MAX:
-            allowed = f"text of at most {limits.TEXT_CHARS_MAX} characters"
-    elif isinstance(value, bool) or value is None:
-        return
-    elif isinstance(value, int):
-        allowed = "whole numbers of at most 64 bits" if abs(value) > limits.JSON_INT_ABS_MAX else ""
+        if not value.isascii() and not _is_encodable(value):
+            raise refuse(_ENCODABLE)
+        if "\0" in value:
+            raise refuse(_WITHOUT_NUL)
+        if len(value) > limits.TEXT_CHARS_MAX:
+            raise refuse(f"text of at most {limits.TEXT_CHARS_MAX} characters")
     elif isinstance(value, float):
-        allowed = "" if math.isfinite(value) else "finite numbers"
-    else:
-        allowed = "JSON values: null, true, false, numbers, text, lists, objects"
-    if allowed:
-        raise refuse(allowed)
+        if not math.isfinite(value):
+            raise refuse("finite numbers")
+    elif isinstance(value, int):  # true and false among them
+        if abs(value) > limits.JSON_INT_ABS_MAX:
+            raise refuse("whole numbers of at most 64 bits")
+    elif value is not None:
+        raise refuse("JSON values: null, true, false, numbers, text, lists, objects")
 
 
-def _text_allowed(value: str) -> str:
-    """What a text has to be that is none for JSON; empty where it is one."""
+def _is_encodable(text: str) -> bool:
     try:
-        value.encode()
+        text.encode()
     except UnicodeEncodeError:
-        return "text that UTF-8 can encode (no lone surrogates)"
-    return "text without NUL characters" if "\0" in value else ""
+        return False
+    return True
 
 
 def check_keys(extra: dict[str, Any]) -> None:
@@ -265,28 +255,30 @@ def open_set(known: tuple[str, ...]) -> WithJsonSchema:
 
 
 # As `str.isspace` has it, which also takes these four for blank.
-NotBlank = _Matches(r"[^\s\x1c-\x1f]", "text that is not blank")
+NotBlank = _matching(r"[^\s\x1c-\x1f]", "text that is not blank")
 # A line break or control character in a short name is never meant, and could forge a line where the
 # name is shown.
-OneLine = _Matches(r"^[^\p{Cc}\p{Zl}\p{Zp}]*$", "a single line without control characters")
+OneLine = _matching(r"^[^\p{Cc}\p{Zl}\p{Zp}]*$", "a single line without control characters")
 Text = Annotated[
     str,
     Field(strict=True, max_length=limits.TEXT_CHARS_MAX),
-    _Matches(r"^[^\x00]*$", "text without NUL characters"),
+    _matching(r"^[^\x00]*$", _WITHOUT_NUL),
 ]
 Prose = Annotated[Text, NotBlank]
 Name = Annotated[str, Field(strict=True, max_length=limits.NAME_CHARS_MAX), OneLine]
 RequiredName = Annotated[Name, NotBlank]
-_COUNT: Final = core_schema.int_schema(strict=True, ge=0, le=limits.JSON_INT_ABS_MAX)
-Unit = Annotated[float, _Native(_number(ge=0, le=1), "a finite number from 0 to 1")]
-Finite = Annotated[float, _Native(_number(), "a finite number")]
-Seconds = Annotated[float, _Native(_number(ge=0), "a finite number of seconds, 0 or more")]
+Unit = Annotated[float, _number("a finite number from 0 to 1", ge=0, le=1)]
+Finite = Annotated[float, _number("a finite number")]
+Seconds = Annotated[float, _number("a finite number of seconds, 0 or more", ge=0)]
 Count = Annotated[
     int,
-    _Native(_COUNT, "a whole number, 0 or more"),
+    _holding(
+        core_schema.int_schema(strict=True, ge=0, le=limits.JSON_INT_ABS_MAX),
+        "a whole number, 0 or more",
+    ),
     WithJsonSchema({"type": "integer", "minimum": 0}),
 ]
-Flag = Annotated[bool, _Native(core_schema.bool_schema(strict=True), "true or false")]
+Flag = Annotated[bool, _holding(core_schema.bool_schema(strict=True), "true or false")]
 Scalar = Annotated[str | int | float | bool | None, BeforeValidator(check_json)]
 Time = Annotated[
     datetime,
@@ -295,7 +287,9 @@ Time = Annotated[
         {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "integer", "minimum": 0}]}
     ),
 ]
-RecordId = Annotated[str, _AnyId(), WithJsonSchema({"type": "string", "format": "uuid"})]
+RecordId = Annotated[
+    str, _holding(_ANY_ID, "a UUID"), WithJsonSchema({"type": "string", "format": "uuid"})
+]
 JsonObject = Annotated[dict[str, Any], AfterValidator(check_json)]
 Names = Annotated[list[RequiredName], Field(max_length=limits.ITEMS_MAX)]
 Texts = Annotated[list[Text], Field(max_length=limits.ITEMS_MAX)]
@@ -339,12 +333,8 @@ def check_flag(field: str, value: Any) -> bool:
 def check_text(field: str, value: Any) -> str:
     if not isinstance(value, str):
         raise InvalidInputError.one(field, value, "text")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise InvalidInputError.one(
-            field, value, "text that UTF-8 can encode (no lone surrogates)"
-        ) from None
+    if not _is_encodable(value):
+        raise InvalidInputError.one(field, value, _ENCODABLE)
     return value
 
 
@@ -377,17 +367,17 @@ def parse_id(value: Any) -> str:
 
 ABSENT: Final = "(absent)"
 
-_ALLOWED_BY_TYPE: Final[Mapping[str, Callable[[dict[str, Any]], str]]] = {
-    "missing": lambda _: "a value; this field is required",
-    "extra_forbidden": lambda _: "no such field",
-    "string_unicode": lambda _: "text that UTF-8 can encode (no lone surrogates)",
-    "string_type": lambda _: "text",
-    "string_too_long": lambda ctx: f"text of at most {ctx['max_length']} characters",
-    "too_long": lambda ctx: f"at most {ctx['max_length']} items",
-    "literal_error": lambda ctx: f"{ctx['expected']}",
-    "list_type": lambda _: "a list",
-    "dict_type": lambda _: "an object",
-    "allowed": lambda ctx: str(ctx["allowed"]),
+_ALLOWED_BY_TYPE: Final[Mapping[str, str]] = {
+    "missing": "a value; this field is required",
+    "extra_forbidden": "no such field",
+    "string_unicode": _ENCODABLE,
+    "string_type": "text",
+    "string_too_long": "text of at most {max_length} characters",
+    "too_long": "at most {max_length} items",
+    "literal_error": "{expected}",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "allowed": "{allowed}",
 }
 
 
@@ -396,13 +386,12 @@ def problems_of(error: ValidationError) -> list[Problem]:
     found = []
     for item in error.errors(include_url=False):
         context = item.get("ctx", {})
-        say = _ALLOWED_BY_TYPE.get(item["type"])
-        allowed = say(context) if say else item["msg"]
+        known = _ALLOWED_BY_TYPE.get(item["type"])
+        allowed = known.format(**context) if known else item["msg"]
         path = [str(part) for part in item["loc"]]
         value = ABSENT if item["type"] == "missing" else item["input"]
-        if "culprit" in context:
-            for name, culprit in context["culprit"].fields.items():
-                path, value = [*path, name], culprit
+        for name, culprit in context.get("culprit", {}).items():
+            path, value = [*path, name], culprit
         found.append(Problem(".".join(path) or "record", value, allowed))
     return found
 

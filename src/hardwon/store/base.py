@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import islice
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Final, NamedTuple
 
@@ -31,6 +32,7 @@ from hardwon.learn.tallies import (
     tallies_of,
     tidied_key,
 )
+from hardwon.records.fields import digest_of
 from hardwon.records.kinds import (
     VOUCHED_STATUSES,
     AnyRecord,
@@ -44,33 +46,34 @@ from hardwon.records.kinds import (
     Validation,
 )
 from hardwon.search.terms import Filters
+from hardwon.store.knowledge import Knowledge
 from hardwon.store.query import (
+    ORDINARY,
     STORED,
     TRUSTED_AUTHORS,
     TRUSTED_RECORD,
-    digest_of,
-    embedder_of,
+    Reader,
     event_of,
-    events_of,
     is_packed,
     original_of,
     packed_body,
     packed_by,
-    page,
-    rolled_back_authors,
     sound_body,
-    stored_of,
+    untrue_events,
 )
 from hardwon.store.types import (
+    Appended,
     Bound,
-    Cursor,
     Dialect,
+    Finding,
+    Found,
+    Progress,
     Request,
     Row,
     Session,
     Stored,
+    TokenKeep,
     Values,
-    Writer,
 )
 from hardwon.text.terms import index_text, searchable_text
 
@@ -179,17 +182,16 @@ _WHERE_PLACE: Final = " AND ".join(
 _TASK_SCOPES: Final = ("score", "works", "avoid", "card")
 
 
-@cache
-def _adding(dialect: Dialect, table: str) -> str:
-    sums = "".join(f"{name} = {table}.{name} + excluded.{name}, " for name in _SUMS)
-    return (
-        f"ON CONFLICT ({_PLACE}) DO UPDATE SET {sums}best = {dialect.greatest}({table}.best, "
-        f"excluded.best), "
-        f"last_us = {dialect.greatest}({table}.last_us, excluded.last_us), last_id = CASE WHEN "
-        f"(excluded.last_us, "
-        f"excluded.last_id) > ({table}.last_us, {table}.last_id) THEN excluded.last_id ELSE "
-        f"{table}.last_id END"
-    )
+# What counting a tally that is there already does, in a table, with the engine's word for the
+# greatest of two values.
+_ADDING: Final = (
+    f"ON CONFLICT ({_PLACE}) DO UPDATE SET "
+    + "".join(f"{name} = {{table}}.{name} + excluded.{name}, " for name in _SUMS)
+    + "best = {greatest}({table}.best, excluded.best), "
+    "last_us = {greatest}({table}.last_us, excluded.last_us), last_id = CASE WHEN "
+    "(excluded.last_us, excluded.last_id) > ({table}.last_us, {table}.last_id) "
+    "THEN excluded.last_id ELSE {table}.last_id END"
+)
 
 
 def add_tallies(
@@ -200,7 +202,8 @@ def add_tallies(
     if counted:
         # In the order of the table, so that neighbours are found on the same page.
         rows = [(*place, *figures) for place, figures in sorted(counted.items())]
-        dialect.insert_many(session, table, _COLUMNS, rows, _adding(dialect, table))
+        adding = _ADDING.format(table=table, greatest=dialect.greatest)
+        dialect.insert_many(session, table, _COLUMNS, rows, adding)
 
 
 def change_status(session: Session, dialect: Dialect, taught: RecordCounts, status: str) -> None:
@@ -265,11 +268,10 @@ def _find_again(session: Session, places: Iterable[TallyKey], until_found: bool)
             where += f" AND task_id = {bound.add(task)}"
         found: dict[TallyKey, list[Any]] = {}  # best, last_us, last_id
         for taught in taught_where(session, where, bound, newest_first=True):
-            for lesson in taught.increments:
-                place = _place(taught, lesson)
+            for place, (_, _, best, *last_and_levels) in sum_counts([taught]).items():
                 if place in wanted:
-                    figures = found.setdefault(place, [0, taught.at_us, taught.id])
-                    figures[0] = max(figures[0], lesson.value)
+                    figures = found.setdefault(place, [0, *last_and_levels[:2]])
+                    figures[0] = max(figures[0], best)
             if until_found and len(found) == len(wanted):
                 break
         for place, (best, last_us, last_id) in found.items():
@@ -278,11 +280,6 @@ def _find_again(session: Session, places: Iterable[TallyKey], until_found: bool)
             if not until_found:
                 changes += f", best = {bound.add(best)}"
             session.run(f"UPDATE tally SET {changes} WHERE {_WHERE_PLACE}", bound)
-
-
-def _place(taught: RecordCounts, lesson: Any) -> TallyKey:
-    day = taught.at_us // limits.DAY_US
-    return taught.project_id, lesson.scope, lesson.key, lesson.item, day, taught.author
 
 
 def taught_where(
@@ -324,9 +321,9 @@ def count_differing(session: Session, dialect: Dialect, project: str) -> int:
         f"SELECT {_PLACE}, {_FIGURES} FROM fresh",
     )
     sql = f"SELECT 1 FROM ({kept} EXCEPT {fresh}) AS kept_only UNION ALL SELECT 1 FROM ({fresh} EXCEPT {kept}) AS fresh_only"
-    (differing,) = session.first(f"SELECT count(*) FROM ({sql}) AS differing", (project,)) or (0,)
+    differing = int(session.value(f"SELECT count(*) FROM ({sql}) AS differing", (project,)))
     session.run("DROP TABLE fresh")
-    return int(differing)
+    return differing
 
 
 def recount(session: Session, dialect: Dialect, project: str) -> None:
@@ -341,24 +338,8 @@ def recount(session: Session, dialect: Dialect, project: str) -> None:
 
 
 ROW: Final = "project_id, id, kind, at_us, author, outcome, tool, task_id, model, issue_type, body, digest, status, validation"
+# The columns that a new row is written into, which are as many as the first fields of a Row.
 ROW_FIELDS: Final = 14
-"""The columns that a new row is written into, which are as many as the first fields of a Row."""
-
-DERIVED: Final = (
-    "kind",
-    "at_us",
-    "author",
-    "outcome",
-    "tool",
-    "task_id",
-    "model",
-    "issue_type",
-    "status",
-    "validation",
-    "helped",
-    "hindered",
-)
-"""The columns that are derived from a record and its events."""
 
 
 class Kept(NamedTuple):
@@ -407,8 +388,8 @@ class Design(NamedTuple):
     listener: str
 
 
+# Those that are registered (`memory/designs.py`).
 DESIGNS: Final[list[Design]] = []
-"""Those that are registered (`memory/designs.py`)."""
 
 
 def listeners(session: Session, kinds: Iterable[str] | None = None) -> list[Listener]:
@@ -421,19 +402,59 @@ def listeners(session: Session, kinds: Iterable[str] | None = None) -> list[List
     return [resolve_name(design.listener)(session) for design in concerned]
 
 
-class SqlWriter(Writer):
-    """The statements that engines share, of one transaction."""
+class Writer(Reader):
+    """One write transaction. Everything done through it is kept together or not at all."""
 
     def __init__(self, session: Session, dialect: Dialect) -> None:
         self.session = session
-        self._dialect = dialect
+        self.dialect = dialect
         self.undos: list[Callable[[], object]] = []
 
+    def read(self, project: str) -> AbstractContextManager[Session]:  # noqa: ARG002
+        """Its own session."""
+        return nullcontext(self.session)
+
     def on_failure(self, undo: Callable[[], object]) -> None:
+        """Called where the transaction is not kept, before anybody else can write: for what was
+        done outside of the store.
+        """
         self.undos.append(undo)
 
+    # --- what each engine does in its own way ---
+
+    def may_govern(self, project: str) -> bool:  # noqa: ARG002
+        """Whether this transaction may decide: change what a record counts for, or remove it."""
+        return True
+
     @abstractmethod
-    def _drop_derived(self, project: str, seq: int) -> None:
+    def append(self, rows: Sequence[Row]) -> Appended:
+        """Adds the rows whose ids are new, and counts their lessons. An id that is kept with the
+        same content is `present`, with other content `conflicting`, and one that was forgotten
+        stays so; none of these changes anything. Called with a batch at a time.
+        """
+
+    @abstractmethod
+    def set_embedder(self, project: str, name: str, dimension: int) -> None:
+        """From now on vectors are of this embedder; those of another go."""
+
+    @abstractmethod
+    def keep_vectors(self, project: str, vectors_of: Iterable[tuple[str, bytes]]) -> None:
+        """Keeps vectors (32-bit little-endian floats) by record id. Ids of no record are left
+        out.
+        """
+
+    @abstractmethod
+    def number_of(self, project: str, record_id: str) -> int | None:
+        """The number under which a fix is in the tables of fix history; None where they are not
+        about its project.
+        """
+
+    @abstractmethod
+    def _rewrite(self, seq: int, row: Row) -> None:
+        """Replaces everything derived of the row with this number."""
+
+    @abstractmethod
+    def _drop_derived(self, seq: int) -> None:
         """Removes what is kept of a record beside its row and its vector: search terms, tags, files
         and keys.
         """
@@ -450,31 +471,35 @@ class SqlWriter(Writer):
 
     # --- records ---
 
-    def get(self, project: str, record_id: str) -> Stored | None:
-        return stored_of(self.session, project, record_id)
-
-    def page(
-        self,
-        project: str,
-        filters: Filters,
-        before: Cursor | None,
-        limit: int,
-        *,
-        trusted: bool = False,
-    ) -> list[Stored]:
-        return page(
-            self.session, self._dialect, project, filters, before, limit, only_trusted=trusted
+    def _tell_apart(self, rows: Sequence[Row], result: Appended) -> None:
+        """Of rows that were not added, which are some: why."""
+        within = self.dialect.within("id", "?2")
+        given = rows[0].project_id, self.dialect.listed(row.id for row in rows)
+        gone = {found for (found,) in self.session.select(self.dialect.forgotten, given)}
+        kept = dict(
+            self.session.select(
+                f"SELECT id, digest FROM record WHERE project_id = ?1 AND {within}", given
+            )
         )
+        for row in rows:
+            if row.id in gone:
+                result.forgotten.append(row.id)
+            elif kept.get(row.id) == row.digest:
+                result.present.append(row.id)
+            else:
+                result.conflicting.append(row)
 
     def _seq_of(self, project: str, record_id: str) -> int | None:
-        row = self.session.first(
+        found: int | None = self.session.value(
             "SELECT seq FROM record WHERE project_id = ?1 AND id = ?2", (project, record_id)
         )
-        return int(row[0]) if row else None
+        return found
 
     def _kept(self, project: str, record_id: str) -> Kept | None:
-        sql = f"SELECT r.seq, r.author, r.status, {STORED} FROM record r WHERE r.project_id = ?1 AND r.id = ?2"
-        row = self.session.first(sql, (project, record_id))
+        row = self.session.first(
+            f"SELECT r.seq, r.author, r.status, {STORED} FROM record r WHERE r.project_id = ?1 AND r.id = ?2",
+            (project, record_id),
+        )
         if row is None:
             return None
         seq, author, status, *stored = row
@@ -482,12 +507,6 @@ class SqlWriter(Writer):
         record = original_of(kept)
         taught = RecordCounts(project, author, record.at_us, record.id, status, tallies_of(record))
         return Kept(seq, taught, kept.body, record)
-
-    def _kept_if_readable(self, project: str, record_id: str) -> Kept | None:
-        try:
-            return self._kept(project, record_id)
-        except DamagedError:  # it must still be possible to forget it; doctor finds what it taught, and rebuild corrects it
-            return None
 
     def set_standing(
         self,
@@ -497,6 +516,10 @@ class SqlWriter(Writer):
         validation: str | None,
         credited: tuple[int, int],
     ) -> None:
+        """Keeps the status, and how often it helped and did not, that the record's events add up
+        to. What the record teaches counts accordingly: archived, not at all; verified or published,
+        as vouched for.
+        """
         kept = self._kept(project, record_id)
         self.session.run(
             "UPDATE record SET status = ?3, validation = ?4, helped = ?5, hindered = ?6 WHERE "
@@ -505,31 +528,49 @@ class SqlWriter(Writer):
         )
         if kept and kept.taught.status != status:
             if kept.taught.increments:
-                change_status(self.session, self._dialect, kept.taught, status)
+                change_status(self.session, self.dialect, kept.taught, status)
             for listener in self._listeners([kept.record.kind]):
                 listener.on_status(kept, status)
 
-    def _rewrite_columns(self, seq: int, row: Row) -> None:
-        changes = ", ".join(f"{name} = ?{number}" for number, name in enumerate(DERIVED, 3))
-        derived = [getattr(row, name) for name in DERIVED]
-        self.session.run(
-            f"UPDATE record SET {changes} WHERE project_id = ?1 AND seq = ?2",
-            (row.project_id, seq, *derived),
-        )
+    def rewrite(self, row: Row) -> None:
+        """Replaces everything derived of a row that is kept."""
+        seq = self._seq_of(row.project_id, row.id)
+        if seq is not None:
+            self._rewrite(seq, row)
+
+    def replace(self, row: Row) -> None:
+        """Replaces a row that is kept by another that teaches the same: its texts were packed away,
+        or brought back.
+        """
+        seq = self._seq_of(row.project_id, row.id)
+        if seq is not None:
+            self.session.run(
+                "UPDATE record SET body = ?2, digest = ?3 WHERE seq = ?1",
+                (seq, row.body, row.digest),
+            )
+            self._rewrite(seq, row)
+            self._drop_vector(row.project_id, seq)  # its text is another
+            for listener in self._listeners([row.kind]):
+                listener.on_replace(seq, row)
 
     def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
+        """Removes the records, what is indexed of them, what they taught and their events, keeps
+        the tombstones; how many there were.
+        """
         run = self.session.run
         erased = 0
         gone: list[Kept] = []
         for record_id in record_ids:
             seq = self._seq_of(project, record_id)
             if seq is not None:
-                kept = self._kept_if_readable(project, record_id)
-                self._drop_derived(project, seq)
+                # One that cannot be read must still be possible to forget; doctor finds what it
+                # taught, and rebuild corrects it.
+                with suppress(DamagedError):
+                    gone += filter(None, [self._kept(project, record_id)])
+                self._drop_derived(seq)
                 self._drop_vector(project, seq)
                 run("DELETE FROM record WHERE project_id = ?1 AND seq = ?2", (project, seq))
                 erased += 1
-                gone += [kept] if kept else []
             run(
                 "DELETE FROM event WHERE project_id = ?1 AND record_id = ?2 AND kind <> 'forgotten'",
                 (project, record_id),
@@ -541,15 +582,19 @@ class SqlWriter(Writer):
         return erased
 
     def cleaned(self, project: str, after_id: str, limit: int) -> list[Stored]:
-        sql = (
+        """Fixes that left the history, by id."""
+        return self._stored(
             f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.id > ?2 AND r.kind = "
-            f"'cleaned' ORDER BY r.id LIMIT ?3"
+            f"'cleaned' ORDER BY r.id LIMIT ?3",
+            (project, after_id, limit),
         )
-        return [Stored._make(row) for row in self.session.select(sql, (project, after_id, limit))]
 
     # --- events ---
 
     def add_events(self, project: str, events: Sequence[Event]) -> list[Event]:
+        """Adds the events that are not there yet and returns them. Events of a forgotten record are
+        dropped.
+        """
         sql = (
             "INSERT INTO event (project_id, id, record_id, kind, at_us, body) SELECT ?1, ?2, ?3, "
             "?4, ?5, ?6 WHERE ?4 = 'forgotten' OR NOT EXISTS "
@@ -564,26 +609,28 @@ class SqlWriter(Writer):
             )
         ]
 
-    def events_of(self, project: str, record_id: str) -> list[Event]:
-        return events_of(self.session, project, record_id)
-
     def having_events(self, project: str, record_ids: Sequence[str]) -> list[str]:
-        sql = f"SELECT DISTINCT record_id FROM event WHERE project_id = ?1 AND {self._dialect.within('record_id', '?2')}"
+        """Those of these records that something happened to, in any order."""
+        sql = f"SELECT DISTINCT record_id FROM event WHERE project_id = ?1 AND {self.dialect.within('record_id', '?2')}"
         return [
             str(found)
-            for (found,) in self.session.select(sql, (project, self._dialect.listed(record_ids)))
+            for (found,) in self.session.select(sql, (project, self.dialect.listed(record_ids)))
         ]
 
     def event(self, project: str, event_id: str) -> Event | None:
-        found = self.session.first(
+        """One event by its id; None where there is none."""
+        body = self.session.value(
             "SELECT body FROM event WHERE project_id = ?1 AND id = ?2", (project, event_id)
         )
-        return event_of(found[0]) if found else None
+        return event_of(body) if body else None
 
     # --- knowledge ---
 
     def votes(self, project: str, record_id: str, besides: str) -> tuple[int, int]:
-        at_most = f"{self._dialect.least}({{}}, {limits.VOTES_OF_AUTHOR_MAX})"
+        """How many attempts that recalled a record turned out well, and badly: of every author but
+        one, and no more than three of each.
+        """
+        at_most = f"{self.dialect.least}({{}}, {limits.VOTES_OF_AUTHOR_MAX})"
         sql = (
             f"SELECT coalesce(sum({at_most.format('v.good')}), 0), "
             f"coalesce(sum({at_most.format('v.bad')}), 0) FROM ("
@@ -595,56 +642,55 @@ class SqlWriter(Writer):
         return good, bad
 
     def recount(self, project: str) -> None:
-        recount(self.session, self._dialect, project)
+        """Makes the tallies what the records add up to."""
+        recount(self.session, self.dialect, project)
 
     def known_keys(self, project: str, keys: Iterable[str], statuses: Sequence[str]) -> set[str]:
-        within = self._dialect.within
-        sql = (
-            f"SELECT DISTINCT k.key FROM record_key k JOIN record r ON r.seq = k.seq "
-            f"WHERE k.project_id = ?1 AND {within('k.key', '?2')} AND {within('r.status', '?3')}"
-        )
+        """Those of the exact keys that some record of these statuses has."""
+        within = self.dialect.within
         found = self.session.select(
-            sql, (project, self._dialect.listed(keys), self._dialect.listed(statuses))
+            f"SELECT DISTINCT k.key FROM record_key k JOIN record r ON r.seq = k.seq "
+            f"WHERE k.project_id = ?1 AND {within('k.key', '?2')} AND {within('r.status', '?3')}",
+            (project, self.dialect.listed(keys), self.dialect.listed(statuses)),
         )
         return {key for (key,) in found}
 
     def with_key(self, project: str, key: str) -> list[Stored]:
-        sql = (
-            f"SELECT {STORED} FROM record_key k {self._dialect.join} record r ON r.seq = k.seq "
-            "WHERE k.project_id = ?1 AND k.key = ?2 ORDER BY k.seq"
+        """Every record with an exact key, of whatever kind and status."""
+        return self._stored(
+            f"SELECT {STORED} FROM record_key k {self.dialect.join} record r ON r.seq = k.seq "
+            "WHERE k.project_id = ?1 AND k.key = ?2 ORDER BY k.seq",
+            (project, key),
         )
-        return [Stored._make(row) for row in self.session.select(sql, (project, key))]
 
     def facts_with_key(self, project: str, key: str, limit: int) -> list[Stored]:
-        sql = (
-            f"SELECT {STORED} FROM record_key k {self._dialect.join} record r ON r.seq = k.seq "
+        """The facts that have an exact key, those that came in first. Archived ones and sources
+        that were rolled back are left out.
+        """
+        return self._stored(
+            f"SELECT {STORED} FROM record_key k {self.dialect.join} record r ON r.seq = k.seq "
             f"WHERE k.project_id = ?1 AND k.key = ?2 AND r.kind = 'fact' AND {TRUSTED_RECORD} "
-            "ORDER BY k.seq LIMIT ?3"
+            "ORDER BY k.seq LIMIT ?3",
+            (project, key, limit),
         )
-        return [Stored._make(row) for row in self.session.select(sql, (project, key, limit))]
-
-    def is_rolled_back(self, project: str, author: str) -> bool:
-        return author in rolled_back_authors(self.session, project)
-
-    def embedder(self, project: str) -> tuple[str, int] | None:
-        return embedder_of(self.session, project)
 
     # --- what is kept beside records ---
 
     def state(self, project: str, name: str) -> int:
-        row = self.session.first(
-            "SELECT value FROM state WHERE project_id = ?1 AND name = ?2", (project, name)
-        )
-        return int(row[0]) if row else 0
+        """A number that only this store needs; 0 where it was never set."""
+        sql = "SELECT value FROM state WHERE project_id = ?1 AND name = ?2"
+        return int(self.session.value(sql, (project, name)) or 0)
 
     def set_state(self, project: str, name: str, value: int) -> None:
-        sql = (
+        """Keeps such a number."""
+        self.session.run(
             "INSERT INTO state (project_id, name, value) VALUES (?1, ?2, ?3) "
-            "ON CONFLICT (project_id, name) DO UPDATE SET value = excluded.value"
+            "ON CONFLICT (project_id, name) DO UPDATE SET value = excluded.value",
+            (project, name, value),
         )
-        self.session.run(sql, (project, name, value))
 
     def request(self, project: str, key: bytes) -> Request | None:
+        """The request that was carried out under this key; None where none was."""
         row = self.session.first(
             "SELECT said, ids FROM request WHERE project_id = ?1 AND key = ?2", (project, key)
         )
@@ -653,6 +699,9 @@ class SqlWriter(Writer):
     def keep_request(
         self, project: str, key: bytes, request: Request, at_us: int, kept_since_us: int
     ) -> None:
+        """Keeps it with everything else that this transaction writes; some that are older than a
+        time go.
+        """
         self._drop_requests(kept_since_us)
         self.session.run(
             "INSERT INTO request (project_id, key, said, ids, at_us) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -676,3 +725,201 @@ def taught_by(rows: Iterable[Row]) -> list[RecordCounts]:
         for row in rows
         if row.lessons
     ]
+
+
+# --- the store ---
+
+
+class Store(Knowledge):
+    """A place that keeps records. Safe to use from several threads and processes at once.
+
+    A store keeps rows and events, and finds them again. It never embeds, ranks or reads the clock:
+    values come in, values go out. Everything is kept per project; no call sees two projects. The
+    tests in `tests/test_store_contract.py` hold for every store.
+    """
+
+    @property
+    @abstractmethod
+    def location(self) -> str:
+        """Where it is, for people to read."""
+
+    @abstractmethod
+    def write(self, project: str, *, alone: bool = True) -> AbstractContextManager[Writer]:
+        """One transaction on one project, durable when the block ends, rolled back when it raises.
+        Waits its turn among writers; BusyError when that takes longer than the busy timeout.
+        `alone`: nobody else writes to the project meanwhile. False only where the transaction does
+        nothing but append (`append`, `keep_vectors`, `number_of`, `get`, `request`, `keep_request`,
+        `on_failure`): others may then append at the same time, where the store can do that.
+        """
+
+    def together(self, project: str) -> AbstractContextManager[object]:  # noqa: ARG002
+        """What this thread reads of the project in the block is read in one transaction, where
+        beginning one costs a way to a server. Each reading sees what was kept when it began.
+        """
+        return nullcontext()
+
+    @abstractmethod
+    def search(
+        self, project: str, terms: Sequence[str], filters: Filters, limit: int
+    ) -> list[tuple[Found, float]]:
+        """Records that contain any of the terms, with a text score (higher is better), best first.
+        Archived records are left out unless the filters ask for them. No terms, no hits.
+        """
+
+    @abstractmethod
+    def nearest(
+        self, project: str, vector: Sequence[float], filters: Filters, limit: int
+    ) -> list[tuple[Found, float]]:
+        """Records by the cosine of their vector to this one, best first, as far as they pass the
+        filters; archived ones and rolled-back sources as in `search`.
+        """
+
+    def last_arrived(self, project: str, limit: int) -> list[Stored]:
+        """The trusted records that came in last, whatever their time, the last first. Looks back
+        over a bounded number of rows of all projects.
+        """
+        return self._stored(
+            f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} "
+            f"AND {TRUSTED_RECORD} "
+            f"AND r.seq > (SELECT max(seq) FROM record) - {limits.ARRIVALS_LOOKED_THROUGH_MAX} "
+            "ORDER BY r.seq DESC LIMIT ?2",
+            (project, limit),
+        )
+
+    def without_vector(self, project: str, limit: int) -> list[Stored]:
+        """Records that have no vector, those that came in first first."""
+        return self._stored(
+            f"SELECT {STORED} FROM record r WHERE r.seq IN (SELECT n.seq FROM record n "
+            "LEFT JOIN record_vector v ON v.seq = n.seq WHERE n.project_id = ?1 AND v.seq IS NULL "
+            f"AND n.{ORDINARY} ORDER BY n.seq LIMIT ?2) ORDER BY r.seq",
+            (project, limit),
+        )
+
+    # --- everything of a project ---
+
+    def stream(self, project: str) -> Generator[Stored]:
+        """Every record, oldest first, as of one instant. Holds a read transaction until it is
+        exhausted or closed.
+        """
+        sql = f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
+        with self.snapshot(project) as session:
+            for row in session.each(sql, (project,)):
+                yield Stored._make(row)
+
+    def rows(self, project: str) -> Generator[tuple[Row, list[Event]]]:
+        """Every row with all that is derived, and the record's events, oldest first, as of one
+        instant.
+        """
+        named = "(SELECT {} FROM {} WHERE seq = r.seq)"
+        gathered = self.dialect.gathered
+        plain = [*Row._fields[1:ROW_FIELDS], "helped", "hindered"]
+        columns = [
+            *(f"r.{name}" for name in plain),
+            "coalesce(record_text.terms, '')",
+            named.format(gathered("tag", "tag"), "record_tag"),
+            named.format(gathered("path", "path"), "record_file"),
+            named.format(gathered("key", "key"), "record_key"),
+            f"(SELECT {gathered('body', 'at_us, id')} FROM event "
+            "WHERE project_id = r.project_id AND record_id = r.id)",
+        ]
+        sql = (
+            f"SELECT {', '.join(columns)} FROM record r LEFT JOIN record_text "
+            f"ON {self.dialect.same_text('r')} WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
+        )
+        with self.snapshot(project) as session:
+            for *kept, terms, tags, files, keys, events in session.each(sql, (project,)):
+                names = (tuple(json.loads(listed)) for listed in (tags, files, keys))
+                side = dict(zip(("tags", "files", "keys"), names, strict=True))
+                row = dict(zip(plain, kept, strict=True), project_id=project, terms=terms, **side)
+                yield Row(**row), [event_of(event) for event in json.loads(events)]
+
+    def events(self, project: str) -> Generator[Event]:
+        """Every event by (time, id), tombstones included, as of one instant."""
+        sql = "SELECT body FROM event WHERE project_id = ?1 ORDER BY at_us, id"
+        with self.snapshot(project) as session:
+            for (body,) in session.each(sql, (project,)):
+                yield event_of(body)
+
+    def change_mark(self, project: str) -> tuple[int, int]:
+        """Two numbers, of which one is another after anything was recorded, decided or forgotten.
+        Costs next to nothing.
+        """
+        ((records, events),) = self._select(
+            "SELECT coalesce((SELECT max(seq) FROM record), 0), "
+            "coalesce((SELECT max(at_us) FROM event WHERE project_id = ?1), 0)",
+            (project,),
+        )
+        return int(records), int(events)
+
+    # --- the place ---
+
+    @abstractmethod
+    def projects(self) -> list[str]:
+        """The projects that have records, by name."""
+
+    @abstractmethod
+    def untrue_tallies(self, project: str) -> int:
+        """How many tallies are not what the records add up to."""
+
+    @abstractmethod
+    def size_bytes(self) -> int:
+        """What it takes up on disk, its log included."""
+
+    @abstractmethod
+    def finish_erasure(self) -> bool:
+        """Makes what was erased unreadable in every file of the store. False: a reader still needs
+        the old log; what was erased is gone for queries, and its bytes go with the first write of
+        this store after the reader has finished, with the next `finish_erasure`, or when the last
+        process closes the store.
+        """
+
+    @abstractmethod
+    def shrink(self) -> None:
+        """Gives back the room that nothing takes up any more."""
+
+    @abstractmethod
+    def backup(self, target: Path, progress: Progress | None) -> str:
+        """Copies everything, all projects, as of one instant, into a new file; verified; returns
+        its SHA-256.
+        """
+
+    @abstractmethod
+    def check(self, project: str) -> Iterator[Finding]:
+        """What the store can say about its own health, a finding at a time: of this project, or of
+        everything, where all projects lie together.
+        """
+
+    @abstractmethod
+    def tokens(self) -> TokenKeep:
+        """Where the tokens of this memory are kept. Whoever asked closes it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Closes it for every thread. Closing twice is allowed."""
+
+
+def check_rows(session: Session, side_tables: Iterable[str]) -> Iterator[Finding]:
+    """Whether what is kept beside records fits to them. `side_tables` have the number of a record
+    as `seq`.
+    """
+    strays = session.value(
+        "SELECT count(*) FROM record r JOIN event e ON e.project_id = r.project_id "
+        "AND e.record_id = r.id WHERE e.kind = 'forgotten'"
+    ) + sum(
+        session.value(
+            f"SELECT count(*) FROM {table} s "
+            "WHERE NOT EXISTS (SELECT 1 FROM record r WHERE r.seq = s.seq)"
+        )
+        for table in side_tables
+    )
+    yield Finding("side tables", strays == 0, f"{strays} rows that belong to no record")
+    misfits = session.value(
+        "SELECT count(*) FROM record_vector v LEFT JOIN embedder e ON e.project_id = v.project_id "
+        "WHERE e.dimension IS NULL OR length(v.vector) <> 4 * e.dimension"
+    )
+    yield Finding(
+        "vectors", misfits == 0, f"{misfits} that are not of the embedder they are kept for"
+    )
+    kept = session.each("SELECT id, record_id, kind, at_us, body FROM event")
+    wrong = sum(1 for _ in untrue_events(kept))
+    yield Finding("events", not wrong, f"{wrong} that do not say what their columns say")

@@ -15,8 +15,6 @@ from hardwon.store.types import Active, Bound, Daily, DayTotal, Total
 _LEVELS: Final = [f"level{level}" for level in range(LEVELS)]
 # after so many a weight is next to nothing; after a few more no number can hold it
 _HALF_LIVES_MAX: Final = 1_000
-_NAMED: Final = 10  # fields of a tally before its levels
-_IN_ORDER: Final = "ORDER BY item, day, author"
 
 
 def _levels_of(scope: str) -> list[str]:
@@ -44,28 +42,29 @@ def _most_counted_items(scope: str) -> str:
     )
 
 
-class SqlStore(Query):
-    """The readings that engines share. What only one of them can do, or does better, is in its own
-    store.
-    """
+class Knowledge(Query):
+    """The readings of tallies that engines share."""
 
     def daily(
         self, project: str, scope: str, key: str, items_max: int | None = None
     ) -> list[Daily]:
+        """The counts under a key per item and day; an empty list where nothing was counted.
+        `items_max`: of the items that were counted most, all days of an item or none.
+        """
         chosen = "" if items_max is None else f" AND {_most_counted_items(scope)}"
         sql = (
             f"SELECT item, day, {_sums_of(scope)} FROM tally WHERE {_TRUSTED_UNDER_KEY}{chosen} "
             "GROUP BY item, day ORDER BY item, day"
         )
         given = (project, scope, key, *(() if items_max is None else (items_max,)))
-        return [
-            Daily(item, day, tuple(levels))
-            for item, day, *levels in self._select(project, sql, given)
-        ]
+        return [Daily(item, day, tuple(levels)) for item, day, *levels in self._select(sql, given)]
 
     def shares(
         self, project: str, scope: str, key: str, today: int, items_max: int | None = None
     ) -> list[tuple[str, Share]]:
+        """The same counts added up over the days, as they are and as they weigh today
+        (`learn.confidence.age_weight`): of every item, or of those that were counted most.
+        """
         # Bounded, because PostgreSQL refuses what is too small.
         half_lives = f"{self.dialect.greatest}(0, ?4 - day) / CAST(?5 AS double precision)"
         weight = f"pow(2.0, -{self.dialect.least}({half_lives}, {_HALF_LIVES_MAX}))"
@@ -81,53 +80,66 @@ class SqlStore(Query):
         return [
             (item, Share(attempts, applied, verified, round(weight, 9), round(weight_verified, 9)))
             for item, attempts, applied, verified, weight, weight_verified in self._select(
-                project, sql, bound
+                sql, bound
             )
         ]
 
     def newest_taught(
         self, project: str, scope: str, key: str, item_start: str, limit: int
     ) -> list[tuple[int, str]]:
-        sql = (
+        """Time and id of the newest record of each tally under a key whose item begins so, the
+        newest first.
+        """
+        found = self._select(
             f"SELECT last_us, last_id FROM tally WHERE {_TRUSTED_UNDER_KEY} AND item >= ?4 "
             "AND substr(item, 1, length(CAST(?4 AS TEXT))) = ?4 ORDER BY last_us DESC, last_id "
-            "DESC LIMIT ?5"
+            "DESC LIMIT ?5",
+            (project, scope, key, item_start, limit),
         )
-        found = self._select(project, sql, (project, scope, key, item_start, limit))
         return [(last_us, last_id) for last_us, last_id in found]
 
     def tallies(self, project: str, scope: str, key: str, items_max: int) -> list[Tally]:
+        """The tallies under a key of the items that were counted most, all of an item or none."""
         return self._tallies(project, scope, key, _most_counted_items(scope), items_max)
 
     def tallies_of_item(self, project: str, scope: str, key: str, item: str) -> list[Tally]:
+        """The tallies of one item under a key."""
         return self._tallies(project, scope, key, "item = ?4", item)
 
     def _tallies(self, project: str, scope: str, key: str, chosen: str, value: Any) -> list[Tally]:
         figures = ", ".join(["vouched", "total", "best", "last_us", "last_id", *_levels_of(scope)])
-        sql = (
+        found = self._select(
             f"SELECT scope, key, item, day, author, {figures} FROM tally WHERE "
-            f"{_TRUSTED_UNDER_KEY} AND {chosen} {_IN_ORDER}"
+            f"{_TRUSTED_UNDER_KEY} AND {chosen} ORDER BY item, day, author",
+            (project, scope, key, value),
         )
-        found = self._select(project, sql, (project, scope, key, value))
-        return [Tally._make((*row[:_NAMED], row[_NAMED:])) for row in found]
+        fields = len(Tally._fields) - 1  # before its levels
+        return [Tally._make((*row[:fields], row[fields:])) for row in found]
 
     def vouched_items(self, project: str) -> set[tuple[str, str]]:
+        """Scope and item of every lesson of `works` or `avoid` that a verified or published record
+        teaches.
+        """
         sql = (
             f"SELECT DISTINCT scope, item FROM tally{self.dialect.hint('tally_vouched')} WHERE "
             f"project_id = ?1 AND scope IN ('works', 'avoid') AND vouched > 0 AND {TRUSTED_AUTHORS}"
         )
-        return {(str(scope), str(item)) for scope, item in self._select(project, sql, (project,))}
+        return {(str(scope), str(item)) for scope, item in self._select(sql, (project,))}
 
     def most_counted(self, project: str, scope: str, limit: int) -> list[str]:
+        """The keys of a scope that were counted most, in that order."""
         sql = (
             f"SELECT key FROM tally WHERE project_id = ?1 AND scope = ?2 AND {TRUSTED_AUTHORS} "
             f"GROUP BY key ORDER BY sum{_times_of(scope)} DESC, key LIMIT ?3"
         )
-        return [key for (key,) in self._select(project, sql, (project, scope, limit))]
+        return [key for (key,) in self._select(sql, (project, scope, limit))]
 
     def totals(
         self, project: str, scope: str, limit: int, since_day: int | None = None
     ) -> list[Total]:
+        """Everything in a scope, from a day on or of all days, added up per key and item: the
+        `limit` that were counted most, in that order. The levels are those that the scope uses.
+        """
         bound = Bound([project, scope, limit])
         since = "" if since_day is None else f"AND day >= {bound.add(since_day)} "
         sql = (
@@ -135,28 +147,34 @@ class SqlStore(Query):
             f"AND {TRUSTED_AUTHORS} "
             f"{since}GROUP BY key, item ORDER BY sum{_times_of(scope)} DESC, key, item LIMIT ?3"
         )
-        return [
-            Total(key, item, tuple(levels))
-            for key, item, *levels in self._select(project, sql, bound)
-        ]
+        return [Total(key, item, tuple(levels)) for key, item, *levels in self._select(sql, bound)]
 
     def day_totals(self, project: str, scope: str, keys_max: int, since_day: int) -> list[DayTotal]:
+        """Everything in a scope from a day on, added up per key and day, of the keys that were
+        counted most since then: all days of a key or none, by key and day.
+        """
         here = f"project_id = ?1 AND scope = ?2 AND {TRUSTED_AUTHORS} AND day >= ?4"
-        sql = (
+        found = self._select(
             f"SELECT key, day, {_sums_of(scope)} FROM tally WHERE {here} AND key IN "
             f"(SELECT key FROM tally WHERE {here} GROUP BY key ORDER BY sum{_times_of(scope)} "
             f"DESC, key LIMIT ?3) "
-            "GROUP BY key, day ORDER BY key, day"
+            "GROUP BY key, day ORDER BY key, day",
+            (project, scope, keys_max, since_day),
         )
-        found = self._select(project, sql, (project, scope, keys_max, since_day))
         return [DayTotal(key, day, tuple(levels)) for key, day, *levels in found]
 
     def distinct_keys(self, project: str, scope: str) -> int:
-        sql = f"SELECT count(DISTINCT key) FROM tally WHERE project_id = ?1 AND scope = ?2 AND key <> '' AND {TRUSTED_AUTHORS}"
-        ((found,),) = self._select(project, sql, (project, scope))
+        """How many keys of a scope were counted, without the empty one."""
+        ((found,),) = self._select(
+            f"SELECT count(DISTINCT key) FROM tally WHERE project_id = ?1 AND scope = ?2 AND key <> '' AND {TRUSTED_AUTHORS}",
+            (project, scope),
+        )
         return int(found)
 
     def activity(self, project: str, since_day: int, until_day: int) -> list[Active]:
+        """From a day to the day before another, by day and kind; days without records are left
+        out.
+        """
         # The index of counts holds all that is asked for, so no record is read.
         recorded = (
             f"SELECT at_us / {limits.DAY_US}, kind, count(*), "

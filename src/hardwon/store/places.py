@@ -17,7 +17,7 @@ from hardwon.outside.locations import (
     UNCLEAR,
     without_password,
 )
-from hardwon.store.knowledge import SqlStore
+from hardwon.store.base import Store
 from hardwon.store.sqlite.engine import SqliteStore
 from hardwon.store.types import Progress
 
@@ -28,11 +28,11 @@ FIX_HISTORY_FILE_NAME: Final = "ai_memory.db"
 _ALLOWED: Final = (
     "a folder, a file whose name ends in .db, postgresql://user@host/database, or nothing"
 )
+# How a database is backed up.
 COPIES: Final = (
     "pg_dump copies it whole, and pg_restore puts it back; hardwon --memory copy.db merge URL "
     "copies a project of it into a file, and hardwon --memory URL merge copy.db brings that in"
 )
-"""How a database is backed up."""
 
 
 class Place(NamedTuple):
@@ -71,9 +71,14 @@ def find(location: str | Path | None, start: Path) -> Place:
     try:
         text.encode()
         path = start / Path(text).expanduser()
+        if path.suffix != ".db" or path.is_dir():
+            # a folder of fix history has its memory under the name that it always had
+            older = path / FIX_HISTORY_FILE_NAME
+            path /= FILE_NAME
+            path = older if older.exists() and not path.exists() else path
         # Through a link, SQLite would look for the log beside the link's target, and we beside the
         # link.
-        path = (path if path.suffix == ".db" and not path.is_dir() else _file_in(path)).resolve()
+        path = path.resolve()
     except (UnicodeEncodeError, RuntimeError, OSError) as error:
         raise InvalidInputError.one("location", location, f"{_ALLOWED} ({error})") from None
     return Place(path, DEFAULT_PROJECT)
@@ -91,12 +96,6 @@ def _database(url: str) -> Place:
         allowed = "postgresql://user@host:5432/database; inside its parts, @ is written %40, / is %2F, : is %3A and ? is %3F"
         raise InvalidInputError.one("location", shown, allowed)
     return Place(None, DEFAULT_PROJECT, url)
-
-
-def _file_in(folder: Path) -> Path:
-    """A folder of fix history has its memory under the name that it always had."""
-    older = folder / FIX_HISTORY_FILE_NAME
-    return older if older.exists() and not (folder / FILE_NAME).exists() else folder / FILE_NAME
 
 
 def _discover(start: Path) -> Place:
@@ -119,7 +118,7 @@ def open_store(
     *,
     may_upgrade: bool = True,
     progress: Progress | None = None,
-) -> SqlStore:
+) -> Store:
     """Opens what is there; a file that is not there yet is made. One of an older version is brought
     to this one's format, after a backup whose `progress` is told, or refused: OlderFileError.
     """

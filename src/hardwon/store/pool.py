@@ -13,13 +13,13 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from hardwon import limits
 from hardwon.errors import BusyError, ClosedError, StorageError
 
 C = TypeVar("C")
-L = TypeVar("L")
 
 
 class _Place:
@@ -62,54 +62,54 @@ class Pool(Generic[C]):
         _POOLS.add(self)
 
     def borrow(self) -> C:
+        me = threading.get_ident()
         deadline = time.monotonic() + limits.BUSY_TIMEOUT_MS / 1000
         with self._change:
-            self._refuse_where_unusable()
-            self._pause_where_all_leave()
-            while not self._idle and len(self._in_use()) >= self._connections_max:
+            if self._left_by not in (None, me) and all(other != me for _, other in self._in_use()):
+                # A daemon that begins anew while the process ends would be cut off in the middle,
+                # and leave the log behind. It is let through after a while, in case that somebody
+                # waits for it.
+                self._change.wait(limits.EXIT_PAUSE_S)
+            while not (self._closed or self._idle or len(self._in_use()) < self._connections_max):
                 if not self._change.wait(deadline - time.monotonic()):
                     raise BusyError(
                         f"all {self._connections_max} connections to {self._name} are in use; try "
                         f"again"
                     )
-                self._refuse_where_unusable()
+            if self._closed or self._inherited:
+                raise self._refusal()
             if self._idle:
-                return self._lend(self._idle.pop())
-            place = self._lend(_Place())
+                connection = self._idle.pop()
+                self._lent[id(connection)] = weakref.ref(connection), me
+                return connection
+            place = _Place()
+            self._lent[id(place)] = weakref.ref(place), me
         # A server may take its time to answer, and nobody else is to wait for that.
         try:
             connection = self._connect()
             with self._change:
-                if self._closed:
-                    self._close_one(connection)
-                self._refuse_where_unusable()
-                return self._lend(connection)
+                self._lent[id(connection)] = weakref.ref(connection), me
+                if not self._closed and not self._inherited:
+                    return connection
+            self.give_back(connection)
+            raise self._refusal()
         finally:
             with self._change:
                 self._lent.pop(id(place), None)
                 self._change.notify()
 
-    def _refuse_where_unusable(self) -> None:
+    def _refusal(self) -> StorageError:
         if self._closed:
-            raise ClosedError(f"the memory at {self._name} was closed; open it again")
-        if self._inherited:
-            raise forked_midway()
-
-    def _lend(self, lent: L) -> L:
-        self._lent[id(lent)] = weakref.ref(lent), threading.get_ident()
-        return lent
+            return ClosedError(f"the memory at {self._name} was closed; open it again")
+        return forked_midway()
 
     def _in_use(self) -> list[tuple[C | _Place, int]]:
         """The connections that somebody has or makes, with their threads; those that were lost are
         struck off.
         """
-        alive = {
-            key: (found, thread)
-            for key, (ref, thread) in self._lent.items()
-            if (found := ref()) is not None
-        }
-        self._lent = {key: self._lent[key] for key in alive}
-        return list(alive.values())
+        alive = [(ref(), ref, thread) for ref, thread in self._lent.values()]
+        self._lent = {id(lent): (ref, thread) for lent, ref, thread in alive if lent is not None}
+        return [(lent, thread) for lent, _, thread in alive if lent is not None]
 
     def give_back(self, connection: C) -> None:
         # An interrupt may come between the statement that begins a transaction and the one that
@@ -132,12 +132,13 @@ class Pool(Generic[C]):
         well.
         """
         with self._change:
-            self._close_idle()
+            while self._idle:
+                self._close_one(self._idle.pop())
 
     def close(self) -> None:
         with self._change:
             self._closed = True
-            self._close_idle()
+            self.close_idle()
             self._change.notify_all()
 
     def leave(self, deadline: float) -> None:
@@ -146,21 +147,15 @@ class Pool(Generic[C]):
         lives.
         """
         with self._change:
-            self._left_by = me = threading.get_ident()
-            while any(thread != me for _, thread in self._in_use()):
-                if not self._change.wait(deadline - time.monotonic()):
-                    break
-            self._close_idle()
+            self._left_by = threading.get_ident()
+            self._close_after_others(deadline)
 
-    def _pause_where_all_leave(self) -> None:
-        """A daemon that begins anew while the process ends would be cut off in the middle, and
-        leave the log behind. It is let through after a while, in case that somebody waits for it.
-        """
+    def _close_after_others(self, deadline: float) -> None:
         me = threading.get_ident()
-        if self._left_by not in (None, me) and not any(
-            thread == me for _, thread in self._in_use()
-        ):
-            self._change.wait(limits.EXIT_PAUSE_S)
+        while any(thread != me for _, thread in self._in_use()):
+            if not self._change.wait(deadline - time.monotonic()):
+                break
+        self.close_idle()
 
     @property
     def is_empty(self) -> bool:
@@ -168,19 +163,10 @@ class Pool(Generic[C]):
         with self._change:
             return not self._idle and not self._in_use() and not self._inherited
 
-    def _close_idle(self) -> None:
-        while self._idle:
-            self._close_one(self._idle.pop())
-
     def before_fork(self) -> None:
         """Keeps the lock until after the fork, so that nobody opens a connection in between."""
         self._change.acquire()
-        deadline = time.monotonic() + limits.FORK_WAIT_S
-        me = threading.get_ident()
-        while any(thread != me for _, thread in self._in_use()):
-            if not self._change.wait(deadline - time.monotonic()):
-                break
-        self._close_idle()
+        self._close_after_others(time.monotonic() + limits.FORK_WAIT_S)
 
     def after_fork_in_parent(self) -> None:
         self._change.release()
@@ -214,21 +200,13 @@ def _before_fork() -> None:
         pool.before_fork()
 
 
-def _after_fork_in_parent() -> None:
-    for pool in _frozen:
-        pool.after_fork_in_parent()
-    _frozen.clear()
+def _after_fork(what: Callable[[Pool[Any]], None]) -> None:
+    while _frozen:
+        what(_frozen.pop())
 
 
-def _after_fork_in_child() -> None:
-    for pool in _frozen:
-        pool.after_fork_in_child()
-    _frozen.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=_after_fork_in_parent,
-        after_in_child=_after_fork_in_child,
-    )
+os.register_at_fork(
+    before=_before_fork,
+    after_in_parent=partial(_after_fork, Pool.after_fork_in_parent),
+    after_in_child=partial(_after_fork, Pool.after_fork_in_child),
+)

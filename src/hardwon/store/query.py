@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import json
 import zlib
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from base64 import b64decode, b64encode
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
-from hashlib import blake2b
 from itertools import islice
 from typing import Any, Final
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
-from hardwon.records.fields import to_us
+from hardwon.records.fields import digest_of, to_us
 from hardwon.records.kinds import (
     INTERNAL_KINDS,
     MODEL_OF_KIND,
@@ -42,7 +42,6 @@ from hardwon.store.types import (
     Routed,
     Row,
     Session,
-    Store,
     Stored,
     Values,
 )
@@ -131,26 +130,15 @@ def did(body: str) -> tuple[list[str], str] | None:
 
 # --- rows ---
 
+# A fix, and what is left of one that left the history.
 FIX_KINDS: Final = ("fix", "cleaned")
-"""A fix, and what is left of one that left the history."""
-
-
-def digest_of(body: bytes) -> bytes:
-    """Tells a damaged body from a sound one. Not a signature: whoever can write the file can write
-    a digest.
-    """
-    return blake2b(body, digest_size=8).digest()
 
 
 def sound_body(stored: Stored | Row) -> str:
     """The body, if it is what was written."""
-    try:
-        body = plain_body(stored.body)
-    except (ValueError, KeyError):
-        raise _damaged(stored) from None
-    if digest_of(body.encode()) != stored.digest:
+    if not is_whole(stored.body, stored.digest):
         raise _damaged(stored)
-    return body
+    return plain_body(stored.body)
 
 
 def is_whole(body: str, digest: bytes) -> bool:
@@ -267,15 +255,11 @@ def _damaged(stored: Stored | Row) -> DamagedError:
 
 STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation, r.helped, r.hindered"
 
+# What was tried or found: all that a reader gets who names no kind.
 ORDINARY: Final = "kind NOT IN (" + ", ".join(f"'{kind}'" for kind in INTERNAL_KINDS) + ")"
-"""What was tried or found: all that a reader gets who names no kind."""
 
+# What fix history counts.
 FIXES: Final = "kind IN (" + ", ".join(f"'{kind}'" for kind in FIX_KINDS) + ")"
-"""What fix history counts."""
-
-STREAM: Final = f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
-EVENTS: Final = "SELECT body FROM event WHERE project_id = ?1 ORDER BY at_us, id"
-"""Everything of a project, oldest first."""
 
 _IN_EFFECT: Final = "(" + ", ".join(f"'{status}'" for status in VOUCHED_STATUSES) + ")"
 _EQUAL_COLUMNS: Final = (
@@ -290,18 +274,18 @@ _EQUAL_COLUMNS: Final = (
 )
 
 
+# Selects the sources that were rolled back.
 ROLLED_BACK: Final = (
     "SELECT substr(k.key, 10) FROM record_key k JOIN record d ON d.seq = k.seq "
     "WHERE k.project_id = ?1 AND k.key >= 'rollback:' AND k.key < 'rollback;' "
     f"AND d.kind = 'decision' AND d.status IN {_IN_EFFECT}"
 )
-"""Selects the sources that were rolled back."""
 
+# Leaves out the sources that were rolled back.
 TRUSTED_AUTHORS: Final = f"author NOT IN ({ROLLED_BACK})"
-"""Leaves out the sources that were rolled back."""
 
+# Leaves out of the records `r` what is archived, and the sources that were rolled back.
 TRUSTED_RECORD: Final = f"r.status <> 'archived' AND r.{TRUSTED_AUTHORS}"
-"""Leaves out of the records `r` what is archived, and the sources that were rolled back."""
 
 
 def is_undone(dialect: Dialect, event: str) -> str:
@@ -362,32 +346,25 @@ def condition_of(dialect: Dialect, project: str, filters: Filters) -> tuple[str,
     statement.
     """
     bound = Bound([project])
-    conditions = ["r.project_id = ?1"]
-    if filters.kind is None:
-        conditions.append(f"r.{ORDINARY}")
-    for column in _EQUAL_COLUMNS:
-        value = getattr(filters, column)
-        if value is not None:
-            conditions.append(f"r.{column} = {bound.add(value)}")
+    since, until = (at and to_us(at) for at in (filters.since, filters.until))
+    # in a glob, ! and ^ say the same; engines know the second
+    glob = None if filters.path is None else dialect.glob(filters.path.replace("[!", "[^"))
+    asked = [
+        *((f"r.{column} = {{}}", getattr(filters, column)) for column in _EQUAL_COLUMNS),
+        ("r.at_us >= {}", since),
+        ("r.at_us < {}", until),
+        ("r.seq IN (SELECT seq FROM record_tag WHERE project_id = ?1 AND tag = {})", filters.tag),
+        (
+            "r.seq IN (SELECT seq FROM record_file WHERE project_id = ?1 "
+            f"AND path {dialect.glob_operator} {{}})",
+            glob,
+        ),
+    ]
+    conditions = ["r.project_id = ?1", *([f"r.{ORDINARY}"] if filters.kind is None else [])]
+    conditions += [text.format(bound.add(value)) for text, value in asked if value is not None]
     if filters.key is not None:
         name, _, value = filters.key.partition("=")
         conditions.append(dialect.has_key(bound.add(name), bound.add(value)))
-    if filters.since is not None:
-        conditions.append(f"r.at_us >= {bound.add(to_us(filters.since))}")
-    if filters.until is not None:
-        conditions.append(f"r.at_us < {bound.add(to_us(filters.until))}")
-    if filters.tag is not None:
-        conditions.append(
-            f"r.seq IN (SELECT seq FROM record_tag WHERE project_id = ?1 AND tag = "
-            f"{bound.add(filters.tag)})"
-        )
-    if filters.path is not None:
-        # both say the same in a glob; engines know the second
-        glob = filters.path.replace("[!", "[^")
-        matches = dialect.matches_glob("path", bound.add(dialect.glob(glob)))
-        conditions.append(
-            f"r.seq IN (SELECT seq FROM record_file WHERE project_id = ?1 AND {matches})"
-        )
     return " AND ".join(conditions), bound
 
 
@@ -403,61 +380,6 @@ def search_condition_of(dialect: Dialect, project: str, filters: Filters) -> tup
     if filters.author is None:
         conditions += f" AND r.{TRUSTED_AUTHORS}"
     return conditions, bound
-
-
-def page(
-    session: Session,
-    dialect: Dialect,
-    project: str,
-    filters: Filters,
-    before: Cursor | None,
-    limit: int,
-    *,
-    only_trusted: bool,
-) -> list[Stored]:
-    """As `Store.page` and `Writer.page` promise."""
-    # The end of the time is left out where the cursor lies before it: SQLite would enter the index
-    # there, every time.
-    is_past_it = (
-        before is not None and filters.until is not None and before.at_us < to_us(filters.until)
-    )
-    asked = filters.altered(until=None) if is_past_it else filters
-    few = asked.tag is not None and _few_have(session, project, asked.tag)
-    conditions, bound = condition_of(dialect, project, asked.altered(tag=None) if few else asked)
-    source = "record r"
-    # from the few rows of the tag to their records, not through all records in the order of time
-    if few:
-        source = f"record_tag g {dialect.join} record r ON r.seq = g.seq"
-        conditions += f" AND g.project_id = ?1 AND g.tag = {bound.add(asked.tag)}"
-    if only_trusted:
-        conditions += f" AND {TRUSTED_RECORD}"
-    if before:
-        conditions += f" AND (r.at_us, r.id) < ({bound.add(before.at_us)}, {bound.add(before.id)})"
-    sql = f"SELECT {STORED} FROM {source} WHERE {conditions} ORDER BY r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
-    return [Stored._make(row) for row in session.select(sql, bound)]
-
-
-def _few_have(session: Session, project: str, tag: str) -> bool:
-    most = limits.TAGGED_SORTED_MAX
-    rows = f"SELECT 1 FROM record_tag WHERE project_id = ?1 AND tag = ?2 LIMIT {most + 1}"
-    return len(session.select(rows, (project, tag))) <= most
-
-
-def stored_of(session: Session, project: str, record_id: str) -> Stored | None:
-    row = session.first(
-        f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.id = ?2", (project, record_id)
-    )
-    if row and row[0] != record_id:
-        raise DamagedError(
-            f"the index leads from {record_id} to another record: the memory is damaged. Run "
-            f"doctor, and restore a backup"
-        )
-    return Stored._make(row) if row else None
-
-
-def events_of(session: Session, project: str, record_id: str) -> list[Event]:
-    sql = "SELECT body FROM event WHERE project_id = ?1 AND record_id = ?2 ORDER BY at_us, id"
-    return [event_of(body) for (body,) in session.select(sql, (project, record_id))]
 
 
 def has_tree(session: Session, project: str) -> bool:
@@ -476,17 +398,15 @@ def rolled_back_authors(session: Session, project: str) -> set[str]:
     return {author for (author,) in session.select(ROLLED_BACK, (project,))}
 
 
-# --- the store ---
+# --- readers ---
 
 
+# Stands behind every character that a text may go on with.
 _BEHIND_ALL: Final = "\U0010ffff"
-"""Stands behind every character that a text may go on with."""
 
 
-class Query(Store):
-    """The readings that engines share. What only one of them can do, or does better, is in its own
-    store.
-    """
+class Reader(ABC):
+    """What a store answers, and a write transaction too, as it sees it itself."""
 
     dialect: Dialect
 
@@ -494,22 +414,25 @@ class Query(Store):
     def read(self, project: str) -> AbstractContextManager[Session]:
         """A session that reads one project."""
 
-    @abstractmethod
-    def snapshot(self, project: str) -> AbstractContextManager[Session]:
-        """The same, inside one read transaction: everything is seen as of one instant."""
-
-    def _select(self, project: str, sql: str, values: Values) -> list[tuple[Any, ...]]:
-        with self.read(project) as session:
+    def _select(self, sql: str, values: Values) -> list[tuple[Any, ...]]:
+        """Of the project that value 1 is."""
+        with self.read(values[0]) as session:
             return session.select(sql, values)
 
-    def _stored(self, project: str, sql: str, values: Values) -> list[Stored]:
-        return [Stored._make(row) for row in self._select(project, sql, values)]
-
-    # --- records ---
+    def _stored(self, sql: str, values: Values) -> list[Stored]:
+        return [Stored._make(row) for row in self._select(sql, values)]
 
     def get(self, project: str, record_id: str) -> Stored | None:
-        with self.read(project) as session:
-            return stored_of(session, project, record_id)
+        """The record, or None."""
+        sql = f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.id = ?2"
+        for stored in self._stored(sql, (project, record_id)):
+            if stored.id != record_id:
+                raise DamagedError(
+                    f"the index leads from {record_id} to another record: the memory is damaged. "
+                    "Run doctor, and restore a backup"
+                )
+            return stored
+        return None
 
     def page(
         self,
@@ -520,27 +443,84 @@ class Query(Store):
         *,
         trusted: bool = False,
     ) -> list[Stored]:
+        """Up to `limit` records older than the cursor, newest first; an empty list at the end.
+        `trusted`: without archived ones and sources that were rolled back.
+        """
+        # The end of the time is left out where the cursor lies before it: SQLite would enter the
+        # index there, every time.
+        if before and filters.until and before.at_us < to_us(filters.until):
+            filters = filters.altered(until=None)
+        source, tag = "record r", filters.tag
         with self.read(project) as session:
-            return page(
-                session, self.dialect, project, filters, before, limit, only_trusted=trusted
+            most = limits.TAGGED_SORTED_MAX
+            tagged = "SELECT 1 FROM record_tag WHERE project_id = ?1 AND tag = ?2 LIMIT ?3"
+            few = tag is not None and len(session.select(tagged, (project, tag, most + 1))) <= most
+            where, bound = condition_of(
+                self.dialect, project, filters.altered(tag=None) if few else filters
             )
+            if few:  # from its rows to their records, not through all records in the order of time
+                source = f"record_tag g {self.dialect.join} record r ON r.seq = g.seq"
+                where += f" AND g.project_id = ?1 AND g.tag = {bound.add(tag)}"
+            if trusted:
+                where += f" AND {TRUSTED_RECORD}"
+            if before:
+                where += (
+                    f" AND (r.at_us, r.id) < ({bound.add(before.at_us)}, {bound.add(before.id)})"
+                )
+            sql = (
+                f"SELECT {STORED} FROM {source} WHERE {where} "
+                f"ORDER BY r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
+            )
+            return [Stored._make(row) for row in session.select(sql, bound)]
+
+    def events_of(self, project: str, record_id: str) -> list[Event]:
+        """The record's events by (time, id); an empty list where there are none."""
+        sql = "SELECT body FROM event WHERE project_id = ?1 AND record_id = ?2 ORDER BY at_us, id"
+        return [event_of(body) for (body,) in self._select(sql, (project, record_id))]
+
+    def embedder(self, project: str) -> tuple[str, int] | None:
+        """Name and dimension of the embedder whose vectors are kept; None where none are."""
+        with self.read(project) as session:
+            return embedder_of(session, project)
+
+    def rolled_back(self, project: str) -> set[str]:
+        """The sources (authors) that do not count at present."""
+        with self.read(project) as session:
+            return rolled_back_authors(session, project)
+
+
+class Query(Reader):
+    """The readings of records that engines share."""
+
+    @abstractmethod
+    def snapshot(self, project: str) -> AbstractContextManager[Session]:
+        """A session inside one read transaction: everything is seen as of one instant."""
+
+    # --- records ---
 
     def marked(
         self, project: str, filters: Filters, by: str, status: str, limit: int
     ) -> list[Stored]:
+        """The newest records that pass the filters, came from nowhere else (`imported`), and were
+        given this status by an event of `by`; archived ones too.
+        """
         where, bound = condition_of(self.dialect, project, filters)
         said = self.dialect.said
         happened = "SELECT 1 FROM event e WHERE e.project_id = r.project_id AND e.record_id = r.id AND e.kind"
-        sql = (
+        return self._stored(
             f"SELECT {STORED} FROM record r WHERE {where} AND EXISTS ({happened} = 'status' "
             f"AND {said('e', 'by')} = {bound.add(by)} AND {said('e', 'status')} = "
             f"{bound.add(status)}) "
             f"AND NOT EXISTS ({happened} = 'imported') ORDER BY r.at_us DESC, r.id DESC LIMIT "
-            f"{bound.add(limit)}"
+            f"{bound.add(limit)}",
+            bound,
         )
-        return self._stored(project, sql, bound)
 
     def most_helpful(self, project: str, status: str, limit: int) -> list[tuple[Stored, int, int]]:
+        """The records of a status that helped most often when they were recalled, of those that
+        ever did, with how often they did and did not, counted as in `Found`; of equal ones the
+        newest first. Sources that were rolled back are left out.
+        """
         # Those that were credited, and those that attempts name which turned out well; of the
         # latter, those that most do.
         most = limits.HELPFUL_CONSIDERED_MAX
@@ -560,19 +540,21 @@ class Query(Store):
             f"AND r.id IN (SELECT c.id FROM ({credited}) c UNION SELECT n.key FROM ({named}) n) "
             f"AND r.{ORDINARY} AND r.{trusted}"
         )
-        sql = (
+        found = self._select(
             f"SELECT r.good, r.bad, {STORED} FROM ({considered}) r WHERE r.good > 0 "
-            "ORDER BY r.good DESC, r.at_us DESC, r.id DESC LIMIT ?3"
+            "ORDER BY r.good DESC, r.at_us DESC, r.id DESC LIMIT ?3",
+            (project, status, limit),
         )
-        with self.read(project) as session:
-            found = session.select(sql, (project, status, limit))
         return [(Stored(*row), int(good), int(bad)) for good, bad, *row in found]
 
     def held_as_stale(self, project: str, limit: int) -> list[tuple[Stored, Event]]:
+        """The records that nothing but files that changed keeps archived, each with the event that
+        did so, the newest first.
+        """
         # What somebody decided later stands above it, and so does that the files are again what
         # they were.
         by = self.dialect.said("l", "by")
-        sql = (
+        found = self._select(
             f"SELECT e.body, {STORED} FROM event e {self.dialect.join} record r ON r.project_id = "
             f"e.project_id "
             f"AND r.id = e.record_id WHERE e.project_id = ?1 AND e.kind = 'stale' AND r.status = "
@@ -582,29 +564,28 @@ class Query(Store):
             f"AND (l.at_us, l.id) > (e.at_us, e.id) AND NOT {is_undone(self.dialect, 'l')} "
             f"AND (l.kind IN ('status', 'fresh', 'stale') OR (l.kind = 'superseded' AND {by} <> "
             f"?2))) "
-            "ORDER BY e.at_us DESC, e.id DESC LIMIT ?3"
+            "ORDER BY e.at_us DESC, e.id DESC LIMIT ?3",
+            (project, BY_TREE, limit),
         )
-        with self.read(project) as session:
-            found = session.select(sql, (project, BY_TREE, limit))
         return [(Stored(*row), event_of(body)) for body, *row in found]
 
     def newest_of_others(self, project: str, author: str, until_us: int) -> int:
+        """The time of the newest record before a time that anybody but this author recorded; 0
+        where there is none.
+        """
         sql = (
             f"SELECT r.at_us FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND r.author "
             f"<> ?2 AND r.at_us < ?3 "
             "ORDER BY r.at_us DESC LIMIT 1"
         )
-        with self.read(project) as session:
-            found = session.first(sql, (project, author, until_us))
-        return int(found[0]) if found else 0
-
-    def events_of(self, project: str, record_id: str) -> list[Event]:
-        with self.read(project) as session:
-            return events_of(session, project, record_id)
+        return next((int(at_us) for (at_us,) in self._select(sql, (project, author, until_us))), 0)
 
     def by_key(
         self, project: str, keys: Sequence[str], filters: Filters, limit: int
     ) -> list[Found]:
+        """The newest records that have any of the exact keys and pass the filters; archived ones
+        and rolled-back sources as in `search`.
+        """
         if not keys:
             return []
         where, bound = search_condition_of(self.dialect, project, filters)
@@ -618,39 +599,43 @@ class Query(Store):
             f"{self.dialect.join} record_text ON {self.dialect.same_text('k')} WHERE {where} "
             f"ORDER BY r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
         )
-        with self.read(project) as session:
-            return [found_of(row) for row in session.select(sql, bound)]
+        return [found_of(row) for row in self._select(sql, bound)]
 
     def with_files(self, project: str, after_id: str, limit: int) -> list[Stored]:
-        sql = (
+        """Records that have related files, whatever their status, by id."""
+        return self._stored(
             f"SELECT {STORED} FROM record r{self.dialect.hint('record_by_id')} WHERE r.project_id "
             f"= ?1 AND r.id > ?2 AND r.{ORDINARY} AND EXISTS (SELECT 1 FROM record_file f WHERE "
             f"f.seq = r.seq) "
-            "ORDER BY r.id LIMIT ?3"
+            "ORDER BY r.id LIMIT ?3",
+            (project, after_id, limit),
         )
-        return self._stored(project, sql, (project, after_id, limit))
 
     def fixes_before(self, project: str, before_us: int, after: Cursor, limit: int) -> list[Stored]:
-        sql = (
+        """Fixes older than a time that come after the cursor and are not archived, oldest first."""
+        return self._stored(
             f"SELECT {STORED} FROM record r{self.dialect.hint('record_by_time')} WHERE "
             f"r.project_id = ?1 AND r.at_us < ?2 "
             "AND (r.at_us, r.id) > (?3, ?4) AND r.kind = 'fix' AND r.status <> 'archived' ORDER BY "
-            "r.at_us, r.id LIMIT ?5"
+            "r.at_us, r.id LIMIT ?5",
+            (project, before_us, *after, limit),
         )
-        return self._stored(project, sql, (project, before_us, *after, limit))
 
     def newest_fixes(self, project: str, key: str) -> tuple[str | None, str | None]:
+        """Of the trusted fixes with an exact key, the ids of the newest, and of the newest that
+        succeeded.
+        """
         fixes = (
             f"SELECT r.id FROM record_key k {self.dialect.join} record r ON r.seq = k.seq "
             f"WHERE k.project_id = ?1 AND k.key = ?2 AND r.kind = 'fix' AND {TRUSTED_RECORD}"
         )
         newest_first = "ORDER BY r.at_us DESC, r.id DESC LIMIT 1"
         with self.snapshot(project) as session:
-            newest = session.first(f"{fixes} {newest_first}", (project, key))
-            worked = newest and session.first(
+            newest = session.value(f"{fixes} {newest_first}", (project, key))
+            worked = newest and session.value(
                 f"{fixes} AND {self.dialect.solved} {newest_first}", (project, key)
             )
-        return newest[0] if newest else None, worked[0] if worked else None
+        return newest, worked
 
     def decisions(
         self,
@@ -661,48 +646,53 @@ class Query(Store):
         *,
         undone: bool = False,
     ) -> list[Stored]:
+        """Decisions of these actions that are not archived (`undone`: that are), of a task and of
+        the whole project (None: of every task), newest first. Those of a source that was rolled
+        back are left out, but for rollbacks.
+        """
         bound = Bound([project, self.dialect.listed(actions), limit])
         of_task = (
             ""
             if task_id is None
             else f"AND (r.task_id IS NULL OR r.task_id = {bound.add(task_id)}) "
         )
-        sql = (
+        return self._stored(
             f"SELECT {STORED} FROM record r{self.dialect.hint('record_decision')} WHERE "
             f"r.project_id = ?1 "
             f"AND r.kind = 'decision' AND r.status {'=' if undone else '<>'} 'archived' "
             f"AND (r.outcome = 'rollback' OR r.{TRUSTED_AUTHORS}) "
             f"AND {self.dialect.within('r.outcome', '?2')} {of_task}ORDER BY r.at_us DESC, r.id "
-            f"DESC LIMIT ?3"
+            f"DESC LIMIT ?3",
+            bound,
         )
-        return self._stored(project, sql, bound)
 
     def tags(self, project: str, start: str) -> list[str]:
-        sql = (
+        """The tags that begin so, each once, in order: of records that are neither archived nor of
+        a source that was rolled back.
+        """
+        found = self._select(
             f"SELECT DISTINCT t.tag FROM record_tag t {self.dialect.join} record r ON "
             f"r.seq = t.seq WHERE t.project_id = ?1 AND t.tag >= ?2 AND t.tag < ?3 AND "
-            f"{TRUSTED_RECORD}"
+            f"{TRUSTED_RECORD}",
+            (project, start, start + _BEHIND_ALL),
         )
-        with self.read(project) as session:
-            return sorted(
-                tag for (tag,) in session.select(sql, (project, start, start + _BEHIND_ALL))
-            )
+        return sorted(tag for (tag,) in found)
 
     def superseded_by(self, project: str, record_id: str) -> list[str]:
-        sql = (
+        """The records that this one replaced, in that order."""
+        found = self._select(
             "SELECT e.record_id FROM event e WHERE e.project_id = ?1 AND e.kind = 'superseded' "
             f"AND {self.dialect.said('e', 'replaced_by')} = ?2 AND NOT "
             f"{is_undone(self.dialect, 'e')} "
-            "ORDER BY e.at_us, e.id"
+            "ORDER BY e.at_us, e.id",
+            (project, record_id),
         )
-        with self.read(project) as session:
-            return list(
-                dict.fromkeys(found for (found,) in session.select(sql, (project, record_id)))
-            )
+        return list(dict.fromkeys(replaced for (replaced,) in found))
 
     # --- figures ---
 
     def counts(self, project: str) -> Counts:
+        """Zeros and empty maps for an empty project."""
         # One way through all rows, which in a large memory takes its time, instead of one for each
         # figure.
         sql = (
@@ -720,8 +710,13 @@ class Query(Store):
             kind: sum(group[5] for group in groups if group[0] == kind) for kind in INTERNAL_KINDS
         }
         ordinary = [group for group in groups if group[0] not in internal]
+        added_up: list[Counter[str]] = [Counter() for _ in range(5)]
+        for *values, number, _, _ in ordinary:
+            for counter, value in zip(added_up, values, strict=True):
+                if value is not None:
+                    counter[value] += number
         kinds, outcomes, tools, statuses, authors = (
-            _added_up(ordinary, column) for column in range(5)
+            dict(sorted(counter.items())) for counter in added_up
         )
         return Counts(
             sum(group[5] for group in ordinary),
@@ -740,14 +735,17 @@ class Query(Store):
         )
 
     def count(self, project: str, filters: Filters, *, trusted: bool = False) -> int:
+        """How many records pass the filters. `trusted` as in `page`."""
         where, bound = condition_of(self.dialect, project, filters)
         if trusted:
             where += f" AND {TRUSTED_RECORD}"
-        with self.read(project) as session:
-            (found,) = session.first(f"SELECT count(*) FROM record r WHERE {where}", bound) or (0,)
+        ((found,),) = self._select(f"SELECT count(*) FROM record r WHERE {where}", bound)
         return int(found)
 
     def routes(self, project: str, keys: Sequence[str]) -> list[Routed]:
+        """How many experiences that are not archived have the same outcome, tool and values of
+        these keys.
+        """
         bound = Bound([project])
         given = "".join(f"{self.dialect.given(bound.add(key))}, " for key in keys)
         unrouted = f"({self.dialect.given(bound.add('unrouted'))}) IS NOT NULL"
@@ -758,28 +756,8 @@ class Query(Store):
             f"GROUP BY {', '.join(str(column) for column in range(1, len(keys) + 4))}"
         )
         found = []
-        with self.read(project) as session:
-            for *values, is_unrouted, records, size in session.select(sql, bound):
-                pairs = zip(("outcome", "tool", *keys), values, strict=True)
-                packet = {name: str(value) for name, value in pairs if value is not None}
-                found.append(Routed(packet, bool(is_unrouted), records, size))
+        for *values, is_unrouted, records, size in self._select(sql, bound):
+            pairs = zip(("outcome", "tool", *keys), values, strict=True)
+            packet = {name: str(value) for name, value in pairs if value is not None}
+            found.append(Routed(packet, bool(is_unrouted), records, size))
         return found
-
-    def rolled_back(self, project: str) -> set[str]:
-        with self.read(project) as session:
-            return rolled_back_authors(session, project)
-
-    def embedder(self, project: str) -> tuple[str, int] | None:
-        with self.read(project) as session:
-            return embedder_of(session, project)
-
-
-def _added_up(groups: Iterable[Sequence[Any]], column: int) -> dict[str, int]:
-    """How many records there are by the values of a column, of groups that end with their number
-    and times.
-    """
-    sums: dict[str, int] = {}
-    for group in groups:
-        if group[column] is not None:
-            sums[group[column]] = sums.get(group[column], 0) + group[5]
-    return dict(sorted(sums.items()))

@@ -8,7 +8,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final
@@ -21,11 +21,13 @@ from hardwon.errors import (
     NotAdmittedError,
     RepeatedError,
     TooManyRequestsError,
+    UnknownRecordError,
 )
 from hardwon.memory import Memory
 from hardwon.memory.tokens import Tokens
+from hardwon.records.kinds import AnyRecord
 from hardwon.surfaces.operations import OPERATIONS, Arguments, Operation, json_bytes
-from hardwon.trust.access import SCOPES, Caller, Scope
+from hardwon.trust.access import SCOPES, Caller, Scope, includes
 
 HOW: Final = "send a token as `Authorization: Bearer …`; hardwon tokens create makes one"
 
@@ -174,6 +176,33 @@ class Gate:
         finally:
             with self._lock:
                 held.users -= 1
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Asks the memory of one project, as the caller: every operation of the table, under its name.
+    `key`: the idempotency key of their request, if any.
+    """
+
+    gate: Gate
+    caller: Caller
+    project: str
+    key: str | None = None
+
+    def __call__(self, operation: str, /, **given: Any) -> Any:
+        arguments = OPERATIONS[operation].takes.model_validate(given)
+        return self.gate.perform(self.caller, operation, self.project, arguments, self.key)
+
+    def record(self, record_id: str) -> AnyRecord | None:
+        """None where there is no such record, or not any more."""
+        found: AnyRecord | None = None
+        with suppress(UnknownRecordError):
+            found = self("get", record_id=record_id)
+        return found
+
+    def may(self, scope: Scope) -> bool:
+        """Whether the caller could; for what a page offers. The gate decides."""
+        return includes(self.caller.scope, scope)
 
 
 def _fingerprint(name: str, content: bytes) -> bytes:

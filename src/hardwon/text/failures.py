@@ -23,14 +23,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache, cached_property
 from hashlib import blake2b
+from itertools import takewhile
 from typing import Final
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.text.tables import Patterns, WordLists, read_tables
+from hardwon.text.tables import Form, Forms, Patterns, WordLists
 
 RE: Final = Patterns("text/failures")
 WORDS: Final = WordLists("text/failures")
@@ -64,9 +63,9 @@ def shows_error(observation: str) -> bool:
     """
     text = _window(observation)
     return any(
-        report.find(each)
+        _find(report, each)
         for each in dict.fromkeys((text, _unwrap(text)))
-        for report in _possible(each)
+        for report in REPORTS.possible(each)
     )
 
 
@@ -130,10 +129,7 @@ def _unwrap(text: str) -> str:
 
 
 def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    found = None
-    for match in pattern.finditer(text):
-        found = match
-    return found
+    return next(reversed(list(pattern.finditer(text))), None)
 
 
 def _announces(line: str) -> int:
@@ -170,11 +166,9 @@ def _with_place(words: str, place: str) -> str:
     # as an assertion is shown depends on who shows it
     if words.startswith("AssertionError: assert "):
         words = words.removeprefix("AssertionError: ")
-    lower = words.lower()
-    asserts = "assert" in lower or "expected" in lower
-    if place and asserts and RE.says_little.match(_normalize(words)):
-        return f"{words} in {place}"
-    return words
+    asserts = any(word in words.lower() for word in ("assert", "expected"))
+    distinguished = place and asserts and RE.says_little.match(_normalize(words))
+    return f"{words} in {place}" if distinguished else words
 
 
 # ---- Python
@@ -187,7 +181,7 @@ _CHAIN: Final = (
 )
 
 
-def _python(match: re.Match[str]) -> str:
+def pick_python(match: re.Match[str]) -> str:
     text = match.string
     if _GROUP in text:
         return _exception_group(text[text.find(_GROUP) :])
@@ -234,7 +228,7 @@ def _exception_group(text: str) -> str:
     return group or leaf
 
 
-def _pytest(match: re.Match[str]) -> str:
+def pick_pytest(match: re.Match[str]) -> str:
     """The exception of the first failure. Of a chain it is the last, which is the one that Python
     itself ends with.
     """
@@ -257,7 +251,7 @@ def _pytest(match: re.Match[str]) -> str:
     return _with_place(_message(lines[first:]), title[1] if title else "")
 
 
-def _pytest_summary(match: re.Match[str]) -> str:
+def pick_pytest_summary(match: re.Match[str]) -> str:
     place, _, words = match[1].partition(" - ")
     name = place.rpartition("::")[2].partition("[")[0]
     return _with_place(words, name) if words else f"failed {name}"
@@ -266,7 +260,7 @@ def _pytest_summary(match: re.Match[str]) -> str:
 # ---- Rust and Go
 
 
-def _rust_panic(match: re.Match[str]) -> str:
+def pick_rust_panic(match: re.Match[str]) -> str:
     # The message stood in quotes before the place until Rust 1.72, and stands below it since.
     panic = RE.panic.search(match.string, match.string.rfind("\n", 0, match.start()) + 1)
     if panic is None:
@@ -276,7 +270,7 @@ def _rust_panic(match: re.Match[str]) -> str:
     return _with_place(f"panicked: {words}", thread if "::" in thread else "")
 
 
-def _go_test(match: re.Match[str]) -> str:
+def pick_go_test(match: re.Match[str]) -> str:
     """The innermost failed test, and what it logged: below its line, or above it in a verbose
     run.
     """
@@ -304,7 +298,7 @@ def _last_filled(lines: list[str]) -> str:
     return next((line for line in reversed(lines) if line), "")
 
 
-def _thrown(match: re.Match[str]) -> str:
+def pick_thrown(match: re.Match[str]) -> str:
     """The root cause, or the exception above the first frame."""
     text, start = match.string, match.start()
     cause = words = _root_cause(text)
@@ -321,26 +315,23 @@ def _thrown(match: re.Match[str]) -> str:
     return words if cause else _with_place(words, method[1] if method else "")
 
 
-def _caused(match: re.Match[str]) -> str:
+def pick_caused(match: re.Match[str]) -> str:
     text = match.string
     if cause := _root_cause(text):
         return cause
     # A list of causes below the line, as Rust prints it: the outermost and the innermost of them.
     outer = _last_filled(text[: match.start()].split("\n"))
-    inner = ""
-    for line in text[match.end() :].split("\n")[1:]:
-        if not (found := RE.listed_cause.match(line)):
-            break
-        inner = found[1]
-    return f"{outer}: {inner}" if inner else outer
+    below = map(RE.listed_cause.match, text[match.end() :].split("\n")[1:])
+    causes = [found[1] for found in takewhile(bool, below) if found]
+    return f"{outer}: {causes[-1]}" if causes else outer
 
 
-def _rejected(match: re.Match[str]) -> str:
+def pick_rejected(match: re.Match[str]) -> str:
     reason = RE.reason.search(match.string, match.start())
     return reason[1] if reason else _line(match)
 
 
-def _jest(match: re.Match[str]) -> str:
+def pick_jest(match: re.Match[str]) -> str:
     lines = [line.strip() for line in match.string[match.start() + 1 :].split("\n")]
     words = next(filter(None, lines[1:]), "")
     if RE.is_raised.match(words) and not words.startswith("Assert"):
@@ -349,14 +340,14 @@ def _jest(match: re.Match[str]) -> str:
     return f"{words} in {name}"
 
 
-def _gradle(match: re.Match[str]) -> str:
+def pick_gradle(match: re.Match[str]) -> str:
     """What went wrong, and the innermost of the reasons that are listed below it."""
     first, *below = match.string[match.end() :].partition("\n\n")[0].split("\n")
     reasons = [line.strip(" >") for line in below if line.lstrip().startswith("> ")]
     return " ".join([first, *reasons[-1:]])
 
 
-def _npm(match: re.Match[str]) -> str:
+def pick_npm(match: re.Match[str]) -> str:
     lines = [found[1] for found in RE.npm_line.finditer(match.string, match.start())]
     code = next((line[4:] for line in lines if line.startswith("code ")), "")
     return f"npm{code}: {next((line for line in lines if not line.startswith('code ')), '')}"
@@ -365,7 +356,7 @@ def _npm(match: re.Match[str]) -> str:
 # ---- compilers, shells, logs and answers
 
 
-def _compiler(match: re.Match[str]) -> str:
+def pick_compiler(match: re.Match[str]) -> str:
     words = _line(match)
     symbol = (
         RE.symbol.search(match.string, match.start()) if "cannot find symbol" in words else None
@@ -373,25 +364,25 @@ def _compiler(match: re.Match[str]) -> str:
     return f"{words}: {symbol[1]}" if symbol else words
 
 
-def _missing_command(match: re.Match[str]) -> str:
+def pick_missing_command(match: re.Match[str]) -> str:
     name = match[1] or _line(match).partition(": command not found")[0].rpartition(": ")[2]
     return f"command not found: {name.rpartition('/')[2]}"
 
 
-def _make(match: re.Match[str]) -> str:
+def pick_make(match: re.Match[str]) -> str:
     if not match["code"]:
         return _line(match)
     # Newer versions say in which file and line the rule stands: [Makefile:12: all].
     return f"make: *** [{match['target'].rpartition(': ')[2]}] Error {match['code']}"
 
 
-def _logged(match: re.Match[str]) -> str:
+def pick_logged(match: re.Match[str]) -> str:
     line = _line(match)
     fields = {name: quoted or bare for name, quoted, bare in RE.logged.findall(line)}
     return fields.get("err") or fields.get("error") or fields.get("msg") or line
 
 
-def _answered(match: re.Match[str]) -> str:
+def pick_answered(match: re.Match[str]) -> str:
     """What the JSON object among other lines says."""
     outer = match.string[max(0, match.string.rfind("\n{", 0, match.start() + 2)) :]
     inner = _unwrap(outer)
@@ -423,18 +414,18 @@ def _outside_code(match: re.Match[str]) -> bool:
     return not RE.code_line.match(match.string, match.start() + 1, match.start() + 401)
 
 
-def _raised(match: re.Match[str]) -> bool:
+def is_raised_here(match: re.Match[str]) -> bool:
     """Not so in the part of a docstring that lists what may be raised."""
     above = match.string[max(0, match.start() - 400) : match.start()].split("\n")
     title = next((line for line in reversed(above) if not RE.is_raised.match(line.lstrip())), "")
     return not RE.lists_errors.fullmatch(title.strip().lower()) and _outside_code(match)
 
 
-def _in_json(match: re.Match[str]) -> bool:
+def is_in_json(match: re.Match[str]) -> bool:
     return match.string[1] in "{[" or "\n{" in match.string[: match.start() + 2]
 
 
-def _of_http(match: re.Match[str]) -> bool:
+def is_of_http(match: re.Match[str]) -> bool:
     """Whether a number is a status of HTTP: it is called so, or followed by the phrase that belongs
     to it.
     """
@@ -448,99 +439,52 @@ def _of_http(match: re.Match[str]) -> bool:
 
 # What takes the words that say what failed out of a match; "" passes the text on to the next way.
 _PICK: Final[dict[str, Callable[[re.Match[str]], str]]] = {
-    "answered": _answered,
-    "caused": _caused,
-    "compiler": _compiler,
-    "go_test": _go_test,
-    "gradle": _gradle,
+    "answered": pick_answered,
+    "caused": pick_caused,
+    "compiler": pick_compiler,
+    "go_test": pick_go_test,
+    "gradle": pick_gradle,
     "groups": lambda match: ": ".join(filter(None, match.groups())),
-    "jest": _jest,
+    "jest": pick_jest,
     "line": _line,
-    "logged": _logged,
-    "make": _make,
+    "logged": pick_logged,
+    "make": pick_make,
     "match": lambda match: match.group().strip(),
-    "missing_command": _missing_command,
-    "npm": _npm,
-    "pytest": _pytest,
-    "pytest_summary": _pytest_summary,
-    "python": _python,
-    "rejected": _rejected,
+    "missing_command": pick_missing_command,
+    "npm": pick_npm,
+    "pytest": pick_pytest,
+    "pytest_summary": pick_pytest_summary,
+    "python": pick_python,
+    "rejected": pick_rejected,
     "rest": _rest,
-    "rust_panic": _rust_panic,
-    "thrown": _thrown,
+    "rust_panic": pick_rust_panic,
+    "thrown": pick_thrown,
 }
 # What decides whether a match is a report at all.
 _ACCEPT: Final[dict[str, Callable[[re.Match[str]], bool]]] = {
     "always": bool,
     "happened": _happened,
-    "in_json": _in_json,
-    "of_http": _of_http,
+    "in_json": is_in_json,
+    "of_http": is_of_http,
     "outside_code": _outside_code,
-    "raised": _raised,
+    "raised": is_raised_here,
     "reported": _reported,
 }
 
 
-@dataclass(frozen=True)
-class ReportFormat:
-    """One way of reporting a failure. Its pattern runs only where a trigger occurs; small letters
-    stand for both cases.
-    """
-
-    triggers: frozenset[str]
-    source: str | list[str]
-    pick: Callable[[re.Match[str]], str]
-    accept: Callable[[re.Match[str]], bool]
-
-    @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        return RE.compile(self.source)
-
-    def find(self, text: str) -> re.Match[str] | None:
-        match = self.pattern.search(text)
-        if match is None or self.accept(match):
-            return match
-        return next(filter(self.accept, self.pattern.finditer(text, match.end())), None)
+REPORTS: Final = Forms("text/failures", "reports")  # from the most to the least telling
 
 
-@cache
-def reports() -> tuple[ReportFormat, ...]:
-    """All of them, from the most to the least telling."""
-    return tuple(
-        ReportFormat(
-            frozenset(row["triggers"]),
-            row["pattern"],
-            _PICK[row.get("pick", "line")],
-            _ACCEPT[row.get("accept", "always")],
-        )
-        for row in read_tables("text/failures")["reports"]
-    )
-
-
-@cache
-def _places_by_trigger(*, folded: bool) -> list[tuple[str, set[int]]]:
-    """Which reports of the table a trigger stands for: those in small letters, or the others."""
-    places: dict[str, set[int]] = {}
-    for place, report in enumerate(reports()):
-        for trigger in report.triggers:
-            if trigger.islower() == folded:
-                places.setdefault(trigger, set()).add(place)
-    return list(places.items())
-
-
-def _possible(text: str) -> list[ReportFormat]:
-    """The reports that a text may hold, in the order of the table."""
-    lower = text.lower()
-    hits = [places for trigger, places in _places_by_trigger(folded=False) if trigger in text]
-    hits += [places for trigger, places in _places_by_trigger(folded=True) if trigger in lower]
-    table = reports()
-    return [table[place] for place in sorted(set().union(*hits))]
+def _find(report: Form, text: str) -> re.Match[str] | None:
+    accept = _ACCEPT[report.row.get("accept", "always")]
+    return next(filter(accept, report.pattern.finditer(text)), None)
 
 
 def _words_of_failure(text: str) -> str:
     """The words that say what failed."""
-    for report in _possible(text):
-        if (match := report.find(text)) and (words := report.pick(match)).strip():
+    for report in REPORTS.possible(text):
+        pick = _PICK[report.row.get("pick", "line")]
+        if (match := _find(report, text)) and (words := pick(match)).strip():
             return words
     if indented := RE.indented.search(text):
         return _line(indented)

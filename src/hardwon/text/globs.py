@@ -21,7 +21,6 @@ from hardwon.errors import InvalidInputError
 
 Matcher = Callable[[str], bool]
 
-_ANY_DEPTH = None  # the segment `**`
 _MAGIC = re.compile(r"[*?[]")
 _EVERY_NAME = frozenset({"*", "*.json", "**"})
 
@@ -52,7 +51,7 @@ class Glob:
             if (part, before) != ("**", "**")
         ]
         self.pattern = pattern
-        self._folder = [_ANY_DEPTH if part == "**" else _name_matcher(part) for part in folders]
+        self._folder = [_any_folder if part == "**" else _name_matcher(part) for part in folders]
         # `a/` and `a/.` name folders, never a file
         self._name = None if name in ("", ".") else _name_matcher(name)
 
@@ -71,17 +70,11 @@ class Glob:
         parts = self._folder
         at = _after_any_depth(parts, {0})
         for name in folder.split("/") if folder else ():
-            reached = set()
-            for place in at:
-                if place < len(parts):
-                    match = parts[place]
-                    if match is _ANY_DEPTH:
-                        if not name.startswith("."):
-                            reached.add(place)
-                    elif match(name):
-                        reached.add(place + 1)
-            if not reached:
-                return False
+            reached = {
+                place if parts[place] is _any_folder else place + 1
+                for place in at
+                if place < len(parts) and parts[place](name)
+            }
             at = _after_any_depth(parts, reached)
         return len(parts) in at
 
@@ -94,11 +87,16 @@ class Glob:
         return self.matches_folder, None if every or self._name is None else self._name
 
 
-def _after_any_depth(parts: list[Matcher | None], at: set[int]) -> set[int]:
+def _any_folder(name: str) -> bool:
+    """The segment `**`."""
+    return not name.startswith(".")
+
+
+def _after_any_depth(parts: list[Matcher], at: set[int]) -> set[int]:
     """The places themselves, and those behind a `**`, which may stand for no folder at all (two
     never follow each other).
     """
-    return at | {place + 1 for place in at if place < len(parts) and parts[place] is _ANY_DEPTH}
+    return at | {place + 1 for place in at if place < len(parts) and parts[place] is _any_folder}
 
 
 def _name_matcher(pattern: str) -> Matcher:

@@ -21,18 +21,20 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from functools import lru_cache
+from functools import cache
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
 from hardwon import limits
-from hardwon.records.kinds import Entities, Fact
+from hardwon.records.kinds import Fact
 from hardwon.text.entities import read_part
 from hardwon.text.tables import Patterns, WordLists
+from hardwon.text.terms import Remembered
 from hardwon.text.words import canonical
 
 RE: Final = Patterns("text/sentences")
@@ -118,7 +120,11 @@ def _times(text: str, at: datetime) -> Iterator[Flaw]:
     for one, other in pairwise(matches):
         if RE.joins.fullmatch(plain, one.end(), other.start()):
             listed |= {one.start(), other.start()}
-    for found, tense in zip(matches, _tenses(plain, matches), strict=True):
+    ends = [-1, *(found.start() for found in RE.sentence_ends.finditer(plain)), len(plain)]
+    # every sentence is read once
+    tense_at = cache(lambda place: _tense_of(plain[ends[place - 1] + 1 : ends[place]]))
+    for found in matches:
+        tense = tense_at(bisect_left(ends, found.start()))
         # so far back the words are looked for that make "in 3 hours" a moment, or a habit
         before = plain[max(0, found.start() - 120) : found.start()]
         if RE.has_date.match(plain, found.end()) or not _is_meant(found, before):
@@ -157,30 +163,20 @@ class _Tense(NamedTuple):
         return self.past or self.coming
 
 
-def _tenses(plain: str, matches: list[re.Match[str]]) -> Iterator[_Tense]:
-    """For each of the matches that of the sentence in which it stands; every sentence is read
-    once.
-    """
-    ends = (found.start() for found in RE.sentence_ends.finditer(plain))
-    begin, end, tense = 0, -1, _Tense()
-    for found in matches:
-        if found.start() > end:
-            while found.start() > end:
-                begin, end = end + 1, next(ends, len(plain))
-            sentence = plain[begin:end]
-            # of what comes after "that" nothing is taken: jobs that failed may be any day's
-            clause = RE.whose.split(sentence, maxsplit=1)[0]
-            past = any(
-                verb["sure"]
-                or (
-                    (verb["before"] or "").lower() not in WORDS.no_verb_after
-                    and verb["past"].lower() not in WORDS.no_past
-                )
-                for verb in RE.happened.finditer(clause)
-            )
-            usual = RE.time_and_again.search(sentence)
-            tense = _Tense() if usual else _Tense(past, bool(RE.coming.search(sentence)), True)
-        yield tense
+def _tense_of(sentence: str) -> _Tense:
+    if RE.time_and_again.search(sentence):
+        return _Tense()
+    # of what comes after "that" nothing is taken: jobs that failed may be any day's
+    clause = RE.whose.split(sentence, maxsplit=1)[0]
+    past = any(
+        verb["sure"]
+        or (
+            (verb["before"] or "").lower() not in WORDS.no_verb_after
+            and verb["past"].lower() not in WORDS.no_past
+        )
+        for verb in RE.happened.finditer(clause)
+    )
+    return _Tense(past, bool(RE.coming.search(sentence)), True)
 
 
 def _is_name(found: re.Match[str], before: str) -> bool:
@@ -334,22 +330,21 @@ def _is_needless(words: list[str], at: int) -> bool:
     return words[at] in WORDS.fillers and not (at and words[at - 1] in WORDS.tied)
 
 
-def _key(fact_type: str, text: str) -> str:
-    # NUL is in no text
-    return (
+# a fact that is recorded is asked for twice: whether it is known, and as a row; NUL is in no text
+_key_of = Remembered[tuple[str, str], str](
+    lambda said: (
         "fact:"
-        + blake2b("\0".join((fact_type, *strip_fillers(text))).encode(), digest_size=16).hexdigest()
-    )
-
-
-# a fact that is recorded is asked for twice: whether it is known, and as a row
-_key_of_short = lru_cache(maxsize=64)(_key)
+        + blake2b(
+            "\0".join((said[0], *strip_fillers(said[1]))).encode(), digest_size=16
+        ).hexdigest()
+    ),
+    lambda said, _: len(said[1]) <= limits.LESSON_CHARS_MAX,
+).__getitem__
 
 
 def fact_key(fact: Fact) -> str:
     """Facts of one type have the same key if they say the same, and only then."""
-    key = _key_of_short if len(fact.content) <= limits.LESSON_CHARS_MAX else _key
-    return key(fact.fact_type, fact.content)
+    return _key_of((fact.fact_type, fact.content))
 
 
 def same_words(one: Fact, other: Fact) -> bool:
@@ -371,18 +366,11 @@ def repeats(first: Fact, again: Fact) -> bool:
         and all((file.path, file.hash) in files for file in has.context.related_files)
         and has.validation.failure_hash in (None, had.validation.failure_hash)
         and all(
-            new <= old
-            for new, old in zip(_names_in(again.entities), _names_in(first.entities), strict=True)
+            set(new or ()) <= set(old or ())
+            for (_, new), (_, old) in zip(again.entities, first.entities, strict=True)
         )
         and (
             len(days) == 1
             or not any(each.startswith(RELATIVE_DATE) for each in again.findings or ())
         )
     )
-
-
-def _names_in(entities: Entities) -> list[set[str]]:
-    return [
-        set(names or ())
-        for names in (entities.files, entities.functions, entities.libraries, entities.error_codes)
-    ]

@@ -12,37 +12,14 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from itertools import dropwhile
 from typing import Final, NamedTuple
 
 from hardwon.text.failures import shows_error
+from hardwon.text.tables import Patterns, WordLists
 
-_HEREDOC: Final = re.compile(r"(?<!<)<<-?(?!<)\s*(['\"]?)(\w+)\1")
-_QUOTED: Final = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.", re.DOTALL)
-_REDIRECTED: Final = re.compile(r"(?<!\d)\d*(?:&>>?|>>|[<>]&|>\||<<<?-?|[<>])\s*[^\s;|&<>]*")
-_OPERATOR: Final = re.compile(r"(&&|\|\||\|&|[;|&\n])")
-_SUBSTITUTES: Final = re.compile(r"`|\$\(|[<>]\(")
-_ASSIGNED: Final = re.compile(r"[A-Za-z_]\w*=")
-_LEADING_CD: Final = re.compile(
-    r"\s*cd\s+(?:'(?P<single>[^']+)'|\"(?P<double>[^\"$`\\]+)\"|(?P<bare>[^\s;&|<>()$`'\"\\*?~#]+))\s*(?:&&|;|\n)\s*(?P<rest>\S.*)",
-    re.DOTALL,
-)
-
-_LOOKING: Final = frozenset(
-    "cd pushd popd pwd ls ll dir tree cat bat head tail less more wc nl tac file stat du df "
-    "realpath readlink basename dirname "
-    "echo printf true false : test [ sleep wait date whoami id hostname uname printenv export "
-    "unset set alias type which "
-    "whereis man help history jobs ps top free uptime lsof grep egrep fgrep rg ag ack find fd "
-    "locate sort uniq cut tr awk "
-    "column jq yq diff cmp comm xxd hexdump od strings md5sum sha1sum sha256sum tee seq clear hardwon".split()
-)
-_LOOKING_IN_GIT: Final = frozenset(
-    "status log diff show blame branch remote rev-parse rev-list ls-files ls-tree ls-remote "
-    "cat-file describe reflog shortlog "
-    "grep config tag name-rev merge-base for-each-ref help version".split()
-)
-_GIT_WITH_VALUE: Final = frozenset({"-C", "-c", "--git-dir", "--work-tree"})
-_DOING: Final = frozenset({"-exec", "-execdir", "-ok", "-delete"})  # of find
+RE: Final = Patterns("text/shell")
+WORDS: Final = WordLists("text/shell")
 
 
 class CommandParts(NamedTuple):
@@ -56,21 +33,16 @@ class CommandParts(NamedTuple):
 
 def parts_of(line: str) -> CommandParts | None:
     """None where the line holds commands inside commands, and is left unread."""
-    masked = _QUOTED.sub(_mask, _without_here_documents(line))
+    masked = RE.quoted.sub(_mask, _without_here_documents(line))
     if "(" in masked or "`" in masked:
         return None
-    pieces = _OPERATOR.split(_REDIRECTED.sub(" ", masked))
-    commands, operators = list[list[str]](), list[str]()
-    for place in range(0, len(pieces), 2):
-        words = pieces[place].split()
-        while words and _ASSIGNED.match(words[0]):
-            del words[0]
-        if words:
-            commands.append(words)
-            operators.append(pieces[place + 1] if place + 1 < len(pieces) else "")
+    pieces = RE.operator.split(RE.redirected.sub(" ", masked))
+    commands = [list(dropwhile(RE.assigned.match, piece.split())) for piece in pieces[::2]]
+    both = [pair for pair in zip(commands, [*pieces[1::2], ""], strict=True) if pair[0]]
+    operators = [operator for _, operator in both]
     if operators and operators[-1] in (";", "\n"):
         operators[-1] = ""
-    return CommandParts(commands, operators)
+    return CommandParts([words for words, _ in both], operators)
 
 
 def only_looks(line: str) -> bool:
@@ -97,7 +69,7 @@ def exit_code_tells(line: str) -> bool:
 
 def after_leading_cd(line: str) -> tuple[str, str]:
     """Of `cd FOLDER && REST` the folder and the rest; of any other line nothing and the line."""
-    found = _LEADING_CD.fullmatch(line)
+    found = RE.leading_cd.fullmatch(line)
     if found is None:
         return "", line
     return found["single"] or found["double"] or found["bare"], found["rest"]
@@ -109,23 +81,23 @@ def _looks(words: list[str]) -> bool:
     if name == "git":
         own = iter(rest)
         for word in own:
-            if word in _GIT_WITH_VALUE:
+            if word in WORDS.git_with_value:
                 next(own, None)
             elif not word.startswith("-"):
-                return word in _LOOKING_IN_GIT
+                return word in WORDS.looking_in_git
         return True
     if name == "sed":
         return not any(word.startswith(("-i", "--in-place")) for word in rest)
     if name == "command":
         return rest[:1] in (["-v"], ["-V"])
-    return name in _LOOKING and not (name == "find" and _DOING & set(rest))
+    return name in WORDS.looking and not (name == "find" and WORDS.doing & set(rest))
 
 
 def _mask(quoted: re.Match[str]) -> str:
     text = quoted.group()
     if text == "\\\n":
         return " "
-    return "`" if text[0] == '"' and _SUBSTITUTES.search(text) else "_"
+    return "`" if text[0] == '"' and RE.substitutes.search(text) else "_"
 
 
 def _without_here_documents(line: str) -> str:
@@ -138,16 +110,11 @@ def _without_here_documents(line: str) -> str:
                 ends.popleft()
             continue
         kept.append(text)
-        ends.extend(found[2] for found in _HEREDOC.finditer(text))
+        ends.extend(found[2] for found in RE.heredoc.finditer(text))
     return "\n".join(kept)
 
 
 # --- observations ---
-
-_FIRST_LINE: Final = re.compile(
-    r"(?:exit code (?P<code>\d{1,3})|killed by (?P<signal>SIG[A-Z0-9]+|signal \d+)) after \d+\.\d "
-    r"s(?:\n|\Z)"
-)
 
 
 def run_observation(exit_code: int, signal: str, seconds: float, output: str) -> str:
@@ -160,7 +127,7 @@ def run_observation(exit_code: int, signal: str, seconds: float, output: str) ->
 
 def reported_failure(observation: str) -> str:
     """The part of an observation that tells what failed; empty where nothing did."""
-    run = _FIRST_LINE.match(observation)
+    run = RE.first_line.match(observation)
     if run is None:
         return observation if shows_error(observation) else ""
     if run["code"] and not int(run["code"]):

@@ -10,7 +10,10 @@ words. A file is read, and a pattern compiled, when it is used first: most comma
 from __future__ import annotations
 
 import re
-from functools import cache
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pkgutil import get_data
 from typing import Any, Final
 
@@ -32,22 +35,9 @@ class Patterns:
         self._file = file
 
     def __getattr__(self, name: str) -> re.Pattern[str]:
-        pattern = self.compile(_entry(self._file, "patterns", name))
+        pattern = _compile(self._file, _entry(self._file, "patterns", name))
         setattr(self, name, pattern)
         return pattern
-
-    def compile(self, source: str | list[str]) -> re.Pattern[str]:
-        return re.compile(self._join(source))
-
-    def _join(self, source: str | list[str]) -> str:
-        return _PART.sub(self._expand, "".join(source))
-
-    def _expand(self, part: re.Match[str]) -> str:
-        tables = read_tables(self._file)
-        if words := tables.get("any", {}).get(part[1]):
-            words = words.replace("'", "['\u2019]").replace("_", r"\s")
-            return f"(?:{'|'.join(words.split())})"
-        return self._join(tables["patterns"][part[1]])
 
 
 class WordLists:
@@ -67,3 +57,59 @@ def _entry(file: str, table: str, name: str) -> Any:
         return read_tables(file)[table][name]
     except KeyError:
         raise AttributeError(f"{file}.toml has no {name!r} under [{table}]") from None
+
+
+def _compile(file: str, source: str | list[str]) -> re.Pattern[str]:
+    tables = read_tables(file)
+
+    def expand(part: re.Match[str]) -> str:
+        if words := tables.get("any", {}).get(part[1]):
+            words = words.replace("'", "['\u2019]").replace("_", r"\s")
+            return f"(?:{'|'.join(words.split())})"
+        return join(tables["patterns"][part[1]])
+
+    def join(source: str | list[str]) -> str:
+        return _PART.sub(expand, "".join(source))
+
+    return re.compile(join(source))
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form that something takes in a text: a row of a table. Its pattern runs only where one of
+    its triggers occurs; small letters stand for both cases.
+    """
+
+    file: str
+    row: Mapping[str, Any]
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        return _compile(self.file, self.row["pattern"])
+
+
+class Forms:
+    """The rows of one table of a file."""
+
+    def __init__(self, file: str, table: str) -> None:
+        self._file, self._table = file, table
+
+    @cached_property
+    def all(self) -> list[Form]:
+        return [Form(self._file, row) for row in read_tables(self._file)[self._table]]
+
+    @cached_property
+    def _places(self) -> Mapping[tuple[bool, str], set[int]]:
+        places: defaultdict[tuple[bool, str], set[int]] = defaultdict(set)
+        for place, form in enumerate(self.all):
+            for trigger in form.row["triggers"]:
+                places[trigger.islower(), trigger].add(place)
+        return places
+
+    def possible(self, text: str) -> list[Form]:
+        """Those that a text may hold, in the order of the table."""
+        texts = text, text.lower()
+        hits = [
+            places for (folded, trigger), places in self._places.items() if trigger in texts[folded]
+        ]
+        return [self.all[place] for place in sorted(set[int]().union(*hits))]

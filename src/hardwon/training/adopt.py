@@ -18,9 +18,7 @@ from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, NamedTuple
-
-from pydantic_core import from_json
+from typing import Any, Final
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError
@@ -33,7 +31,8 @@ from hardwon.records.fields import derived_id, from_us, is_derived, parse_time, 
 from hardwon.records.kinds import Adopted, AnyRecord, Episode, Metadata, Moment, Source
 from hardwon.store.types import Progress
 from hardwon.training import shape
-from hardwon.training.shape import AgentMemory, EpisodeEntry
+from hardwon.training.history import scores_of, take_one
+from hardwon.training.shape import AgentMemory
 from hardwon.trust.redact import redact
 
 # What scores that agree must tell where the logs have no episode in common: less agrees by chance.
@@ -66,16 +65,7 @@ def adopt(
         if record.metadata.source.author == adopted.metadata.source.author
     ]
     state = _AdoptedState(adopted)
-    fresh = []
-    for episode in episodes:
-        at = episode.metadata.context.timestamp
-        alike = memory.browse(kind="episode", task_id=episode.task_id, since=at, until=at + _MOMENT)
-        # One that the memory has as its own: the file was exported from here.
-        if not any(
-            isinstance(one, Episode) and not is_derived(one.id) and _what(one) == _what(episode)
-            for one in alike
-        ):
-            fresh.append(episode)
+    fresh = [episode for episode in episodes if not _has_as_own(memory, episode)]
     is_new = memory.get(adopted.id) is None
     replaced = [other.id for other in known if is_new and _is_later(state, other)]
     stale = is_new and not replaced and any(_is_later(other, state) for other in known)
@@ -90,6 +80,17 @@ def adopt(
     return replace(loaded, read=loaded.read + passed_over, present=loaded.present + passed_over)
 
 
+def _has_as_own(memory: Memory, episode: Episode) -> bool:
+    """Then the file was exported from here."""
+    at = episode.metadata.context.timestamp
+    return any(
+        isinstance(one, Episode) and not is_derived(one.id) and _what(one) == _what(episode)
+        for one in memory.browse(
+            kind="episode", task_id=episode.task_id, since=at, until=at + _MOMENT
+        )
+    )
+
+
 def export_agent_memory(
     memory: Memory, path: str | Path | None = None, *, overwrite: bool = False
 ) -> AgentMemory:
@@ -100,19 +101,20 @@ def export_agent_memory(
     target = None if path is None else check_path("path", path)
     if target and not overwrite and files.exists(target):
         raise PlaceError(f"{target} exists already: choose another name, or say overwrite=True")
-    states = [
-        _AdoptedState(record) for record in reversed(list(_trusted(memory, _adopted_in(memory))))
-    ]
-    trusted = _trusted(memory, memory.browse(kind="episode"))
-    episodes = [record for record in trusted if isinstance(record, Episode)][::-1]
+    states = [_AdoptedState(each) for each in [*_trusted(memory, _adopted_in(memory))][::-1]]
+    episodes = [
+        each
+        for each in _trusted(memory, memory.browse(kind="episode"))
+        if isinstance(each, Episode)
+    ][::-1]
     own = [episode for episode in episodes if not is_derived(episode.id)]
     exported = states[0].whole(episodes) if states else shape.empty()
     for state in states[1:]:
-        shape.add_sum(exported, state.whole(episodes))
+        shape.add(exported, state.whole(episodes))
     known = {episode.id for state in states for episode in state.exported_from(own)}
     for episode in own:
         if episode.id not in known:
-            shape.add(exported, _entry(episode))
+            shape.add(exported, _memory_of(episode))
     del exported["episode_log"][: -limits.TRAINING_EPISODES_STORED]
     if target:
         target = own_files.target("path", target, memory.location, "memory.json")
@@ -125,33 +127,22 @@ def export_agent_memory(
 
 
 def _records(path: Path, author: str) -> tuple[Adopted, list[Episode]]:
+    found, written_us = files.read_object(
+        path, limits.TRAINING_FILE_BYTES_MAX, "a training memory", allow_inf_nan=True
+    )
     try:
-        text = files.read_regular(path, limits.TRAINING_FILE_BYTES_MAX + 1)
-        written_at = from_us(max(0, path.stat().st_mtime_ns // 1000))
-    except OSError as error:
-        raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error
-    try:
-        if len(text) > limits.TRAINING_FILE_BYTES_MAX:
-            allowed = f"at most {limits.TRAINING_FILE_BYTES_MAX} bytes"
-            raise InvalidInputError.one("file", f"{len(text)} bytes or more", allowed)
-        try:
-            raw = from_json(text)
-        except ValueError as error:
-            allowed = f"a training memory as JSON ({error}); the file was left as it is"
-            raise InvalidInputError.one("file", text[:40], allowed) from None
-        if not isinstance(raw, dict):
-            raise InvalidInputError.one("file", raw, "an object with the keys of a training memory")
-        raw = {name: value for name, value in raw.items() if value is not None}
+        raw = {name: value for name, value in found.items() if value is not None}
         checked = TrainingMemory.model_validate(raw)
         # no longer than a saved one ever is: what came before is in its counts
         if checked.episode_log:
             raw["episode_log"] = raw["episode_log"][-limits.TRAINING_EPISODES_STORED :]
-            checked = checked.altered(
-                episode_log=checked.episode_log[-limits.TRAINING_EPISODES_STORED :]
-            )
         source = Source(author=author)
-        episodes = list(_episodes(checked.episode_log, source))
-        at = max((episode.metadata.context.timestamp for episode in episodes), default=written_at)
+        log = checked.episode_log[-limits.TRAINING_EPISODES_STORED :]
+        episodes = list(_episodes(log, source))
+        at = max(
+            (episode.metadata.context.timestamp for episode in episodes),
+            default=from_us(written_us),
+        )
         data = _data(raw)
         adopted = Adopted(
             id=derived_id(
@@ -194,10 +185,9 @@ def _data(raw: dict[str, Any]) -> dict[str, Any]:
     log are in its episodes.
     """
     rest = deepcopy(raw)
-    log, history = rest.pop("episode_log", []), rest.get("score_history", {})
-    for task in history:
+    for task in rest.get("score_history", {}):
         shape.add_scores(rest, task, [])
-    rest.pop("score_history", None)
+    log, history = rest.pop("episode_log", []), rest.pop("score_history", {})
     data = {
         "memory": rest,
         "scores": {
@@ -227,13 +217,9 @@ def _bytes(value: Any) -> int:
 # --- what is kept becomes a file's dict again ---
 
 
-class _EpisodeKey(NamedTuple):
-    """What a log tells of an episode, but for its summary: enough to know it again."""
-
-    at_us: int
-    task_id: str
-    score: float
-    steps: int
+# What a log tells of an episode, but for its summary, enough to know it again: when it was
+# (microseconds), its task, its score and its steps.
+_EpisodeKey = tuple[int, str, float, int]
 
 
 class _AdoptedState:
@@ -264,12 +250,12 @@ class _AdoptedState:
         for episode in episodes:
             if episode.metadata.source.author == self.author or not is_derived(episode.id):
                 summaries.setdefault(_what(episode), []).append(episode.trajectory_summary)
-        memory = deepcopy(self.memory)
-        memory["episode_log"] = []
-        for entry in self.log:
-            if found := summaries.get(_logged(entry)):
-                memory["episode_log"].append({**entry, "summary": found.pop(0)})
-        return memory
+        log = [
+            {**entry, "summary": found.pop(0)}
+            for entry in self.log
+            if (found := summaries.get(_logged(entry)))
+        ]
+        return {**deepcopy(self.memory), "episode_log": log}
 
     def exported_from(self, own: Sequence[Episode]) -> list[Episode]:
         """Episodes of the memory's own that are in the file already: it was exported from here.
@@ -278,36 +264,20 @@ class _AdoptedState:
         recorded before the log counts as in it.
         """
         logged = Counter(map(_logged, self.log))
-        found: list[Episode] = []
-        for episode in own:
-            if logged[_what(episode)] > 0:
-                logged[_what(episode)] -= 1
-                found.append(episode)
+        found = [episode for episode in own if take_one(logged, _what(episode))]
         if not found:
             return []
         until_us, here = max(each.at_us for each in found), {each.id for each in found}
-        left = {task: Counter(scores) for task, scores in self.memory["score_history"].items()}
-        for entry in map(_logged, self.log):
-            left.get(entry.task_id, Counter())[entry.score] -= 1
-        unlisted = {
-            task: older["count"] for task, older in self.memory.get("older_scores", {}).items()
-        }
-        for episode in reversed(own):
-            task, score = episode.task_id, episode.score
-            if episode.id in here or episode.at_us > until_us:
-                continue
-            if left.get(task, Counter())[score] > 0:
-                left[task][score] -= 1
-                found.append(episode)
-            elif unlisted.get(task, 0) > 0:
-                unlisted[task] -= 1
-                found.append(episode)
-        return found
-
-    def scores(self, task: str) -> tuple[list[float], int]:
-        """Those that are known one by one, and the number of the first of them."""
-        known: list[float] = self.memory["score_history"].get(task, [])
-        return known, shape.score_total(self.memory, task)[1] - len(known)
+        history, older = self.memory["score_history"], self.memory.get("older_scores", {})
+        listed = Counter((task, score) for task, scores in history.items() for score in scores)
+        listed.subtract((entry["task_id"], entry["score"]) for entry in self.log)
+        unlisted = Counter({task: sums["count"] for task, sums in older.items()})
+        earlier = [each for each in own if each.id not in here and each.at_us <= until_us]
+        return found + [
+            each
+            for each in reversed(earlier)
+            if take_one(listed, (each.task_id, each.score)) or take_one(unlisted, each.task_id)
+        ]
 
 
 def _is_later(new: _AdoptedState, old: _AdoptedState) -> bool:
@@ -322,17 +292,31 @@ def _is_later(new: _AdoptedState, old: _AdoptedState) -> bool:
     bits = 0.0
     # what both list of the scores that the older one has, under the same numbers
     for task in old.memory["score_history"]:
-        (new_scores, new_first), (old_scores, old_first) = new.scores(task), old.scores(task)
-        start, end = max(new_first, old_first), old_first + len(old_scores)
-        theirs = old_scores[start - old_first :]
-        if new_scores[start - new_first : end - new_first] != theirs:
+        now, before = scores_of(new.memory, task), scores_of(old.memory, task)
+        if now.total < before.total or now.parted_from(before) is not None:
             return False
-        bits += _bits(theirs)
+        bits += _bits(before.items[len(before.items) - len(now.common(before)) :])
     for name in ("mistakes", "successes"):
-        now, before = new.memory[name], old.memory[name]
-        if len(now) < limits.TRAINING_LESSONS_MAX and now[: len(before)] != before:
+        newer, older = new.memory[name], old.memory[name]
+        if len(newer) < limits.TRAINING_LESSONS_MAX and newer[: len(older)] != older:
             return False
-    return _kept(new, old) and bits >= _SAME_BITS_MIN
+    # Rules and cards of the older one are there, as far as the newer one had room for them, seen as
+    # often or more.
+    seen = {_key_of(card): card.get("seen_count", 1) for card in new.memory["mistake_cards"]}
+    unknown = math.inf if len(seen) >= limits.TRAINING_CARDS else 0
+    rules_of = new.memory["task_rules"]
+    return (
+        bits >= _SAME_BITS_MIN
+        and all(
+            seen.get(_key_of(card), unknown) >= card.get("seen_count", 1)
+            for card in old.memory["mistake_cards"]
+        )
+        and all(
+            len(rules_of.get(task, ())) >= limits.TRAINING_RULES_PER_TASK
+            or set(rules) <= set(rules_of.get(task, ()))
+            for task, rules in old.memory["task_rules"].items()
+        )
+    )
 
 
 def _bits(scores: list[float]) -> float:
@@ -349,29 +333,16 @@ def _key_of(card: dict[str, Any]) -> str:
     return json.dumps(shape.card_key(card), sort_keys=True)
 
 
-def _kept(new: _AdoptedState, old: _AdoptedState) -> bool:
-    """Whether rules and cards of the older one are there, as far as the newer one had room for
-    them, seen as often or more.
-    """
-    seen = {_key_of(card): card.get("seen_count", 1) for card in new.memory["mistake_cards"]}
-    full = len(seen) >= limits.TRAINING_CARDS
-    for card in old.memory["mistake_cards"]:
-        if seen.get(_key_of(card), math.inf if full else 0) < card.get("seen_count", 1):
-            return False
-    for task, rules in old.memory["task_rules"].items():
-        now = new.memory["task_rules"].get(task, [])
-        if len(now) < limits.TRAINING_RULES_PER_TASK and not set(rules) <= set(now):
-            return False
-    return True
-
-
 # --- both ways ---
 
 
 def _adopted_in(memory: Memory) -> Iterator[Adopted]:
     for record in memory.browse(kind="adopted"):
-        there = record.metadata.validation.status != "archived"
-        if there and isinstance(record, Adopted) and record.origin == TRAINING_MEMORY:
+        if (
+            isinstance(record, Adopted)
+            and record.origin == TRAINING_MEMORY
+            and record.metadata.validation.status != "archived"
+        ):
             yield record
 
 
@@ -381,26 +352,24 @@ def _trusted(memory: Memory, records: Iterable[Any]) -> Iterator[Any]:
         for each in memory.care.decisions("rollback", limit=limits.SHOWN_MAX)
         if each.in_effect
     }
-    for record in records:
-        metadata = record.metadata
-        if metadata.validation.status != "archived" and metadata.source.author not in rolled_back:
-            yield record
-
-
-def _what(record: Episode) -> _EpisodeKey:
-    return _EpisodeKey(record.at_us, record.task_id, record.score, record.steps)
-
-
-def _logged(entry: dict[str, Any]) -> _EpisodeKey:
-    return _EpisodeKey(
-        to_us(parse_time(entry["timestamp"])),
-        entry["task_id"],
-        entry["score"],
-        entry.get("steps", 0),
+    return (
+        record
+        for record in records
+        if record.metadata.validation.status != "archived"
+        and record.metadata.source.author not in rolled_back
     )
 
 
-def _entry(episode: Episode) -> EpisodeEntry:
+def _what(record: Episode) -> _EpisodeKey:
+    return record.at_us, record.task_id, record.score, record.steps
+
+
+def _logged(entry: dict[str, Any]) -> _EpisodeKey:
+    at_us = to_us(parse_time(entry["timestamp"]))
+    return at_us, entry["task_id"], entry["score"], entry.get("steps", 0)
+
+
+def _memory_of(episode: Episode) -> AgentMemory:
     log = {
         "timestamp": episode.metadata.context.timestamp.isoformat(),
         "task_id": episode.task_id,
@@ -408,7 +377,7 @@ def _entry(episode: Episode) -> EpisodeEntry:
         "steps": episode.steps,
         "summary": episode.trajectory_summary,
     }
-    cards = tuple(
+    cards = [
         {
             "mistake_type": card.mistake_type,
             "task_id": card.task_id or episode.task_id,
@@ -419,5 +388,5 @@ def _entry(episode: Episode) -> EpisodeEntry:
             "lesson": card.lesson or shape.NO_LESSON,
         }
         for card in episode.mistake_cards
-    )
-    return EpisodeEntry(log, tuple(episode.mistakes), tuple(episode.successes), cards)
+    ]
+    return shape.memory_of_one(log, episode.mistakes, episode.successes, cards)

@@ -12,16 +12,16 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from hardwon import limits
 from hardwon.errors import FullError, HardwonError, InvalidInputError, LlmError, PlaceError
 from hardwon.learn import prompts as distil
+from hardwon.memory import Clock as Clock
 from hardwon.memory.consolidate import ask_for_rules
 from hardwon.outside import own_files
 from hardwon.outside.llm import ChatModel, Llm
@@ -41,7 +41,6 @@ from hardwon.training.history import (
     history_of,
     plan,
     settle,
-    with_history,
 )
 from hardwon.training.shape import (
     AgentMemory,
@@ -65,7 +64,6 @@ CONSOLIDATION_EVERY: Final = limits.CONSOLIDATE_EVERY_EPISODES
 _KEYS: Final = shape.empty().keys() - {"last_consolidated_at"}
 _OF_CONTENT: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 Where = str | os.PathLike[str]
-Clock = Callable[[], datetime]
 
 
 class TrainingMemoryWarning(UserWarning):
@@ -107,22 +105,17 @@ def load_agent_memory(path: Where = DEFAULT_PATH, *, lenient: bool = False) -> A
     """
     place = _place(path)
     try:
-        content = read(place)
-        if content is not None:
-            try:
-                return _loaded(content, place)
-            except NoTrainingMemoryError:
-                with guard, lock_file(place) as held:
-                    content = _current(held)
-                    if content is not None:  # somebody else was faster, and saved a good one
-                        return _loaded(content, place)
+        try:
+            return _loaded(read(place), place)
+        except NoTrainingMemoryError:
+            with guard, lock_file(place) as held:
+                # somebody else may have been faster, and saved a good one
+                return _loaded(_current(held), place)
     except PlaceError as error:
         if not lenient:
             raise
         _warn(TrainingMemoryWarning, f"{error}. The memory starts fresh and cannot be saved there")
         return new_agent_memory()
-    logger.info("No training memory at %s, starting fresh", path)
-    return _with_history(shape.empty(), History(EMPTY, 0, str(place)))
 
 
 def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
@@ -137,8 +130,10 @@ def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
         _check_memory(memory, fully=True)
         with lock_file(place) as held:
             base = history_of(memory).bases.get(str(place))
-            planned = plan(memory, str(place), _current(held, base.content if base else None))
-            content = encoded(planned.memory)
+            planned, merged = plan(
+                memory, str(place), _current(held, base.content if base else None)
+            )
+            content = encoded(planned)
             if len(content) > limits.TRAINING_FILE_BYTES_MAX:
                 raise FullError(
                     f"the training memory would be {len(content)} bytes, more than the "
@@ -149,35 +144,34 @@ def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
 
             def settle_if_written() -> None:
                 if held.read() == content:
-                    settle(memory, planned, content, str(place))
+                    settle(memory, planned, merged, content, str(place))
 
             with ExitStack() as on_failure:
                 # Interrupted or refused in between: whether the file has it decides whether the
                 # next save adds it.
                 on_failure.callback(settle_if_written)
                 held.write(content)
-                settle(memory, planned, content, str(place))
+                settle(memory, planned, merged, content, str(place))
                 on_failure.pop_all()
     logger.debug("Saved training memory to %s", place)
 
 
 def _place(path: Where) -> Path:
-    place = Path(
-        os.path.realpath(
-            check_path("path", os.fspath(path) if isinstance(path, os.PathLike) else path)
-        )
-    )
+    place = Path(os.path.realpath(check_path("path", path)))
     # it would be kept aside as no training memory
     own_files.refuse_database("path", place, "agent_memory.json")
     return place
 
 
 def _with_history(memory: AgentMemory, history: History) -> AgentMemory:
-    memory["episode_log"] = with_history(memory["episode_log"], history)
+    memory["episode_log"] = EpisodeLog(memory["episode_log"], history)
     return memory
 
 
-def _loaded(content: bytes, place: Path) -> AgentMemory:
+def _loaded(content: bytes | None, place: Path) -> AgentMemory:
+    if content is None:
+        logger.info("No training memory at %s, starting fresh", place)
+        return _with_history(shape.empty(), History(EMPTY, 0, str(place)))
     memory, dropped = decoded(content)
     if dropped:
         _warn(
@@ -220,14 +214,12 @@ def _check_memory(memory: Any, *, fully: bool = False) -> None:
     ours = isinstance(memory, dict) and isinstance(memory.get("episode_log"), EpisodeLog)
     if problem := shape.shape_problem(memory) if ours and not fully else shape.problem_of(memory):
         raise _no_memory(memory, problem)
-    if not ours or not _is_whole(memory):
+    if (
+        not ours
+        or any(memory.get(name) is None for name in _KEYS)
+        or any(memory.get(name, ()) is None for name in shape.OPTIONAL)
+    ):
         shape.upgrade(memory)
-
-
-def _is_whole(memory: AgentMemory) -> bool:
-    return all(memory.get(name) is not None for name in _KEYS) and all(
-        memory.get(name, ()) is not None for name in shape.OPTIONAL
-    )
 
 
 @contextmanager
@@ -248,11 +240,9 @@ def _no_memory(memory: Any, problem: str) -> InvalidInputError:
 
 
 def _readable(memory: Any) -> AgentMemory:
-    """The memory, or where it lacks something, another that has it: reading changes nothing."""
+    """Another that has all that the memory may lack: reading changes nothing."""
     if problem := shape.shape_problem(memory):
         raise _no_memory(memory, problem)
-    if _is_whole(memory):
-        return cast("AgentMemory", memory)
     return {**shape.empty(), **{name: value for name, value in memory.items() if value is not None}}
 
 
@@ -323,21 +313,18 @@ def build_memory_context(
         lines += _section(
             "Mistakes to avoid:", [f"AVOID: {mistake}" for mistake in memory["mistakes"][-3:]]
         )
-        best = sorted(memory["mistake_cards"], key=card_rank, reverse=True)[:3]
         lines += _section(
             "Structured mistake cards:",
             [
                 f"[{card.get('mistake_type', 'mistake')}, seen "
                 f"{whole(card.get('seen_count'), 1)}x] "
                 f"{card.get('lesson', '')} Evidence: {card.get('evidence', '')}"
-                for card in best
+                for card in _best_cards(memory, 3)
             ],
         )
         if task_id:
             own = (
-                episode
-                for episode in reversed(memory["episode_log"])
-                if episode.get("task_id") == task_id
+                each for each in reversed(memory["episode_log"]) if each.get("task_id") == task_id
             )
             recent = [
                 f"Score {episode.get('score', 0.0):.2f} in {episode.get('steps', 0)} steps: "
@@ -350,6 +337,10 @@ def build_memory_context(
                 mean = f"Your mean score on {task_id}: {total / count:.2f} (over {count} episodes)"
                 lines.append("\n" + _one_line(mean))
     return "\n".join(lines) if len(lines) > 1 else ""
+
+
+def _best_cards(memory: AgentMemory, most: int) -> list[dict[str, Any]]:
+    return sorted(memory["mistake_cards"], key=card_rank, reverse=True)[:most]
 
 
 def _last(items: list[Any], count: int) -> list[Any]:
@@ -415,14 +406,15 @@ def _rules_of_model(
         shown = []
         for number, logged in enumerate(episodes):
             with suppress(HardwonError):  # one that no record can hold
-                episode = Episode(
-                    task_id=logged.get("task_id", "unknown"),
-                    score=logged.get("score", 0.0),
-                    trajectory_summary=redact(str(logged.get("summary", "")))[0],
-                    # in the order of the log
-                    metadata=Metadata(context=Moment(timestamp=from_us(number))),
+                shown.append(
+                    Episode(
+                        task_id=logged.get("task_id", "unknown"),
+                        score=logged.get("score", 0.0),
+                        trajectory_summary=redact(str(logged.get("summary", "")))[0],
+                        # in the order of the log
+                        metadata=Metadata(context=Moment(timestamp=from_us(number))),
+                    )
                 )
-                shown.append(episode)
         if model is None or not shown:
             return None
         return [f"[CONSOLIDATED] {rule}" for rule in ask_for_rules(model, distil.fitting(shown))]
@@ -440,7 +432,6 @@ def memory_summary(memory: AgentMemory) -> dict[str, Any]:
     """What the memory holds, in numbers."""
     with guard, _using(memory):
         memory = _readable(memory)
-        best = sorted(memory["mistake_cards"], key=card_rank, reverse=True)[:5]
         totals = {task: score_total(memory, task) for task in memory["score_history"]}
         return {
             "total_episodes": memory["total_episodes"],
@@ -454,7 +445,7 @@ def memory_summary(memory: AgentMemory) -> dict[str, Any]:
                     "task_id": card.get("task_id"),
                     "seen_count": card.get("seen_count", 0),
                 }
-                for card in best
+                for card in _best_cards(memory, 5)
             ],
             "scores_by_task": {
                 task: round(total / count, 3) for task, (total, count) in totals.items() if count

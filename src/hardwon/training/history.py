@@ -27,7 +27,7 @@ from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from hardwon import limits
 from hardwon.outside import locks
@@ -35,11 +35,7 @@ from hardwon.records.fields import new_id
 from hardwon.training.shape import (
     OPTIONAL,
     AgentMemory,
-    EpisodeEntry,
     add,
-    add_older,
-    add_scores,
-    add_sum,
     decoded,
     empty,
     encoded,
@@ -53,6 +49,7 @@ EMPTY = encoded(empty())
 _BESIDE = (*OPTIONAL, "last_consolidated_at")
 _OWN: Final = frozenset(empty())
 _MISSING: Final = object()
+T = TypeVar("T")
 
 # Held while a memory is changed, saved, or forked: one for all of them, because copies share what
 # they know.
@@ -61,33 +58,16 @@ guard = threading.RLock()
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
 class RecordedEpisode:
-    """One call of `record_episode`, or the sum of many. `saved` are the files it is in; `number` is
-    its history's name and its own place there, where another process may have it too. `copied`
-    tells which copies have it: where it is the same, they have all of these or none.
+    """One call of `record_episode`, or the sum of many, as a memory of just that. `saved` are the
+    files it is in; `number` is its history's name and its own place there, where another process may
+    have it too. `copied` tells which copies have it: where it is the same, they have all of these or
+    none.
     """
 
-    entry: EpisodeEntry | AgentMemory
+    entry: AgentMemory
     number: tuple[str, int] | None = None
     saved: set[str] = field(default_factory=set)
     copied: tuple[str, ...] = ()
-
-    @property
-    def episodes(self) -> int:
-        if isinstance(self.entry, EpisodeEntry):
-            return int(self.entry.log is not None)
-        return int(self.entry["total_episodes"])
-
-    @property
-    def last_logged(self) -> list[dict[str, Any]]:
-        if isinstance(self.entry, EpisodeEntry):
-            return [self.entry.log] if self.entry.log else []
-        return list(self.entry["episode_log"][-1:])
-
-    def add_to(self, memory: AgentMemory) -> None:
-        if isinstance(self.entry, EpisodeEntry):
-            add(memory, self.entry)
-        else:
-            add_sum(memory, self.entry)
 
 
 class SavedState(NamedTuple):
@@ -110,16 +90,16 @@ class History:
         self._recorded: list[RecordedEpisode] = []
         self._inside: weakref.WeakSet[RecordedEpisode] = weakref.WeakSet()
         self._forgotten = 0
-        self._name = ""
+        self.name = ""
         _living.add(self)
 
-    def append(self, entry: EpisodeEntry) -> None:
+    def append(self, entry: AgentMemory) -> None:
         """The last thing that is done is to take it: whoever is interrupted can tell by that."""
         if len(self._recorded) >= limits.TRAINING_PENDING_MAX:
             self._shorten()
         self._recorded.append(RecordedEpisode(entry))
 
-    def has_last(self, entry: EpisodeEntry) -> bool:
+    def has_last(self, entry: AgentMemory) -> bool:
         return bool(self._recorded) and self._recorded[-1].entry is entry
 
     def fill_in(self, memory: AgentMemory) -> None:
@@ -143,9 +123,6 @@ class History:
     def everything(self) -> Iterable[RecordedEpisode]:
         """All that went into the memory, as far as somebody else may have it too."""
         return {*self._inside, *self._recorded}
-
-    def goes_on_from(self, other: History) -> None:
-        self._inside.update(other.everything())
 
     def _shorten(self) -> None:
         """Files that were not saved to for so long are looked at like any other when it comes to
@@ -197,12 +174,12 @@ class History:
         if missing < 0 or not log:
             return None
         held = self.since(self.latest)
-        count, last = 0, None
+        count, last = 0, log[:0]
         while missing > 0 and count < len(held):
-            missing -= held[count].episodes
-            last = held[count].last_logged or last
+            missing -= held[count].entry["total_episodes"]
+            last = held[count].entry["episode_log"][-1:] or last
             count += 1
-        if last is None and not missing:
+        if not last and not missing:
             last = decoded(self.latest.content)[0]["episode_log"][-1:]
         if missing or last != log[-1:]:
             return None
@@ -213,20 +190,12 @@ class History:
 
     def share(self) -> None:
         """Before another process gets a copy."""
-        unnumbered = [
-            (n, each)
-            for n, each in enumerate(self._recorded, self._forgotten)
-            if each.number is None
-        ]
+        unnumbered = [each for each in self._recorded if each.number is None]
         if unnumbered:
-            self._name = self._name or new_id()
-            for n, each in unnumbered:
-                each.number = self._name, n
-            _mark_apart([each for _, each in unnumbered])
-
-    def begin_anew(self) -> None:
-        """In the copy: what it records from now on is not what the original records."""
-        self._name = ""
+            self.name = self.name or new_id()
+            for n, each in enumerate(self._recorded, self._forgotten):
+                each.number = each.number or (self.name, n)
+            _mark_apart(unnumbered)
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> History:
         with guard:
@@ -247,8 +216,8 @@ class History:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._inside = weakref.WeakSet()
-        self.__dict__.update(state)
-        self.begin_anew()
+        # what the copy records from now on is not what the original records
+        self.__dict__.update(state, name="")
         _living.add(self)
 
 
@@ -258,11 +227,9 @@ def _sum_of(recorded: list[RecordedEpisode]) -> RecordedEpisode:
     """
     if len(recorded) == 1:
         return recorded[0]
-    total = empty()
-    saved = set(recorded[0].saved)
+    total, saved = empty(), set(recorded[0].saved)
     for each in recorded:
-        each.add_to(total)
-    for each in recorded:
+        add(total, each.entry)
         each.saved = saved
     return RecordedEpisode(total, recorded[-1].number, saved, recorded[-1].copied)
 
@@ -278,16 +245,13 @@ class EpisodeLog(list[dict[str, Any]]):
     """The `episode_log` of a memory that knows where it came from. A list in every other way."""
 
     __slots__ = ("history",)
-    history: History
+
+    def __init__(self, log: Iterable[dict[str, Any]], history: History) -> None:
+        super().__init__(log)
+        self.history = history
 
     def __copy__(self) -> EpisodeLog:
-        return with_history(self, deepcopy(self.history))
-
-
-def with_history(log: Iterable[dict[str, Any]], history: History) -> EpisodeLog:
-    made = EpisodeLog(log)
-    made.history = history
-    return made
+        return EpisodeLog(self, deepcopy(self.history))
 
 
 def history_of(memory: AgentMemory) -> History:
@@ -296,26 +260,19 @@ def history_of(memory: AgentMemory) -> History:
     """
     log = memory["episode_log"]
     if not isinstance(log, EpisodeLog) or not hasattr(log, "history"):
-        twins = (history.twin_of(memory) for history in list(_living))
-        found = next((twin for twin in twins if twin), None) or History(
-            encoded(memory), memory["total_episodes"]
-        )
-        log = memory["episode_log"] = with_history(log, found)
+        twins = filter(None, (history.twin_of(memory) for history in list(_living)))
+        found = next(twins, None) or History(encoded(memory), memory["total_episodes"])
+        log = memory["episode_log"] = EpisodeLog(log, found)
     return log.history
 
 
 # --- what is saved ---
 
 
-class SavePlan(NamedTuple):
-    """What is about to be saved. `merged` says that it holds what others saved."""
-
-    memory: AgentMemory
-    merged: bool
-
-
-def plan(memory: AgentMemory, place: str, found: bytes | None) -> SavePlan:
-    """What belongs in a file in which this was found. Changes nothing."""
+def plan(memory: AgentMemory, place: str, found: bytes | None) -> tuple[AgentMemory, bool]:
+    """What belongs in a file in which this was found, and whether it holds what others saved.
+    Changes nothing.
+    """
     history = history_of(memory)
     base = history.bases.get(place)
     start = base or history.latest
@@ -324,7 +281,8 @@ def plan(memory: AgentMemory, place: str, found: bytes | None) -> SavePlan:
     mine["episode_log"] = memory["episode_log"][-limits.TRAINING_EPISODES_STORED :]
     # A shallow copy of the dict shares its lists, and what was recorded, but not this number.
     mine["total_episodes"] = max(
-        mine["total_episodes"], start.total + sum(each.episodes for each in pending)
+        mine["total_episodes"],
+        start.total + sum(each.entry["total_episodes"] for each in pending),
     )
     history.fill_in(mine)
     latest = max(whole(each.get("last_consolidated_at"), 0) for each in (mine, history.beside))
@@ -332,20 +290,17 @@ def plan(memory: AgentMemory, place: str, found: bytes | None) -> SavePlan:
         mine["last_consolidated_at"] = latest
     if found is None or (base and found == base.content):
         _note_shared(mine, pending)
-        return SavePlan(mine, merged=False)
-    kept, _ = decoded(found)
-    before, _ = decoded(start.content)
+        return mine, False
+    kept, before = (decoded(content)[0] for content in (found, start.content))
     if base is None and start.content != EMPTY:
         kept = adopt(kept, decoded(start.content)[0])
     new = _not_there_yet(pending, place, kept, before)
-    for each in new:
-        each.add_to(kept)
-    for each in pending:
-        each.add_to(before)
+    for into, parts in ((kept, new), (before, pending)):
+        for each in parts:
+            add(into, each.entry)
+        del into["episode_log"][: -limits.TRAINING_EPISODES_STORED]
     _note_shared(kept, new)
-    for either in (before, kept):
-        del either["episode_log"][: -limits.TRAINING_EPISODES_STORED]
-    return SavePlan(by_hand(before, mine, kept), merged=True)
+    return by_hand(before, mine, kept), True
 
 
 def _not_there_yet(
@@ -355,53 +310,45 @@ def _not_there_yet(
     # the episodes that this log has and the earlier one has not
     more = Counter(map(as_json, kept["episode_log"]))
     more.subtract(map(as_json, before["episode_log"]))
-    shared, new = kept.get("shared_episodes", {}), []
-    for each in pending:
+    shared = kept.get("shared_episodes", {})
+
+    def is_there(each: RecordedEpisode) -> bool:
         if place in each.saved or (each.number and each.number[1] < shared.get(each.number[0], 0)):
-            continue
+            return True
         # Only one that may have come here another way, with a copy or through a file, is looked
         # for: others may well be alike.
-        if (
-            (each.copied or each.saved)
-            and isinstance(each.entry, EpisodeEntry)
-            and each.entry.log is not None
-        ):
-            text = as_json(each.entry.log)
-            more[text] -= 1
-            if more[text] >= 0:
-                continue
-        new.append(each)
-    return new
+        log = each.entry["episode_log"] if each.copied or each.saved else []
+        return len(log) == each.entry["total_episodes"] == 1 and take_one(more, as_json(log[0]))
+
+    return [each for each in pending if not is_there(each)]
 
 
 def _note_shared(memory: AgentMemory, recorded: Iterable[RecordedEpisode]) -> None:
     marks = dict(memory.get("shared_episodes", {}))
-    for each in recorded:
-        if each.number is not None:
-            name, number = each.number
-            marks[name] = max(marks.pop(name, 0), number + 1)
+    for name, number in (each.number for each in recorded if each.number):
+        marks[name] = max(marks.pop(name, 0), number + 1)
     if marks:
         memory["shared_episodes"] = dict(list(marks.items())[-limits.TRAINING_SHARED_MAX :])
 
 
-def settle(memory: AgentMemory, planned: SavePlan, content: bytes, place: str) -> None:
-    """The plan is in the file. Doing this twice does no harm."""
+def settle(
+    memory: AgentMemory, planned: AgentMemory, merged: bool, content: bytes, place: str
+) -> None:
+    """What was planned is in the file. Doing this twice does no harm."""
     history = history_of(memory)
     for recorded in history.everything():
         recorded.saved.add(place)
-    total = planned.memory["total_episodes"]
-    if planned.merged:
+    total = planned["total_episodes"]
+    if merged:
         # The lists are new. Who shares the old ones keeps what it knows about them.
         earlier, history = history, History(content, total, place)
-        history.goes_on_from(earlier)
-        for name in memory.keys() - planned.memory.keys():
+        history._inside.update(earlier.everything())
+        for name in memory.keys() - planned.keys():
             del memory[name]
-        memory.update(planned.memory)
-        memory["episode_log"] = with_history(memory["episode_log"], history)
+        memory.update(planned)
+        memory["episode_log"] = EpisodeLog(memory["episode_log"], history)
     else:
-        memory.update(
-            {name: value for name, value in planned.memory.items() if name != "episode_log"}
-        )
+        memory.update({name: value for name, value in planned.items() if name != "episode_log"})
         del memory["episode_log"][: -limits.TRAINING_EPISODES_STORED]
         history.is_now(content, total, place)
     history.look_at(memory)
@@ -429,7 +376,7 @@ class _Fork:
 
     def after_in_child(self) -> None:
         for history in list(_living):
-            history.begin_anew()
+            history.name = ""
         self.after()
         # by a thread that the child has not got, in a save that it will never finish
         if not self.held:
@@ -453,38 +400,37 @@ def adopt(kept: AgentMemory, other: AgentMemory) -> AgentMemory:
     that are not kept are added, and of its mistakes, rules and cards what is not there; a card that
     both have was seen as often as the larger of its counts says.
     """
-    ours, theirs = (
-        _Numbered(memory["episode_log"], memory["total_episodes"]) for memory in (other, kept)
-    )
-    at = ours.parted_from(theirs)
-    tasks = [
-        _Scores(kept, other, task) for task in {**kept["score_history"], **other["score_history"]}
-    ]
-    known = (
-        bool(ours.common(theirs))
-        or any(task.ours.common(task.theirs) for task in tasks)
-        or not min(ours.total, theirs.total)
-    )
-    agree = known and at is None and all(task.parted is None for task in tasks)
-    if agree and all(task.theirs.total <= task.ours.total for task in tasks):
+    ours, theirs = (Numbered(each["episode_log"], each["total_episodes"]) for each in (other, kept))
+    tasks = {
+        task: (scores_of(other, task), scores_of(kept, task))
+        for task in {**kept["score_history"], **other["score_history"]}
+    }
+    pairs = [(ours, theirs), *tasks.values()]
+    known = any(one.common(two) for one, two in pairs) or not min(ours.total, theirs.total)
+    agree = known and all(one.parted_from(two) is None for one, two in pairs)
+    if agree and all(two.total <= one.total for one, two in tasks.values()):
         return other
-    earlier = agree and all(task.ours.total <= task.theirs.total for task in tasks)
+    earlier = agree and all(one.total <= two.total for one, two in tasks.values())
+    part: AgentMemory = {
+        **{name: other[name] for name in other.keys() - kept.keys() - set(OPTIONAL)},
+        **empty(),
+        "task_rules": {
+            task: _newer(kept["task_rules"].get(task, []), rules, earlier)
+            for task, rules in other["task_rules"].items()
+        },
+        **{
+            name: _newer(kept[name], other[name], earlier)
+            for name in ("global_rules", "mistakes", "successes")
+        },
+    }
     if not earlier:
-        _add_episodes(kept, ours, theirs, at, tasks, known)
+        part |= _new_episodes(other, ours, theirs, tasks, known)
         _add_cards(kept["mistake_cards"], other["mistake_cards"])
-    _add_newer(kept["global_rules"], other["global_rules"], limits.TRAINING_GLOBAL_RULES, earlier)
-    for task, rules in other["task_rules"].items():
-        _add_newer(
-            kept["task_rules"].setdefault(task, []), rules, limits.TRAINING_RULES_PER_TASK, earlier
-        )
-    for name in ("mistakes", "successes"):
-        _add_newer(kept[name], other[name], limits.TRAINING_LESSONS_MAX, earlier)
-    for name in other.keys() - kept.keys() - set(OPTIONAL):
-        kept[name] = other[name]
+    add(kept, part)
     return kept
 
 
-class _Numbered:
+class Numbered:
     """The last ones of all episodes, or of all scores of a task, with their numbers in the order of
     recording: the very last has the number `total` - 1.
     """
@@ -492,10 +438,10 @@ class _Numbered:
     def __init__(self, items: list[Any], total: int) -> None:
         self.items, self.total, self.start = items, total, total - len(items)
 
-    def common(self, other: _Numbered) -> range:
+    def common(self, other: Numbered) -> range:
         return range(max(self.start, other.start), min(self.total, other.total))
 
-    def parted_from(self, other: _Numbered) -> int | None:
+    def parted_from(self, other: Numbered) -> int | None:
         """The first number under which both have one, and not the same."""
         common = self.common(other)
         return next(
@@ -503,40 +449,21 @@ class _Numbered:
         )
 
 
-class _Scores:
-    """The scores of one task on both sides: ours are to be added to theirs, which are kept."""
-
-    def __init__(self, kept: AgentMemory, other: AgentMemory, task: str) -> None:
-        self.task = task
-        self.ours, self.theirs = (
-            _Numbered(memory["score_history"].get(task, []), score_total(memory, task)[1])
-            for memory in (other, kept)
-        )
-        self.parted = self.ours.parted_from(self.theirs)
-        self.older_sum = score_total(other, task)[0] - sum(self.ours.items)
-
-    def new(self, known: bool) -> int:
-        if self.parted is not None:
-            return self.ours.total - self.parted
-        return max(self.ours.total - self.theirs.total, 0) if known else self.ours.total
-
-    def add_to(self, kept: AgentMemory, count: int) -> None:
-        older = count - len(self.ours.items)
-        if older > 0:  # of these only the sum is known, and of a part of them its share
-            add_older(kept, self.task, older, [self.older_sum * older / self.ours.start])
-        if count:
-            add_scores(kept, self.task, self.ours.items[-count:])
-            kept["total_episodes"] += count
+def scores_of(memory: AgentMemory, task: str) -> Numbered:
+    return Numbered(memory["score_history"].get(task, []), score_total(memory, task)[1])
 
 
-def _add_episodes(
-    kept: AgentMemory,
-    ours: _Numbered,
-    theirs: _Numbered,
-    at: int | None,
-    tasks: Iterable[_Scores],
+def _new_episodes(
+    memory: AgentMemory,
+    ours: Numbered,
+    theirs: Numbered,
+    tasks: dict[str, tuple[Numbered, Numbered]],
     known: bool,
-) -> None:
+) -> AgentMemory:
+    """The log and the scores that are in our memory alone. `tasks` has the scores of each task on
+    both sides.
+    """
+    at = ours.parted_from(theirs)
     first = min(ours.total, theirs.total) if at is None else at
     new = _without(ours.items[max(first - ours.start, 0) :], theirs.items)
     by_task = Counter(str(episode.get("task_id")) for episode in new)
@@ -544,11 +471,21 @@ def _add_episodes(
     # to.
     start = max(ours.start, theirs.start)
     by_log_alone = at is not None and (at > start or start == 0)
-    for task in tasks:
-        task.add_to(
-            kept, by_task[task.task] if by_log_alone else max(by_task[task.task], task.new(known))
-        )
-    kept["episode_log"] += new
+    part: AgentMemory = {"episode_log": new, "total_episodes": 0, "score_history": {}}
+    for task, (mine, kept) in tasks.items():
+        common_end = min(mine.total, kept.total) if known else 0
+        parted = mine.parted_from(kept)
+        by_scores = mine.total - (common_end if parted is None else parted)
+        count = by_task[task] if by_log_alone else max(by_task[task], by_scores)
+        if count:
+            part["score_history"][task] = mine.items[-count:]
+            part["total_episodes"] += count
+        older = count - len(mine.items)
+        if older > 0:  # of these only the sum is known, and of a part of them its share
+            older_sum = score_total(memory, task)[0] - sum(mine.items)
+            share = {"count": older, "sum": older_sum * older / mine.start}
+            part.setdefault("older_scores", {})[task] = share
+    return part
 
 
 def _add_cards(kept: list[dict[str, Any]], other: list[dict[str, Any]]) -> None:
@@ -556,26 +493,26 @@ def _add_cards(kept: list[dict[str, Any]], other: list[dict[str, Any]]) -> None:
         place = find_card(kept, card)
         if place is None:
             kept.append(card)
-            continue
-        same = kept[place]
-        for name, choose in (
-            ("seen_count", max),
-            ("last_seen_episode", max),
-            ("first_seen_episode", min),
-        ):
-            same[name] = choose(whole(same.get(name), 0), whole(card.get(name), 0))
+        else:
+            for name, choose in (
+                ("seen_count", max),
+                ("last_seen_episode", max),
+                ("first_seen_episode", min),
+            ):
+                seen = (whole(each.get(name), 0) for each in (kept[place], card))
+                kept[place][name] = choose(seen)
     keep_best_cards(kept)
 
 
-def _add_newer(kept: list[Any], other: list[Any], most: int, earlier: bool) -> None:
+def _newer(kept: list[Any], other: list[Any], earlier: bool) -> list[Any]:
     """What comes after the last that both have: what comes before it was there once, and had to
     make room. The same holds of everything, where the other is earlier and they have nothing in
     common.
     """
     places = [place for place, text in enumerate(other) if text in kept]
-    if places or not kept or not earlier:
-        kept += other[places[-1] + 1 if places else 0 :]
-        del kept[:-most]
+    if not places and kept and earlier:
+        return []
+    return other[places[-1] + 1 if places else 0 :]
 
 
 # --- changes made by hand ---
@@ -593,15 +530,9 @@ def by_hand(expected: AgentMemory, mine: AgentMemory, kept: AgentMemory) -> Agen
         elif name == "last_consolidated_at":
             merged[name] = max(whole(memory.get(name), 0) for memory in (mine, kept)) or None
         elif name in mine or not (name in OPTIONAL or name in _OWN):
-            value = _merged(
-                expected.get(name, _MISSING), mine.get(name, _MISSING), kept.get(name, _MISSING)
-            )
-            if value is _MISSING:
-                merged.pop(name, None)
-            else:
-                merged[name] = value
+            merged[name] = _merged(*(each.get(name, _MISSING) for each in (expected, mine, kept)))
     merged["global_rules"] = merged["global_rules"][-limits.TRAINING_GLOBAL_RULES :]
-    return merged
+    return {name: value for name, value in merged.items() if value is not _MISSING}
 
 
 def _merged(expected: Any, mine: Any, kept: Any) -> Any:
@@ -612,9 +543,7 @@ def _merged(expected: Any, mine: Any, kept: Any) -> Any:
     if isinstance(mine, dict) and isinstance(kept, dict):
         before = expected if isinstance(expected, dict) else {}
         found = {
-            name: _merged(
-                before.get(name, _MISSING), mine.get(name, _MISSING), kept.get(name, _MISSING)
-            )
+            name: _merged(*(each.get(name, _MISSING) for each in (before, mine, kept)))
             for name in {**kept, **mine}
         }
         return {name: value for name, value in found.items() if value is not _MISSING}
@@ -626,13 +555,14 @@ def _merged(expected: Any, mine: Any, kept: Any) -> Any:
 
 def _without(items: Iterable[Any], others: Iterable[Any]) -> list[Any]:
     gone = Counter(map(as_json, others))
-    left = []
-    for item in items:
-        if gone[as_json(item)]:
-            gone[as_json(item)] -= 1
-        else:
-            left.append(item)
-    return left
+    return [item for item in items if not take_one(gone, as_json(item))]
+
+
+def take_one(counts: Counter[T], key: T) -> bool:
+    """Whether there was one to take."""
+    found = counts[key] > 0
+    counts[key] -= found
+    return found
 
 
 def as_json(value: Any) -> str:

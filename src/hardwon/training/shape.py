@@ -25,8 +25,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
-from itertools import chain
-from typing import Any, Final, NamedTuple
+from itertools import chain, islice
+from typing import Any, Final
 
 from pydantic_core import PydanticCustomError, PydanticSerializationError, from_json, to_json
 
@@ -69,18 +69,6 @@ _CARD_FIELDS: Final = (
 )
 
 
-class EpisodeEntry(NamedTuple):
-    """What one call of `record_episode` adds: an episode (or none, where all of it was left out)
-    and what was left out.
-    """
-
-    log: dict[str, Any] | None
-    mistakes: tuple[str, ...] = ()
-    successes: tuple[str, ...] = ()
-    cards: tuple[dict[str, Any], ...] = ()
-    skipped: tuple[tuple[str, int], ...] = ()
-
-
 def empty() -> AgentMemory:
     return {
         "version": 1,
@@ -99,39 +87,44 @@ def empty() -> AgentMemory:
 # --- an episode is added ---
 
 
-def add(memory: AgentMemory, entry: EpisodeEntry) -> None:
-    _add_skipped(memory, entry.skipped)
-    if entry.log is None:
-        return
-    task, score = entry.log["task_id"], entry.log["score"]
-    add_scores(memory, task, [score])
-    log = memory["episode_log"]
-    log.append(dict(entry.log))
-    del log[: -limits.TRAINING_EPISODES_UNSAVED_MAX]
-    memory["total_episodes"] += 1
-    add_texts(memory["mistakes"], entry.mistakes, limits.TRAINING_LESSONS_MAX)
-    add_texts(memory["successes"], entry.successes, limits.TRAINING_LESSONS_MAX)
-    for card in entry.cards:
-        if _add_card(memory["mistake_cards"], card, memory["total_episodes"]):
-            keep_best_cards(memory["mistake_cards"])
-    learned = []
-    if score >= WORKS_FROM:
-        learned += [f"[WORKS] {success}" for success in entry.successes]
-    if score < AVOID_BELOW:
-        learned += [f"[AVOID] {mistake}" for mistake in entry.mistakes]
-    rules = list(memory["task_rules"].get(task, []))
-    add_texts(rules, learned, limits.TRAINING_RULES_PER_TASK)
-    memory["task_rules"][task] = rules
-    _bound_tasks(memory, task)
+def memory_of_one(
+    log: dict[str, Any] | None,
+    mistakes: Iterable[str] = (),
+    successes: Iterable[str] = (),
+    cards: Iterable[dict[str, Any]] = (),
+    skipped: dict[str, int] | None = None,
+) -> AgentMemory:
+    """What one call of `record_episode` adds, as a memory: an episode (or none, where all of it was
+    left out) and what was left out.
+    """
+    part = empty()
+    if skipped:
+        part["skipped"] = skipped
+    if log is not None:
+        task, score = log["task_id"], log["score"]
+        works = [f"[WORKS] {success}" for success in successes if score >= WORKS_FROM]
+        avoid = [f"[AVOID] {mistake}" for mistake in mistakes if score < AVOID_BELOW]
+        part |= {
+            "total_episodes": 1,
+            "task_rules": {task: works + avoid},
+            "episode_log": [log],
+            "score_history": {task: [score]},
+            "mistakes": mistakes,
+            "mistake_cards": [
+                {**card, "seen_count": 1, "first_seen_episode": 1, "last_seen_episode": 1}
+                for card in cards
+            ],
+            "successes": successes,
+        }
+    return part
 
 
 def snapshot(memory: AgentMemory) -> AgentMemory:
     """What an episode changes, as it is before."""
-    return {
-        "total_episodes": memory["total_episodes"],
-        **{name: list(memory[name]) for name in _LISTS},
-        **{name: dict(memory[name]) for name in _OBJECTS if name in memory},
+    kept: AgentMemory = {
+        name: memory[name].copy() for name in (*_LISTS, *_OBJECTS) if name in memory
     }
+    return {**kept, "total_episodes": memory["total_episodes"]}
 
 
 def restore(memory: AgentMemory, before: AgentMemory) -> None:
@@ -139,21 +132,22 @@ def restore(memory: AgentMemory, before: AgentMemory) -> None:
     for name in _LISTS:
         memory[name][:] = before[name]
     for name in _OBJECTS:
-        now, was = memory.get(name, {}), before.get(name, {})
-        for gone in now.keys() - was.keys():
-            del now[gone]
-        now.update(was)
-        if name not in before:
+        if name in before:
+            memory[name].clear()
+            memory[name].update(before[name])
+        else:
             memory.pop(name, None)
     memory["total_episodes"] = before["total_episodes"]
 
 
-def add_sum(memory: AgentMemory, part: AgentMemory) -> None:
+def add(memory: AgentMemory, part: AgentMemory) -> None:
     """Adds what another memory has come to: as if its episodes were added one by one, but for what
     its bounds cut off, and with its rules for all tasks.
     """
     before = memory["total_episodes"]
-    _add_skipped(memory, part.get("skipped", {}).items())
+    for field, count in part.get("skipped", {}).items():
+        skipped = memory.setdefault("skipped", {})
+        skipped[field] = skipped.get(field, 0) + count
     for task, scores in part["score_history"].items():
         add_scores(memory, task, scores)
         if older := part.get("older_scores", {}).get(task):
@@ -164,12 +158,14 @@ def add_sum(memory: AgentMemory, part: AgentMemory) -> None:
     for name in ("mistakes", "successes"):
         add_texts(memory[name], part[name], limits.TRAINING_LESSONS_MAX)
     add_texts(memory["global_rules"], part["global_rules"], limits.TRAINING_GLOBAL_RULES)
-    for task, rules in part["task_rules"].items():
-        add_texts(memory["task_rules"].setdefault(task, []), rules, limits.TRAINING_RULES_PER_TASK)
-        _bound_tasks(memory, task)
     for card in part["mistake_cards"]:
-        _add_card(memory["mistake_cards"], card, before)
-    keep_best_cards(memory["mistake_cards"])
+        if _add_card(memory["mistake_cards"], card, before):
+            keep_best_cards(memory["mistake_cards"])
+    for task, rules in part["task_rules"].items():
+        known = list(memory["task_rules"].get(task, []))
+        add_texts(known, rules, limits.TRAINING_RULES_PER_TASK)
+        memory["task_rules"][task] = known
+        _bound_tasks(memory, task)
     numbers = [each.get("last_consolidated_at") for each in (memory, part)]
     if any(numbers):
         memory["last_consolidated_at"] = sum(
@@ -179,24 +175,17 @@ def add_sum(memory: AgentMemory, part: AgentMemory) -> None:
         memory[name] = part[name]
 
 
-def _add_skipped(memory: AgentMemory, new: Iterable[tuple[str, int]]) -> None:
-    for field, count in new:
-        skipped = memory.setdefault("skipped", {})
-        skipped[field] = skipped.get(field, 0) + count
-
-
 def add_texts(texts: list[Any], new: Iterable[str], most: int) -> None:
-    texts += [text for text in dict.fromkeys(new) if text and text not in texts]
+    for text in new:  # no set: somebody else may have put in what cannot be hashed
+        if text and text not in texts:
+            texts.append(text)
     del texts[:-most]
 
 
 def add_scores(memory: AgentMemory, task: str, new: list[float]) -> None:
     scores = [*memory["score_history"].get(task, []), *new]
-    dropped, memory["score_history"][task] = (
-        scores[: -limits.TRAINING_SCORES_MAX],
-        scores[-limits.TRAINING_SCORES_MAX :],
-    )
-    if dropped:
+    memory["score_history"][task] = scores[-limits.TRAINING_SCORES_MAX :]
+    if dropped := scores[: -limits.TRAINING_SCORES_MAX]:
         add_older(memory, task, len(dropped), dropped)
 
 
@@ -296,11 +285,9 @@ def high_score_rules(memory: AgentMemory) -> list[str]:
 
 
 def add_global_rules(memory: AgentMemory, new: Iterable[str]) -> None:
-    rules = memory["global_rules"]
-    known: dict[str, Any] = {}
-    for rule in [*rules, *new]:  # somebody else may have put in what cannot be hashed
-        known.setdefault(rule if isinstance(rule, str) else f"\0{rule!r}", rule)
-    rules[:] = list(known.values())[-limits.TRAINING_GLOBAL_RULES :]
+    rules: list[Any] = []
+    add_texts(rules, [*memory["global_rules"], *new], limits.TRAINING_GLOBAL_RULES)
+    memory["global_rules"][:] = rules
 
 
 # --- what was there before ---
@@ -317,41 +304,22 @@ def shape_problem(data: object) -> str:
             if not isinstance(data.get(name), kind | None):
                 return f"{name} is not {what}"
     total = data.get("total_episodes")
-    return (
-        ""
-        if total is None or (isinstance(total, int) and total >= 0)
-        else "total_episodes is not a count"
-    )
+    return "" if total is None or _is_count(total) else "total_episodes is not a count"
 
 
 def problem_of(data: Any) -> str:
     """Why this is no training memory; empty where it is one, of whatever age."""
     if problem := shape_problem(data):
         return problem
-    history, log = data.get("score_history") or {}, data.get("episode_log") or []
-    for name, values, kind, what in (
-        ("task_rules", (data.get("task_rules") or {}).values(), list, "lists"),
-        ("score_history", history.values(), list, "lists"),
-        ("episode_log", log, dict, "objects"),
-        ("mistake_cards", data.get("mistake_cards") or [], dict, "objects"),
-    ):
-        if not all(isinstance(value, kind) for value in values):
+    for name, fits, what in _PARTS:
+        values = data.get(name) or ()
+        if not all(map(fits, values.values() if isinstance(values, dict) else values)):
             return f"{name} holds something other than {what}"
-    scores = [
-        *(episode.get("score", 0.0) for episode in log),
-        *chain.from_iterable(history.values()),
-    ]
-    if not all(isinstance(score, int | float) for score in scores):
-        return "a score is not a number"
-    for kept in (data.get("older_scores") or {}).values():
-        if not (
-            isinstance(kept, dict) and _is_count(kept.get("count")) and _is_finite(kept.get("sum"))
-        ):
-            return "older_scores holds something other than counts and sums"
-    for name in ("skipped", "shared_episodes"):
-        if not all(map(_is_count, (data.get(name) or {}).values())):
-            return f"{name} holds something other than counts"
-    return ""
+    logged = (episode.get("score", 0.0) for episode in data.get("episode_log") or ())
+    scores = chain(logged, *(data.get("score_history") or {}).values())
+    return (
+        "" if all(isinstance(score, int | float) for score in scores) else "a score is not a number"
+    )
 
 
 def _is_count(value: object) -> bool:
@@ -364,6 +332,24 @@ def _is_finite(value: object) -> bool:
         return isinstance(value, int | float) and math.isfinite(value)
     except OverflowError:
         return False
+
+
+def _is_sum(value: object) -> bool:
+    return (
+        isinstance(value, dict) and _is_count(value.get("count")) and _is_finite(value.get("sum"))
+    )
+
+
+# what the keys hold, beyond being lists and objects
+_PARTS: Final[tuple[tuple[str, Callable[[object], bool], str], ...]] = (
+    ("task_rules", lambda part: isinstance(part, list), "lists"),
+    ("score_history", lambda part: isinstance(part, list), "lists"),
+    ("episode_log", lambda part: isinstance(part, dict), "objects"),
+    ("mistake_cards", lambda part: isinstance(part, dict), "objects"),
+    ("older_scores", _is_sum, "counts and sums"),
+    ("skipped", _is_count, "counts"),
+    ("shared_episodes", _is_count, "counts"),
+)
 
 
 def upgrade(memory: AgentMemory) -> int:
@@ -382,9 +368,12 @@ def upgrade(memory: AgentMemory) -> int:
     if not isinstance(memory["last_consolidated_at"], int | float):
         memory["last_consolidated_at"] = None
     for card in memory["mistake_cards"]:
-        card["seen_count"] = whole(card.get("seen_count"), 1)
-        for name in ("first_seen_episode", "last_seen_episode"):
-            card[name] = whole(card.get(name), 0)
+        for name, least in (
+            ("seen_count", 1),
+            ("first_seen_episode", 0),
+            ("last_seen_episode", 0),
+        ):
+            card[name] = whole(card.get(name), least)
     dropped = 0
     for task, scores in memory["score_history"].items():
         finite = [score for score in scores if _is_finite(score)]
@@ -440,13 +429,12 @@ def decoded(content: bytes) -> tuple[AgentMemory, int]:
     except ValueError:
         try:
             data = json.loads(content)  # other encodings, byte-order marks, lone surrogates
-        except (ValueError, RecursionError) as error:
-            why = (
-                "its values are nested too deeply"
-                if isinstance(error, RecursionError)
-                else str(error)
-            )
-            raise NoTrainingMemoryError(f"it is not JSON: {why}") from None
+        except RecursionError:
+            raise NoTrainingMemoryError(
+                "it is not JSON: its values are nested too deeply"
+            ) from None
+        except ValueError as error:
+            raise NoTrainingMemoryError(f"it is not JSON: {error}") from None
     if problem := problem_of(data):
         raise NoTrainingMemoryError(problem)
     return data, upgrade(data)
@@ -467,10 +455,11 @@ class EpisodeInput:
             "episode_data", data, _FIELDS, "an object (a mapping)", "task_id, score, …"
         )
         if found is None:
-            self.entry = EpisodeEntry(None, skipped=tuple(self._left_out.items()))
+            self.entry = memory_of_one(None, skipped=dict(self._left_out))
             return
-        task_id = _plain(found.get("task_id", "unknown"))
-        task = self._read("task_id", task_id, _task_of, _NAME, "unknown")
+        task = self._read(
+            "task_id", _plain(found.get("task_id", "unknown")), _task_of, _NAME, "unknown"
+        )
         log = {
             "timestamp": timestamp,
             "task_id": task,
@@ -483,14 +472,19 @@ class EpisodeInput:
             "summary": self._text("trajectory_summary", found.get("trajectory_summary", ""), ""),
         }
         mistakes, successes = (
-            self._texts(name, found.get(name, ())) for name in ("mistakes", "successes")
+            [
+                text
+                for n, item in enumerate(self._items(name, found.get(name, ()), "texts"))
+                if (text := self._text(f"{name}.{n}", item, None)) is not None
+            ]
+            for name in ("mistakes", "successes")
         )
-        cards = tuple(self._cards(found.get("mistake_cards", ()), task))
-        if log["score"] is None:
-            self.entry = EpisodeEntry(None, skipped=(("score", 1),))
-        else:
-            skipped = tuple(self._left_out.items())
-            self.entry = EpisodeEntry(log, mistakes, successes, cards, skipped)
+        cards = list(self._cards(found.get("mistake_cards", ()), task))
+        self.entry = (
+            memory_of_one(None, skipped={"score": 1})
+            if log["score"] is None
+            else memory_of_one(log, mistakes, successes, cards, dict(self._left_out))
+        )
 
     def _wrong(self, field: str, value: object, allowed: str) -> None:
         self.problems.append(Problem(field, value, allowed))
@@ -536,22 +530,16 @@ class EpisodeInput:
             self._wrong(field, value, f"a list of {of}")
             return []
         items: list[Any] = []
-        try:
-            for item in value:
-                if len(items) == limits.ITEMS_MAX:
-                    self._wrong(field, value, f"at most {limits.ITEMS_MAX} items")
-                    break
-                items.append(item)
-        except Exception:  # noqa: BLE001  # a foreign iterator fails in any way it likes; what it gave before counts
-            self._wrong(field, value, f"a list of {of} that can be read to its end")
-        return items
 
-    def _texts(self, field: str, value: Any) -> tuple[str, ...]:
-        found = [
-            self._text(f"{field}.{n}", item, None)
-            for n, item in enumerate(self._items(field, value, "texts"))
-        ]
-        return tuple(text for text in found if text is not None)
+        def read() -> bool:
+            items.extend(islice(value, limits.ITEMS_MAX + 1))
+            return True
+
+        if not ask_foreign(read, False):  # what a foreign iterator gave before it failed counts
+            self._wrong(field, value, f"a list of {of} that can be read to its end")
+        elif len(items) > limits.ITEMS_MAX:
+            self._wrong(field, value, f"at most {limits.ITEMS_MAX} items")
+        return items[: limits.ITEMS_MAX]
 
     def _cards(self, value: Any, task: str) -> Iterable[dict[str, Any]]:
         for number, card in enumerate(self._items("mistake_cards", value, "cards (objects)")):
@@ -564,10 +552,9 @@ class EpisodeInput:
             for name in ("evidence", "lesson"):
                 if isinstance(given.get(name), str):
                     given[name] = given[name][: limits.CARD_TEXT_CHARS_MAX]
-            wrong = next((name for name in given if not _is_small_json(given[name])), None)
-            if wrong is not None:
+            if wrong := [name for name in given if not _is_small_json(given[name])]:
                 allowed = f"a JSON value of at most {limits.TRAINING_TEXT_CHARS_MAX} characters"
-                self._wrong(f"{field}.{wrong}", given[wrong], allowed)
+                self._wrong(f"{field}.{wrong[0]}", given[wrong[0]], allowed)
                 continue
             # a value of the caller's that changes later must not change what was recorded
             given = deepcopy(given)

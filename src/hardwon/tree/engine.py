@@ -25,16 +25,13 @@ from hardwon.outside.locations import check_local
 from hardwon.records.fields import ABSENT, TIME_US_MAX, check_items, new_id, to_us
 from hardwon.records.kinds import Experience, Metadata
 from hardwon.text.globs import Glob
-from hardwon.tree.format import fragment, says
+from hardwon.tree.format import payload_of
 from hardwon.tree.mirror import Mirror
-from hardwon.tree.tables import File
 
 _ENVELOPE: Final = frozenset(
     {"author", "source", "tags", "timestamp", "related_files", "git_commit", "git_branch"}
 )
 _PLAIN: Final = Metadata()
-# keys that no folder and no index tells
-_LOOKED_AT: Final = ("content", "summary", "timestamp", "author", "tags")
 
 
 class IntakeWarning(UserWarning):
@@ -66,6 +63,7 @@ class MemoryEngine:
         check_local("root", root)
         self.root = str(root)
         self.strict = strict
+        self._shown_root = self.root.rstrip("/") or "/"
         self.memory = Memory(Path(root), clock=clock)
         self._now = self.memory._project.now
         with ExitStack() as on_failure:
@@ -127,13 +125,11 @@ class MemoryEngine:
         """Memories whose path matches the glob, and that have every key of the intent, newest
         first.
         """
-        found, folders = self._find(pattern, intent)
-        root = self._shown_root
-        paths = {folder: f"{root}/{path}/" for folder, path in folders.items()}
+        found, folders = self._tree.find(intent, self._glob(pattern))
         payloads = self._tree.payloads(found)
         for match, payload in zip(found, payloads, strict=True):
             if payload:
-                payload["_path"] = paths[match.folder] + match.name
+                payload["_path"] = f"{self._shown_root}/{folders[match.folder]}/{match.name}"
         return list(filter(None, payloads))
 
     def reflect(self) -> dict[str, Any]:
@@ -148,7 +144,12 @@ class MemoryEngine:
             "by_tool": found.by_tool,
             "failure_hotspots": found.hotspots,
             "success_patterns": found.strengths,
-            "recent": [self._tree.dict_of(record, self._shown_root) for record in newest],
+            "recent": [
+                payload_of(
+                    record.to_json(), f"{self._shown_root}/{self._tree.path_of(record.id) or ''}"
+                )
+                for record in newest
+            ],
             "insights": found.insights,
         }
 
@@ -177,10 +178,11 @@ class MemoryEngine:
             raise InvalidInputError.one(
                 "before", before, "a datetime, a date, or either in ISO 8601"
             ) from None
-        found, _ = self._find(pattern, intent)
-        ids = self._tree.ids_of([match for match in found if match.at_us < before_us])
+        found, _ = self._tree.find(intent, self._glob(pattern))
+        matches = [match for match in found if match.at_us < before_us]
+        ids, earlier = self._tree.versions_of(matches)
         if ids:
-            self.memory.forget([*ids, *self._tree.earlier_versions(ids)])
+            self.memory.forget([*ids, *earlier])
         return len(ids)
 
     def sync(self) -> Synced:
@@ -191,19 +193,12 @@ class MemoryEngine:
 
     # --- between the two ---
 
-    @property
-    def _shown_root(self) -> str:
-        return self.root.rstrip("/") or "/"
-
     def _shown(self, path: str) -> str:
         return self._shown_root + path.removeprefix(str(self._tree.root))
 
     def _experience(self, keys: Mapping[str, Any]) -> Experience:
         given = {name: value for name, value in keys.items() if value is not None}
         at = self._now()
-        if _ENVELOPE.isdisjoint(given):  # by far the most, and in bulk it shows
-            plain = _PLAIN.altered(context=_PLAIN.context.altered(timestamp=at))
-            return self._tree.experience(given, plain, new_id(at), strict=self.strict)
         envelope: dict[str, Any] = {}
         for name in _ENVELOPE.intersection(given):
             try:
@@ -211,32 +206,18 @@ class MemoryEngine:
             except InvalidInputError:
                 continue  # a key of the caller's own that happens to have this name
             envelope[name] = given.pop(name)
-        return self._tree.experience(
-            given, metadata_of(envelope, at, None), new_id(at), strict=self.strict
+        # by far the most have no envelope, and in bulk it shows
+        metadata = (
+            metadata_of(envelope, at, None)
+            if envelope
+            else _PLAIN.altered(context=_PLAIN.context.altered(timestamp=at))
         )
+        return self._tree.experience(given, metadata, new_id(at), strict=self.strict)
 
     @staticmethod
     def _warn(record: Experience) -> None:
         if record.unrouted:
             warnings.warn(f"kept under _intake: {record.unrouted}", IntakeWarning, stacklevel=3)
-
-    def _find(
-        self, pattern: str | None, intent: Mapping[str, Any]
-    ) -> tuple[list[File], dict[int, str]]:
-        asked = {name: value for name, value in intent.items() if value is not None}
-        looked_at: dict[str, Any] = {name: asked.pop(name) for name in _LOOKED_AT if name in asked}
-        saying = next(
-            filter(None, (fragment(name, value) for name, value in looked_at.items())), None
-        )
-        found, folders = self._tree.find(asked, self._glob(pattern), saying)
-        if looked_at:
-            payloads = self._tree.payloads(found)
-            found = [
-                match
-                for match, payload in zip(found, payloads, strict=True)
-                if says(payload, looked_at)
-            ]
-        return found, folders
 
     def _glob(self, pattern: str | None) -> Glob | None:
         """A glob from the root. Callers write it as they would for `glob.glob`: with the root
@@ -247,13 +228,13 @@ class MemoryEngine:
         if not isinstance(pattern, str | os.PathLike) or not isinstance(os.fspath(pattern), str):
             raise InvalidInputError.one("pattern", pattern, "a glob")
         text = os.fspath(pattern)
-        absolute = os.path.abspath(self.root)  # noqa: PTH100  # callers write it without following links
-        for prefix in (
+        roots = (
             self._shown_root,
             str(self._tree.root),
             os.path.normpath(self.root),
-            absolute,
-        ):
+            os.path.abspath(self.root),  # noqa: PTH100  # callers write it without following links
+        )
+        for prefix in roots:
             if text.startswith(f"{prefix}/"):
                 return Glob(text[len(prefix) + 1 :])
         return Glob(text.removeprefix("./"))

@@ -9,40 +9,30 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from hardwon import limits
 from hardwon.outside import files
 from hardwon.outside.own_files import MARK as MARK
 from hardwon.outside.own_files import SUFFIX as SUFFIX
 from hardwon.records.kinds import INTAKE
-from hardwon.tree.tables import File
+from hardwon.tree.tables import File, Seen, digest_of_file
 
 _NOT_FOR_GIT: Final = f"# Databases of this memory, their logs and copies, and files on their way in.\n/*.db*\n*.part\n{MARK}\n"
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW
-DIGEST_BYTES: Final = 16
+_NO_FOLDER: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)  # there, or a link in its place
+_NO_TEXT: Final = re.compile("[\ud800-\udfff]")
 _TIME_NS_MAX: Final = 2**63 - 1
-
-
-def digest_of_file(data: bytes) -> bytes:
-    return blake2b(data, digest_size=DIGEST_BYTES).digest()
-
-
-class Seen(NamedTuple):
-    """What tells whether a file was touched."""
-
-    mtime_ns: int
-    size: int
 
 
 def _look_of(status: os.stat_result) -> Seen:
@@ -65,12 +55,29 @@ class Listing:
         """The paths of the folders in it, where its own is this one."""
         return [f"{folder}/{name}" if folder else name for name in self.folders]
 
+    def add(self, entry: os.DirEntry[str], folder: str, *, look: bool) -> None:
+        name = entry.name
+        # a name that is no text is none that a memory has, and none that could be told
+        if name.startswith(".") or _NO_TEXT.search(name):
+            return
+        if entry.is_dir(follow_symlinks=False):
+            # The root may be somebody's project: only what looks like a folder of ours is one.
+            is_ours = folder or "=" in name or name == INTAKE
+            if is_ours and folder.count("/") < limits.TREE_DEPTH_MAX:
+                self.folders.append(name)
+        elif folder and name.endswith(SUFFIX):
+            if not entry.is_file(follow_symlinks=False):
+                self.odd[name] = "is a link, or no regular file"
+                return
+            with suppress(FileNotFoundError):
+                self.files[name] = _look_of(entry.stat(follow_symlinks=False)) if look else None
 
+
+@dataclass(frozen=True)
 class TreeFiles:
     """The folder of a tree."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    root: Path
 
     @contextmanager
     def _opened(self, folder: str, *, make: bool = False) -> Iterator[int]:
@@ -96,41 +103,32 @@ class TreeFiles:
         finally:
             os.close(handle)
 
-    def write_new(
-        self, folder: str, wanted: Iterable[tuple[str, bytes]], done: list[Seen] | None = None
-    ) -> list[Seen]:
-        """Writes files that are not there yet; how they look is added to `done` one by one. Raises
-        FileExistsError at one that is there and says something else: it is not ours to replace.
+    def write_new(self, folder: str, wanted: Iterable[tuple[str, bytes]]) -> Iterator[Seen]:
+        """Writes files that are not there yet, and tells how each looks. Raises FileExistsError at
+        one that is there and says something else: it is not ours to replace.
         """
-        done = [] if done is None else done
         with self._opened(folder, make=True) as handle:
             for name, data in wanted:
                 try:
-                    file = os.open(name, _NEW, files.FILE_MODE, dir_fd=handle)
+                    seen = _write(handle, name, data)
                 except FileExistsError:
                     found = None
                     with suppress(ValueError, OSError):
                         found, seen = _read(handle, name)
                     if found != data:
                         raise
-                    done.append(seen)
-                    continue
-                with ExitStack() as on_failure:  # half of it is no memory
-                    on_failure.callback(_unlink, handle, name)
-                    done.append(_write_and_close(file, data))
-                    on_failure.pop_all()
-        return done
+                yield seen
 
     def replace(self, folder: str, name: str, data: bytes) -> Seen:
         """Writes a file in the place of one that is there, in one step."""
         temporary = f".{name}.{secrets.token_hex(6)}.part"
         with self._opened(folder, make=True) as handle:
-            file = os.open(temporary, _NEW, files.FILE_MODE, dir_fd=handle)
-            with ExitStack() as on_failure:
-                on_failure.callback(_unlink, handle, temporary)
-                seen = _write_and_close(file, data)
+            seen = _write(handle, temporary, data)
+            try:
                 os.rename(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
-                on_failure.pop_all()
+            except OSError:
+                _unlink(handle, temporary)
+                raise
         return seen
 
     def read(self, folder: str, name: str) -> tuple[bytes, Seen]:
@@ -146,14 +144,13 @@ class TreeFiles:
         """
         try:
             with self._opened(folder) as handle:
-                try:
-                    if digest_of_file(_read(handle, name)[0]) != digest:
-                        return False
-                except ValueError:
+                if digest_of_file(_read(handle, name)[0]) != digest:
                     return False
                 os.unlink(name, dir_fd=handle)
         except (FileNotFoundError, NotADirectoryError):
-            pass
+            return True
+        except ValueError:
+            return False
         return True
 
     def unlink(self, folder: str, name: str) -> None:
@@ -188,7 +185,7 @@ class TreeFiles:
                         if seen != (file.mtime_ns, file.size) or not stat.S_ISREG(status.st_mode):
                             found.append((file, seen if stat.S_ISREG(status.st_mode) else None))
         except OSError as error:
-            if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            if error.errno not in _NO_FOLDER:
                 return []  # that it cannot be looked at does not mean that anything changed
             return [(file, None) for file in known]
         return found
@@ -213,13 +210,11 @@ class TreeFiles:
                 listing = Listing(os.fstat(handle).st_mtime_ns)
                 with os.scandir(handle) as entries:
                     for entry in entries:
-                        _enlist(entry, listing, folder, look)
-        except (FileNotFoundError, NotADirectoryError):
-            return Listing(0)
+                        listing.add(entry, folder, look=look)
         except OSError as error:
-            if error.errno == errno.ELOOP:
-                return Listing(0)
-            raise
+            if error.errno not in _NO_FOLDER:
+                raise
+            return Listing(0)
         return listing
 
     def sync(self) -> None:
@@ -251,29 +246,6 @@ class TreeFiles:
             file.write(tree_id.encode() + b"\n")
 
 
-def _enlist(entry: Any, listing: Listing, folder: str, look: bool) -> None:
-    name = entry.name
-    if name.startswith("."):
-        return
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return  # no name that a memory has, and none that could be told
-    if entry.is_dir(follow_symlinks=False):
-        # The root may be somebody's project: only what looks like a folder of ours is one.
-        if (folder or "=" in name or name == INTAKE) and folder.count("/") < limits.TREE_DEPTH_MAX:
-            listing.folders.append(name)
-    elif folder and name.endswith(SUFFIX):
-        if entry.is_file(follow_symlinks=False):
-            if look:
-                with suppress(FileNotFoundError):
-                    listing.files[name] = _look_of(entry.stat(follow_symlinks=False))
-            else:
-                listing.files[name] = None
-        else:
-            listing.odd[name] = "is a link, or no regular file"
-
-
 def _read(handle: int, name: str) -> tuple[bytes, Seen]:
     try:
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=handle)
@@ -295,13 +267,19 @@ def _read(handle: int, name: str) -> tuple[bytes, Seen]:
         os.close(file)
 
 
-def _write_and_close(file: int, data: bytes) -> Seen:
-    try:
-        while data:
-            data = data[os.write(file, data) :]
-        return _look_of(os.fstat(file))
-    finally:
-        os.close(file)
+def _write(handle: int, name: str, data: bytes) -> Seen:
+    """Writes a file that is not there yet, whole or not at all."""
+    file = os.open(name, _NEW, files.FILE_MODE, dir_fd=handle)
+    with ExitStack() as on_failure:
+        on_failure.callback(_unlink, handle, name)
+        try:
+            while data:
+                data = data[os.write(file, data) :]
+            seen = _look_of(os.fstat(file))
+        finally:
+            os.close(file)
+        on_failure.pop_all()
+    return seen
 
 
 def _unlink(handle: int, name: str) -> None:

@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pydantic_core import PydanticCustomError, from_json
 
@@ -21,14 +21,10 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.tallies import OWN_KEYS
 from hardwon.records.fields import TIME_US_MAX, from_us, parse_time
-from hardwon.records.kinds import OUTCOMES, ROUTES, Experience, Source
+from hardwon.records.kinds import Experience, Record, Source
 from hardwon.text.words import spelled
 
-_TAKEN: Final = frozenset(
-    {"id", "kind", "metadata", "redacted", "recalled", "unrouted", "own_schema", OWN_KEYS}
-)
-_FIELDS: Final = frozenset({"content", "outcome", "tool", "summary"})
-_TOOLS: Final = frozenset(tool for _, tool in ROUTES if tool)
+_TAKEN: Final = frozenset(Experience.model_fields) | {OWN_KEYS}
 _STAMP: Final = re.compile(r"(\d{8})_(\d{6})(?!\d)")
 _DEFAULT_AUTHOR: Final = Source().author
 _quoted: Final = json.JSONEncoder(ensure_ascii=False).encode
@@ -38,11 +34,13 @@ class UnreadableError(Exception):
     """A file of the tree that is no memory; the message says why."""
 
 
-def payload_of(body: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """What a file says, and `recall` of the tree answers, from a record's JSON."""
-    rest = dict(body)
+def payload_of(body: str, path: str) -> dict[str, Any]:
+    """What a file says, and `recall` of the tree answers, from a record's JSON as it is kept."""
+    rest = from_json(body)
     envelope = rest.pop("metadata")
-    del rest["kind"], rest["id"]
+    reason = rest.pop("unrouted", None)
+    for name in ("kind", "id", "redacted", "recalled", "own_schema"):
+        rest.pop(name, None)
     payload = {
         "timestamp": envelope["context"]["timestamp"],
         "outcome": rest.pop("outcome"),
@@ -52,13 +50,9 @@ def payload_of(body: Mapping[str, Any], path: str) -> dict[str, Any]:
         "metadata": rest,
         "_path": path,
     }
-    if len(rest) > 1 or not rest.keys().isdisjoint(_TAKEN):
-        reason = rest.pop("unrouted", None)
-        for name in ("redacted", "recalled", "own_schema"):
-            rest.pop(name, None)
-        rest |= rest.pop(OWN_KEYS, {})
-        if reason:
-            payload["_reason"] = reason
+    rest |= rest.pop(OWN_KEYS, {})
+    if reason:
+        payload["_reason"] = reason
     if envelope["source"]["author"] != _DEFAULT_AUTHOR:
         rest["author"] = envelope["source"]["author"]
     if envelope["tags"]:
@@ -66,92 +60,18 @@ def payload_of(body: Mapping[str, Any], path: str) -> dict[str, Any]:
     return payload
 
 
-class _RecordParts(NamedTuple):
-    """What a file tells of a record whose envelope adds nothing to it, cut out of the record's
-    JSON. `content` is JSON without its last quotation mark, `own` are the other keys as JSON.
-    """
-
-    stamp: str
-    outcome: str
-    tool: str | None
-    summary: str
-    content: str
-    own: str
-
-
-_PLAIN_AUTHOR: Final = f'"author":"{_DEFAULT_AUTHOR}"'
-_ONE_KEY: Final = re.compile(r',"([a-z_]+)":"([a-z_]+)"}')
-_SPECIAL: Final = re.compile(rf'"(?:redacted|recalled|unrouted|own_schema|{OWN_KEYS})":')
-
-
-def _parts_of(body: str) -> _RecordParts | None:
-    """Cuts instead of parsing, which takes a third of the time; None where that would not do. A
-    quotation mark inside a JSON text is escaped, so what is looked for, which has bare ones, is
-    found only where it is a key.
-    """
-    head, _, rest = body.partition(',"content":')
-    content, _, rest = rest.partition('","outcome":"')
-    outcome, _, rest = rest.partition('"')
-    tool = None
-    if rest.startswith(',"tool":"'):
-        tool, _, rest = rest[9:].partition('"')
-    before, _, rest = rest.partition('"summary":"')
-    summary, _, own = rest.partition('"')
-    at = head.find('"timestamp":"') + 13
-    plain = before == "," and at > 13 and outcome in OUTCOMES and (tool is None or tool in _TOOLS)
-    if (
-        not plain
-        or _PLAIN_AUTHOR not in head
-        or '"tags":[]' not in head
-        or _SPECIAL.search(own)
-        or _SPECIAL.search(head)
-    ):
-        return None
-    return _RecordParts(head[at : head.index('"', at)], outcome, tool, summary, content, own)
-
-
-def quick_payload(body: str, path: str) -> dict[str, Any]:
-    """`payload_of`, from a record's JSON as it is kept."""
-    parts = _parts_of(body)
-    if parts is None:
-        return payload_of(from_json(body), path)
-    content = parts.content
-    one = _ONE_KEY.fullmatch(parts.own)
-    return {
-        "timestamp": parts.stamp,
-        "outcome": parts.outcome,
-        "tool": parts.tool,
-        "summary": parts.summary,
-        "content": from_json(f'{content}"') if "\\" in content else content[1:],
-        "metadata": {one[1]: one[2]} if one else from_json(f"{{{parts.own.lstrip(',')}"),
-        "_path": path,
-    }
-
-
 def file_text(body: str, path: str) -> bytes:
     """The file of a record: what `json.dumps(payload, indent=2)` would write, but that values
     inside of values stay on one line.
     """
-    parts = _parts_of(body)
-    one = _ONE_KEY.fullmatch(parts.own) if parts else None
-    if parts is None or (one is None and parts.own != "}"):
-        lines = []
-        for key, value in quick_payload(body, path).items():
-            if type(value) is dict and value:
-                inner = ",\n".join(
-                    f"    {_quoted(name)}: {_quoted(item)}" for name, item in value.items()
-                )
-                lines.append(f'  "{key}": {{\n{inner}\n  }}')
-            else:
-                lines.append(f'  "{key}": {_quoted(value)}')
-        return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
-    tool = f'"{parts.tool}"' if parts.tool else "null"
-    own = f'{{\n    "{one[1]}": "{one[2]}"\n  }}' if one else "{}"
-    return (
-        f'{{\n  "timestamp": "{parts.stamp}",\n  "outcome": "{parts.outcome}",\n  "tool": {tool},\n'
-        f'  "summary": "{parts.summary}",\n  "content": {parts.content}",\n  "metadata": {own},\n  '
-        f'"_path": "{path}"\n}}\n'
-    ).encode()
+    lines = []
+    for key, value in payload_of(body, path).items():
+        text = _quoted(value)
+        if type(value) is dict and value:
+            inner = [f"    {_quoted(name)}: {_quoted(item)}" for name, item in value.items()]
+            text = "{\n" + ",\n".join(inner) + "\n  }"
+        lines.append(f'  "{key}": {text}')
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
 def read_back(data: bytes, name: str, mtime_ns: int) -> tuple[dict[str, Any], datetime, bool]:
@@ -169,11 +89,9 @@ def read_back(data: bytes, name: str, mtime_ns: int) -> tuple[dict[str, Any], da
     if not isinstance(content, str) or not content.strip():
         raise UnreadableError("has no content")
     inner = found.pop("metadata", None)
-    keys = {
-        key: value for key, value in found.items() if not key.startswith("_") and value is not None
-    }
-    if isinstance(inner, dict):
-        keys = {**{key: value for key, value in inner.items() if value is not None}, **keys}
+    named = {key: value for key, value in found.items() if not key.startswith("_")}
+    both = [*(inner.items() if isinstance(inner, dict) else ()), *named.items()]
+    keys = {key: value for key, value in both if value is not None}
     known = _time_of(keys.get("timestamp"), name)
     if known:
         keys.pop("timestamp", None)
@@ -200,20 +118,13 @@ def given_keys(keys: Mapping[str, Any]) -> dict[str, Any]:
     """A caller's keys as an experience keeps them: those that every record has a meaning of its own
     for go to one side.
     """
+    plain, own = dict[str, Any](), dict[str, Any]()
     for name, value in keys.items():
         if not isinstance(name, str):
             raise InvalidInputError.one(str(name), value, "keys that are text")
-    own = {
-        name: value
-        for name, value in keys.items()
-        if name in _TAKEN
-        or name in _FIELDS
-        or not 0 < len(name) <= limits.KEY_CHARS_MAX
-        or not name.isprintable()
-    }
-    if not own:
-        return dict(keys)
-    return {name: value for name, value in keys.items() if name not in own} | {OWN_KEYS: own}
+        fits = 0 < len(name) <= limits.KEY_CHARS_MAX and name.isprintable()
+        (plain if fits and name not in _TAKEN else own)[name] = value
+    return plain | {OWN_KEYS: own} if own else plain
 
 
 def says(payload: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
@@ -242,10 +153,11 @@ def fragment(name: str, value: object) -> str | None:
     return f'"{name}":{_quoted(value)}' if value.isprintable() else None
 
 
-def same_memory(one: Experience, other: Experience, *, same_time: bool) -> bool:
+def same_memory(one: Record, other: Experience, *, same_time: bool) -> bool:
     """Whether two say the same, under whatever id; and of the same time, where that matters."""
-    at, other_at = one.metadata.context.timestamp, other.metadata.context.timestamp
-    return _content_of(one) == _content_of(other) and (at == other_at or not same_time)
+    if not isinstance(one, Experience) or _content_of(one) != _content_of(other):
+        return False
+    return not same_time or one.metadata.context.timestamp == other.metadata.context.timestamp
 
 
 def _content_of(record: Experience) -> tuple[Any, ...]:

@@ -19,13 +19,13 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from itertools import count, islice
+from itertools import chain, count, islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from hardwon import limits
 from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError, Problem
@@ -37,19 +37,27 @@ from hardwon.memory.project import Change, ProjectListener, batches, happen, in_
 from hardwon.memory.results import Synced
 from hardwon.outside import files
 from hardwon.records.fields import derived_id
-from hardwon.records.kinds import Event, Experience, Metadata, Moment, Record, Source
-from hardwon.store.base import row_of
-from hardwon.store.knowledge import SqlStore
+from hardwon.records.kinds import (
+    Event,
+    EventKind,
+    Experience,
+    Metadata,
+    Moment,
+    Record,
+    Source,
+)
+from hardwon.store.base import Store, Writer, row_of
 from hardwon.store.query import original_of, sound_body
-from hardwon.store.types import Finding, Row, Session, Stored, Writer
+from hardwon.store.types import Finding, Row, Session, Stored
 from hardwon.text.globs import Glob
-from hardwon.tree.files import Listing, Seen, TreeFiles, digest_of_file
+from hardwon.tree.files import TreeFiles
 from hardwon.tree.format import (
     UnreadableError,
     file_text,
+    fragment,
     given_keys,
     is_flat,
-    quick_payload,
+    payload_of,
     read_back,
     same_memory,
     says,
@@ -62,50 +70,24 @@ from hardwon.tree.tables import (
     NOTHING_THERE,
     PAST,
     File,
-    Planted,
+    FileContent,
+    Seen,
     Tree,
     TreeIndex,
+    digest_of_file,
 )
 from hardwon.trust.lifecycle import BY_TREE, effective_validation
 
 _log = logging.getLogger("hardwon")
 
 _FIELDS: Final = ("content", "outcome", "tool", "summary")
+# keys that no folder and no index tells
+_LOOKED_AT: Final = ("content", "summary", "timestamp", "author", "tags")
 _LOOKS_AGAIN: Final = 3  # times that a question is asked anew because files had changed under it
 _FORGOTTEN: Final = "was forgotten: remember it anew to have it back"
 _ARCHIVED: Final = "was archived: its memory stays so"
 # The state of a file that somebody is about to write, or to remove: by whether nothing is there.
 _ON_ITS_WAY: Final = {True: DUE, False: GOING}
-
-
-class Planting(NamedTuple):
-    """A file to be written once its record is kept. `tried`: that was done already, as part of the
-    transaction.
-    """
-
-    folder: str
-    name: str
-    record_id: str
-    data: bytes
-    tried: bool = False
-
-    @property
-    def path(self) -> str:
-        return f"{self.folder}/{self.name}"
-
-
-class _Arrived(NamedTuple):
-    """A file as it was read."""
-
-    folder: str
-    name: str
-    data: bytes
-    seen: Seen
-    digest: bytes
-
-    @property
-    def path(self) -> str:
-        return f"{self.folder}/{self.name}"
 
 
 @dataclass
@@ -127,7 +109,7 @@ class Mirror(ProjectListener):
 
     def __init__(
         self,
-        store: SqlStore,
+        store: Store,
         session: Session,
         project: str,
         root: Path,
@@ -135,12 +117,10 @@ class Mirror(ProjectListener):
         clock: Callable[[], datetime],
     ) -> None:
         """`session`: where the project's tree is known by now."""
-        tree = TreeIndex(session, project).tree()
-        assert tree is not None  # noqa: S101  # for type checkers: whoever makes a mirror looked
+        self._tree = TreeIndex(session, project).tree()
         self.root = root
-        self.routes = tree.routes
-        self.router = Coherence(json.loads(tree.routes) if tree.routes else None, str(root))
-        self._tree = tree
+        self.routes = self._tree.routes
+        self.router = Coherence(json.loads(self.routes) if self.routes else None, str(root))
         self._store, self._project, self._prepare, self._clock = store, project, prepare, clock
         self._files = TreeFiles(root)
         self._unsynced = 0
@@ -154,9 +134,8 @@ class Mirror(ProjectListener):
 
     def on_append(self, change: Change, kept: Sequence[tuple[Record, Row]]) -> None:
         plantings = self.plant(change.writer, kept)
-        if plantings:
-            change.paths |= {each.record_id: f"{self.root}/{each.path}" for each in plantings}
-            change.afterwards.append(partial(self.put, plantings))
+        change.paths |= {each.record_id: f"{self.root}/{each.path}" for each in plantings}
+        change.afterwards.append(partial(self.put, plantings))
 
     def on_erase(self, change: Change, record_ids: Sequence[str]) -> None:
         """Files of records that are about to be erased are not taken in again, should a checkout
@@ -216,7 +195,7 @@ class Mirror(ProjectListener):
 
     # --- writing ---
 
-    def plant(self, writer: Writer, kept: Iterable[tuple[Record, Row]]) -> list[Planting]:
+    def plant(self, writer: Writer, kept: Iterable[tuple[Record, Row]]) -> list[FileContent]:
         """Gives new records their files, as part of the transaction that keeps them. One file is
         written at once: whoever sees its row knows that it was there. Many are written after the
         transaction, by `put`, so that all of them are kept or none.
@@ -225,41 +204,31 @@ class Mirror(ProjectListener):
         for record, row in kept:
             if type(record) is Experience and row.status != "archived":
                 folder, name = self.place_of(record)
-                plantings.append(
-                    Planting(folder, name, record.id, file_text(row.body, f"{folder}/{name}"))
-                )
-        if not plantings:
-            return []
-        seen: Seen | None = None
+                data = file_text(row.body, f"{folder}/{name}")
+                plantings.append(FileContent(folder, name, data, record.id))
         if len(plantings) == 1:
-            plantings[0], seen = self._write_within(writer, plantings[0])
-        mtime_ns = seen.mtime_ns if seen else NOTHING_THERE
-        self._index(writer).plant(
-            [
-                Planted(folder, name, record_id, DUE, mtime_ns, len(data), digest_of_file(data))
-                for folder, name, record_id, data, _ in plantings
-            ]
-        )
+            plantings = [self._write_within(writer, plantings[0])]
+        if plantings:
+            self._index(writer).plant(plantings, DUE)
         return plantings
 
-    def _write_within(self, writer: Writer, planting: Planting) -> tuple[Planting, Seen | None]:
+    def _write_within(self, writer: Writer, file: FileContent) -> FileContent:
         """Writes a file before its record is kept; it goes where the record is not. A name that is
         taken gets the whole id.
         """
         self._unsynced += 1
-        planting = planting._replace(tried=True)
-        longer = planting.name.replace(planting.record_id[-12:], planting.record_id)
-        for name in (planting.name, longer):
+        longer = file._replace(name=file.name.replace(file.record_id[-12:], file.record_id))
+        for each in (file, longer):
             try:
-                (seen,) = self._files.write_new(planting.folder, [(name, planting.data)])
+                (seen,) = self._files.write_new(each.folder, [(each.name, each.data)])
             except FileExistsError:
                 continue
             except OSError as error:
-                self._tell_unwritten(planting.folder, error)
-                return planting, None
-            writer.on_failure(partial(self._files.unlink, planting.folder, name))
-            return planting._replace(name=name), seen
-        return planting._replace(name=longer), None
+                self._tell_unwritten(file.folder, error)
+                return file
+            writer.on_failure(partial(self._files.unlink, each.folder, each.name))
+            return each._replace(seen=seen)
+        return longer
 
     def _tell_unwritten(self, folder: str, error: OSError) -> None:
         _log.warning(
@@ -270,26 +239,22 @@ class Mirror(ProjectListener):
             error.strerror or error,
         )
 
-    def put(self, plantings: Sequence[Planting]) -> None:
-        """Writes the files of many records, after the transaction that keeps them. What cannot be
-        written now is told, and written when the memory is next opened.
+    def put(self, plantings: Sequence[FileContent]) -> None:
+        """Writes the files of many records, after the transaction that keeps them; one alone was
+        written in it. What cannot be written now is told, and written when the memory is next
+        opened.
         """
-        by_folder: dict[str, list[Planting]] = {}
-        for planting in plantings:
-            if not planting.tried:
-                by_folder.setdefault(planting.folder, []).append(planting)
-        written: list[tuple[str, str, Seen]] = []
+        by_folder: dict[str, list[FileContent]] = {}
+        for planting in plantings if len(plantings) > 1 else ():
+            by_folder.setdefault(planting.folder, []).append(planting)
+        written: list[FileContent] = []
         for folder, wanted in by_folder.items():
-            done: list[Seen] = []
             try:
-                self._files.write_new(
-                    folder, [(planting.name, planting.data) for planting in wanted], done
-                )
+                looks = self._files.write_new(folder, [(each.name, each.data) for each in wanted])
+                for each, seen in zip(wanted, looks, strict=True):
+                    written.append(each._replace(seen=seen))  # some of them, where that fails
             except OSError as error:
                 self._tell_unwritten(folder, error)
-            written += [
-                (folder, planting.name, seen) for planting, seen in zip(wanted, done, strict=False)
-            ]
         if by_folder:
             synced = self._sync()
             with self._store.write(self._project) as writer:
@@ -328,14 +293,13 @@ class Mirror(ProjectListener):
         get files again.
         """
         with self._reading() as index:
-            due = index.due(limits.TREE_UNSYNCED_MAX) if index.anything_due() else []
+            due = index.due(limits.TREE_UNSYNCED_MAX)
         self._work_off(due)
-        if restored:
+        if erased or restored:
             # a file that went a moment ago counts as there until it is known to be gone
             self.settle()
+        if restored:
             self._plant_the_unplanted()
-        if erased:
-            self.settle()
 
     def _work_off(
         self, due: Sequence[tuple[str, File, Stored | None]], *, restarted: bool = False
@@ -349,18 +313,11 @@ class Mirror(ProjectListener):
         for folder, file, stored in due:
             try:
                 if file.state == GOING:
-                    gone_again = restarted and self._remove_torn(folder, file)
-                    if not gone_again and not self._files.remove(folder, file.name, file.digest):
-                        _log.warning(
-                            "%s/%s/%s says something else by now and is left alone",
-                            self.root,
-                            folder,
-                            file.name,
-                        )
+                    self._remove(folder, file, restarted)
                     gone.append(file)
                 elif stored:
-                    name, data, seen = self._write_again(folder, file, original_of(stored))
-                    written.append((file, folder, name, seen, digest_of_file(data)))
+                    again = self._write_again(folder, file, original_of(stored))
+                    written.append((file, folder, *again))
             except (OSError, DamagedError) as error:
                 refused[folder] = str(error)
         for folder, why in refused.items():
@@ -374,38 +331,57 @@ class Mirror(ProjectListener):
         self._unsynced += len(due)
         return len(gone) + len(written)
 
-    def _write_again(self, folder: str, file: File, record: Record) -> tuple[str, bytes, Seen]:
-        """Writes a file that is due. One that is there is left where it says the same, replaced
-        where it is not whole, and otherwise somebody else's: the record gets another name.
+    def _remove(self, folder: str, file: File, restarted: bool) -> None:
+        """Takes a file away that says what is known of it, or is what a power cut brought back of
+        one that was removed before it had ever reached the disk whole.
+        """
+        digest = file.digest
+        if restarted and not self._is_readable(folder, file.name):
+            with suppress(OSError, ValueError):
+                data, _ = self._files.read(folder, file.name)
+                digest = digest_of_file(data) if len(data) <= file.size else digest
+        if not self._files.remove(folder, file.name, digest):
+            _log.warning(
+                "%s/%s/%s says something else by now and is left alone",
+                self.root,
+                folder,
+                file.name,
+            )
+
+    def _write_again(self, folder: str, file: File, record: Record) -> tuple[str, Seen, bytes]:
+        """Writes a file that is due; its name, how it looks, and the digest of what it says. One
+        that is there is left where it says the same, replaced where it is not whole, and otherwise
+        somebody else's: the record gets another name.
         """
         data = file_text(record.to_json(), f"{folder}/{file.name}")
+        names: Iterator[str] = (
+            file.name.replace(".json", f"_{number}.json") for number in count(2)
+        )
         try:
             found, seen = self._files.read(folder, file.name)
-        except (FileNotFoundError, NotADirectoryError):
-            return file.name, data, self._files.write_new(folder, [(file.name, data)])[0]
-        except ValueError:
-            found, seen = b"", Seen(0, 0)  # a link, or no file at all
-        else:
-            if found == data or self._is_the_same(found, folder, file.name, seen, record):
-                return file.name, found, seen
+            if found == data or self._is_the_same(
+                FileContent(folder, file.name, found, seen=seen), record
+            ):
+                return file.name, seen, digest_of_file(found)
             if _is_part_of(found, data):
-                return file.name, data, self._files.replace(folder, file.name, data)
-        for number in count(2):
-            name = file.name.replace(".json", f"_{number}.json")
-            try:
-                return name, data, self._files.write_new(folder, [(name, data)])[0]
-            except FileExistsError:
-                continue
-        raise AssertionError("unreachable")  # pragma: no cover
+                seen = self._files.replace(folder, file.name, data)
+                return file.name, seen, digest_of_file(data)
+        except (FileNotFoundError, NotADirectoryError):
+            names = chain([file.name], names)
+        except ValueError:
+            pass  # a link, or no file at all
+        while True:
+            name = next(names)
+            with suppress(FileExistsError):
+                (seen,) = self._files.write_new(folder, [(name, data)])
+                return name, seen, digest_of_file(data)
 
-    def _is_the_same(
-        self, found: bytes, folder: str, name: str, seen: Seen, record: Record
-    ) -> bool:
+    def _is_the_same(self, file: FileContent, record: Record) -> bool:
         try:
-            read, timed = self._experience_in(_Arrived(folder, name, found, seen, b""))
+            read, timed = self._experience_in(file)
         except (UnreadableError, InvalidInputError):
             return False
-        return isinstance(record, Experience) and same_memory(record, read, same_time=timed)
+        return same_memory(record, read, same_time=timed)
 
     # --- keeping up with what people do ---
 
@@ -419,23 +395,17 @@ class Mirror(ProjectListener):
         marked = self._files.is_marked(self._tree.id)
         while True:
             with self._reading() as index:
-                due = (
-                    index.due(limits.TREE_UNSYNCED_MAX, written_too=again)
-                    if index.anything_due()
-                    else []
-                )
+                due = index.due(limits.TREE_UNSYNCED_MAX, written_too=again)
+            # Of files that may not have reached the disk, those that did not: missing, or not
+            # readable. The others are settled, or edits, which the sweep finds.
+            torn = [
+                (folder, file, stored)
+                for folder, file, stored in due
+                if not again or file.state == GOING or not self._is_readable(folder, file.name)
+            ]
+            done = self._work_off(torn, restarted=again)
             if again:
-                # Of files that may not have reached the disk, those that did not: missing, or not
-                # readable. The others are settled, or edits, which the sweep finds.
-                torn = [
-                    (folder, file, stored)
-                    for folder, file, stored in due
-                    if file.state == GOING or not self._readable(folder, file.name)
-                ]
-                done = self._work_off(torn, restarted=True)
                 self.settle()
-            else:
-                done = self._work_off(due)
             if len(due) < limits.TREE_UNSYNCED_MAX or not done:
                 break
         # A restored or copied database: that its files are not here does not mean that anybody
@@ -448,18 +418,7 @@ class Mirror(ProjectListener):
             with self._store.write(self._project) as writer:
                 self._index(writer).set_boot(boot)
 
-    def _remove_torn(self, folder: str, file: File) -> bool:
-        """Takes away what a power cut brought back of a file that was removed before it had ever
-        reached the disk whole.
-        """
-        try:
-            data, _ = self._files.read(folder, file.name)
-        except (OSError, ValueError):
-            return False
-        torn = len(data) <= file.size and not self._readable(folder, file.name)
-        return torn and self._files.remove(folder, file.name, digest_of_file(data))
-
-    def _readable(self, folder: str, name: str) -> bool:
+    def _is_readable(self, folder: str, name: str) -> bool:
         try:
             data, seen = self._files.read(folder, name)
             read_back(data, name, seen.mtime_ns)
@@ -480,127 +439,90 @@ class Mirror(ProjectListener):
     def _plant_the_unplanted(self) -> None:
         while True:
             with self._reading() as index:
-                bare = index.unplanted(limits.BATCH_ROWS)
-            if not bare:
-                return
+                if not index.unplanted(1):
+                    return
             with self._store.write(self._project) as writer:
-                still = {stored.id for stored in self._index(writer).unplanted(limits.BATCH_ROWS)}
-                records = [self._sound(stored) for stored in bare if stored.id in still]
-                plantings = self.plant(
-                    writer,
-                    [(record, row_of(record)._replace(status="")) for record in records if record],
-                )
+                bare = []
+                for stored in self._index(writer).unplanted(limits.BATCH_ROWS):
+                    try:
+                        record = original_of(stored)
+                        bare.append((record, row_of(record)._replace(status="")))
+                    except DamagedError as error:
+                        _log.warning("%s", error)
+                plantings = self.plant(writer, bare)
             self.put(plantings)
             if not plantings:
                 return
 
-    @staticmethod
-    def _sound(stored: Stored) -> Record | None:
-        try:
-            return original_of(stored)
-        except DamagedError as error:
-            _log.warning("%s", error)
-            return None
-
     def _sweep(self, *, restoring: bool = False) -> None:
+        """Looks at every file."""
         self._listed.clear()
         self._left = {}
         with self._reading() as index:
-            folders = index.folders()
-            known: dict[str, dict[str, File]] = {path: {} for path in folders.values()}
-            for file in index.files():
-                known[folders[file.folder]][file.name] = file
-        changes = _Changes()
-        waiting, met = [""], set[str]()
-        while waiting:
-            path = waiting.pop()
-            met.add(path)
-            listing = self._listing(path, changes, look=True)
-            if listing:
-                self._compare(path, known.get(path, {}), listing, changes)
-                waiting += listing.paths(path)
-        for path in known.keys() - met:
-            changes.vanished += [
-                (path, name) for name, file in known[path].items() if _was_there(file)
-            ]
-        self._take_in(changes, restoring=restoring)
+            folders = list(index.folders().values())
+        self._take_in(self._walk(["", *folders], look=True), restoring=restoring)
 
     def before_read(self) -> None:
         """Looks at the folders whose content changed since they were last listed."""
         now_ns = time.time_ns()
         with self._reading() as index:
-            ids = {path: number for number, path in index.folders().items()}
+            folders = index.folders().values()
         waiting = []
-        for path in {"", *ids, *self._listed}:
+        for path in {"", *folders, *self._listed}:
             mtime_ns = self._files.folder_mtime_ns(path)
-            racy = 0 <= now_ns - mtime_ns < limits.TREE_RACY_NS
+            racy = 0 <= now_ns - mtime_ns < limits.FILE_UNSURE_NS
             if racy or mtime_ns != self._listed.get(path):
                 waiting.append(path)
-        changes, met = _Changes(), set[str]()
-        while waiting:
-            path = waiting.pop()
-            if path in met:
-                continue
-            met.add(path)
-            listing = self._listing(path, changes, look=False)
-            if listing:
-                with self._reading() as index:
-                    there, moving = index.names(ids.get(path))
-                # Those that were left alone are looked at by themselves.
-                strange = [
-                    name
-                    for name in listing.files.keys() - there - moving
-                    if f"{path}/{name}" not in self._left
-                ]
-                changes.arrived += [(path, name) for name in strange]
-                changes.vanished += [(path, name) for name in there - listing.files.keys()]
-                waiting += [inner for inner in listing.paths(path) if inner not in self._listed]
+        changes = self._walk(waiting, look=False)
         for path, (seen, _) in self._left.items():  # they were left alone: do they look otherwise?
             folder, _, name = path.rpartition("/")
             if seen and self._files.look(folder, name) not in (seen, None):
                 changes.arrived.append((folder, name))
         self._take_in(changes)
 
-    def _listing(self, path: str, changes: _Changes, *, look: bool) -> Listing | None:
-        """What a folder holds; None where it cannot be looked into, which does not mean that
-        anything is gone.
+    def _walk(self, waiting: list[str], *, look: bool) -> _Changes:
+        """What differs from the index in these folders, and in those of theirs that were not listed
+        yet. `look`: also at the files that are known.
         """
-        try:
-            listing = self._files.listed(path, look=look)
-        except OSError as error:
-            self._leave_alone(
-                path or ".", None, f"cannot be looked into ({error.strerror or error})"
-            )
-            return None
-        changes.listed[path] = listing.mtime_ns
-        for name, reason in listing.odd.items():
-            self._leave_alone(f"{path}/{name}", None, reason)
-        return listing
-
-    def _compare(
-        self, path: str, known: Mapping[str, File], listing: Listing, changes: _Changes
-    ) -> None:
-        for name, seen in listing.files.items():
-            file = known.get(name)
-            back = file is None or (file.state == GOING and file.mtime_ns == NOTHING_THERE)
-            if back or (file and _was_there(file) and seen != (file.mtime_ns, file.size)):
-                changes.arrived.append((path, name))
-        changes.vanished += [
-            (path, name)
-            for name, file in known.items()
-            if name not in listing.files and _was_there(file)
-        ]
+        changes, met = _Changes(), set[str]()
+        while waiting:
+            path = waiting.pop()
+            if path in met:
+                continue
+            met.add(path)
+            try:
+                listing = self._files.listed(path, look=look)
+            except OSError as error:  # which does not mean that anything is gone
+                reason = f"cannot be looked into ({error.strerror or error})"
+                self._leave_alone(path or ".", None, reason)
+                continue
+            changes.listed[path] = listing.mtime_ns
+            for name, reason in listing.odd.items():
+                self._leave_alone(f"{path}/{name}", None, reason)
+            with self._reading() as index:
+                known = index.known(path)
+            changes.arrived += [
+                (path, name)
+                for name, seen in listing.files.items()
+                # those that were left alone are looked at by themselves
+                if _is_news(known.get(name), seen) and f"{path}/{name}" not in self._left
+            ]
+            changes.vanished += [
+                (path, name)
+                for name, file in known.items()
+                if name not in listing.files and _was_there(file)
+            ]
+            waiting += [inner for inner in listing.paths(path) if inner not in self._listed]
+        return changes
 
     # --- taking in ---
 
     def _take_in(self, changes: _Changes, *, restoring: bool = False) -> None:
         gone: dict[bytes, list[tuple[str, File]]] = {}
         with self._reading() as index:
-            ids = {path: number for number, path in index.folders().items()}
             for folder, name in changes.vanished:
-                for lost in index.at(ids[folder], name) if folder in ids else ():
-                    if _was_there(lost):
-                        gone.setdefault(lost.digest, []).append((folder, lost))
+                for lost in filter(_was_there, index.at(folder, name)):
+                    gone.setdefault(lost.digest, []).append((folder, lost))
         for batch in batches(changes.arrived, limits.TREE_BATCH_FILES):
             arrived = [file for folder, name in batch if (file := self._read(folder, name))]
             if arrived:
@@ -619,16 +541,15 @@ class Mirror(ProjectListener):
             path: self._left[path][1] for path in islice(self._left, limits.TREE_REPORTED_MAX)
         }
 
-    def _read(self, folder: str, name: str) -> _Arrived | None:
+    def _read(self, folder: str, name: str) -> FileContent | None:
         try:
             data, seen = self._files.read(folder, name)
-            return _Arrived(folder, name, data, seen, digest_of_file(data))
+            return FileContent(folder, name, data, seen=seen)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except ValueError as error:
-            self._leave_alone(f"{folder}/{name}", None, str(error))
-        except OSError as error:
-            self._leave_alone(f"{folder}/{name}", None, error.strerror or str(error))
+        except (ValueError, OSError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            self._leave_alone(f"{folder}/{name}", None, reason)
         return None
 
     def _leave_alone(self, path: str, seen: Seen | None, reason: str) -> None:
@@ -638,13 +559,14 @@ class Mirror(ProjectListener):
         self._left[path] = seen, reason
 
     def _take_in_one(
-        self, writer: Writer, file: _Arrived, gone: dict[bytes, list[tuple[str, File]]]
+        self, writer: Writer, file: FileContent, gone: dict[bytes, list[tuple[str, File]]]
     ) -> None:
         index = self._index(writer)
-        known = index.at(index.folder_id(file.folder), file.name)
-        current = next((each for each in known if _was_there(each)), None)
+        known = index.at(file.folder, file.name)
+        current = next(filter(_was_there, known), None)
+        place = file.folder, file.name, file.seen, file.digest
         if current and current.digest == file.digest:
-            index.touch(current, file.seen, file.digest)
+            index.move(current, *place)
             return
         if any(each.state == _ON_ITS_WAY.get(each.mtime_ns == NOTHING_THERE) for each in known):
             return
@@ -663,26 +585,18 @@ class Mirror(ProjectListener):
             )
         if current:
             stored = writer.get(self._project, current.record_id)
-            if stored and same_memory(self._experience_of(stored), read, same_time=timed):
-                index.touch(current, file.seen, file.digest)  # only written differently
-                return
-        elif self._moved(writer, file, read, known, gone):
-            return
-        new_id = self._keep(writer, file, read, known)
-        if not new_id:
-            return
-        if current:
-            self._replace(writer, current, new_id)
-            self._told.edited += 1
-        else:
+            if stored and same_memory(original_of(stored), read, same_time=timed):
+                index.move(current, *place)  # only written differently
+            elif self._keep(writer, file, read, current):
+                self._told.edited += 1
+        elif not self._moved(writer, file, read, gone) and self._keep(writer, file, read):
             self._told.added += 1
 
     def _moved(
         self,
         writer: Writer,
-        file: _Arrived,
+        file: FileContent,
         read: Experience,
-        known: Sequence[File],
         gone: dict[bytes, list[tuple[str, File]]],
     ) -> bool:
         """Whether a file that vanished elsewhere is here now under another name."""
@@ -694,47 +608,47 @@ class Mirror(ProjectListener):
         if not stored or self._files.look(folder, lost.name):
             return False
         group.pop()
-        if not group:
-            del gone[file.digest]
-        if same_memory(self._experience_of(stored), read, same_time=False):
+        if same_memory(original_of(stored), read, same_time=False):
             self._index(writer).move(lost, file.folder, file.name, file.seen, file.digest)
         else:  # in its new folder it says something else
-            new_id = self._keep(writer, file, read, known)
-            if new_id:
-                self._replace(writer, lost, new_id)
+            self._keep(writer, file, read, lost)
         self._told.moved += 1
         return True
 
-    def _keep(self, writer: Writer, file: _Arrived, read: Experience, known: Sequence[File]) -> str:
-        """Has the memory of a file kept, or back; its id, or nothing where it stays away."""
+    def _keep(
+        self, writer: Writer, file: FileContent, read: Experience, instead_of: File | None = None
+    ) -> bool:
+        """Has the memory of a file kept, or back, where it does not stay away; it supersedes that
+        of another.
+        """
         index = self._index(writer)
-        planted = Planted(file.folder, file.name, "", IN_STEP, *file.seen, file.digest)
-        before = next(
-            (
-                each
-                for each in known
-                if each.state == PAST and each.digest == file.digest and each.record_id
-            ),
-            None,
-        )
-        if before and not index.live_file(before.record_id):
-            if not self._bring_back(writer, before.record_id):
-                self._leave_alone(file.path, file.seen, _ARCHIVED)
-                return ""
-            index.plant([planted._replace(record_id=before.record_id)])
-            return before.record_id
-        for number in count(1):  # what a copy elsewhere goes by already, this one cannot go by
-            if not index.live_file(read.id):
-                break
-            read = read.altered(id=self._id_of(file.path, file.digest, number))
-        if writer.append([row_of(read)]).forgotten:
-            self._leave_alone(file.path, file.seen, _FORGOTTEN)
-            return ""
-        if not self._bring_back(writer, read.id):
+        before = [
+            each.record_id
+            for each in index.at(file.folder, file.name)
+            if each.state == PAST and each.digest == file.digest and each.record_id
+        ]
+        if before and not index.has_file(before[0]):
+            record_id = before[0]
+        else:
+            # what a copy elsewhere goes by already, this one cannot go by
+            ids = (self._id_of(file.path, file.digest, number) for number in count())
+            record_id = next(each for each in ids if not index.has_file(each))
+            if writer.append([row_of(read.altered(id=record_id))]).forgotten:
+                self._leave_alone(file.path, file.seen, _FORGOTTEN)
+                return False
+        if not self._bring_back(writer, record_id):
             self._leave_alone(file.path, file.seen, _ARCHIVED)
-            return ""
-        index.plant([planted._replace(record_id=read.id)])
-        return read.id
+            return False
+        index.plant([file._replace(record_id=record_id)], IN_STEP)
+        if instead_of:
+            self._happen(
+                writer,
+                instead_of,
+                "superseded",
+                replaced_by=record_id,
+                reason="its file was edited",
+            )
+        return True
 
     def _bring_back(self, writer: Writer, record_id: str) -> bool:
         """Undoes an absence, where there is one; False where something else keeps the record
@@ -745,55 +659,34 @@ class Mirror(ProjectListener):
             return False
         envelope = original_of(stored).metadata.validation
         events = writer.events_of(self._project, record_id)
-        if effective_validation(envelope, events).status == "archived":
-            back = Event(record_id=record_id, kind="present", at=self._clock(), by=BY_TREE)
-            if (
-                effective_validation(envelope, [*events, in_order(back, events)]).status
-                == "archived"
-            ):
-                return False
-            happen(writer, self._project, back)
+        if effective_validation(envelope, events).status != "archived":
+            return True
+        back = Event(record_id=record_id, kind="present", at=self._clock(), by=BY_TREE)
+        after = [*events, in_order(back, events)]
+        if effective_validation(envelope, after).status == "archived":
+            return False
+        happen(writer, self._project, back)
         return True
 
-    def _replace(self, writer: Writer, old: File, new_id: str) -> None:
-        event = Event(
-            record_id=old.record_id,
-            kind="superseded",
-            at=self._clock(),
-            by=BY_TREE,
-            replaced_by=new_id,
-            reason="its file was edited",
-        )
+    def _happen(self, writer: Writer, file: File, kind: EventKind, **more: str) -> None:
+        """Something happens to the record of a file, which no longer is its file."""
+        event = Event(record_id=file.record_id, kind=kind, at=self._clock(), by=BY_TREE, **more)
         happen(writer, self._project, event)
-        self._index(writer).make_past(old)
+        self._index(writer).make_past(file)
 
     def _note_absence(self, writer: Writer, folder: str, file: File, *, restoring: bool) -> None:
         index = self._index(writer)
-        now = next(
-            (
-                each
-                for each in index.at(file.folder, file.name)
-                if each[:3] == file[:3] and _was_there(each)
-            ),
-            None,
-        )
+        same = [each for each in index.at(folder, file.name) if each[:3] == file[:3]]
+        now = next(filter(_was_there, same), None)
         if not now or self._files.look(folder, file.name):
             return
         if restoring:
             index.make_due(now)
             return
-        event = Event(
-            record_id=now.record_id,
-            kind="absent",
-            at=self._clock(),
-            by=BY_TREE,
-            reason="its file is gone",
-        )
-        happen(writer, self._project, event)
-        index.make_past(now)
+        self._happen(writer, now, "absent", reason="its file is gone")
         self._told.absent += 1
 
-    def _experience_in(self, file: _Arrived) -> tuple[Experience, bool]:
+    def _experience_in(self, file: FileContent) -> tuple[Experience, bool]:
         """The experience that a file is, under an id that whoever finds the same file in the same
         place comes to as well; and whether the file tells its time.
         """
@@ -813,69 +706,50 @@ class Mirror(ProjectListener):
             told = values_in(file.folder)
             placed = {**keys, **told}
             keys = placed if self.router.route(placed).folder == file.folder else {**told, **keys}
-        return self._prepare(
-            self.experience(keys, metadata, self._id_of(file.path, file.digest), strict=False)
-        ), timed
+        read = self.experience(keys, metadata, self._id_of(file.path, file.digest), strict=False)
+        return self._prepare(read), timed
 
     @staticmethod
     def _id_of(path: str, digest: bytes, number: int = 0) -> str:
         return derived_id("tree", path, digest, str(number))
 
-    @staticmethod
-    def _experience_of(stored: Stored) -> Experience:
-        record = original_of(stored)
-        assert isinstance(record, Experience)  # noqa: S101  # for type checkers: the tree mirrors nothing else
-        return record
-
     # --- finding ---
 
-    def ids_of(self, found: Sequence[File]) -> list[str]:
+    def versions_of(self, found: Sequence[File]) -> tuple[list[str], list[str]]:
+        """The ids of the memories, and of what the same files said before they were edited."""
         with self._reading() as index:
-            return [stored.id for _, stored in index.records([match.seq for match in found])]
-
-    def earlier_versions(self, record_ids: Sequence[str]) -> list[str]:
-        """What the same files said before they were edited."""
-        with self._reading() as index:
-            return index.earlier_versions(record_ids)
+            ids = [stored.id for _, stored in index.records([match.seq for match in found])]
+            return ids, index.earlier_versions(ids)
 
     def find(
-        self, intent: Mapping[str, Any], glob: Glob | None = None, saying: str | None = None
+        self, intent: Mapping[str, Any], glob: Glob | None = None
     ) -> tuple[list[File], dict[int, str]]:
-        """The memories that have all keys of the intent, whose path matches, and whose JSON has
-        `saying` in it, newest first, as the files are now; and the paths of all folders by their
-        numbers.
+        """The memories that have all keys of the intent, and whose path matches, newest first, as
+        the files are now; and the paths of all folders by their numbers.
         """
+        asked = {name: value for name, value in intent.items() if value is not None}
+        looked_at: dict[str, Any] = {name: asked.pop(name) for name in _LOOKED_AT if name in asked}
+        saying = next(filter(None, map(fragment, looked_at, looked_at.values())), None)
+        matches = glob.split()[1] if glob else None
+        names = glob.pattern.rpartition("/")[2].replace("[!", "[^") if glob and matches else None
         self.before_read()
         for _ in range(_LOOKS_AGAIN):
-            found, folders = self._found(intent, glob, saying)
+            with self._reading() as index:
+                folders = index.folders()
+                wanted, unsure = self._wanted(folders, asked, glob)
+                found = index.find(wanted, names, saying)
+            found = [match for match in found if not matches or matches(match.name)]
             changes = self._changed_among(found, folders)
             if not changes:
                 break
             self._take_in(changes)
-        return found, folders
-
-    def _found(
-        self, intent: Mapping[str, Any], glob: Glob | None, saying: str | None
-    ) -> tuple[list[File], dict[int, str]]:
-        matches = glob.split()[1] if glob else None
-        names = glob.pattern.rpartition("/")[2].replace("[!", "[^") if glob and matches else None
-        with self._reading() as index:
-            folders = index.folders()
-            whole, partly, unsure = self._wanted(folders, intent, glob)
-            found = index.find(whole, partly, names, saying)
-        if matches:
-            found = [match for match in found if matches(match.name)]
-        if unsure:
-            sure = [match for match in found if match.folder not in unsure]
-            asked = [match for match in found if match.folder in unsure]
-            payloads = self.payloads(asked)
-            sure += [
-                match
-                for match, payload in zip(asked, payloads, strict=True)
-                if says(payload, unsure[match.folder])
-            ]
-            found = sorted(sure, key=lambda match: (match.at_us, match.seq), reverse=True)
-        return found, folders
+        doubtful = [match for match in found if looked_at or match.folder in unsure]
+        wrong = {
+            match.key
+            for match, payload in zip(doubtful, self.payloads(doubtful), strict=True)
+            if not says(payload, looked_at | unsure.get(match.folder, {}))
+        }
+        return [match for match in found if match.key not in wrong], folders
 
     def payloads(self, found: Sequence[File]) -> list[dict[str, Any]]:
         """What the tree's own users are told of these, but for the paths; nothing of one that was
@@ -884,100 +758,76 @@ class Mirror(ProjectListener):
         known = self._payloads
         # By what the file says, too: the number of a record that was forgotten may be another's by
         # now.
-        unknown = {
-            match.seq: match.digest for match in found if (match.seq, match.digest) not in known
-        }
+        digests = {match.seq: match.digest for match in found if match.key not in known}
         fresh: dict[tuple[int, bytes], dict[str, Any]] = {}
-        if unknown:
+        if digests:
             with self._reading() as index:
-                kept = index.records(list(unknown))
-            fresh = {
-                (seq, unknown[seq]): quick_payload(sound_body(stored), "") for seq, stored in kept
-            }
+                kept = index.records(list(digests))
+            fresh = {(seq, digests[seq]): payload_of(sound_body(each), "") for seq, each in kept}
             # What is remembered already still answers this question, also where there is no room
             # for both.
             room = {} if len(known) + len(fresh) > limits.TREE_REMEMBERED_MAX else known
-            new = {
-                key: payload
-                for key, payload in islice(fresh.items(), limits.TREE_REMEMBERED_MAX)
-                if is_flat(payload)
-            }
-            self._payloads = {**room, **new}
-        told = []
-        for match in found:
-            key = match.seq, match.digest
-            payload = (fresh.get(key) or known.get(key) or {}).copy()
-            if payload:
-                payload["metadata"] = payload["metadata"].copy()
-            told.append(payload)
+            new = islice(fresh.items(), limits.TREE_REMEMBERED_MAX)
+            self._payloads = {**room, **{key: each for key, each in new if is_flat(each)}}
+        told = [(fresh.get(match.key) or known.get(match.key) or {}).copy() for match in found]
+        for payload in filter(None, told):
+            payload["metadata"] = payload["metadata"].copy()
         return told
 
     def _wanted(
         self, folders: Mapping[int, str], intent: Mapping[str, Any], glob: Glob | None
-    ) -> tuple[list[int], list[tuple[int, list[str]]], dict[int, dict[str, Any]]]:
-        """Folders all of whose memories have the keys; folders with the exact keys that are left to
-        ask for; and what is to be looked at in the memories themselves, where no exact key tells.
+    ) -> tuple[dict[tuple[str, ...], list[int]], dict[int, dict[str, Any]]]:
+        """Folders by the exact keys that are left to ask for, none where all of their memories have
+        what is wanted; and what is to be looked at in the memories of a folder themselves, where no
+        exact key tells.
         """
-        whole: list[int] = []
-        partly: list[tuple[int, list[str]]] = []
+        wanted: dict[tuple[str, ...], list[int]] = {}
         unsure: dict[int, dict[str, Any]] = {}
         for number, path in folders.items():
             if glob and not glob.matches_folder(path):
                 continue
-            decided = self.router.decide(path, intent)
-            if decided.contradicted:
+            contradicted, undecided = self.router.decide(path, intent)
+            if contradicted:
                 continue
-            if not decided.undecided:
-                whole.append(number)
-            elif not self.routes and self.router.route(values_in(path)).folder == path:
-                keys = [given_key(name, intent[name]) for name in sorted(decided.undecided)]
-                partly.append((number, keys))
-            else:  # a folder made by hand, or a schema of one's own: what the path does not tell may be any key
-                whole.append(number)
-                unsure[number] = {name: intent[name] for name in decided.undecided}
-        return whole, partly, unsure
+            keys: tuple[str, ...] = ()
+            if undecided and not self.routes and self.router.route(values_in(path)).folder == path:
+                keys = tuple(given_key(name, intent[name]) for name in sorted(undecided))
+            elif undecided:  # a folder made by hand, or a schema of one's own: what the path does not tell may be any key
+                unsure[number] = {name: intent[name] for name in undecided}
+            wanted.setdefault(keys, []).append(number)
+        return wanted, unsure
 
     def _changed_among(self, found: Iterable[File], folders: Mapping[int, str]) -> _Changes:
         by_folder: dict[int, list[File]] = {}
         for file in found:
             by_folder.setdefault(file.folder, []).append(file)
         changes = _Changes()
-        for folder, wanted in by_folder.items():
-            path = folders[folder]
+        for path, wanted in ((folders[folder], wanted) for folder, wanted in by_folder.items()):
             for file, seen in self._files.touched(path, wanted):
-                if not _was_there(file):
-                    continue
-                if seen is None:
+                if _was_there(file) and seen is None:
                     changes.vanished.append((path, file.name))
-                elif f"{path}/{file.name}" not in self._left:  # those are looked at by themselves
-                    changes.arrived.append((path, file.name))
+                elif _was_there(file) and f"{path}/{file.name}" not in self._left:
+                    changes.arrived.append(
+                        (path, file.name)
+                    )  # the left are looked at by themselves
         return changes
 
     def look_again(self, record_ids: Iterable[str]) -> bool:
         """Takes in what was done to the files of these records; whether anything was."""
         with self._reading() as index:
             places = index.files_of(record_ids)
-        folders = {file.folder: path for path, file in places}
-        changes = self._changed_among(
-            [file for _, file in places if file.state in (DUE, IN_STEP)], folders
-        )
+        live = [file for _, file in places if file.state in (DUE, IN_STEP)]
+        changes = self._changed_among(live, {file.folder: path for path, file in places})
         if changes:
             self._take_in(changes)
         return bool(changes)
 
-    def dict_of(self, record: Experience, root: str) -> dict[str, Any]:
-        """A memory as the tree's own users know it."""
-        return quick_payload(record.to_json(), f"{root}/{self.path_of(record.id) or ''}")
-
     def path_of(self, record_id: str) -> str | None:
         """Where the file of a record is, from the root; None where it has none."""
         with self._reading() as index:
-            live = [
-                (path, file)
-                for path, file in index.files_of([record_id])
-                if file.state in (DUE, IN_STEP)
-            ]
-        return f"{live[0][0]}/{live[0][1].name}" if live else None
+            places = index.files_of([record_id])
+        live = (f"{path}/{file.name}" for path, file in places if file.state in (DUE, IN_STEP))
+        return next(live, None)
 
     def folder_counts(self) -> list[FolderCount]:
         """How many files each folder holds, and how large they are."""
@@ -989,7 +839,7 @@ class Mirror(ProjectListener):
         """Whether every file is as the index knows it. What differs is for `sync` to take in."""
         with self._reading() as index:
             folders = index.folders()
-            live = [file for file in index.files() if file.state in (DUE, IN_STEP)]
+            live = index.find({(): list(folders)})
         changes = self._changed_among(live, folders)
         differing = len(changes.arrived) + len(changes.vanished)
         text = f"{len(live)} files say what the memory says"
@@ -1033,6 +883,15 @@ def _is_part_of(found: bytes, data: bytes) -> bool:
 def _was_there(file: File) -> bool:
     """Not so one that is still to be written: another process is at it, or died over it."""
     return file.state in (DUE, IN_STEP) and file.mtime_ns != NOTHING_THERE
+
+
+def _is_news(file: File | None, seen: Seen | None) -> bool:
+    """Whether a file that is listed is not known, is back, or looks otherwise, if it was looked
+    at.
+    """
+    if file is None or (file.state == GOING and file.mtime_ns == NOTHING_THERE):
+        return True
+    return seen is not None and _was_there(file) and seen != (file.mtime_ns, file.size)
 
 
 def _is_name(value: object) -> bool:

@@ -31,6 +31,7 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -67,12 +68,12 @@ def safe_segment(text: str) -> str:
     """The text as (part of) one folder's name: itself where it is short, lowercase and harmless,
     otherwise what can be read of it and a hash of all of it.
     """
-    return text if _PLAIN.fullmatch(text) and not _RESERVED.fullmatch(text) else _hashed(text)
+    return _safe(text, _PLAIN)
 
 
 def safe_key(text: str) -> str:
     """The same for a key, which has less room and no dots."""
-    return text if _PLAIN_KEY.fullmatch(text) and not _RESERVED.fullmatch(text) else _hashed(text)
+    return _safe(text, _PLAIN_KEY)
 
 
 def _key_name(text: str) -> str:
@@ -82,13 +83,11 @@ def _key_name(text: str) -> str:
     return text if _HASHED.fullmatch(text) else safe_key(text)
 
 
-def _hashed(text: str) -> str:
-    plain = (
-        unicodedata.normalize("NFKD", text[: limits.SEGMENT_READ_CHARS])
-        .encode("ascii", "ignore")
-        .decode()
-        .lower()
-    )
+def _safe(text: str, harmless: re.Pattern[str]) -> str:
+    if harmless.fullmatch(text) and not _RESERVED.fullmatch(text):
+        return text
+    read = unicodedata.normalize("NFKD", text[: limits.SEGMENT_READ_CHARS])
+    plain = read.encode("ascii", "ignore").decode().lower()
     slug = _NOT_SLUG.sub("-", plain).lstrip("_-")[: limits.SEGMENT_SLUG_CHARS_MAX].rstrip("_-")
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=limits.SEGMENT_HASH_BYTES)
     return f"{slug or 'x'}~{digest.hexdigest()}"
@@ -110,7 +109,8 @@ def file_name(at: datetime, summary: str, unique: str) -> str:
     """What a memory's file is called: when in UTC, about what, and what tells it from others of the
     same second.
     """
-    return f"{_stamp(at)}_{_summary(summary)}_{safe_segment(unique)}.json"
+    about = safe_summary(summary[: limits.SEGMENT_READ_CHARS])
+    return f"{_stamp(at)}_{about}_{safe_segment(unique)}.json"
 
 
 def _stamp(at: datetime) -> str:
@@ -123,30 +123,22 @@ def _stamp(at: datetime) -> str:
     return f"{at.year:04}{at.month:02}{at.day:02}_{at.hour:02}{at.minute:02}{at.second:02}"
 
 
-def _summary(text: str) -> str:
-    return safe_summary(text[: limits.SEGMENT_READ_CHARS])
-
-
-_NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]{1,3})?", re.IGNORECASE)
-
-
 # --- branches ---
 
 
-class _Choice(NamedTuple):
-    """One way to be taken: a test of the value's text and number, and the folder's name where the
-    value does not give it.
-    """
+_Test = Callable[[str, Decimal | None], bool]  # of a value's text and number
 
-    takes: Callable[[str, Decimal | None], bool]
-    name: str | None = None
-
-
+_NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]{1,3})?", re.IGNORECASE)
 _PREDICATE: Final = re.compile(r"([<>]=?)\s*(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)")
 _RANGE: Final = re.compile(r"(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)-(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)")
 _PREDICATE_NAME: Final = re.compile(r"(gt|ge|lt|le)_(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)")
 # as folders and the operator module name them
 _COMPARISONS: Final = {">": "gt", ">=": "ge", "<": "lt", "<=": "le"}
+
+
+def _require(holds: bool, where: str, value: object, allowed: str) -> None:
+    if not holds:
+        raise InvalidInputError.one(where, value, allowed)
 
 
 def _plainly(number: Decimal) -> str:
@@ -155,31 +147,35 @@ def _plainly(number: Decimal) -> str:
     return "0" if text == "-0" else text
 
 
-def _choice(text: str, where: str) -> _Choice | None:
-    """The predicate or range that a branch spells; None where it is a text to be equal to."""
+def _number_test(text: str, where: str) -> tuple[_Test, str] | None:
+    """The predicate or range that a branch spells, with its folder's name; None where it is a text
+    to be equal to.
+    """
     if text.startswith((">", "<")):
         if not (found := _PREDICATE.fullmatch(text)):
             raise InvalidInputError.one(
                 where, text, "a comparison with a number, such as >100, >=1.5, <-3 or <=50"
             )
-        bound, compare = Decimal(found[2]), getattr(operator, _COMPARISONS[found[1]])
-        name = f"{_COMPARISONS[found[1]]}_{_plainly(bound)}"
-        return _Choice(lambda _, number: number is not None and compare(number, bound), name)
+        bound, comparison = Decimal(found[2]), _COMPARISONS[found[1]]
+        compare = getattr(operator, comparison)
+        return (
+            lambda _, number: number is not None and compare(number, bound),
+            f"{comparison}_{_plainly(bound)}",
+        )
     if found := _RANGE.fullmatch(text):
         low, high = Decimal(found[1]), Decimal(found[2])
-        if low > high:
-            allowed = f"a range from the smaller number to the larger; the text itself is written r/{re.escape(text)}/"
-            raise InvalidInputError.one(where, text, allowed)
-        name = f"{_plainly(low)}-{_plainly(high)}"
-        return _Choice(lambda _, number: number is not None and low <= number <= high, name)
+        allowed = f"a range from the smaller number to the larger; the text itself is written r/{re.escape(text)}/"
+        _require(low <= high, where, text, allowed)
+        return (
+            lambda _, number: number is not None and low <= number <= high,
+            f"{_plainly(low)}-{_plainly(high)}",
+        )
     return None
 
 
-def _regex(branch: str, where: str) -> _Choice:
-    if len(branch) < 3 or not branch.endswith("/"):
-        raise InvalidInputError.one(
-            where, branch, "a regular expression between slashes: r/v[0-9]+/"
-        )
+def _regex_test(branch: str, where: str) -> _Test:
+    allowed = "a regular expression between slashes: r/v[0-9]+/"
+    _require(len(branch) >= 3 and branch.endswith("/"), where, branch, allowed)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # of what the next Python may read in another way
@@ -188,14 +184,12 @@ def _regex(branch: str, where: str) -> _Choice:
         raise InvalidInputError.one(
             where, branch, f"a regular expression that Python knows ({error})"
         ) from None
-    if _ways(branch[2:-1]) > limits.REGEX_WAYS_MAX:
-        allowed = "a simpler regular expression: few open repeats, and none of a group that itself repeats or has alternatives"
-        raise InvalidInputError.one(
-            where, branch, f"{allowed}; a hostile value could keep this one busy for ever"
-        )
-    return _Choice(
-        lambda text, _: len(text) <= limits.REGEX_VALUE_CHARS_MAX and match(text) is not None
+    allowed = (
+        "a simpler regular expression: few open repeats, and none of a group that itself repeats "
+        "or has alternatives; a hostile value could keep this one busy for ever"
     )
+    _require(_ways(branch[2:-1]) <= limits.REGEX_WAYS_MAX, where, branch, allowed)
+    return lambda text, _: len(text) <= limits.REGEX_VALUE_CHARS_MAX and match(text) is not None
 
 
 _REGEX_PART: Final = re.compile(
@@ -261,8 +255,7 @@ class FolderVerdict(NamedTuple):
 
 
 class _Unroutable(Exception):  # noqa: N818  # never leaves this module
-    def __init__(self, folder: str, problem: Problem) -> None:
-        self.route = Route(folder, problem)
+    """Its arguments are those of the route to the intake."""
 
 
 class _Hole(NamedTuple):
@@ -278,72 +271,195 @@ _Asked = Mapping[str, str | None]  # the intent, each value spelled
 
 @dataclass(slots=True, eq=False)
 class _Leaf:
+    """The end of the way: what its template adds."""
+
     segments: list[_Parts]
     stem: _Parts | None = None  # the file's name without .json, where the template gives one
 
+    def shapes(self, asked: _Asked, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+        yield path + tuple(_shape(parts, asked) for parts in self.segments)
 
+    def is_routed_to(self, segments: list[str]) -> bool:
+        return len(segments) == len(self.segments) and all(map(_PLAIN_SEGMENT.fullmatch, segments))
+
+    def settled(self, segments: list[str], asked: _Asked) -> set[str] | None:
+        settled: set[str] = set()
+        segments = segments[: len(self.segments)]
+        if not self.is_routed_to(segments):
+            return settled
+        for parts, segment in zip(self.segments, segments, strict=True):
+            holes = [part for part in parts if isinstance(part, _Hole)]
+            hashed = "~" in segment
+            if isinstance(parts[0], str) and not hashed and not segment.startswith(parts[0]):
+                return settled
+            if not holes or not all(hole.key in asked for hole in holes):
+                continue
+            if any(asked[hole.key] is None for hole in holes) or _fill(parts, asked.get) != segment:
+                return None
+            if len(holes) == 1 and not hashed and asked[holes[0].key] != holes[0].default:
+                settled.add(holes[0].key)
+        return settled
+
+
+class _Choice(NamedTuple):
+    """A branch that takes more than one text, or one of several: its test, what follows, and the
+    folder's name where the value does not give it.
+    """
+
+    takes: _Test
+    below: _Node | _Leaf
+    name: str | None = None
+
+
+@dataclass(slots=True, eq=False)
 class _Node:
     """One level: a key and its branches."""
 
-    def __init__(self, key: str) -> None:
-        self.key = key
-        self.prefix = f"{_key_name(key)}="
-        self.exact: dict[str, tuple[str, _Node | _Leaf]] = {}  # with their folders
-        # branches written as a name that ends in a hash
-        self.by_name: dict[str, _Node | _Leaf] = {}
-        self.others: list[tuple[_Choice, _Node | _Leaf]] = []
-        self.absent: _Node | _Leaf | None = None
-        # folder names that do not depend on a value
-        self.fixed: dict[str, list[_Node | _Leaf]] = {}
-        self.predicates: set[str] = set()  # those of them that hold many values
-        self.allowed = ""
+    key: str
+    prefix: str  # of its folders
+    branches: list[str] = field(default_factory=list)  # as they are written
+    # by the folder's name, which no two texts share
+    exact: dict[str, _Node | _Leaf] = field(default_factory=dict)
+    others: list[_Choice] = field(default_factory=list)
+    absent: _Node | _Leaf | None = None
 
-    def take(self, text: str) -> tuple[str, _Node | _Leaf] | None:
-        """The folder that a value goes to, and what follows there."""
-        if exact := self.exact.get(text):
-            return exact
-        if self.by_name and (below := self.by_name.get(name := safe_segment(text))) is not None:
+    def add(self, text: str, below: _Node | _Leaf, where: str) -> None:
+        """A further branch."""
+        self.branches.append(text)
+        if not text:
+            self.absent = below
+            return
+        if text.startswith("r/"):
+            self.others.append(_Choice(_regex_test(text, where), below))
+            return
+        parts = [part.strip() for part in text.split("|")] if "|" in text else [text]
+        sound = all(part and not part.startswith("r/") for part in parts)
+        _require(sound, where, text, "texts and numbers between the bars: a|b|>100")
+        tests = [_number_test(part, where) for part in parts]
+        if tests == [None]:
+            # one that ends in a hash was read off a folder, and is the name of that
+            name = text if _HASHED.fullmatch(text) else safe_segment(text)
+            _require(name not in self.exact, where, text, "each branch once")
+            self.exact[name] = below
+            return
+        for part, test in zip(parts, tests, strict=True):
+            takes, folder = test or (lambda value, _, wanted=part: value == wanted, None)  # type: ignore[misc]
+            self.others.append(_Choice(takes, below, folder))
+
+    @property
+    def allowed(self) -> str:
+        """What is told to whoever gave something else."""
+        first = [text for text in self.branches[: limits.BRANCHES_SHOWN_MAX] if text]
+        shown = [text if text.isprintable() else ascii(text) for text in first]
+        if len(self.branches) > limits.BRANCHES_SHOWN_MAX:
+            shown.append("…")
+        if self.absent is None:
+            return f"one of {', '.join(shown)}"
+        return f"one of {', '.join(shown)}, or nothing" if shown else "nothing here"
+
+    def take(self, text: str | None) -> tuple[str, _Node | _Leaf] | None:
+        """The folder that a value (as it is spelled, if it can be) goes to, and what follows
+        there.
+        """
+        if text is None:
+            return None
+        name = safe_segment(text)
+        if below := self.exact.get(name):
             return self.prefix + name, below
-        if self.others:
-            # By the spelling alone, so that the same number is in the same folder whether it came
-            # as text or not.
-            is_number = len(text) <= limits.ROUTED_NUMBER_CHARS_MAX and _NUMBER.fullmatch(text)
-            number = Decimal(text) if is_number else None
-            for choice, below in self.others:
-                if choice.takes(text, number):
-                    return self.prefix + (choice.name or safe_segment(text)), below
+        # By the spelling alone, so that the same number is in the same folder whether it came as
+        # text or not.
+        is_number = len(text) <= limits.ROUTED_NUMBER_CHARS_MAX and _NUMBER.fullmatch(text)
+        number = Decimal(text) if is_number else None
+        for choice in self.others:
+            if choice.takes(text, number):
+                return self.prefix + (choice.name or name), choice.below
         return None
 
     def below(self, segment: str) -> list[_Node | _Leaf]:
         """What can follow a folder of this name. More than one where the name does not tell the
         value.
         """
-        found = self.fixed.get(segment, [])
-        if not self.others:
-            return found
         name = segment.removeprefix(self.prefix)
-        if _HASHED.fullmatch(name):
-            return found + [below for choice, below in self.others if choice.name is None]
-        if (taken := self.take(name)) and taken[0] == segment and taken[1] not in found:
-            return [*found, taken[1]]
+        # what a hash stands for may be any text
+        names = (name, None) if _HASHED.fullmatch(name) else (name,)
+        found = [choice.below for choice in self.others if choice.name in names]
+        if name in self.exact:
+            return [*found, self.exact[name]]
+        if len(names) == 1 and (taken := self.take(name)) and taken[0] == segment:
+            found.append(taken[1])
         return found
+
+    def shapes(self, asked: _Asked, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+        """Every sequence of folders that a packet which agrees with the intent can be routed to,
+        `*` for what it may choose.
+        """
+        if self.key in asked:
+            if taken := self.take(asked[self.key]):
+                yield from taken[1].shapes(asked, (*path, taken[0]))
+            return
+        for name, below in self.exact.items():
+            yield from below.shapes(asked, (*path, self.prefix + name))
+        for choice in self.others:
+            yield from choice.below.shapes(asked, (*path, self.prefix + (choice.name or "*")))
+        if self.absent is not None:
+            yield from self.absent.shapes(asked, path)
+
+    def is_routed_to(self, segments: list[str]) -> bool:
+        """Whether packets can be routed to a folder."""
+        if segments and segments[0].startswith(self.prefix):
+            return any(below.is_routed_to(segments[1:]) for below in self.below(segments[0]))
+        return self.absent is not None and self.absent.is_routed_to(segments)
+
+    def settled(self, segments: list[str], asked: _Asked) -> set[str] | None:
+        """The keys of an intent that hold for everything in the folder, or None where the intent
+        cannot hold in it.
+        """
+        here = segments[0] if segments else ""
+        if not here.startswith(self.prefix):
+            if self.absent is None:
+                return set()
+            # what is routed here does not have it, and what was put here by hand may
+            if self.key in asked:
+                return None if self.absent.is_routed_to(segments) else set()
+            return self.absent.settled(segments, asked)
+        trees = self.below(here)
+        if not trees:
+            return set()
+        settled: set[str] = set()
+        if self.key in asked:
+            taken = self.take(asked[self.key])
+            if taken is None or taken[0] != here:
+                return None
+            trees = [taken[1]]
+            # a hash, or the name of a comparison, stands for many values
+            many = (choice.name for choice in self.others if choice.name)
+            if "~" not in here and here.removeprefix(self.prefix) not in many:
+                settled.add(self.key)
+        ways = [tree.settled(segments[1:], asked) for tree in trees]
+        possible = [way for way in ways if way is not None]
+        return settled | set.intersection(*possible) if possible else None
 
 
 # of a value: each character may need a backslash, and the branch `r/` and `/` around it
 _DERIVED_CHARS_MAX: Final = limits.BRANCH_CHARS_MAX // 2 - 2
+_LEVELS: Final = f"at most {limits.SCHEMA_DEPTH_MAX} levels"
 _LITERAL: Final = re.compile(r"[a-z0-9._=-]*")
 _TEMPLATE: Final = re.compile(r"\{([^{}=]+)(?:=([^{}]*))?\}|(/)|([^{}/]+)|([{}])")
 
 
+@dataclass
 class _Compiler:
-    def __init__(self) -> None:
-        self.branches = 0
+    """Makes nodes and leaves of a schema. `where` is the way to what is being read, and `above` are
+    the keys on it.
+    """
 
-    def tree(self, schema: object, where: str, above: tuple[str, ...], depth: int) -> _Node | _Leaf:
+    branches: int = 0
+
+    def compile(self, schema: object, where: str, above: tuple[str, ...] = ()) -> _Node | _Leaf:
         if schema is None or schema == "" or (isinstance(schema, Mapping) and not schema):
             return _Leaf([])
         if isinstance(schema, str):
-            return self.template(schema, where, depth)
+            return self.compile_template(schema, where, len(above))
         if not isinstance(schema, Mapping) or len(schema) != 1:
             raise InvalidInputError.one(
                 where, schema, "a mapping with one key, a template, or None"
@@ -353,18 +469,15 @@ class _Compiler:
             raise InvalidInputError.one(
                 where, key, f"a key of 1 to {limits.BRANCH_CHARS_MAX} characters"
             )
-        where = f"{where}.{key}"
-        if _key_name(key) in above:
-            raise InvalidInputError.one(where, key, "a key that has not been asked for further up")
-        self.check_depth(depth + 1, where, key)
+        where, name = f"{where}.{key}", _key_name(key)
+        _require(name not in above, where, key, "a key that has not been asked for further up")
+        _require(len(above) < limits.SCHEMA_DEPTH_MAX, where, key, _LEVELS)
         if not isinstance(branches, Mapping) or not branches:
             raise InvalidInputError.one(where, branches, "a mapping from branches to what follows")
         self.branches += len(branches)
-        if self.branches > limits.SCHEMA_BRANCHES_MAX:
-            raise InvalidInputError.one(
-                where, len(branches), f"at most {limits.SCHEMA_BRANCHES_MAX} branches in all"
-            )
-        node = _Node(key)
+        allowed = f"at most {limits.SCHEMA_BRANCHES_MAX} branches in all"
+        _require(self.branches <= limits.SCHEMA_BRANCHES_MAX, where, len(branches), allowed)
+        node = _Node(key, f"{name}=")
         for branch, rest in branches.items():
             text = spelled(branch)
             if text is None or len(text) > limits.BRANCH_CHARS_MAX:
@@ -372,97 +485,38 @@ class _Compiler:
                     where, branch, f"a branch of at most {limits.BRANCH_CHARS_MAX} characters"
                 )
             inside = f"{where}.{text}"
-            self.add(
-                node, text, self.tree(rest, inside, (*above, _key_name(key)), depth + 1), inside
-            )
-        node.allowed = _allowed(list(branches))
+            node.add(text, self.compile(rest, inside, (*above, name)), inside)
         return node
 
     @staticmethod
-    def check_depth(depth: int, where: str, value: str) -> None:
-        if depth > limits.SCHEMA_DEPTH_MAX:
-            raise InvalidInputError.one(where, value, f"at most {limits.SCHEMA_DEPTH_MAX} levels")
-
-    def add(self, node: _Node, text: str, below: _Node | _Leaf, where: str) -> None:
-        if not text:
-            node.absent = below
-            return
-        if text.startswith("r/"):
-            node.others.append((_regex(text, where), below))
-            return
-        parts = [part.strip() for part in text.split("|")] if "|" in text else [text]
-        if any(not part or part.startswith("r/") for part in parts):
-            raise InvalidInputError.one(where, text, "texts and numbers between the bars: a|b|>100")
-        choices = [_choice(part, where) for part in parts]
-        if choices == [None]:
-            self.add_exact(node, text, below, where)
-            return
-        for part, found in zip(parts, choices, strict=True):
-            choice = found or _Choice(lambda value, _, wanted=part: value == wanted)  # type: ignore[misc]
-            node.others.append((choice, below))
-            if choice.name:
-                node.predicates.add(node.prefix + choice.name)
-                node.fixed.setdefault(node.prefix + choice.name, []).append(below)
-
-    def add_exact(self, node: _Node, text: str, below: _Node | _Leaf, where: str) -> None:
-        hashed = _HASHED.fullmatch(text) is not None
-        name = text if hashed else safe_segment(text)
-        segment = node.prefix + name
-        if text in node.exact or ("~" in name and segment in node.fixed):
-            raise InvalidInputError.one(where, text, "each branch once")
-        if hashed:
-            node.by_name[text] = below
-        else:
-            node.exact[text] = segment, below
-        node.fixed.setdefault(segment, []).append(below)
-
-    def template(self, text: str, where: str, depth: int) -> _Leaf:
-        if len(text) > limits.BRANCH_CHARS_MAX:
-            raise InvalidInputError.one(
-                where, text, f"a template of at most {limits.BRANCH_CHARS_MAX} characters"
-            )
+    def compile_template(text: str, where: str, depth: int) -> _Leaf:
+        allowed = f"a template of at most {limits.BRANCH_CHARS_MAX} characters"
+        _require(len(text) <= limits.BRANCH_CHARS_MAX, where, text, allowed)
         segments: list[list[str | _Hole]] = [[]]
         for key, default, slash, literal, brace in _TEMPLATE.findall(text):
-            if brace:
-                raise InvalidInputError.one(
-                    where, text, "placeholders written {key} or {key=default}"
-                )
+            _require(not brace, where, text, "placeholders written {key} or {key=default}")
+            allowed = "lowercase letters, digits and . _ = - around the placeholders"
+            _require(_LITERAL.fullmatch(literal) is not None, where, text, allowed)
             if slash:
                 segments.append([])
-            elif key:
-                segments[-1].append(_Hole(key, default or None))
-            elif not _LITERAL.fullmatch(literal):
-                raise InvalidInputError.one(
-                    where, text, "lowercase letters, digits and . _ = - around the placeholders"
-                )
             else:
-                segments[-1].append(literal)
+                segments[-1].append(_Hole(key, default or None) if key else literal)
+        allowed = (
+            "names between the slashes that begin with a letter, a digit or a placeholder, do not "
+            "end in a dot, and are short and not reserved (at most "
+            f"{limits.SEGMENT_BYTES_MAX} characters, not con, nul, …)"
+        )
         for parts in segments:
             # With a harmless value in every hole: what remains unsafe then is the template's own
             # doing.
             sample = "".join(part if isinstance(part, str) else "a" for part in parts)
-            if not _PLAIN_SEGMENT.fullmatch(sample) or _RESERVED.fullmatch(sample):
-                allowed = "names between the slashes that begin with a letter, a digit or a placeholder, do not end in a dot, "
-                allowed += f"and are short and not reserved (at most {limits.SEGMENT_BYTES_MAX} characters, not con, nul, …)"
-                raise InvalidInputError.one(where, text, allowed)
+            _require(_safe(sample, _PLAIN_SEGMENT) == sample, where, text, allowed)
         stem: list[str | _Hole] | None = None
         if isinstance(ending := segments[-1][-1], str) and ending.endswith(".json"):
             stem = segments.pop()
             stem[-1] = ending.removesuffix(".json")
-        self.check_depth(depth + len(segments), where, text)
+        _require(depth + len(segments) <= limits.SCHEMA_DEPTH_MAX, where, text, _LEVELS)
         return _Leaf([tuple(parts) for parts in segments], None if stem is None else tuple(stem))
-
-
-def _allowed(branches: list[object]) -> str:
-    shown = [
-        str(spelled(branch)) for branch in branches[: limits.BRANCHES_SHOWN_MAX] if branch != ""
-    ]
-    shown = [text if text.isprintable() else ascii(text) for text in shown]
-    if len(branches) > limits.BRANCHES_SHOWN_MAX:
-        shown.append("…")
-    if "" not in branches:
-        return f"one of {', '.join(shown)}"
-    return f"one of {', '.join(shown)}, or nothing" if shown else "nothing here"
 
 
 def _standard() -> dict[str, Any]:
@@ -499,13 +553,12 @@ class Coherence:
             raise InvalidInputError.one("schema", schema, "a mapping with one key")
         self._clock = clock
         self._base = self.root.rstrip("/")
-        self._tree = _Compiler().tree(self.schema, "schema", (), 0)
+        self._tree = _Compiler().compile(self.schema, "schema")
 
     # Going in.
 
     def route(self, packet: Mapping[str, Any]) -> Route:
         """The folder for a packet. Whatever the packet holds, it is one below the root."""
-        _check_packet(packet)
         return self._place(packet)[0]
 
     def transmit(self, packet: Mapping[str, Any], dry_run: bool = True) -> str:  # noqa: ARG002  # for callers of old
@@ -513,27 +566,32 @@ class Coherence:
         no branch takes. Nothing is written, whatever `dry_run` says: `MemoryEngine.remember` does
         that. The time is the packet's `timestamp`, else now.
         """
-        _check_packet(packet)
-        summary, content = packet.get("summary"), packet.get("content")
-        if isinstance(summary, str) and summary:
-            about = _summary(summary)
-        else:
-            about = (
-                safe_summary(content[: limits.SUMMARY_FROM_CONTENT_CHARS])
-                if isinstance(content, str)
-                else "untitled"
-            )
-        own = {"timestamp": self._stamp_of(packet), "summary": about}
-        name = f"{own['timestamp']}_{own['summary']}"
         route, leaf = self._place(packet)
+        about, content = packet.get("summary"), packet.get("content")
+        if not isinstance(about, str) or not about:
+            about = content[: limits.SUMMARY_FROM_CONTENT_CHARS] if isinstance(content, str) else ""
+        given, stamp = packet.get("timestamp"), ""
+        with suppress(
+            ValueError
+        ):  # no time: it stays in the memory, the file is named by the clock
+            at = datetime.fromisoformat(given) if isinstance(given, str) else given
+            if isinstance(at, datetime):
+                stamp = _stamp(at if at.utcoffset() is not None else at.replace(tzinfo=UTC))
+        own = {
+            "timestamp": stamp or _stamp(self._clock()),
+            "summary": safe_summary(about[: limits.SEGMENT_READ_CHARS]),
+        }
+        name = f"{own['timestamp']}_{own['summary']}"
         if leaf is not None and leaf.stem is not None:
             try:
                 name = _fill(leaf.stem, lambda key: own.get(key) or _given(packet, key))
             except _Unroutable as found:
-                route = found.route
+                route = Route(*found.args)
         return "/".join([self._base, *filter(None, [route.folder]), f"{name}.json"])
 
     def _place(self, packet: Mapping[str, Any]) -> tuple[Route, _Leaf | None]:
+        if not isinstance(packet, Mapping):
+            raise InvalidInputError.one("packet", packet, "a mapping from keys to values")
         tree, segments = self._tree, list[str]()
         try:
             while isinstance(tree, _Node):
@@ -543,26 +601,15 @@ class Coherence:
                         raise _Unroutable(MISSING_METADATA, Problem(tree.key, ABSENT, tree.allowed))
                     tree = tree.absent
                     continue
-                text = spelled(value)
-                taken = None if text is None else tree.take(text)
+                taken = tree.take(spelled(value))
                 if taken is None:
                     raise _Unroutable(NO_MATCH, Problem(tree.key, value, tree.allowed))
                 segments.append(taken[0])
                 tree = taken[1]
             segments += [_fill(parts, lambda key: _given(packet, key)) for parts in tree.segments]
         except _Unroutable as found:
-            return found.route, None
+            return Route(*found.args), None
         return Route("/".join(segments)), tree
-
-    def _stamp_of(self, packet: Mapping[str, Any]) -> str:
-        given = packet.get("timestamp")
-        try:
-            at = datetime.fromisoformat(given) if isinstance(given, str) else given
-            if isinstance(at, datetime):
-                return _stamp(at if at.utcoffset() is not None else at.replace(tzinfo=UTC))
-        except ValueError:  # not a time: it stays in the memory, and the file is named by the clock
-            pass
-        return _stamp(self._clock())
 
     # Coming back.
 
@@ -573,7 +620,7 @@ class Coherence:
         does not know leaves out nothing, and neither does None. An intent that no routed packet can
         agree with gives the intake's glob: that is where such packets are.
         """
-        shapes = list(_shapes(self._tree, _asked(intent)))
+        shapes = list(self._tree.shapes(_asked(intent)))
         parts = _merged(shapes) if shapes else ["_intake", "*"]
         return "/".join([re.sub(r"([*?[])", r"[\1]", self._base), *parts, "*.json"])
 
@@ -584,7 +631,7 @@ class Coherence:
         those made by hand, decide nothing from the first foreign name on.
         """
         asked = _asked(intent)
-        settled = _settled(self._tree, folder.split("/") if folder else [], asked)
+        settled = self._tree.settled(folder.split("/") if folder else [], asked)
         if settled is None:
             return FolderVerdict(True, frozenset())
         return FolderVerdict(False, frozenset(asked.keys() - settled))
@@ -603,11 +650,9 @@ class Coherence:
             text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
             if not isinstance(text, str):
                 raise InvalidInputError.one("paths", path, "paths as text")
-            *folders, last = text.split("/")
+            folder = text.rpartition("/")[0] if text.endswith(".json") else text
             here = top
-            for key, value in values_in(
-                text if not last.endswith(".json") else "/".join(folders)
-            ).items():
+            for key, value in values_in(folder).items():
                 if len(key) > limits.BRANCH_CHARS_MAX or len(value) > _DERIVED_CHARS_MAX:
                     continue
                 here = here.keys.setdefault(key, {}).setdefault(value, _Branching())
@@ -615,11 +660,6 @@ class Coherence:
             # a file that no key says anything of, such as one in the intake, teaches nothing
             here.ends = here is not top
         return _derived(top, frozenset(), 0) or {}
-
-
-def _check_packet(packet: object) -> None:
-    if not isinstance(packet, Mapping):
-        raise InvalidInputError.one("packet", packet, "a mapping from keys to values")
 
 
 def _given(packet: Mapping[str, Any], key: str) -> object:
@@ -656,12 +696,7 @@ def _fill(parts: _Parts, given: Callable[[str], object]) -> str:
         if (text := spelled(value)) is None:
             raise _Unroutable(NO_MATCH, Problem(part.key, value, "text, a number, true or false"))
         texts.append(safe_segment(text))
-    segment = "".join(texts)
-    return (
-        segment
-        if _PLAIN_SEGMENT.fullmatch(segment) and not _RESERVED.fullmatch(segment)
-        else _hashed(segment)
-    )
+    return _safe("".join(texts), _PLAIN_SEGMENT)
 
 
 # --- reading the tree ---
@@ -669,30 +704,6 @@ def _fill(parts: _Parts, given: Callable[[str], object]) -> str:
 
 def _asked(intent: Mapping[str, Any]) -> dict[str, str | None]:
     return {key: spelled(value) for key, value in intent.items() if value is not None}
-
-
-def _shapes(
-    tree: _Node | _Leaf, asked: _Asked, path: tuple[str, ...] = ()
-) -> Iterator[tuple[str, ...]]:
-    """Every sequence of folders that a packet which agrees with the intent can be routed to, `*`
-    for what it may choose.
-    """
-    if isinstance(tree, _Leaf):
-        yield path + tuple(_shape(parts, asked) for parts in tree.segments)
-        return
-    if tree.key in asked:
-        text = asked[tree.key]
-        if text is not None and (taken := tree.take(text)):
-            yield from _shapes(taken[1], asked, (*path, taken[0]))
-        return
-    for segment, trees in tree.fixed.items():
-        for below in trees:
-            yield from _shapes(below, asked, (*path, segment))
-    for choice, below in tree.others:
-        if choice.name is None:
-            yield from _shapes(below, asked, (*path, f"{tree.prefix}*"))
-    if tree.absent is not None:
-        yield from _shapes(tree.absent, asked, path)
 
 
 def _shape(parts: _Parts, asked: _Asked) -> str:
@@ -732,72 +743,6 @@ def _common(segments: set[str]) -> str:
     keys = {segment.partition("=")[0] if "=" in segment else "" for segment in segments}
     key = keys.pop()
     return f"{key}=*" if key and not keys else "*"
-
-
-def _settled(tree: _Node | _Leaf, segments: list[str], asked: _Asked) -> set[str] | None:
-    """The keys of an intent that hold for everything in the folder, or None where the intent cannot
-    hold in it.
-    """
-    settled: set[str] = set()
-    at = 0
-    while isinstance(tree, _Node):
-        here = segments[at] if at < len(segments) else ""
-        if not here.startswith(tree.prefix):
-            if tree.absent is None:
-                return settled
-            # what is routed here does not have it, and what was put here by hand may
-            if tree.key in asked:
-                return None if _is_routed_to(tree.absent, segments[at:]) else settled
-            tree = tree.absent
-            continue
-        trees = tree.below(here)
-        if not trees:
-            return settled
-        at += 1
-        if tree.key in asked:
-            text = asked[tree.key]
-            taken = None if text is None else tree.take(text)
-            if taken is None or taken[0] != here:
-                return None
-            if "~" not in here and here not in tree.predicates:
-                settled.add(tree.key)
-            tree = taken[1]
-        elif len(trees) == 1:
-            tree = trees[0]
-        else:
-            ways = [
-                way for tree in trees if (way := _settled(tree, segments[at:], asked)) is not None
-            ]
-            return settled | set.intersection(*ways) if ways else None
-    below = _settled_by_template(tree, segments[at:], asked)
-    return None if below is None else settled | below
-
-
-def _is_routed_to(tree: _Node | _Leaf, segments: list[str]) -> bool:
-    """Whether packets can be routed to a folder."""
-    if isinstance(tree, _Leaf):
-        return len(segments) == len(tree.segments) and all(map(_PLAIN_SEGMENT.fullmatch, segments))
-    if segments and segments[0].startswith(tree.prefix):
-        return any(_is_routed_to(below, segments[1:]) for below in tree.below(segments[0]))
-    return tree.absent is not None and _is_routed_to(tree.absent, segments)
-
-
-def _settled_by_template(leaf: _Leaf, segments: list[str], asked: _Asked) -> set[str] | None:
-    settled: set[str] = set()
-    segments = segments[: len(leaf.segments)]
-    if not _is_routed_to(leaf, segments):
-        return settled
-    for parts, segment in zip(leaf.segments, segments, strict=True):
-        holes = [part for part in parts if isinstance(part, _Hole)]
-        if isinstance(parts[0], str) and "~" not in segment and not segment.startswith(parts[0]):
-            return settled
-        if not holes or not all(hole.key in asked for hole in holes):
-            continue
-        if any(asked[hole.key] is None for hole in holes) or _fill(parts, asked.get) != segment:
-            return None
-        if len(holes) == 1 and "~" not in segment and asked[holes[0].key] != holes[0].default:
-            settled.add(holes[0].key)
-    return settled
 
 
 # --- deriving a schema ---
@@ -840,9 +785,6 @@ def _branches_for(value: str) -> list[str]:
         sign = next(sign for sign, name in _COMPARISONS.items() if name == found[1])
         return [value, f"{sign}{found[2]}"]
     text = f"r/{re.escape(value)}/"  # for one that would mean something else as a branch
-    try:
-        if _choice(value, ""):
-            return [text, value] if _RANGE.fullmatch(value) else [text]
-    except InvalidInputError:
-        return [text]
-    return [text] if "|" in value else [value]
+    if found := _RANGE.fullmatch(value):
+        return [text, value] if Decimal(found[1]) <= Decimal(found[2]) else [text]
+    return [text] if "|" in value or value.startswith((">", "<")) else [value]

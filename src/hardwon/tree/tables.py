@@ -15,7 +15,8 @@ ask the record. The row number of a forgotten record is negative.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -25,6 +26,7 @@ from hardwon.store.types import Session, Stored
 
 DUE, IN_STEP, GOING, PAST = range(4)
 NOTHING_THERE: Final = -(2**63)
+_DIGEST_BYTES: Final = 16
 
 _STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation"
 _FILE: Final = "f.folder, f.name, f.seq, f.state, f.mtime_ns, f.size, f.digest"
@@ -32,6 +34,20 @@ _LIVE: Final = f"f.state IN ({DUE}, {IN_STEP})"
 _OPEN: Final = f"f.state IN ({DUE}, {GOING})"
 _SAME: Final = "folder = ? AND name = ? AND seq = ? AND digest = ?"
 _THAT_FILE_AGAIN: Final = "ON CONFLICT DO UPDATE SET state = excluded.state, mtime_ns = excluded.mtime_ns, size = excluded.size"
+_FOUND: Final = (
+    f"{_LIVE} AND (:names IS NULL OR f.name GLOB :names) AND (:saying IS NULL OR EXISTS "
+    "(SELECT 1 FROM record r WHERE r.seq = f.seq AND instr(r.body, :saying) > 0))"
+)
+_FIND: Final = (
+    f"SELECT {_FILE}, '', f.at_us FROM json_each(:folders) j CROSS JOIN tree_file f ON "
+    f"f.folder = j.value WHERE {_FOUND}"
+)
+_FIND_BY_KEYS: Final = (
+    f"SELECT {_FILE}, '', f.at_us FROM (SELECT seq FROM record_key WHERE project_id = :project AND "
+    "key IN (SELECT value FROM json_each(:keys)) GROUP BY seq HAVING count(*) = :count) k "
+    "CROSS JOIN tree_file f ON f.seq = k.seq "
+    f"WHERE f.folder IN (SELECT value FROM json_each(:folders)) AND {_FOUND}"
+)
 _BY_TIME: Final = itemgetter(8, 2)  # its record's time, then when it came in
 
 
@@ -50,17 +66,41 @@ class File(NamedTuple):
     record_id: str = ""
     at_us: int = 0
 
+    @property
+    def key(self) -> tuple[int, bytes]:
+        """The record, and what the file says."""
+        return self.seq, self.digest
 
-class Planted(NamedTuple):
-    """A file that is new to the tree, with the record it mirrors."""
+
+class Seen(NamedTuple):
+    """What tells whether a file was touched."""
+
+    mtime_ns: int
+    size: int
+
+
+class FileContent(NamedTuple):
+    """A file and what it says: as it was read, or is to be written for a record that is kept.
+    `seen`: how it looks, where it is there.
+    """
 
     folder: str
     name: str
-    record_id: str
-    state: int
-    mtime_ns: int
-    size: int
-    digest: bytes
+    data: bytes
+    record_id: str = ""
+    seen: Seen = Seen(NOTHING_THERE, 0)
+
+    @property
+    def path(self) -> str:
+        return f"{self.folder}/{self.name}"
+
+    @property
+    def digest(self) -> bytes:
+        return digest_of_file(self.data)
+
+
+def digest_of_file(data: bytes) -> bytes:
+    return blake2b(data, digest_size=_DIGEST_BYTES).digest()
 
 
 class Tree(NamedTuple):
@@ -86,12 +126,10 @@ class TreeIndex:
 
     # --- the tree itself ---
 
-    def tree(self) -> Tree | None:
-        """None where the project has no tree."""
-        found = self._run(
-            "SELECT id, routes, boot FROM tree WHERE project_id = ?", (self._project,)
-        ).get
-        return Tree(*found) if found else None
+    def tree(self) -> Tree:
+        """The tree that the project has."""
+        sql = "SELECT id, routes, boot FROM tree WHERE project_id = ?"
+        return Tree(*self._run(sql, (self._project,)).get)
 
     def plant_tree(self, tree: Tree) -> None:
         """From now on the project has a tree. One that it had already stays as it is."""
@@ -126,55 +164,43 @@ class TreeIndex:
 
     def folder_id(self, path: str) -> int:
         """The folder's number; one that is new gets one."""
-        sql = "SELECT id FROM tree_folder WHERE project_id = ? AND path = ?"
-        found: int | None = self._run(sql, (self._project, path)).get
-        if found is None:
-            insert = "INSERT INTO tree_folder (project_id, path) VALUES (?, ?) RETURNING id"
-            found = self._run(insert, (self._project, path)).get
-        assert found is not None  # noqa: S101  # for type checkers: what was inserted has a number
+        row = self._project, path
+        self._run(
+            "INSERT INTO tree_folder (project_id, path) VALUES (?, ?) ON CONFLICT DO NOTHING", row
+        )
+        found: int = self._run(
+            "SELECT id FROM tree_folder WHERE project_id = ? AND path = ?", row
+        ).get
         return found
 
     # --- files ---
 
-    def files(self) -> Iterator[File]:
-        """What is known of all files but for past ones."""
+    def known(self, folder: str) -> dict[str, File]:
+        """What is known of a folder's files by their names, but for past ones: of several under one
+        name, the one that is there.
+        """
         sql = (
             f"SELECT {_FILE} FROM tree_folder d CROSS JOIN tree_file f ON f.folder = d.id "
-            f"WHERE d.project_id = ? AND f.state <> {PAST}"
+            f"WHERE d.project_id = ? AND d.path = ? AND f.state <> {PAST} ORDER BY f.mtime_ns"
         )
-        return (File(*row) for row in self._run(sql, (self._project,)))
+        return {row[1]: File(*row) for row in self._run(sql, (self._project, folder))}
 
-    def names(self, folder: int | None) -> tuple[set[str], set[str]]:
-        """The names of a folder's files that are there as far as is known, and of those on their
-        way in or out; none of a folder that is not known (None).
-        """
-        there, moving = set[str](), set[str]()
-        sql = f"SELECT f.name, f.state, f.mtime_ns FROM tree_file f WHERE f.folder = ? AND f.state <> {PAST}"
-        for name, state, mtime_ns in self._run(sql, (folder,)):
-            if (state == GOING) == (mtime_ns == NOTHING_THERE):
-                if state != GOING:
-                    there.add(name)
-            else:
-                moving.add(name)
-        return there, moving
-
-    def at(self, folder: int, name: str) -> list[File]:
+    def at(self, folder: str, name: str) -> list[File]:
         """All that is known of one path, past files included."""
         sql = (
-            f"SELECT {_FILE}, coalesce(r.id, '') FROM tree_file f LEFT JOIN record r ON r.seq = "
-            f"f.seq "
-            "WHERE f.folder = ? AND f.name = ?"
+            f"SELECT {_FILE}, coalesce(r.id, '') FROM tree_folder d CROSS JOIN tree_file f ON "
+            "f.folder = d.id LEFT JOIN record r ON r.seq = f.seq "
+            "WHERE d.project_id = ? AND d.path = ? AND f.name = ?"
         )
-        return [File(*row) for row in self._run(sql, (folder, name))]
+        return [File(*row) for row in self._run(sql, (self._project, folder, name))]
 
-    def live_file(self, record_id: str) -> File | None:
-        """The file that mirrors a record now; None where none does."""
+    def has_file(self, record_id: str) -> bool:
+        """Whether a file mirrors a record now."""
         sql = (
-            f"SELECT {_FILE}, r.id FROM record r CROSS JOIN tree_file f ON f.seq = r.seq "
-            f"WHERE r.project_id = ? AND r.id = ? AND {_LIVE} LIMIT 1"
+            "SELECT EXISTS (SELECT 1 FROM record r CROSS JOIN tree_file f ON f.seq = r.seq "
+            f"WHERE r.project_id = ? AND r.id = ? AND {_LIVE})"
         )
-        rows: list[Any] = self._run(sql, (self._project, record_id)).fetchall()
-        return File(*rows[0]) if rows else None
+        return bool(self._run(sql, (self._project, record_id)).get)
 
     def files_of(self, record_ids: Iterable[str]) -> list[tuple[str, File]]:
         """Every file, past ones included, that mirrors or mirrored these records, with its folder's
@@ -185,8 +211,8 @@ class TreeIndex:
             f"r.project_id = ?1 AND r.id = j.value "
             "CROSS JOIN tree_file f ON f.seq = r.seq CROSS JOIN tree_folder d ON d.id = f.folder"
         )
-        rows: list[Any] = self._run(sql, (self._project, json.dumps(list(record_ids)))).fetchall()
-        return [(path, File(*file)) for path, *file in rows]
+        rows = self._run(sql, (self._project, json.dumps(list(record_ids))))
+        return [(row[0], File(*row[1:])) for row in rows]
 
     def earlier_versions(self, record_ids: Sequence[str]) -> list[str]:
         """Records that files said before somebody edited or moved them, and these records took
@@ -198,11 +224,11 @@ class TreeIndex:
             "WHERE project_id = ?1 AND kind = 'superseded' AND body ->> '$.by' = 'tree'), "
             "version (id) AS (SELECT value FROM json_each(?2) UNION SELECT e.old FROM version v "
             "JOIN edit e ON e.new = v.id) "
-            "SELECT v.id FROM version v JOIN record r ON r.project_id = ?1 AND r.id = v.id"
+            "SELECT v.id FROM version v JOIN record r ON r.project_id = ?1 AND r.id = v.id "
+            "WHERE v.id NOT IN (SELECT value FROM json_each(?2))"
         )
-        given = set(record_ids)
-        rows = self._run(sql, (self._project, json.dumps(list(record_ids))))
-        return [found for (found,) in rows if found not in given]
+        rows = self._run(sql, (self._project, json.dumps(record_ids)))
+        return [found for (found,) in rows]
 
     def unplanted(self, limit: int) -> list[Stored]:
         """Experiences that no file mirrors: from before there was a tree, or back from the
@@ -216,44 +242,41 @@ class TreeIndex:
         )
         return [Stored(*row) for row in self._run(sql, (self._project, limit))]
 
-    def plant(self, files: Sequence[Planted]) -> None:
+    def plant(self, files: Sequence[FileContent], state: int) -> None:
         """Adds files to the tree. One that mirrored the record before, and said the same, is that
         file again.
         """
         ids = {path: self.folder_id(path) for path in {file.folder for file in files}}
         self._run_many(
             "INSERT INTO tree_file (folder, name, seq, state, mtime_ns, size, digest, at_us) "
-            f"SELECT ?1, ?2, seq, ?4, ?5, ?6, ?7, at_us FROM record WHERE project_id = ?8 AND id = "
-            f"?3 {_THAT_FILE_AGAIN}",
-            [(ids[file.folder], *file[1:], self._project) for file in files],
+            f"SELECT ?1, ?2, seq, {state}, ?4, ?5, ?6, at_us FROM record WHERE project_id = ?7 AND "
+            f"id = ?3 {_THAT_FILE_AGAIN}",
+            [
+                (
+                    ids[file.folder],
+                    file.name,
+                    file.record_id,
+                    file.seen.mtime_ns,
+                    len(file.data),
+                    file.digest,
+                    self._project,
+                )
+                for file in files
+            ],
         )
-
-    def touch(self, file: File, seen: tuple[int, int], digest: bytes) -> None:
-        """The file is there, looks otherwise, or says the same in other words: then what it said
-        before is past. One that is due stays so until it is synced.
-        """
-        if digest == file.digest:
-            self._run(
-                f"UPDATE tree_file SET mtime_ns = ?, size = ? WHERE {_SAME}",
-                (*seen, *file[:3], digest),
-            )
-        else:
-            self.make_past(file)
-            self._insert(file.folder, file.name, file.seq, file.state, *seen, digest)
 
     def move(
         self, file: File, folder: str, name: str, seen: tuple[int, int], digest: bytes
     ) -> None:
-        """The record's file is this one, looks and says as told; another one is past."""
+        """The record's file is this one, looks and says as told; another one, and what it said
+        before, are past. One that is due stays so until it is synced.
+        """
         self.make_past(file)
-        self._insert(self.folder_id(folder), name, file.seq, file.state, *seen, digest)
-
-    def _insert(self, *row: Any) -> None:
         self._run(
             "INSERT INTO tree_file (folder, name, seq, state, mtime_ns, size, digest, at_us) "
             f"SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, at_us FROM record WHERE seq = ?3 "
             f"{_THAT_FILE_AGAIN}",
-            row,
+            (self.folder_id(folder), name, file.seq, file.state, *seen, digest),
         )
 
     def make_past(self, file: File) -> None:
@@ -265,10 +288,6 @@ class TreeIndex:
         self._run(f"UPDATE tree_file SET {changes} WHERE {_SAME}", (*file[:3], file.digest))
 
     # --- what is still to be done ---
-
-    def anything_due(self) -> bool:
-        sql = f"SELECT EXISTS (SELECT 1 FROM tree_file f INDEXED BY tree_file_due WHERE {_OPEN})"
-        return bool(self._run(sql).get)
 
     def due(
         self, limit: int, *, written_too: bool = False
@@ -285,24 +304,21 @@ class TreeIndex:
             "CROSS JOIN tree_folder d ON d.id = f.folder LEFT JOIN record r ON r.seq = f.seq "
             f"WHERE {_OPEN} AND d.project_id = ? {nothing} ORDER BY f.state = {DUE} LIMIT ?"
         )
-        found: list[tuple[str, File, Stored | None]] = []
-        rows: list[Any] = self._run(sql, (self._project, limit)).fetchall()
-        for path, *row in rows:
-            file, stored = File(*row[:7])._replace(record_id=row[7] or ""), row[7:]
-            written = file.record_id and file.state == DUE
-            found.append((path, file, Stored(*stored) if written else None))
+        found = []
+        for row in self._run(sql, (self._project, limit)):
+            file = File._make((*row[1:8], row[8] or "", 0))
+            is_written = file.record_id and file.state == DUE
+            found.append((row[0], file, Stored(*row[8:]) if is_written else None))
         return found
 
-    def note_planted(
-        self, files: Sequence[tuple[str, str, tuple[int, int]]], *, synced: bool
-    ) -> None:
-        """Folder path, name, and (mtime_ns, size) of files that were just planted, and are written
-        now.
-        """
-        ids = {path: self.folder_id(path) for path in {file[0] for file in files}}
-        state = IN_STEP if synced else DUE
-        sql = f"UPDATE tree_file SET mtime_ns = ?, size = ?, state = {state} WHERE folder = ? AND name = ? AND state = {DUE}"
-        self._run_many(sql, [(*seen, ids[folder], name) for folder, name, seen in files])
+    def note_planted(self, files: Sequence[FileContent], *, synced: bool) -> None:
+        """Of files that were just planted, and are written now."""
+        ids = {path: self.folder_id(path) for path in {file.folder for file in files}}
+        self._run_many(
+            f"UPDATE tree_file SET mtime_ns = ?, size = ?, state = {IN_STEP if synced else DUE} "
+            f"WHERE folder = ? AND name = ? AND state = {DUE}",
+            [(*file.seen, ids[file.folder], file.name) for file in files],
+        )
 
     def note_removed(self, files: Iterable[File]) -> None:
         """Files that were going and are gone. They stay so until that is synced."""
@@ -321,65 +337,46 @@ class TreeIndex:
 
     def settle(self, files: Sequence[File]) -> None:
         """These are on disk, or gone from it, as they were when `done` told them."""
-        same = f"WHERE {_SAME} AND state = ? AND mtime_ns = ?"
-        keys = [(*file[:3], file.digest, file.state, file.mtime_ns) for file in files]
-        written = [key for key in keys if key[4] == DUE]
-        gone = [key for key in keys if key[4] == GOING]
-        self._run_many(f"UPDATE tree_file SET state = {IN_STEP} {same}", written)
-        self._run_many(f"UPDATE tree_file SET state = {PAST} {same} AND seq >= 0", gone)
-        self._run_many(f"DELETE FROM tree_file {same} AND seq < 0", gone)
+        self._run_many(
+            f"UPDATE tree_file SET state = iif(state = {DUE}, {IN_STEP}, {PAST}) "
+            f"WHERE {_SAME} AND state = ? AND mtime_ns = ?",
+            [(*file[:3], file.digest, file.state, file.mtime_ns) for file in files],
+        )
+        self._run_many(
+            f"DELETE FROM tree_file WHERE {_SAME} AND state = {PAST} AND seq < 0",
+            [(*file[:3], file.digest) for file in files],
+        )
 
     # --- finding ---
 
     def find(
         self,
-        whole: Sequence[int],
-        partly: Sequence[tuple[int, Sequence[str]]],
+        wanted: Mapping[tuple[str, ...], Sequence[int]],
         names: str | None = None,
         saying: str | None = None,
     ) -> list[File]:
-        """Files and the records they mirror: everything in the folders of `whole`, and of each
-        folder in `partly` what has all of the exact keys that stand beside it, as far as the name
-        matches the glob `names` and the record's JSON has `saying` in it. Newest first.
+        """Files and the records they mirror, newest first: what has all of the exact keys and is in
+        one of the folders that stand beside them, as far as the name matches the glob `names` and
+        the record's JSON has `saying` in it.
         """
-        columns = f"{_FILE}, '', f.at_us"
-        record = "CROSS JOIN record r ON r.seq = f.seq " if saying is not None else ""
-        narrowed, values = "", list[str | None]()
-        if names is not None:
-            narrowed, values = " AND f.name GLOB ?5", [names]
-        if saying is not None:
-            narrowed, values = (
-                f"{narrowed} AND instr(r.body, ?6) > 0",
-                [*(values or [None]), saying],
-            )
         rows: list[Any] = []
-        if whole:
-            sql = (
-                f"SELECT {columns} FROM json_each(?4) j CROSS JOIN tree_file f ON f.folder = "
-                f"j.value {record}WHERE {_LIVE}{narrowed}"
-            )
-            rows += self._run(sql, (None, None, None, json.dumps(list(whole)), *values)).fetchall()
-        folders_of_keys: dict[tuple[str, ...], list[int]] = {}
-        for folder, keys in partly:
-            folders_of_keys.setdefault(tuple(keys), []).append(folder)
-        for keys, folders in folders_of_keys.items():
-            sql = (
-                f"SELECT {columns} FROM (SELECT seq FROM record_key WHERE project_id = ?1 AND key "
-                f"IN "
-                "(SELECT value FROM json_each(?2)) GROUP BY seq HAVING count(*) = ?3) k "
-                f"CROSS JOIN tree_file f ON f.seq = k.seq {record}"
-                f"WHERE f.folder IN (SELECT value FROM json_each(?4)) AND {_LIVE}{narrowed}"
-            )
-            given = (self._project, json.dumps(keys), len(set(keys)), json.dumps(folders), *values)
-            rows += self._run(sql, given).fetchall()
+        for keys, folders in wanted.items():
+            given = {
+                "project": self._project,
+                "keys": json.dumps(keys),
+                "count": len(set(keys)),
+                "folders": json.dumps(folders),
+                "names": names,
+                "saying": saying,
+            }
+            rows += self._run(_FIND_BY_KEYS if keys else _FIND, given).fetchall()
         rows.sort(key=_BY_TIME, reverse=True)
         return list(map(File._make, rows))
 
     def records(self, seqs: Sequence[int]) -> list[tuple[int, Stored]]:
         """The records of these row numbers, with the numbers."""
         sql = f"SELECT r.seq, {_STORED} FROM json_each(?) j CROSS JOIN record r ON r.seq = j.value"
-        rows: list[Any] = self._run(sql, (json.dumps(seqs),)).fetchall()
-        return [(row[0], Stored(*row[1:])) for row in rows]
+        return [(row[0], Stored(*row[1:])) for row in self._run(sql, (json.dumps(seqs),))]
 
     # --- what stays forgotten ---
 

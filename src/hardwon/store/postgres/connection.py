@@ -16,10 +16,9 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from types import TracebackType
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -41,7 +40,7 @@ from hardwon.errors import (
 from hardwon.outside.locations import is_url, without_password
 from hardwon.store.pool import Pool, forked_midway
 from hardwon.store.postgres.schema import SCHEMA
-from hardwon.store.types import Session, Values
+from hardwon.store.types import Session, Values, Witness
 
 try:
     import psycopg
@@ -58,9 +57,6 @@ except ImportError as missing:
 class ConnectionLostError(UnreachableError):
     """The connection was lost in the middle of a read: done again, it may succeed at once."""
 
-
-Witness = tuple[str, Values]
-"""A select that finds a row exactly where a write was kept, and its values."""
 
 _ALLOWED: Final = "postgresql://user@host:port/database?parameters as libpq has them; %40 for an @ in a password, %2F for a /"
 _SECRET: Final = frozenset(
@@ -81,7 +77,7 @@ _NO_DATABASE: Final = re.compile(r"database \".*\" does not exist", re.IGNORECAS
 
 _GONE: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "53300"})
 _NOT_THERE: Final = frozenset({"3D000", "3F000", "42P01", "42883"})
-_READ_ONLY: Final = frozenset({"25006", "0A000"})
+# What the server says by its codes, as our errors.
 _REFUSALS: Final[tuple[tuple[frozenset[str], type[StorageError], str], ...]] = (
     (
         frozenset({"55P03", "40P01", "40001"}),
@@ -103,7 +99,6 @@ _REFUSALS: Final[tuple[tuple[frozenset[str], type[StorageError], str], ...]] = (
     (_NOT_THERE, PlaceError, "has no memory in it: `hardwon postgres init` makes one"),
     (frozenset({"XX001", "XX002"}), DamagedError, "is damaged: restore a backup"),
 )
-"""What the server says by its codes, as our errors."""
 
 _PARAMETER: Final = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\?(\d*)""")
 
@@ -124,14 +119,11 @@ def in_postgres(sql: str) -> tuple[str, tuple[int, ...]]:
     if "project_id, " in sql:
         sql = sql.replace("project_id, ", "").replace("VALUES (?1, ", "VALUES (")
     used: list[int] = []
-    highest = 0
 
     def numbered(found: re.Match[str]) -> str:
-        nonlocal highest
         if found[1] is None:
             return found[0]
-        number = int(found[1] or highest + 1)
-        highest = max(highest, number)
+        number = int(found[1] or max(used, default=0) + 1)
         if number not in used:
             used.append(number)
         return f"${used.index(number) + 1}"
@@ -234,26 +226,21 @@ class PostgresSession(Session):
         self._opened = connection
         self._address = address
         self._process = os.getpid()
-        self._is_writing = False
         # by a pipeline that failed: the driver believes what never came to its turn to be prepared
         self._is_spoilt = False
         self._streams = 0
         self.schema = SCHEMA
-        self.reconnect: Callable[[], object] | None = None
-        """Begins the transaction anew on another connection: once, and where a statement may be
-        repeated.
-        """
         self._forget_transaction()
 
     def _forget_transaction(self) -> None:
-        self.reconnect = None
+        self._is_writing = False
+        # Begins the transaction anew on another connection: once, and where a statement may be
+        # repeated.
+        self.reconnect: Callable[[], object] | None = None
+        # The number of this transaction on the server, where it writes.
         self.transaction = ""
-        """The number of this transaction on the server, where it writes."""
         self.undos: list[Callable[[], object]] = []
-        self.finish: Callable[[], object] | None = None
-        """Called before the transaction is kept."""
-        self.witness: Witness | None = None
-        """Asked whether the transaction was kept, where the connection is lost in that moment."""
+        self.witness = None
 
     @property
     def _connection(self) -> psycopg.Connection[Any]:
@@ -275,10 +262,6 @@ class PostgresSession(Session):
         found: tuple[Any, ...] | None = self._execute(sql, values).fetchone()
         return found
 
-    def value(self, sql: str, values: Values = ()) -> Any:
-        """The first value of the first row, None where there is none."""
-        return (self.first(sql, values) or (None,))[0]
-
     def run(self, sql: str, values: Values = ()) -> int:
         return max(0, self._execute(sql, values).rowcount)
 
@@ -287,7 +270,7 @@ class PostgresSession(Session):
         with self.together(), self._connection.cursor() as cursor:
             cursor.executemany(text, ([row[place] for place in used] for row in rows))
 
-    def stream(self, sql: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
+    def each(self, sql: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
         """The rows of a large select, some at a time; other statements may run in between. For a
         snapshot, or a write.
         """
@@ -298,25 +281,16 @@ class PostgresSession(Session):
             yield from rows
         self._execute(f"CLOSE {name}")  # one that is left halfway ends with the transaction
 
-    each = stream  # as shared statements call it
-
     @contextmanager
     def together(self) -> Iterator[None]:
         """What is run in the block is sent without waiting for each answer, and answered when the
         block ends.
         """
-        ended_well = False
+        was_spoilt, self._is_spoilt = self._is_spoilt, True  # until it ends well
         self.reconnect = None  # whoever sends several at once cannot tell which were done
-        try:
-            with self._connection.pipeline():
-                yield
-            ended_well = True
-        except psycopg.Error as error:
-            cause = _cause_of(error)
-            raise self._failed(cause) from self._address.cause(cause)
-        finally:
-            if not ended_well:
-                self._is_spoilt = True
+        with self._own_errors(), self._connection.pipeline():
+            yield
+        self._is_spoilt = was_spoilt
 
     def _execute(self, sql: str, values: Values = ()) -> psycopg.Cursor[Any]:
         text, used = in_postgres(sql)
@@ -331,10 +305,6 @@ class PostgresSession(Session):
         reconnect()
         return self._execute(sql, values)
 
-    def take_over(self, other: PostgresSession) -> None:
-        """Goes on with the connection of another session, which gets this one's, lost as it is."""
-        self._opened, other._opened = other._opened, self._opened
-
     # --- transactions ---
 
     def begin(self, opening: str, *, is_writing: bool) -> None:
@@ -342,30 +312,30 @@ class PostgresSession(Session):
         transaction's number.
         """
         self._forget_transaction()
-        self._is_writing = False
-        try:
-            cursor = self._connection.execute(opening, prepare=False)
-            if is_writing:
-                while cursor.nextset():
-                    pass
-                ((self.transaction,),) = cursor.fetchall()
-        except psycopg.Error as error:
-            if (
-                is_writing and error.sqlstate in _READ_ONLY
-            ):  # a server that follows another one: the one to write to is elsewhere, or to come
+        with self._own_errors():
+            try:
+                cursor = self._connection.execute(opening, prepare=False)
+                if is_writing:
+                    while cursor.nextset():
+                        pass
+                    ((self.transaction,),) = cursor.fetchall()
+            except (
+                psycopg.errors.ReadOnlySqlTransaction,
+                psycopg.errors.FeatureNotSupported,
+            ) as error:
+                if not is_writing:
+                    raise
+                # a server that follows another one: the one to write to is elsewhere, or to come
                 self.close()
                 raise UnreachableError(
                     self._said(error, "only reads, as a server in recovery or a standby does")
                 ) from None
-            raise self._failed(error) from self._address.cause(error)
         self._is_writing = is_writing
 
     def commit(self) -> None:
         """Raises InterruptedWriteError where no answer came; then nothing is certain yet."""
-        try:
+        with self._own_errors():
             answer = self._connection.execute("COMMIT", prepare=False).statusmessage
-        except psycopg.Error as error:
-            raise self._failed(error) from self._address.cause(error)
         if answer != "COMMIT":  # an error in between was passed over
             raise StorageError(
                 f"nothing was kept of a write to {self._address.location}: one of its statements "
@@ -378,14 +348,11 @@ class PostgresSession(Session):
         """
         if self._execute("SELECT pg_is_in_recovery()").fetchall() == [(True,)]:
             return ""  # a standby may not know yet
-        try:
+        with self._own_errors(), suppress(psycopg.errors.InvalidParameterValue):
             sql = "SELECT pg_xact_status(CAST($1 AS xid8))"
             return str(self._connection.execute(sql, [transaction]).fetchall()[0][0] or "")
-        except psycopg.errors.InvalidParameterValue:
-            # a number that this server has not come to: it took over before ours had reached it
-            return "aborted"
-        except psycopg.Error as error:
-            raise self._failed(error) from self._address.cause(error)
+        # a number that this server has not come to: it took over before ours had reached it
+        return "aborted"
 
     def may_be_kept(self) -> bool:
         """Where an interrupt came in the moment of COMMIT."""
@@ -399,18 +366,12 @@ class PostgresSession(Session):
         """Whether the connection can be lent again; what it was in the middle of is taken back."""
         if os.getpid() != self._process:
             return False
-        self._is_writing = False
         self._forget_transaction()
-        if self._is_spoilt:
-            return False
-        status = self._connection.info.transaction_status
-        if status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
-            try:
+        info = self._connection.info
+        if info.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
+            with suppress(psycopg.Error):
                 self._connection.execute("ROLLBACK", prepare=False)
-            except psycopg.Error:
-                return False
-            return True
-        return status == TransactionStatus.IDLE
+        return info.transaction_status == TransactionStatus.IDLE and not self._is_spoilt
 
     def close(self) -> None:
         if os.getpid() != self._process:
@@ -428,6 +389,19 @@ class PostgresSession(Session):
 
     # --- errors ---
 
+    @contextmanager
+    def _own_errors(self) -> Iterator[None]:
+        """Every error of the driver, as one of ours that says what to do."""
+        try:
+            yield
+        except psycopg.Error as error:
+            cause = error
+            # Where a pipeline fails, what the driver says of its end hides what the server said
+            # before.
+            while not cause.sqlstate and isinstance(cause.__context__, psycopg.Error):
+                cause = cause.__context__
+            raise self._failed(cause) from self._address.cause(cause)
+
     def _failed(self, error: psycopg.Error) -> HardwonError:
         if self._connection.closed or _is_loss(error):
             self.close()
@@ -444,34 +418,23 @@ class PostgresSession(Session):
         code = error.sqlstate
         # Whoever reaches a schema no longer, to whom it was known, finds nothing in it.
         if code == "42501" or (code in _NOT_THERE and self.schema != SCHEMA):
-            return self._forbidden(error)
+            user = self._connection.info.user
+            return ForbiddenError(
+                self._said(
+                    error,
+                    f"does not let the database user {user} do that: `hardwon postgres grant` "
+                    "gives access",
+                )
+            )
         for codes, kind, text in _REFUSALS:
             if code in codes:
                 said = text.format(seconds=limits.POSTGRES_STATEMENT_S)
                 return kind(self._said(error, said))
         return StorageError(self._said(error, "refused an operation: run doctor"))
 
-    def _forbidden(self, error: psycopg.Error) -> ForbiddenError:
-        user = self._connection.info.user
-        return ForbiddenError(
-            self._said(
-                error,
-                f"does not let the database user {user} do that: `hardwon postgres grant` gives "
-                f"access",
-            )
-        )
-
     def _said(self, error: psycopg.Error, what: str) -> str:
         said = self._address.masked(error.diag.message_primary or str(error))
         return f"the database at {self._address.location} {what} ({said})"
-
-
-def _cause_of(error: psycopg.Error) -> psycopg.Error:
-    """Where a pipeline fails, what the driver says of its end hides what the server said before."""
-    cause = error
-    while not cause.sqlstate and isinstance(cause.__context__, psycopg.Error):
-        cause = cause.__context__
-    return cause
 
 
 def _is_loss(error: psycopg.Error) -> bool:
@@ -525,26 +488,15 @@ def _refusal(error: psycopg.Error, address: Address) -> StorageError:
 # --- the link ---
 
 
-class _Patience:
+def _pauses(most_s: float) -> Iterator[None]:
     """Growing pauses, until the time is up."""
-
-    def __init__(self, most_s: float) -> None:
-        self._most_s = most_s
-        self._started = time.monotonic()
-        self._pause = limits.POSTGRES_PAUSE_S
-
-    @property
-    def waited_s(self) -> float:
-        return time.monotonic() - self._started
-
-    def wait(self) -> bool:
-        left = self._most_s - self.waited_s
-        if left <= 0:
-            return False
+    end = time.monotonic() + most_s
+    pause = limits.POSTGRES_PAUSE_S
+    while (left := end - time.monotonic()) > 0:
         # not in step with the others who wait
-        time.sleep(min(left, self._pause * random.uniform(0.5, 1.0)))
-        self._pause = min(2 * self._pause, limits.POSTGRES_PAUSE_S_MAX)
-        return True
+        time.sleep(min(left, pause * random.uniform(0.5, 1.0)))
+        pause = min(2 * pause, limits.POSTGRES_PAUSE_S_MAX)
+        yield
 
 
 class Link:
@@ -586,15 +538,15 @@ class Link:
         """Each statement sees what was kept when it began, and is repeated once where the
         connection is lost. `settings` hold for this transaction alone.
         """
-        return _Reading(self, "READ COMMITTED READ ONLY", schema, settings)
+        return self._transaction("READ COMMITTED READ ONLY", schema, settings, repeats=True)
 
     def snapshot(self, schema: str) -> AbstractContextManager[PostgresSession]:
         """All statements see the same instant."""
-        return _Transaction(self, "REPEATABLE READ READ ONLY", schema)
+        return self._transaction("REPEATABLE READ READ ONLY", schema)
 
     def scratch(self, schema: str) -> AbstractContextManager[PostgresSession]:
         """As a snapshot, with temporary tables of its own, of which nothing is kept."""
-        return _Transaction(self, "REPEATABLE READ READ WRITE", schema)
+        return self._transaction("REPEATABLE READ READ WRITE", schema)
 
     def maintain(self, statement: str) -> None:
         """Runs a statement that cannot be part of a transaction, such as VACUUM."""
@@ -602,64 +554,121 @@ class Link:
         try:
             session.run(statement)
         finally:
-            self.give_back(session)
+            self._pool.give_back(session)
 
-    def writing(
-        self, schema: str, lock: int, alone: bool
-    ) -> AbstractContextManager[PostgresSession]:
+    def _opening(self, kind: str, schema: str, settings: Mapping[str, object] | None = None) -> str:
+        # pg_temp is named last, else temporary tables would be looked at first
+        path = {"search_path": f"{quoted(schema)}, pg_catalog, pg_temp"}
+        own = _in_transaction({**path, **(settings or {})})
+        return f"BEGIN ISOLATION LEVEL {kind}; {self.settings}; {own}"
+
+    @contextmanager
+    def _transaction(
+        self,
+        kind: str,
+        schema: str,
+        settings: Mapping[str, object] | None = None,
+        *,
+        repeats: bool = False,
+    ) -> Iterator[PostgresSession]:
+        """A read. An interrupt (KeyboardInterrupt) can come between any two steps: what was
+        borrowed is given back at the end, or when this generator is cleared away.
+        """
+        opening = self._opening(kind, schema, settings)
+        session = None
+        try:
+            session = self.begin(opening, is_writing=False)
+            session.schema = schema
+            if repeats:
+                session.reconnect = partial(_reconnect, session, self, opening)
+            yield session
+        finally:
+            if session is not None:
+                self._pool.give_back(session)
+
+    @contextmanager
+    def writing(self, schema: str, lock: int, alone: bool) -> Iterator[PostgresSession]:
         """A write that is kept when the block ends without an error. Where `alone`, nobody else
         writes under the same lock meanwhile; otherwise only those who want to be alone are kept
         out.
         """
-        return _Writing(self, schema, lock, alone)
+        # The number is taken last: a transaction that waits for its turn has none, and so keeps no
+        # old rows alive.
+        opening = (
+            f"{self._opening('READ COMMITTED READ WRITE', schema)}; "
+            f"SELECT pg_advisory_xact_lock{'' if alone else '_shared'}({lock:d}); "
+            "SELECT CAST(pg_current_xact_id() AS text)"
+        )
+        session = None
+        asked = False
+        undos: list[Callable[[], object]] = []
+        try:
+            session = self.begin(opening, is_writing=True)
+            session.schema = schema
+            undos = session.undos
+            yield session
+            transaction, witness = session.transaction, session.witness
+            asked = True
+            try:
+                session.commit()
+            except InterruptedWriteError:
+                lost, session = session, None
+                self._pool.give_back(lost)
+                if not self.was_kept(schema, transaction, witness):
+                    raise
+            undos = []
+        except UnknownOutcomeError:
+            undos = []  # it may have been kept, and must not lose what it refers to
+            raise
+        finally:
+            try:
+                if undos and asked and session is not None and session.may_be_kept():
+                    undos = []  # an interrupt came in the moment of COMMIT
+                for undo in undos:  # before others get their turn, where the connection lives
+                    with suppress(OSError):
+                        undo()
+            finally:
+                if session is not None:
+                    self._pool.give_back(session)
 
     def close(self) -> None:
         self._pool.close()
-
-    def give_back(self, session: PostgresSession) -> None:
-        self._pool.give_back(session)
 
     def begin(self, opening: str, *, is_writing: bool) -> PostgresSession:
         """A connection on which these statements were run; others are tried for a while where one
         is dead.
         """
-        patience = _Patience(
-            limits.POSTGRES_RETRY_S if self._was_reached else limits.POSTGRES_FIRST_S
-        )
+        started = time.monotonic()
+        pauses = _pauses(limits.POSTGRES_RETRY_S if self._was_reached else limits.POSTGRES_FIRST_S)
         while True:
-            session = None
             try:
-                session = self._pool.borrow()
-                session.begin(opening, is_writing=is_writing)
-                self._was_reached = True
-                return session
-            except BaseException as error:
-                if session is not None:
-                    self._pool.give_back(session)
-                if not isinstance(error, UnreachableError):
-                    raise
+                with ExitStack() as on_failure:
+                    session = self._pool.borrow()
+                    on_failure.callback(self._pool.give_back, session)
+                    session.begin(opening, is_writing=is_writing)
+                    self._was_reached = True
+                    on_failure.pop_all()
+                    return session
+            except UnreachableError as error:
                 self._pool.close_idle()
-                if not patience.wait():
+                if next(pauses, self) is self:
+                    waited_s = time.monotonic() - started
                     raise UnreachableError(
-                        f"{error}. It was tried for {patience.waited_s:.1f} seconds; nothing was "
-                        f"changed. Check that the "
-                        "server runs and takes connections, and that host, port and network are "
-                        "right"
+                        f"{error}. It was tried for {waited_s:.1f} seconds; nothing was changed. "
+                        "Check that the server runs and takes connections, and that host, port and "
+                        "network are right"
                     ) from None
 
     def was_kept(self, schema: str, transaction: str, witness: Witness | None) -> bool:
         """Whether a transaction was kept whose COMMIT got no answer."""
-        patience = _Patience(limits.POSTGRES_RETRY_S)
         outcome = ""
+        pauses = _pauses(limits.POSTGRES_RETRY_S)
         while True:
-            try:
-                with self.reading(schema) as session:
-                    outcome = session.outcome(transaction)
-                if outcome in ("committed", "aborted"):
-                    break
-            except UnreachableError:
-                pass
-            if not patience.wait():
+            with suppress(UnreachableError), self.reading(schema) as session:
+                outcome = session.outcome(transaction)
+            if outcome in ("committed", "aborted"):
+                break
+            if next(pauses, self) is self:
                 raise self._unknown("the server did not tell")
         kept = outcome == "committed"
         if witness is not None:
@@ -681,118 +690,8 @@ class Link:
         )
 
 
-class _Transaction:
-    """A read. Given back by whoever gets there first: `__enter__` when it fails, `__exit__`, or
-    `__del__`, because an interrupt (KeyboardInterrupt) can come between any two steps.
-    """
-
-    _is_writing = False
-    # also of one that an interrupt kept from being made whole
-    _session: PostgresSession | None = None
-
-    def __init__(
-        self,
-        link: Link,
-        kind: str,
-        schema: str,
-        settings: Mapping[str, object] | None = None,
-    ) -> None:
-        self._link = link
-        self._schema = schema
-        # pg_temp is named last, else temporary tables would be looked at first
-        path = {"search_path": f"{quoted(schema)}, pg_catalog, pg_temp"}
-        steps = (
-            f"BEGIN ISOLATION LEVEL {kind}",
-            link.settings,
-            _in_transaction({**path, **(settings or {})}),
-        )
-        self._opening = "; ".join(steps)
-
-    def __enter__(self) -> PostgresSession:
-        self._session = self._link.begin(self._opening, is_writing=self._is_writing)
-        self._session.schema = self._schema
-        return self._session
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._leave()
-
-    def _leave(self) -> None:
-        session, self._session = self._session, None
-        if session is not None:
-            self._link.give_back(session)
-
-    def __del__(self) -> None:
-        self._leave()
-
-
-class _Reading(_Transaction):
-    def __enter__(self) -> PostgresSession:
-        session = super().__enter__()
-        # without `self`, which has to be cleared away where an interrupt left it behind
-        session.reconnect = partial(_reconnect, session, self._link, self._opening)
-        return session
-
-
 def _reconnect(session: PostgresSession, link: Link, opening: str) -> None:
+    """Has a session go on with another connection; the one that was lost is given back."""
     other = link.begin(opening, is_writing=False)
-    session.take_over(other)
-    link.give_back(other)
-
-
-class _Writing(_Transaction):
-    _is_writing = True
-
-    def __init__(self, link: Link, schema: str, lock: int, alone: bool) -> None:
-        super().__init__(link, "READ COMMITTED READ WRITE", schema)
-        self._asked = False
-        # The number is taken last: a transaction that waits for its turn has none, and so keeps no
-        # old rows alive.
-        kind = "" if alone else "_shared"
-        self._opening += f"; SELECT pg_advisory_xact_lock{kind}({lock:d}); SELECT CAST(pg_current_xact_id() AS text)"
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        session = self._session
-        assert session is not None  # noqa: S101  # for type checkers: it was entered
-        undos = session.undos
-        try:
-            if error is None:
-                if session.finish:
-                    session.finish()
-                self._keep(session)
-                undos = []
-        except UnknownOutcomeError:
-            undos = []  # it may have been kept, and must not lose what it refers to
-            raise
-        except Exception:
-            raise
-        except BaseException:  # an interrupt
-            if self._asked and session.may_be_kept():
-                undos = []
-            raise
-        finally:
-            try:
-                for undo in undos:  # before others get their turn, where the connection lives
-                    with suppress(OSError):
-                        undo()
-            finally:
-                self._leave()
-
-    def _keep(self, session: PostgresSession) -> None:
-        transaction, witness = session.transaction, session.witness
-        self._asked = True
-        try:
-            session.commit()
-        except InterruptedWriteError:
-            self._leave()
-            if not self._link.was_kept(self._schema, transaction, witness):
-                raise
+    session._opened, other._opened = other._opened, session._opened
+    link._pool.give_back(other)

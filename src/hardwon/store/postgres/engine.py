@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from hashlib import blake2b
 from pathlib import Path
 from threading import local
@@ -26,8 +26,7 @@ from hardwon.learn.tallies import FixRow, RecordCounts, entry_of, shortened, str
 from hardwon.records.kinds import SOLVED_FROM, VOUCHED_STATUSES, Event
 from hardwon.search import rank as bm25
 from hardwon.search.terms import Filters
-from hardwon.store.base import SqlWriter, add_tallies, count_differing, taught_by
-from hardwon.store.knowledge import SqlStore
+from hardwon.store.base import Store, Writer, add_tallies, check_rows, count_differing, taught_by
 from hardwon.store.places import COPIES
 from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted
@@ -54,25 +53,17 @@ from hardwon.store.postgres.search import (
     as_queries,
     as_vector,
 )
-from hardwon.store.postgres.tokens import TokenTable
 from hardwon.store.query import (
-    EVENTS,
     FIX_KINDS,
     FIXES,
-    ORDINARY,
-    STORED,
-    STREAM,
-    TRUSTED_RECORD,
     did,
     embedder_of,
-    event_of,
     found_columns,
     found_of,
     is_packed,
     is_whole,
     original_of,
     search_condition_of,
-    untrue_events,
 )
 from hardwon.store.sqlite.search import COSINE_MIN, cosines_of
 from hardwon.store.types import (
@@ -82,9 +73,7 @@ from hardwon.store.types import (
     Progress,
     Request,
     Row,
-    Stored,
     TokenKeep,
-    Writer,
 )
 
 # --- writer ---
@@ -105,11 +94,11 @@ _GROWN: Final = (
     "(SELECT count(*) FROM (SELECT 1 FROM record_text t WHERE t.seq > last LIMIT due) AS grown) "
     "FROM due"
 )
+# What is counted, and what came since.
 _UNCOUNTED: Final = (
     f"{_COUNTED} SELECT texts, words, last, count(t.seq), coalesce(sum(t.length), 0), "
     "coalesce(max(t.seq), 0) FROM counted LEFT JOIN record_text t ON t.seq > last GROUP BY 1, 2, 3"
 )
-"""What is counted, and what came since."""
 
 _ADD_RECORDS: Final = add_records("?1::json")
 _ADD_EVENTS: Final = add_events("?1::json")
@@ -127,7 +116,7 @@ class Reach(NamedTuple):
     extension: str | None
 
 
-class PostgresWriter(SqlWriter):
+class PostgresWriter(Writer):
     """The statements of one transaction."""
 
     def __init__(
@@ -171,17 +160,13 @@ class PostgresWriter(SqlWriter):
         if any(map(_decides, rows)):
             self._must_govern()
             sql = _ADD_RECORDS
-        numbers: dict[str, int] = dict(self.session.select(sql, (as_json(map(_given, rows)),)))
+        numbers = dict(self.session.select(sql, (as_json(map(_given, rows)),)))
+        fixes = {row.id for row in rows if row.kind == "fix"}
+        self._numbers |= {new: seq for new, seq in numbers.items() if new in fixes}
         added: list[Row] = []
         others: list[Row] = []
-        for row in rows:
-            seq = numbers.pop(row.id, None)
-            if seq is None:
-                others.append(row)
-                continue
-            added.append(row)
-            if row.kind == "fix":
-                self._numbers[row.id] = seq
+        for row in rows:  # one that comes twice is added once
+            (others if numbers.pop(row.id, None) is None else added).append(row)
         if others:
             self._tell_apart(others, result)
         if added:
@@ -190,21 +175,6 @@ class PostgresWriter(SqlWriter):
             self.session.witness = "SELECT 1 FROM record WHERE id = ?1", (added[0].id,)
         result.added.extend(row.id for row in added)
         return result
-
-    def _tell_apart(self, rows: Sequence[Row], result: Appended) -> None:
-        ids = [row.id for row in rows]
-        kept = dict(
-            self.session.select("SELECT id, digest FROM record WHERE id = ANY (?1)", (ids,))
-        )
-        sql = "SELECT record_id FROM event WHERE kind = 'forgotten' AND record_id = ANY (?1)"
-        gone = {found for (found,) in self.session.select(sql, (ids,))}
-        for row in rows:
-            if row.id in gone:
-                result.forgotten.append(row.id)
-            elif kept.get(row.id) == row.digest:
-                result.present.append(row.id)
-            else:
-                result.conflicting.append(row)
 
     def finish(self) -> None:
         """Right before it is kept."""
@@ -221,26 +191,27 @@ class PostgresWriter(SqlWriter):
         """The tallies are what the records of this transaction add up to."""
         taught, self._taught = self._taught, []
         if taught:
-            add_tallies(self.session, self._dialect, taught)
+            add_tallies(self.session, self.dialect, taught)
 
     # --- events and standing ---
 
     def add_events(self, project: str, events: Sequence[Event]) -> list[Event]:
-        wanted: list[Event] = []
+        wanted: dict[str, Event] = {}
         gone: set[str] = set()
         for event in events:
             if event.kind == "forgotten":
                 gone.add(event.record_id)
-            elif event.record_id in gone:
-                continue
-            wanted.append(event)
+            if event.kind == "forgotten" or event.record_id not in gone:
+                wanted.setdefault(event.id, event)
         if not wanted:
             return []
         # That a record came from elsewhere takes what it claims back: of others' records, only a
         # governor may say so.
-        demotes = self.may_govern(project) and any(event.kind == "imported" for event in wanted)
+        demotes = self.may_govern(project) and any(
+            event.kind == "imported" for event in wanted.values()
+        )
         sql = "SELECT * FROM add_events(?1)"
-        if demotes or any(event.kind not in ORDINARY_EVENTS for event in wanted):
+        if demotes or any(event.kind not in ORDINARY_EVENTS for event in wanted.values()):
             self._must_govern()
             sql = _ADD_EVENTS
         given = as_json(
@@ -255,14 +226,10 @@ class PostgresWriter(SqlWriter):
                 "said_replaced_by": event.replaced_by,
                 "said_undoes": event.undoes,
             }
-            for event in wanted
+            for event in wanted.values()
         )
         added = {found for (found,) in self.session.select(sql, (given,))}
-        kept: list[Event] = []
-        for event in wanted:
-            if event.id in added:
-                added.discard(event.id)
-                kept.append(event)
+        kept = [event for event in wanted.values() if event.id in added]
         self._happened += len(kept)
         if kept:
             self.session.witness = "SELECT 1 FROM event WHERE id = ?1", (kept[0].id,)
@@ -288,9 +255,13 @@ class PostgresWriter(SqlWriter):
 
     def rewrite(self, row: Row) -> None:
         self._must_govern()
-        seq = self._seq_of(row.project_id, row.id)
-        if seq is None:
-            return
+        super().rewrite(row)
+
+    def replace(self, row: Row) -> None:
+        self._must_govern()
+        super().replace(row)
+
+    def _rewrite(self, seq: int, row: Row) -> None:
         given = _given(row)
         changes = ", ".join(
             f"{name} = ?{number}::{RECORD[name]}" for number, name in enumerate(_REWRITTEN, 2)
@@ -306,7 +277,7 @@ class PostgresWriter(SqlWriter):
         )
         if counted is not None:
             self._add_terms([seq], -1)
-        self._drop_derived(row.project_id, seq)
+        self._drop_derived(seq)
         self.session.run(_DERIVE_AGAIN, (as_json([given]), seq))
         if counted is not None:
             self._add_terms([seq], 1)
@@ -315,17 +286,7 @@ class PostgresWriter(SqlWriter):
                 (WORDS_COUNTED, given["length"] - counted),
             )
 
-    def replace(self, row: Row) -> None:
-        self._must_govern()
-        seq = self._seq_of(row.project_id, row.id)
-        if seq is None:
-            return
-        sql = "UPDATE record SET body = ?2, digest = ?3 WHERE seq = ?1"
-        self.session.run(sql, (seq, row.body, row.digest))
-        self.rewrite(row)
-        self._drop_vector(row.project_id, seq)  # its text is another
-
-    def _drop_derived(self, project: str, seq: int) -> None:  # noqa: ARG002
+    def _drop_derived(self, seq: int) -> None:
         with self.session.together():
             for table in DERIVED_TABLES:
                 self.session.run(f"DELETE FROM {table} WHERE seq = ?1", (seq,))
@@ -418,8 +379,9 @@ class PostgresWriter(SqlWriter):
     def number_of(self, project: str, record_id: str) -> int | None:  # noqa: ARG002
         if record_id in self._numbers:  # it was just added
             return self._numbers[record_id]
-        sql = "SELECT seq FROM record WHERE id = ?1 AND kind = 'fix'"
-        found: int | None = self.session.value(sql, (record_id,))
+        found: int | None = self.session.value(
+            "SELECT seq FROM record WHERE id = ?1 AND kind = 'fix'", (record_id,)
+        )
         return found
 
     def request(self, project: str, key: bytes) -> Request | None:
@@ -440,8 +402,11 @@ class PostgresWriter(SqlWriter):
         """Whether nobody else does this for the project right now; nobody else begins to before
         this transaction ends.
         """
-        sql = "SELECT pg_try_advisory_xact_lock(hashtextextended(?1, ?2))"
-        return bool(self.session.value(sql, (self._project, what)))
+        return bool(
+            self.session.value(
+                "SELECT pg_try_advisory_xact_lock(hashtextextended(?1, ?2))", (self._project, what)
+            )
+        )
 
     def set_embedder(self, project: str, name: str, dimension: int) -> None:
         if self.embedder(project) == (name, dimension):
@@ -473,10 +438,11 @@ class PostgresWriter(SqlWriter):
         self.session.run(sql, ([found for found, _ in given], [blob for _, blob in given], numbers))
 
 
+# What advisory locks are about, beside those on whole projects.
 _COUNTING_TERMS: Final = 1
 _SAME_REQUEST: Final = 2
 _DROPPING_REQUESTS: Final = 3
-"""What advisory locks are about, beside those on whole projects."""
+_CHANGING_TOKENS: Final = 0x48574E54
 
 
 def as_numbers(vector: Iterable[float]) -> str:
@@ -494,13 +460,14 @@ def _decides(row: Row) -> bool:
 
 def _given(row: Row) -> dict[str, Any]:
     """A row and what is derived of it, as `add_records` takes it."""
-    good, extra = _beside(row)
+    judge = _JUDGES.get(row.kind)
+    said = json.loads(row.body) if judge else {}
     words = row.terms.split()
     return {
         **{name: getattr(row, name) for name in RECORD if name in Row._fields},
         "digest": row.digest.hex(),
-        "good": good,
-        "extra": extra,
+        "good": judge(row, said) if judge else None,
+        "extra": _extra(said) if row.kind == "experience" else None,
         "terms": row.terms,
         "length": len(words),
         "vector": as_vector(words),
@@ -511,25 +478,23 @@ def _given(row: Row) -> dict[str, Any]:
     }
 
 
-def _beside(row: Row) -> tuple[bool | None, str | None]:
-    """Whether it turned out well, and, of an experience, what it says under its keys."""
-    if row.kind == "experience":
-        said = json.loads(row.body)
-        keys = {
-            name: as_text(value)
-            for name, value in said.items()
-            if name not in IN_BODY_ALONE and value is not None
-        }
-        return {"success": True, "failure": False}.get(row.outcome or ""), json.dumps(keys)
-    if row.kind in _JUDGED_KINDS:
-        said = json.loads(row.body)
-        if row.kind == "fix":
-            return bool(said["fix_success"] and said["verification_success"]), None
-        return said["score" if row.kind == "episode" else "final_reward"] >= SOLVED_FROM, None
-    return None, None
+# Whether a record of a kind turned out well, from its row and what its body says.
+_JUDGES: Final[Mapping[str, Callable[[Row, dict[str, Any]], bool | None]]] = {
+    "experience": lambda row, _: {"success": True, "failure": False}.get(row.outcome or ""),
+    "fix": lambda _, said: bool(said["fix_success"] and said["verification_success"]),
+    "episode": lambda _, said: bool(said["score"] >= SOLVED_FROM),
+    "trajectory": lambda _, said: bool(said["final_reward"] >= SOLVED_FROM),
+}
 
 
-_JUDGED_KINDS: Final = ("fix", "episode", "trajectory")
+def _extra(said: Mapping[str, Any]) -> str:
+    """What an experience says under its keys."""
+    keys = {
+        name: as_text(value)
+        for name, value in said.items()
+        if name not in IN_BODY_ALONE and value is not None
+    }
+    return json.dumps(keys)
 
 
 def as_text(value: Any) -> str:
@@ -553,7 +518,10 @@ def _fix_values(row: Row) -> dict[str, Any]:
     if is_packed(row.body):
         entry = shortened(entry)
     done = did(row.body)
-    values: dict[str, Any] = {
+    shown = FixRow(0, *entry.shown)._asdict() if entry.shown is not None else {}  # type: ignore[arg-type]  # the values are those of a row
+    return {
+        **shown,
+        **{name: bool(shown[name]) for name in ("fix_success", "verification_success") if shown},
         "at": entry.timestamp,
         "pattern": entry.pattern,
         "signature": entry.signature,
@@ -565,15 +533,28 @@ def _fix_values(row: Row) -> dict[str, Any]:
         if done
         else None,
         "told": strategy_text(*done) if done else None,
-        "shown": entry.shown is not None,
+        "shown": bool(shown),
     }
-    if entry.shown is not None:
-        shown = FixRow(0, *entry.shown)  # type: ignore[arg-type]  # the values are those of a row
-        flags = {
-            name: bool(getattr(shown, name)) for name in ("fix_success", "verification_success")
-        }
-        values = {**shown._asdict(), **values, **flags}
-    return values
+
+
+# --- tokens ---
+
+
+class TokenTable(TokenKeep):
+    """The tokens of all memories in one database: what the file of tokens is to a memory in a file.
+    Only whoever runs a server reaches them.
+    """
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def close(self) -> None:
+        """The connections are the store's."""
+
+    def _transaction(self, *, writing: bool = False) -> AbstractContextManager[PostgresSession]:
+        if not writing:
+            return self._link.reading()
+        return self._link.writing(SCHEMA, _CHANGING_TOKENS, alone=True)
 
 
 # --- store ---
@@ -584,7 +565,7 @@ _FIRST_MIN: Final = 200
 _RESCORED: Final = 2
 
 
-class PostgresStore(SqlStore):
+class PostgresStore(Store):
     """Everything the contract promises, on one database."""
 
     dialect = POSTGRES
@@ -594,11 +575,10 @@ class PostgresStore(SqlStore):
         self._reached: dict[str, Reach] = {}
         self._unasked: dict[str, int] = {}
         self._together = local()
-        try:
+        with ExitStack() as on_failure:
+            on_failure.callback(self._link.close)
             setup.check_version(self._link)
-        except BaseException:
-            self._link.close()
-            raise
+            on_failure.pop_all()
 
     @property
     def location(self) -> str:
@@ -608,8 +588,9 @@ class PostgresStore(SqlStore):
         known = self._reached.get(project)
         if known is None:
             with self._link.reading() as session:
-                sql = "SELECT schema, level FROM reachable WHERE name = ?1"
-                found = session.select(sql, (project,))
+                found = session.select(
+                    "SELECT schema, level FROM reachable WHERE name = ?1", (project,)
+                )
                 if not found:
                     user = session.value("SELECT session_user")
                     raise ForbiddenError(
@@ -619,8 +600,10 @@ class PostgresStore(SqlStore):
                         "reach it"
                     )
                 schema = str(found[0][0])
-                sql = "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass(?1) AND attname = ?2"
-                has_vectors = session.first(sql, (f"{quoted(schema)}.record_vector", "embedding"))
+                has_vectors = session.first(
+                    "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass(?1) AND attname = ?2",
+                    (f"{quoted(schema)}.record_vector", "embedding"),
+                )
                 extension = setup.extension_schema(session) if has_vectors else None
             known = Reach(schema, frozenset(str(level) for _, level in found), extension)
             self._reached[project] = known
@@ -653,20 +636,14 @@ class PostgresStore(SqlStore):
                 f"this database user may read project {project!r} in {self.location} and write "
                 "nothing: `hardwon postgres grant URL USER --project NAME --as writer` lets it"
             )
-        with self._link.writing(reach.schema, _lock_of(project), alone) as session:
+        # Two projects that share a lock only wait for each other.
+        lock = int.from_bytes(blake2b(project.encode(), digest_size=8).digest(), signed=True)
+        with self._link.writing(reach.schema, lock, alone) as session:
             writer = PostgresWriter(session, project, reach, self._unasked)
-            session.finish = writer.finish
             yield writer
+            writer.finish()
 
     # --- reading ---
-
-    def last_arrived(self, project: str, limit: int) -> list[Stored]:
-        sql = (
-            f"SELECT {STORED} FROM record r WHERE r.{ORDINARY} AND {TRUSTED_RECORD} "
-            f"AND r.seq > (SELECT max(seq) FROM record) - {limits.ARRIVALS_LOOKED_THROUGH_MAX} "
-            "ORDER BY r.seq DESC LIMIT ?1"
-        )
-        return self._stored(project, sql, (limit,))
 
     def search(
         self, project: str, terms: Sequence[str], filters: Filters, limit: int
@@ -696,39 +673,6 @@ class PostgresStore(SqlStore):
         )
         return scored[:limit]
 
-    def stream(self, project: str) -> Generator[Stored]:
-        with self.snapshot(project) as session:
-            for row in session.stream(STREAM, (project,)):
-                yield Stored._make(row)
-
-    def rows(self, project: str) -> Generator[tuple[Row, list[Event]]]:
-        listed = "ARRAY(SELECT x.{0} FROM {1} x WHERE x.seq = r.seq ORDER BY x.{0})"
-        columns = {
-            **{name: f"r.{name}" for name in Row._fields if name in RECORD},
-            "terms": "coalesce(t.terms, '')",
-            "tags": listed.format("tag", "record_tag"),
-            "files": listed.format("path", "record_file"),
-            "keys": listed.format("key", "record_key"),
-            "events": "ARRAY(SELECT e.body FROM event e WHERE e.record_id = r.id "
-            "ORDER BY e.at_us, e.id)",
-        }
-        sql = (
-            f"SELECT {', '.join(columns.values())} FROM record r "
-            "LEFT JOIN record_text t ON t.seq = r.seq ORDER BY r.at_us, r.id"
-        )
-        with self.snapshot(project) as session:
-            for found in session.stream(sql):
-                named = dict(zip(columns, found, strict=True))
-                events = named.pop("events")
-                for name in ("tags", "files", "keys"):
-                    named[name] = tuple(named[name])
-                yield Row(project_id=project, **named), [event_of(event) for event in events]
-
-    def events(self, project: str) -> Generator[Event]:
-        with self.snapshot(project) as session:
-            for (body,) in session.stream(EVENTS, (project,)):
-                yield event_of(body)
-
     def projects(self) -> list[str]:
         with self._link.reading() as session:
             reached = session.select("SELECT DISTINCT name, schema FROM reachable ORDER BY 1")
@@ -743,15 +687,6 @@ class PostgresStore(SqlStore):
                 else []
             )
         return [str(name) for (name,) in found]
-
-    def change_mark(self, project: str) -> tuple[int, int]:
-        sql = (
-            "SELECT coalesce((SELECT max(seq) FROM record), 0), "
-            "coalesce((SELECT max(at_us) FROM event), 0)"
-        )
-        with self.read(project) as session:
-            records, events = session.first(sql) or (0, 0)
-        return int(records), int(events)
 
     # --- vectors ---
 
@@ -796,13 +731,6 @@ class PostgresStore(SqlStore):
             rows = session.select(sql, (list(near),))
         found = [(found_of(row), near[seq]) for seq, *row in rows]
         return sorted(found, key=lambda pair: (-pair[1], pair[0].id))
-
-    def without_vector(self, project: str, limit: int) -> list[Stored]:
-        sql = (
-            f"SELECT {STORED} FROM record r WHERE r.{ORDINARY} AND NOT EXISTS "
-            "(SELECT 1 FROM record_vector v WHERE v.seq = r.seq) ORDER BY r.seq LIMIT ?1"
-        )
-        return self._stored(project, sql, (limit,))
 
     # --- the database ---
 
@@ -879,7 +807,7 @@ class PostgresStore(SqlStore):
         with self.snapshot(project) as session:
             damaged = [
                 record_id
-                for record_id, body, digest in session.stream("SELECT id, body, digest FROM record")
+                for record_id, body, digest in session.each("SELECT id, body, digest FROM record")
                 if not is_whole(body, digest)
             ]
             yield Finding(
@@ -887,29 +815,13 @@ class PostgresStore(SqlStore):
                 not damaged,
                 "; ".join(damaged[:5]) or "every record is what was written",
             )
-            strays = sum(session.value(sql) for sql in _STRAYS)
-            yield Finding("side tables", strays == 0, f"{strays} rows that belong to no record")
-            misfits = session.value(_MISFITS)
-            yield Finding(
-                "vectors", misfits == 0, f"{misfits} that are not of the embedder they are kept for"
-            )
-            wrong = list(untrue_events(session.stream(_EVENTS)))
-            yield Finding(
-                "events", not wrong, f"{len(wrong)} that do not say what their columns say"
-            )
+            yield from check_rows(session, (*DERIVED_TABLES, "record_vector"))
 
     def close(self) -> None:
         self._link.close()
 
 
 _EF_SEARCH: Final = 100
-
-
-def _lock_of(project: str) -> int:
-    """What the advisory lock of a project is called. Two projects that share one only wait for each
-    other.
-    """
-    return int.from_bytes(blake2b(project.encode(), digest_size=8).digest(), signed=True)
 
 
 # --- searching ---
@@ -1011,25 +923,12 @@ def _compared(
 
 # --- checking ---
 
-_STRAYS: Final = (
-    *(
-        f"SELECT count(*) FROM {table} s WHERE NOT EXISTS "
-        "(SELECT 1 FROM record r WHERE r.seq = s.seq)"
-        for table in (*DERIVED_TABLES, "record_vector")
-    ),
-    "SELECT count(*) FROM record r JOIN event e ON e.record_id = r.id WHERE e.kind = 'forgotten'",
-)
-_MISFITS: Final = (
-    "SELECT count(*) FROM record_vector v LEFT JOIN embedder e ON true "
-    "WHERE e.dimension IS NULL OR length(v.vector) <> 4 * e.dimension"
-)
-_EVENTS: Final = "SELECT id, record_id, kind, at_us, body FROM event"
+# Fixes that the views do not show as they should.
 _UNTRUE_FIXES: Final = (
     "SELECT count(*) FROM record r LEFT JOIN fix f ON f.seq = r.seq "
     f"WHERE r.{FIXES} AND (f.seq IS NULL OR f.model IS DISTINCT FROM r.model "
     "OR f.issue_type IS DISTINCT FROM r.issue_type)"
 )
-"""Fixes that the views do not show as they should."""
 
 
 def _encryption(session: PostgresSession) -> Finding:

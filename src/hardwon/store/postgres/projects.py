@@ -16,6 +16,7 @@ from hardwon import limits
 from hardwon.errors import (
     DamagedError,
     ForbiddenError,
+    HardwonError,
     InvalidInputError,
     NewerFileError,
     PlaceError,
@@ -44,18 +45,17 @@ from hardwon.store.postgres.search import POSTGRES
 # the advisory lock under which a database is set up, one process at a time
 _log = logging.getLogger("hardwon")
 _SETTING_UP: Final = 0x48415244
+# Since PostgreSQL 16, whoever made a role is a member of it that may give it away and has none of
+# its rights.
 _HAS_RIGHTS: Final = "coalesce((to_jsonb(a) ->> 'inherit_option')::boolean, m.rolinherit)"
-"""Since PostgreSQL 16, whoever made a role is a member of it that may give it away and has none of
-its rights.
-"""
 
 _SLUG: Final = re.compile(r"[^a-z0-9]+")
 _SLUG_CHARS: Final = 24
+# PostgreSQL 15: the oldest that is tested.
 SERVER_MIN: Final = 150_000
-"""PostgreSQL 15: the oldest that is tested."""
 
+# What an older version counted is counted anew.
 _KNOWLEDGE_SINCE: Final = 2
-"""What an older version counted is counted anew."""
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,7 @@ def administering(link: Link) -> AbstractContextManager[PostgresSession]:
 def grant(link: Link, user: str, project: str | None, access: str) -> None:
     """Lets a database user reach a project just so far, or (None) the tokens of a server."""
     with administering(link) as session:
-        _must_exist(session, user)
-        roles = _roles_of(session, project)
+        roles = _roles_of(session, user, project)
         wanted = roles[: ACCESS.index(access) + 1] if project else roles
         for role in wanted:
             _make_member(session, role, user)
@@ -144,8 +143,7 @@ def grant(link: Link, user: str, project: str | None, access: str) -> None:
 def revoke(link: Link, user: str, project: str | None) -> list[str]:
     """Takes back whatever a user may do with a project; returns the roles it had."""
     with administering(link) as session:
-        _must_exist(session, user)
-        roles = _roles_of(session, project)
+        roles = _roles_of(session, user, project)
         return [role for role in roles if _end_membership(session, role, user)]
 
 
@@ -231,16 +229,19 @@ def _add_vectors(session: PostgresSession) -> str | None:
     """Makes pgvector part of the database where the server has it and this user may; without it,
     vectors are compared one by one. Returns where it is.
     """
-    if extension_schema(session) is None:
-        if not session.select("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'"):
-            return None
-        session.run("SAVEPOINT trying")
-        try:
-            session.run(f"CREATE EXTENSION vector SCHEMA {SCHEMA}")
-        except ForbiddenError:
-            session.run("ROLLBACK TO SAVEPOINT trying")
-            return None
+    available = "SELECT 1 FROM pg_available_extensions WHERE name = 'vector'"
+    if extension_schema(session) is None and session.select(available):
+        _try(session, f"CREATE EXTENSION vector SCHEMA {SCHEMA}", ForbiddenError)
     return extension_schema(session)
+
+
+def _try(session: PostgresSession, statement: str, *refusals: type[HardwonError]) -> None:
+    """Where it is refused so, all stays as it is."""
+    session.run("SAVEPOINT trying")
+    try:
+        session.run(statement)
+    except refusals:
+        session.run("ROLLBACK TO SAVEPOINT trying")
 
 
 # --- projects ---
@@ -272,8 +273,11 @@ def _make_schema(
     session.run(f"SET LOCAL search_path TO {SCHEMA}, pg_catalog, pg_temp")
 
 
-def _roles_of(session: PostgresSession, project: str | None) -> list[str]:
-    """In the order of `ACCESS`."""
+def _roles_of(session: PostgresSession, user: str, project: str | None) -> list[str]:
+    """What a user, who must be there, may be given: in the order of `ACCESS`."""
+    if not _is_role(session, user):
+        allowed = "a user of this server: CREATE ROLE … LOGIN makes one"
+        raise InvalidInputError.one("user", user, allowed)
     if project is None:
         return [KEEPER]
     schema = session.value("SELECT schema FROM project WHERE name = ?1", (project,))
@@ -299,12 +303,6 @@ def _make_role(session: PostgresSession, role: str) -> None:
 
 def _is_role(session: PostgresSession, name: str) -> bool:
     return session.value("SELECT 1 FROM pg_roles WHERE rolname = ?1", (name,)) is not None
-
-
-def _must_exist(session: PostgresSession, user: str) -> None:
-    if not _is_role(session, user):
-        allowed = "a user of this server: CREATE ROLE … LOGIN makes one"
-        raise InvalidInputError.one("user", user, allowed)
 
 
 def _make_member(session: PostgresSession, role: str, member: str) -> None:
@@ -336,6 +334,7 @@ def _grantors(session: PostgresSession, role: str, member: str) -> list[str]:
 # --- databases of older versions ---
 
 
+# What becomes of a column that is not the same any more.
 _CARRIED: Final = {
     # Terms were marked with their project, by six characters.
     ("record_text", "vector"): "array_to_tsvector(ARRAY(SELECT substr(term, 7) "
@@ -343,7 +342,6 @@ _CARRIED: Final = {
     # 0.10 did not have it.
     ("record_vector", "dimension"): "length(vector) / 4",
 }
-"""What becomes of a column that is not the same any more."""
 
 
 def check_version(link: Link) -> None:
@@ -404,7 +402,10 @@ def carry_over(link: Link) -> None:
             project, reader = map(str, left)
             _carry_project(session, project, reader.removesuffix(f"_{ACCESS[0]}"))
     with administering(link) as session:
-        _drop_old_roles(session)
+        # They had the rights on all tables, and have none without tables: those may stay that a
+        # database of this server still needs, or that this user may not drop.
+        for role in OLD_ROLES:
+            _try(session, f"DROP ROLE IF EXISTS {role}", ForbiddenError, StorageError)
 
 
 def _has_old_tables(session: PostgresSession) -> bool:
@@ -457,15 +458,3 @@ def _columns(session: PostgresSession, schema: str, table: str) -> list[str]:
         (f"{quoted(schema)}.{table}",),
     )
     return [str(name) for (name,) in found]
-
-
-def _drop_old_roles(session: PostgresSession) -> None:
-    """Those that had the rights on all tables, unless a database of this server still needs them,
-    or this user may not: without tables, they have no rights.
-    """
-    for role in OLD_ROLES:
-        session.run("SAVEPOINT trying")
-        try:
-            session.run(f"DROP ROLE IF EXISTS {role}")
-        except (StorageError, ForbiddenError):
-            session.run("ROLLBACK TO SAVEPOINT trying")

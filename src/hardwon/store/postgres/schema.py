@@ -30,18 +30,18 @@ from hardwon.records.kinds import VOUCHED_STATUSES
 
 SCHEMA: Final = "hardwon"
 OWNER: Final = "hardwon_owner"
+# Who runs a server: reaches the tokens.
 KEEPER: Final = "hardwon_keeper"
-"""Who runs a server: reaches the tokens."""
 
 READER, WRITER, GOVERNOR = "reader", "writer", "governor"
+# Each may do what those before it may, and more.
 ACCESS: Final = (READER, WRITER, GOVERNOR)
-"""Each may do what those before it may, and more."""
 
+# 1 and 2 had the tables of all projects in the schema `hardwon`, kept apart by policies.
 SCHEMA_VERSION: Final = 3
-"""1 and 2 had the tables of all projects in the schema `hardwon`, kept apart by policies."""
 
+# What a writer may say of a record. Everything else decides something, which takes a governor.
 ORDINARY_EVENTS: Final = ("imported", "credited", "repeated")
-"""What a writer may say of a record. Everything else decides something, which takes a governor."""
 
 VIEWS: Final = ("fix_history", "issue_patterns", "model_characteristics")
 _IN_EFFECT: Final = ", ".join(f"'{status}'" for status in VOUCHED_STATUSES)
@@ -125,8 +125,8 @@ EVENT: Final = {
     "said_replaced_by": "text",
     "said_undoes": "text",
 }
+# What is kept of a record beside its row, its vector and its events.
 DERIVED_TABLES: Final = ("record_text", "record_tag", "record_file", "record_key", "fix")
-"""What is kept of a record beside its row, its vector and its events."""
 
 PROJECT_TABLES: Final = (
     "record",
@@ -510,15 +510,17 @@ GRANT EXECUTE ON FUNCTION "{schema}".index_vectors TO "{schema}_{WRITER}", "{sch
 
 OLD_TABLES: Final = (*PROJECT_TABLES, "granted")
 OLD_ROLES: Final = tuple(f"hardwon_{level}" for level in ACCESS)
+# Whoever still has an older version open can neither read nor write from now on.
 CLOSE_OLD: Final = f"""
 LOCK TABLE {", ".join(OLD_TABLES)} IN ACCESS EXCLUSIVE MODE;
 REVOKE ALL ON {", ".join((*OLD_TABLES, *VIEWS))} FROM PUBLIC, {", ".join(OLD_ROLES)};
 DROP POLICY kept ON token;
 ALTER TABLE token DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY;
 """
-"""Whoever still has an older version open can neither read nor write from now on."""
 
 BEFORE: Final = "hardwon_before_3"
+# The old tables are the backup: without rights for anybody but their owner, in a schema of their
+# own.
 KEEP_OLD: Final = f"""
 DROP VIEW {", ".join(VIEWS)};
 DO $$
@@ -534,7 +536,4 @@ CREATE SCHEMA {BEFORE};
 DROP FUNCTION matching, follow_growth CASCADE;
 DROP FUNCTION IF EXISTS index_vectors;
 ALTER SEQUENCE IF EXISTS hardwon.record_seq SET SCHEMA {BEFORE};
-"""
-"""The old tables are the backup: without rights for anybody but their owner, in a schema of their
-own.
 """

@@ -11,10 +11,9 @@ from typing import Any, Final
 from hardwon.store.postgres.schema import columns_of
 from hardwon.store.types import Dialect, Session, Values
 
+# Keys of experiences that no column has beside: nobody asks for them often, and they are long.
 IN_BODY_ALONE: Final = ("id", "kind", "content", "metadata")
-"""Keys of experiences that no column has beside: nobody asks for them often, and they are long."""
 
-_IN_BODY_ALONE: Final = ", ".join(f"'{name}'" for name in IN_BODY_ALONE)
 ONCE: Final = ":"
 # before a term in the index, where a text has the term at least so often
 _TIMES: Final = (ONCE, "2", "3", "4")
@@ -28,32 +27,22 @@ class PostgresDialect(Dialect):
     join = "JOIN"
     solved = "r.good"
 
-    def hint(self, index: str) -> str:  # noqa: ARG002  # its planner knows how many rows there are
-        return ""
-
-    def within(self, value: str, parameter: str) -> str:
-        return f"{value} = ANY ({parameter})"
+    forgotten = "SELECT record_id FROM event WHERE kind = 'forgotten' AND record_id = ANY (?2)"
+    glob_operator = "~"
+    hint = "".format  # its planner knows how many rows there are
+    within = "{} = ANY ({})".format
+    same_text = "record_text.seq = {}.seq".format
+    gathered = "coalesce(json_agg({} ORDER BY {}), '[]')::text".format
+    said = "{}.said_{}".format
+    given = "r.extra ->> {}".format
+    has_key = (
+        "CASE WHEN r.kind <> 'experience' THEN false "
+        f"WHEN {{0}} IN ({', '.join(map(repr, IN_BODY_ALONE))}) "
+        "THEN r.body::json ->> {0} = {1} ELSE r.extra ->> {0} = {1} END"
+    ).format
 
     def listed(self, values: Iterable[Any]) -> list[Any]:
         return list(values)
-
-    def same_text(self, row: str) -> str:
-        return f"record_text.seq = {row}.seq"
-
-    def said(self, event: str, name: str) -> str:
-        return f"{event}.said_{name}"
-
-    def given(self, name: str) -> str:
-        return f"r.extra ->> {name}"
-
-    def has_key(self, name: str, value: str) -> str:
-        return (
-            f"CASE WHEN r.kind <> 'experience' THEN false WHEN {name} IN ({_IN_BODY_ALONE}) "
-            f"THEN r.body::json ->> {name} = {value} ELSE r.extra ->> {name} = {value} END"
-        )
-
-    def matches_glob(self, path: str, parameter: str) -> str:
-        return f"{path} ~ {parameter}"
 
     def glob(self, pattern: str) -> str:
         return as_expression(pattern)

@@ -10,12 +10,10 @@ and restoring files is in `file.py`.
 
 from __future__ import annotations
 
-import json
 import warnings
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final
 
 import apsw
@@ -30,21 +28,15 @@ from hardwon.store.base import (
     ROW,
     ROW_FIELDS,
     Listener,
-    SqlWriter,
+    Store,
+    Writer,
     add_tallies,
     count_differing,
     listeners,
     taught_by,
 )
-from hardwon.store.knowledge import SqlStore
 from hardwon.store.query import (
-    EVENTS,
-    ORDINARY,
-    STORED,
-    STREAM,
-    TRUSTED_RECORD,
     embedder_of,
-    event_of,
     found_columns,
     found_of,
     search_condition_of,
@@ -61,6 +53,7 @@ from hardwon.store.sqlite.file import (
     create_if_missing,
     inspect_before_opening,
     log_of,
+    make_memory,
     size_of,
     upgrade,
 )
@@ -68,22 +61,27 @@ from hardwon.store.sqlite.log import ASIDE, refuse_foreign_log
 from hardwon.store.sqlite.migrations import SCHEMA_VERSION
 from hardwon.store.sqlite.open import OpenFile
 from hardwon.store.sqlite.session import (
-    ERRORS,
     MAKE_VOCABULARY,
     SQLITE,
     SqliteSession,
     clear_after,
     draw_number,
-    translated,
+    storage_errors,
 )
-from hardwon.store.types import Appended, Finding, Found, Progress, Row, Stored, TokenKeep, Writer
+from hardwon.store.types import Appended, Finding, Found, Progress, Row, TokenKeep
 
 # --- sqlite writer ---
 
 _RELAXED: Final = "the index has words of what was packed away"
+# The columns that are derived from a record and its events.
+_DERIVED: Final = (
+    *(name for name in ROW.split(", ") if name not in ("project_id", "id", "body", "digest")),
+    "helped",
+    "hindered",
+)
 
 
-class SqliteWriter(SqlWriter):
+class SqliteWriter(Writer):
     """What only SQLite does so: full text, and tables of designs. Rows are added on the bare
     connection, because every record passes there.
     """
@@ -93,9 +91,6 @@ class SqliteWriter(SqlWriter):
         self._connection = connection
         self._relaxed = False
         self._changes_before = connection.total_changes()
-
-    def may_govern(self, project: str) -> bool:  # noqa: ARG002  # whoever may write to the file may do everything
-        return True
 
     def append(self, rows: Sequence[Row]) -> Appended:
         first, something_forgotten, has_tree = self._connection.execute(
@@ -107,18 +102,27 @@ class SqliteWriter(SqlWriter):
             "OR EXISTS (SELECT 1 FROM tree_forgotten), EXISTS (SELECT 1 FROM tree) FROM record"
         ).get
         result = Appended([], [], [], [], bool(has_tree))
-        if something_forgotten:
-            rows = self._not_forgotten(rows, result)
+        others: list[Row] = []
+        if something_forgotten and rows:
+            given = rows[0].project_id, SQLITE.listed(row.id for row in rows)
+            gone = {found for (found,) in self._connection.execute(SQLITE.forgotten, given)}
+            others = [row for row in rows if row.id in gone]
+            rows = [row for row in rows if row.id not in gone]
+        numbered = list(enumerate(rows, first))
         before = self._connection.total_changes()
         self._connection.executemany(
-            f"INSERT INTO record (seq, {ROW}) VALUES (?{', ?' * ROW_FIELDS}) ON CONFLICT "
-            f"(project_id, id) DO NOTHING",
-            [(seq, *row[:ROW_FIELDS]) for seq, row in enumerate(rows, first)],
+            f"INSERT INTO record (seq, {ROW}) VALUES (?{', ?' * ROW_FIELDS}) "
+            "ON CONFLICT (project_id, id) DO NOTHING",
+            [(seq, *row[:ROW_FIELDS]) for seq, row in numbered],
         )
-        numbered = list(enumerate(rows, first))
         # some id was there already, or twice among these
         if self._connection.total_changes() - before < len(rows):
-            numbered = self._inserted(numbered, result)
+            sql = "SELECT seq FROM record WHERE seq >= ?"
+            new = {seq for (seq,) in self._connection.execute(sql, (first,))}
+            others += [row for seq, row in numbered if seq not in new]
+            numbered = [(seq, row) for seq, row in numbered if seq in new]
+        if others:
+            self._tell_apart(others, result)
         self._connection.executemany(
             "INSERT INTO record_text (rowid, terms) VALUES (?, ?)",
             [(seq, row.terms) for seq, row in numbered],
@@ -126,38 +130,11 @@ class SqliteWriter(SqlWriter):
         named = [(seq, row) for seq, row in numbered if row.tags or row.files or row.keys]
         if named:
             self._insert_names(named)
-        add_tallies(self.session, self._dialect, taught_by([row for _, row in numbered]))
+        add_tallies(self.session, self.dialect, taught_by([row for _, row in numbered]))
         for listener in listeners(self.session, {row.kind for _, row in numbered}):
             listener.on_append(numbered)
         result.added.extend([row.id for _, row in numbered])
         return result
-
-    def _not_forgotten(self, rows: Sequence[Row], result: Appended) -> Sequence[Row]:
-        gone = (
-            "SELECT EXISTS (SELECT 1 FROM event WHERE project_id = ?1 AND record_id = ?2 AND kind "
-            "= 'forgotten') "
-            "OR EXISTS (SELECT 1 FROM tree_forgotten WHERE project_id = ?1 AND id = ?2)"
-        )
-        flags = [self._connection.execute(gone, (row.project_id, row.id)).get for row in rows]
-        result.forgotten.extend(row.id for row, flag in zip(rows, flags, strict=True) if flag)
-        return [row for row, flag in zip(rows, flags, strict=True) if not flag]
-
-    def _inserted(
-        self, numbered: Sequence[tuple[int, Row]], result: Appended
-    ) -> list[tuple[int, Row]]:
-        """Those that are new; the others are told apart in the result."""
-        inserted = []
-        for seq, row in numbered:
-            sql = "SELECT seq, digest FROM record WHERE project_id = ? AND id = ?"
-            kept_seq, digest = self._connection.execute(sql, (row.project_id, row.id)).get
-            if kept_seq == seq:
-                inserted.append((seq, row))
-            else:
-                if digest == row.digest:
-                    result.present.append(row.id)
-                else:
-                    result.conflicting.append(row)
-        return inserted
 
     def _insert_names(self, rows: Sequence[tuple[int, Row]]) -> None:
         for table, names in (
@@ -173,41 +150,34 @@ class SqliteWriter(SqlWriter):
     def _listeners(self, kinds: Iterable[str]) -> list[Listener]:
         return listeners(self.session, kinds)
 
-    def rewrite(self, row: Row) -> None:
-        seq = self._seq_of(row.project_id, row.id)
-        if seq is not None:
-            self._rewrite(seq, row)
-
     def _rewrite(self, seq: int, row: Row) -> None:
-        self._rewrite_columns(seq, row)
-        self._drop_derived(row.project_id, seq)
+        changes = ", ".join(f"{name} = ?" for name in _DERIVED)
+        self._connection.execute(
+            f"UPDATE record SET {changes} WHERE seq = ?",
+            (*(getattr(row, name) for name in _DERIVED), seq),
+        )
+        self._drop_derived(seq)
         self._connection.execute(
             "INSERT INTO record_text (rowid, terms) VALUES (?, ?)", (seq, row.terms)
         )
         self._insert_names([(seq, row)])
 
     def replace(self, row: Row) -> None:
-        seq = self._seq_of(row.project_id, row.id)
-        if seq is None:
-            return
         # To take words out of the index for good costs a hundred times as much as to mark them as
         # gone. What is packed away stays in the file anyway; where something is erased later, the
         # whole index is made anew.
         if not self._relaxed:
             self._relaxed = True
-            self._connection.execute(
-                "INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 0)"
-            )
+            self._delete_securely(0)
             self.set_state("", _RELAXED, 1)
-        self._connection.execute(
-            "UPDATE record SET body = ?, digest = ? WHERE seq = ?", (row.body, row.digest, seq)
-        )
-        self._rewrite(seq, row)
-        self._drop_vector(row.project_id, seq)  # its text is another
-        for listener in self._listeners([row.kind]):
-            listener.on_replace(seq, row)
+        super().replace(row)
 
-    def _drop_derived(self, project: str, seq: int) -> None:  # noqa: ARG002  # its number tells the project too
+    def _delete_securely(self, value: int) -> None:
+        self._connection.execute(
+            "INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', ?)", (value,)
+        )
+
+    def _drop_derived(self, seq: int) -> None:
         self._connection.execute("DELETE FROM record_text WHERE rowid = ?", (seq,))
         for table in ("record_tag", "record_file", "record_key"):
             self._connection.execute(f"DELETE FROM {table} WHERE seq = ?", (seq,))
@@ -237,17 +207,13 @@ class SqliteWriter(SqlWriter):
         # file, but does not tell the other connections: one that remembers the newer format would
         # write it without saying so, and to whoever opens the file next it would be damaged. A
         # setting, whatever its value, has them all look again.
-        self._connection.execute(
-            "INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 1)"
-        )
+        self._delete_securely(1)
         self.set_state("", _RELAXED, 0)
 
     def finish(self) -> None:
         """Before it is kept."""
         if self._relaxed:
-            self._connection.execute(
-                "INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 1)"
-            )
+            self._delete_securely(1)
         if self._connection.total_changes() != self._changes_before:
             draw_number(self._connection)
 
@@ -297,7 +263,7 @@ _FIRST_SPARE: Final = 5
 _FIRST_MIN: Final = 100
 
 
-class SqliteStore(SqlStore):
+class SqliteStore(Store):
     """Everything the contract promises, on one file."""
 
     dialect = SQLITE
@@ -319,13 +285,15 @@ class SqliteStore(SqlStore):
         self._erasure_pending = False
         self._frequency: tuple[int, dict[str, int]] = (0, {})
         self._vectors: dict[str, tuple[tuple[str, int], vectors.Vectors]] = {}
-        if not create_if_missing(path):
+        if not create_if_missing(path, make_memory):
             if size_of(log_of(path)):
                 refuse_foreign_log(path)
             inspect_before_opening(path, busy_timeout_ms, may_upgrade=may_upgrade)
         self._file = OpenFile(path, lambda: connect(path, bytes_max, busy_timeout_ms), self)
         self._pool = self._file.pool
-        try:
+        with ExitStack() as on_failure:
+            # nobody else can: or else this process would seem to have it open for good
+            on_failure.callback(self.close)
             with self._connected() as connection:
                 self._has_log = connection.pragma("journal_mode") == "wal"
                 if self._has_log:
@@ -333,10 +301,7 @@ class SqliteStore(SqlStore):
                 if connection.pragma("user_version") < SCHEMA_VERSION:
                     upgrade(connection, path, progress)
                 self._warn_when_nearly_full(connection)
-        except BaseException:
-            # nobody else can: or else this process would seem to have it open for good
-            self.close()
-            raise
+            on_failure.pop_all()
 
     @property
     def location(self) -> str:
@@ -344,7 +309,7 @@ class SqliteStore(SqlStore):
 
     @contextmanager
     def _connected(self) -> Iterator[apsw.Connection]:
-        try:
+        with storage_errors(self._path):
             connection = self._pool.borrow()
             try:
                 yield connection
@@ -353,15 +318,6 @@ class SqliteStore(SqlStore):
                 raise
             finally:
                 self._pool.give_back(connection)
-        except ERRORS as error:
-            raise translated(error, self._path) from error
-
-    @contextmanager
-    def _consistent(self) -> Iterator[apsw.Connection]:
-        """A connection inside one read transaction: everything is seen as of one instant."""
-        with self._connected() as connection:
-            connection.execute("BEGIN")
-            yield connection  # giving it back ends the transaction
 
     @contextmanager
     def read(self, project: str) -> Iterator[SqliteSession]:  # noqa: ARG002  # whoever may read the file may read all
@@ -369,12 +325,54 @@ class SqliteStore(SqlStore):
             yield SqliteSession(connection)
 
     @contextmanager
-    def snapshot(self, project: str) -> Iterator[SqliteSession]:  # noqa: ARG002
-        with self._consistent() as connection:
-            yield SqliteSession(connection)
+    def snapshot(self, project: str) -> Iterator[SqliteSession]:
+        with self.read(project) as session:
+            session.run("BEGIN")
+            yield session  # giving it back ends the transaction
 
-    def write(self, project: str, *, alone: bool = True) -> AbstractContextManager[Writer]:  # noqa: ARG002
-        return _WriteTransaction(self)  # SQLite has one writer at a time, of whatever project
+    @contextmanager
+    def write(self, project: str, *, alone: bool = True) -> Iterator[SqliteWriter]:  # noqa: ARG002  # SQLite has one writer at a time, of whatever project
+        # An interrupt (KeyboardInterrupt) can come between any two steps, also while leaving. What
+        # was taken by then is given back at the end, or when this generator is cleared away.
+        turn = self._pool.write_turn
+        try:
+            # Threads of this process queue on a lock, which wakes at once; processes try again and
+            # again.
+            if not turn.acquire(timeout=limits.BUSY_TIMEOUT_MS / 1000):
+                raise BusyError(
+                    f"another thread of this process was writing to {self._path} for too long; "
+                    "try again"
+                )
+            with self._connected() as connection:
+                if not self._has_log:
+                    # a backup that was opened as it is stays one file, byte for byte, until now
+                    connection.execute("PRAGMA journal_mode = WAL").fetchall()
+                    self._file.hold()
+                    self._has_log = True
+                connection.execute("BEGIN IMMEDIATE")
+                writer = SqliteWriter(connection)
+                undos = writer.undos
+                try:
+                    yield writer
+                    writer.finish()
+                    connection.execute("COMMIT")
+                    undos = []
+                finally:
+                    if undos and connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                    for undo in undos:
+                        with suppress(OSError):
+                            undo()
+                self._warn_when_nearly_full(connection)
+        finally:
+            # Nothing is called before: an interrupt could come in between, and the turn would be
+            # this thread's for good.
+            try:  # noqa: SIM105
+                turn.release()
+            except RuntimeError:  # it was another's all the time
+                pass
+        if self._erasure_pending:
+            self.finish_erasure()
 
     def tokens(self) -> TokenKeep:
         from hardwon.store.tokens import TokenFile
@@ -393,19 +391,10 @@ class SqliteStore(SqlStore):
                 f"Forget what is no longer "
                 "needed, or move to PostgreSQL, before writing is refused",
                 NearlyFullWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     # --- reading ---
-
-    def last_arrived(self, project: str, limit: int) -> list[Stored]:
-        sql = (
-            f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND "
-            f"{TRUSTED_RECORD} "
-            f"AND r.seq > (SELECT max(seq) FROM record) - {limits.ARRIVALS_LOOKED_THROUGH_MAX} "
-            f"ORDER BY r.seq DESC LIMIT ?2"
-        )
-        return self._stored(project, sql, (project, limit))
 
     def search(
         self, project: str, terms: Sequence[str], filters: Filters, limit: int
@@ -477,36 +466,6 @@ class SqliteStore(SqlStore):
         rare = [term for term in known if frequency[term] <= limits.FREQUENT_SHARE * total]
         return tuple(rare or sorted(known, key=lambda term: (frequency[term], term))[:1] or terms)
 
-    def stream(self, project: str) -> Generator[Stored]:
-        with self._consistent() as connection:
-            for row in connection.execute(STREAM, (project,)):
-                yield Stored._make(row)
-
-    def rows(self, project: str) -> Generator[tuple[Row, list[Event]]]:
-        sql = (
-            f"SELECT {_ROW_COLUMNS}, t.terms, r.helped, r.hindered, "
-            "(SELECT json_group_array(tag ORDER BY tag) FROM record_tag WHERE seq = r.seq), "
-            "(SELECT json_group_array(path ORDER BY path) FROM record_file WHERE seq = r.seq), "
-            "(SELECT json_group_array(key ORDER BY key) FROM record_key WHERE seq = r.seq), "
-            "(SELECT json_group_array(body) FROM event WHERE project_id = r.project_id AND "
-            "record_id = r.id) "
-            "FROM record r LEFT JOIN record_text t ON t.rowid = r.seq WHERE r.project_id = ?1 "
-            "ORDER BY r.at_us, r.id"
-        )
-        with self._consistent() as connection:
-            for row in connection.execute(sql, (project,)):
-                kept, (terms, helped, hindered, *names, events) = row[:ROW_FIELDS], row[ROW_FIELDS:]
-                tags, files, keys = (tuple(json.loads(listed)) for listed in names)
-                full = Row._make(
-                    (*kept, terms or "", tags, files, keys, helped, hindered, (), None)
-                )
-                yield full, [event_of(event) for event in json.loads(events)]
-
-    def events(self, project: str) -> Generator[Event]:
-        with self._consistent() as connection:
-            for (body,) in connection.execute(EVENTS, (project,)):
-                yield event_of(body)
-
     def projects(self) -> list[str]:
         # From one to the next by the index: going through all records takes a second for each
         # million.
@@ -517,15 +476,6 @@ class SqliteStore(SqlStore):
         )
         with self._connected() as connection:
             return [str(name) for (name,) in connection.execute(sql)]
-
-    def change_mark(self, project: str) -> tuple[int, int]:
-        sql = (
-            "SELECT coalesce((SELECT max(seq) FROM record), 0), "
-            "coalesce((SELECT max(at_us) FROM event WHERE project_id = ?), 0)"
-        )
-        with self._connected() as connection:
-            records, events = connection.execute(sql, (project,)).get
-        return int(records), int(events)
 
     def nearest(
         self, project: str, vector: Sequence[float], filters: Filters, limit: int
@@ -552,21 +502,10 @@ class SqliteStore(SqlStore):
         found = [(found_of(row[:-1]), cosines[row[-1]]) for row in rows]
         return sorted(found, key=lambda pair: (-pair[1], pair[0].id))[:limit]
 
-    def without_vector(self, project: str, limit: int) -> list[Stored]:
-        sql = (
-            f"SELECT {STORED} FROM record r WHERE r.seq IN (SELECT n.seq FROM record n LEFT JOIN "
-            f"record_vector v "
-            f"ON v.seq = n.seq WHERE n.project_id = ?1 AND v.seq IS NULL AND n.{ORDINARY} ORDER BY "
-            f"n.seq LIMIT ?2) "
-            "ORDER BY r.seq"
-        )
-        return self._stored(project, sql, (project, limit))
-
     def untrue_tallies(self, project: str) -> int:
-        with self._consistent() as connection:
-            differing = count_differing(SqliteSession(connection), SQLITE, project)
-            return differing + sum(
-                each.count_differing(project) for each in listeners(SqliteSession(connection))
+        with self.snapshot(project) as session:
+            return count_differing(session, SQLITE, project) + sum(
+                each.count_differing(project) for each in listeners(session)
             )
 
     # --- the file ---
@@ -583,24 +522,19 @@ class SqliteStore(SqlStore):
                 busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
             finally:
                 be_patient(connection, self._busy_timeout_ms)
-        self._erasure_pending = bool(busy) or not self._log_is_known_to_be_empty()
-        return not self._erasure_pending
-
-    def _log_is_known_to_be_empty(self) -> bool:
-        """SQLite empties the log and leaves it to the system when the disk learns of that: after a
-        power cut, what was erased would stand in it again. The log is no file that SQLite locks, so
-        that we may open it beside it.
-        """
+        # SQLite empties the log and leaves it to the system when the disk learns of that: after a
+        # power cut, what was erased would stand in it again. The log is no file that SQLite locks,
+        # so that we may open it beside it.
         try:
-            files.sync(log_of(self._path))
-        except FileNotFoundError:  # a backup that nobody wrote to has none
-            return True
+            with suppress(FileNotFoundError):  # a backup that nobody wrote to has none
+                files.sync(log_of(self._path))
         except OSError:
-            return False
-        return True
+            busy = True
+        self._erasure_pending = bool(busy)
+        return not busy
 
     def shrink(self) -> None:
-        with _WriteTransaction(self) as writer:
+        with self.write("") as writer:
             writer.clean_index()
             writer.count_as_changed()  # VACUUM draws no number
         with self._connected() as connection:
@@ -612,10 +546,10 @@ class SqliteStore(SqlStore):
             own_files.refuse("path", written, self._path, "copy.db")
         return back_up(self._path, target, progress)
 
-    def check(self, project: str) -> Iterator[Finding]:  # noqa: ARG002  # one file, of all projects
+    def check(self, project: str) -> Iterator[Finding]:
         yield check_library()
-        with self._consistent() as connection:
-            yield from check_contents(connection)
+        with self.snapshot(project) as session:
+            yield from check_contents(session)
         used = self.size_bytes()
         roomy = used < self._bytes_max * limits.MEMORY_WARN_SHARE
         for name, mark, what in (
@@ -626,9 +560,9 @@ class SqliteStore(SqlStore):
                 "what it was before an upgrade or a restore, yours to remove",
             ),
         ):
+            beside = sorted(each.name for each in self._path.parent.iterdir())
             begin = self._path.name + mark
-            found = [each.name for each in self._path.parent.iterdir()]
-            kept = sorted(each for each in found if each.startswith(begin))
+            kept = [each for each in beside if each.startswith(begin)]
             if kept := [each for each in kept if not each.endswith(".sha256")]:
                 yield Finding(name, True, f"{what}: {', '.join(kept)}")
         yield Finding("size", roomy, f"{used} of at most {self._bytes_max} bytes")
@@ -639,96 +573,3 @@ class SqliteStore(SqlStore):
 
     def close(self) -> None:
         self._file.close()
-
-
-class _WriteTransaction:
-    """`write()` of a store. A class, because every write passes through it and nested generators
-    cost more.
-
-    An interrupt (KeyboardInterrupt) can come between any two steps, also while leaving. So what was
-    taken is given back by whoever gets there first: `__enter__` when it fails, `__exit__`, or
-    `__del__`.
-    """
-
-    _open = False  # also of one that an interrupt kept from being made whole
-
-    def __init__(self, store: SqliteStore) -> None:
-        self._store = store
-        self._turn = store._pool.write_turn
-        self._connection: apsw.Connection | None = None
-        self._writer: SqliteWriter | None = None
-
-    def __enter__(self) -> SqliteWriter:
-        self._open = True
-        try:
-            # Threads of this process queue on a lock, which wakes at once; processes try again and
-            # again.
-            if not self._turn.acquire(timeout=limits.BUSY_TIMEOUT_MS / 1000):
-                raise BusyError(
-                    f"another thread of this process was writing to {self._store._path} for too "
-                    f"long; try again"
-                )
-            self._connection = self._store._pool.borrow()
-            if not self._store._has_log:
-                # a backup that was opened as it is stays one file, byte for byte, until now
-                self._connection.execute("PRAGMA journal_mode = WAL").fetchall()
-                self._store._file.hold()
-                self._store._has_log = True
-            self._connection.execute("BEGIN IMMEDIATE")
-            self._writer = SqliteWriter(self._connection)
-            return self._writer
-        except BaseException as error:
-            self._leave()
-            if isinstance(error, ERRORS):
-                raise translated(error, self._store._path) from error
-            raise
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        assert self._connection is not None  # noqa: S101  # for type checkers: it was entered
-        kept = False
-        failure = error
-        try:
-            if error is None:
-                try:
-                    if self._writer:
-                        self._writer.finish()
-                    self._connection.execute("COMMIT")
-                    kept = True
-                    self._store._warn_when_nearly_full(self._connection)
-                except ERRORS as refused:
-                    failure = refused
-            if isinstance(failure, ERRORS):
-                raise translated(failure, self._store._path) from failure
-        finally:
-            try:
-                if not kept and self._writer and self._writer.undos:
-                    if self._connection.in_transaction:
-                        self._connection.execute("ROLLBACK")
-                    for undo in self._writer.undos:
-                        with suppress(OSError):
-                            undo()
-                if failure is not None:
-                    clear_after(failure, self._connection)
-            finally:
-                self._leave()
-        if error is None and self._store._erasure_pending:
-            self._store.finish_erasure()
-
-    def _leave(self) -> None:
-        connection, self._connection = self._connection, None
-        try:
-            if connection is not None:
-                self._store._pool.give_back(connection)
-        finally:
-            if self._turn._is_owned():  # type: ignore[attr-defined]  # the one way to ask; in CPython since RLock exists
-                self._turn.release()
-            self._open = False
-
-    def __del__(self) -> None:
-        if self._open:
-            self._leave()

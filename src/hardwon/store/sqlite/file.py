@@ -1,19 +1,5 @@
-"""What a SQLite file can say about its own health.
-
-That this process has a memory's file open, told in a way that another SQLite library in the same
-process notices too.
-
-SQLite's own locks are the process's: a second SQLite library in it (Python's `sqlite3` beside ours)
-takes them for its own. When its last connection is closed it believes that nobody else is there and
-removes the log, in which we go on writing: what we acknowledge from then on is lost. So we hold a
-lock of the sort that belongs to an open file (OFD), on the bytes that every SQLite connection
-shares and that only the last one may have for itself. Then the log stays.
-
-Closing any descriptor of a file drops the process's locks on it. So the descriptor is closed only
-when no memory of this process has the file open any more.
-
-The SQLite file itself: created whole, looked at before it is trusted, migrated, backed up and
-restored.
+"""The SQLite file itself: created whole, looked at before it is trusted, migrated, backed up and
+restored; and what it can say about its own health.
 
 Nothing here opens a database with plain file functions while it may be in use: closing such a file
 would drop the locks that SQLite holds on it for the whole process.
@@ -21,17 +7,14 @@ would drop the locks that SQLite holds on it for the whole process.
 
 from __future__ import annotations
 
-import fcntl
 import logging
-import os
 import random
 import re
 import shlex
-import struct
-import threading
+import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -48,8 +31,8 @@ from hardwon.errors import (
 )
 from hardwon.learn.tallies import keys_of
 from hardwon.outside import files
-from hardwon.store.base import listeners, recount
-from hardwon.store.query import is_whole, original_of, untrue_events
+from hardwon.store.base import check_rows, listeners, recount
+from hardwon.store.query import is_whole, original_of
 from hardwon.store.sqlite.migrations import (
     APPLICATION_ID,
     KNOWLEDGE_SINCE,
@@ -66,21 +49,15 @@ from hardwon.store.sqlite.session import (
 )
 from hardwon.store.types import Finding, Progress, Stored
 
-# --- sqlite check ---
+# --- health ---
 
 WAL_FIXED_IN: Final = (3, 51, 3)
-_STRAYS: Final = (
-    "SELECT count(*) FROM record_text WHERE rowid NOT IN (SELECT seq FROM record)",
-    "SELECT count(*) FROM record_tag WHERE seq NOT IN (SELECT seq FROM record)",
-    "SELECT count(*) FROM record_file WHERE seq NOT IN (SELECT seq FROM record)",
-    "SELECT count(*) FROM record_key WHERE seq NOT IN (SELECT seq FROM record)",
-    "SELECT count(*) FROM record_vector WHERE seq NOT IN (SELECT seq FROM record)",
-    "SELECT count(*) FROM record r JOIN event e ON e.project_id = r.project_id AND e.record_id = "
-    "r.id WHERE e.kind = 'forgotten'",
-)
-_MISFITS: Final = (
-    "SELECT count(*) FROM record_vector v LEFT JOIN embedder e ON e.project_id = v.project_id "
-    "WHERE e.dimension IS NULL OR length(v.vector) <> 4 * e.dimension"
+_SIDE_TABLES: Final = (
+    "(SELECT rowid AS seq FROM record_text)",
+    "record_tag",
+    "record_file",
+    "record_key",
+    "record_vector",
 )
 
 
@@ -96,8 +73,9 @@ def check_library() -> Finding:
     )
 
 
-def check_contents(connection: apsw.Connection) -> Iterator[Finding]:
+def check_contents(session: SqliteSession) -> Iterator[Finding]:
     """What is in the file, inside of one read transaction."""
+    connection = session.connection
     settings = {
         name: connection.pragma(name) for name in ("journal_mode", "synchronous", "secure_delete")
     }
@@ -119,127 +97,10 @@ def check_contents(connection: apsw.Connection) -> Iterator[Finding]:
         damage = [f"the disk does not read it ({error})"]
     yield Finding("integrity", not damage, "; ".join(damage[:5]) or "every page and index is sound")
     if not damage:
-        strays = sum(connection.execute(sql).get for sql in _STRAYS)
-        yield Finding("side tables", strays == 0, f"{strays} rows that belong to no record")
-        misfits = connection.execute(_MISFITS).get
-        yield Finding(
-            "vectors", misfits == 0, f"{misfits} that are not of the embedder they are kept for"
-        )
-        wrong = list(
-            untrue_events(connection.execute("SELECT id, record_id, kind, at_us, body FROM event"))
-        )
-        yield Finding("events", not wrong, f"{len(wrong)} that do not say what their columns say")
+        yield from check_rows(session, _SIDE_TABLES)
 
 
-# --- presence ---
-
-_SHARED_FIRST: Final = 0x40000000 + 2  # where SQLite keeps its locks in every database file
-_SHARED_SIZE: Final = 510
-_SET: Final[int | None] = getattr(fcntl, "F_OFD_SETLK", None)
-
-File = tuple[int, int]  # device and inode
-
-_turn = threading.RLock()
-_held: dict[File, list[int]] = {}  # a descriptor, and how many memories hold it
-# descriptors that cannot be closed: some thread may have locks. The next who holds takes it
-_spare: dict[File, int] = {}
-
-
-def hold(path: Path) -> File | None:
-    """From now on. None where the system has no such locks, or the file cannot be opened."""
-    if _SET is None:
-        return None
-    with _turn:
-        try:
-            status = path.stat()
-            file = status.st_dev, status.st_ino
-            if file not in _held:
-                descriptor = _spare.pop(file, -1)
-                if descriptor < 0:
-                    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-                _lock(descriptor, fcntl.F_RDLCK)
-                _held[file] = [descriptor, 0]
-        except OSError:
-            return None
-        _held[file][1] += 1
-        return file
-
-
-@contextmanager
-def alone(path: Path) -> Iterator[int | None]:
-    """A descriptor of the file. In the block nobody has it open, in whatever process and by
-    whatever library, and whoever wants to open it waits. None where somebody has it open, or where
-    the system cannot tell.
-    """
-    with _turn:
-        file = descriptor = None
-        try:
-            status = path.stat()
-            file = status.st_dev, status.st_ino
-            if _SET is not None and file not in _held:
-                if file not in _spare:
-                    _spare[file] = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-                _lock(_spare[file], fcntl.F_WRLCK)
-                descriptor = _spare[file]
-        except OSError:
-            pass
-        try:
-            yield descriptor
-        finally:
-            if file and descriptor is not None:
-                # Not unlocked before: nobody in this process has a lock yet that closing could
-                # drop.
-                os.close(_spare.pop(file))
-
-
-def release(file: File | None) -> int | None:
-    """This memory no longer has it. The descriptor that is to be closed when its connections are,
-    where it was the last.
-    """
-    if file is None:
-        return None
-    with _turn:
-        if file not in _held:  # held by the process that this one was forked from
-            return None
-        _held[file][1] -= 1
-        if _held[file][1]:
-            return None
-        descriptor, _ = _held.pop(file)
-        _lock(descriptor, fcntl.F_UNLCK)
-        return descriptor
-
-
-def _lock(descriptor: int, kind: int) -> None:
-    assert _SET is not None  # noqa: S101  # for type checkers: nobody holds anything without
-    fcntl.fcntl(
-        descriptor, _SET, struct.pack("hhqqi", kind, os.SEEK_SET, _SHARED_FIRST, _SHARED_SIZE, 0)
-    )
-
-
-def changing() -> threading.RLock:
-    """Held while a memory is closed, so that no other is opened between the last connection and its
-    descriptor.
-    """
-    return _turn
-
-
-def _in_child() -> None:
-    """The lock belongs to what parent and child have open together, and is the parent's to take
-    back. A child that uses the memory holds it anew (`sqlite_open`); one that does not keeps nobody
-    from folding the log in. Closing drops no lock here: a child begins without any.
-    """
-    global _turn
-    _turn = threading.RLock()
-    for descriptor in (*(held[0] for held in _held.values()), *_spare.values()):
-        with suppress(OSError):
-            os.close(descriptor)
-    _held.clear()
-    _spare.clear()
-
-
-os.register_at_fork(after_in_child=_in_child)
-
-# --- sqlite file ---
+# --- opening ---
 
 # In the name of what a memory was before it was brought to another format, before that format's
 # number.
@@ -294,10 +155,8 @@ def be_patient(connection: apsw.Connection, busy_timeout_ms: int | None = None) 
     connection.set_busy_handler(try_again)
 
 
-def create_if_missing(path: Path) -> bool:
-    """Makes an empty memory, complete from its first visible moment. False when there is a file
-    already.
-    """
+def create_if_missing(path: Path, fill: Callable[[apsw.Connection], object]) -> bool:
+    """Makes a database, complete from its first visible moment. False when there is a file already."""
     try:
         if path.exists():
             return False
@@ -307,8 +166,7 @@ def create_if_missing(path: Path) -> bool:
         files.create(temporary).close()
         try:
             with storage_errors(path), closing(connect(temporary)) as connection:
-                connection.execute("PRAGMA journal_mode = WAL").fetchall()
-                migrate(connection)
+                fill(connection)
             files.publish(temporary, path)
         except FileExistsError:
             return False  # another process was first, and its file is as good as ours
@@ -317,6 +175,12 @@ def create_if_missing(path: Path) -> bool:
     except OSError as error:
         raise files.disk_error(error, path) from error
     return True
+
+
+def make_memory(connection: apsw.Connection) -> None:
+    """In a file that is empty."""
+    connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    migrate(connection)
 
 
 def log_of(path: Path) -> Path:
@@ -406,46 +270,34 @@ def check_whole_file(connection: apsw.Connection) -> list[str]:
     """What is wrong with pages, indexes and record bodies; empty when all is well. A disk that does
     not read what it has is an error, and no damage: it may read it the next time.
     """
+    begun = not connection.in_transaction  # of one moment, whatever others write meanwhile
     try:
-        with _one_state(connection):  # whatever others write meanwhile
-            # FTS5 compares what it remembers of its index with what is there now. Only a query has
-            # it look whether another process changed the index since: without one, a sound index
-            # that others wrote to seems damaged.
-            connection.execute("SELECT 1 FROM record_text LIMIT 1").fetchall()
-            found = [
-                line for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"
-            ]
-            # A check of SQLite's tells of a page that the disk did not read as of one that is wrong.
-            for code in map(int, re.findall(_UNREAD, "\n".join(found))):
-                if code & 0xFF == apsw.SQLITE_IOERR and code not in CUT_OFF:
-                    raise apsw.exception_for(code)
-            if not found:
-                for record_id, body, digest in connection.execute(
-                    "SELECT id, body, digest FROM record"
-                ):
-                    if not is_whole(body, digest):
-                        found.append(f"record {record_id} is not what was written")
+        if begun:
+            connection.execute("BEGIN")
+        # FTS5 compares what it remembers of its index with what is there now. Only a query has it
+        # look whether another process changed the index since: without one, a sound index that
+        # others wrote to seems damaged.
+        connection.execute("SELECT 1 FROM record_text LIMIT 1").fetchall()
+        found = [
+            line for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"
+        ]
+        # A check of SQLite's tells of a page that the disk did not read as of one that is wrong.
+        for code in map(int, re.findall(_UNREAD, "\n".join(found))):
+            if code & 0xFF == apsw.SQLITE_IOERR and code not in CUT_OFF:
+                raise apsw.exception_for(code)
+        return found or [
+            f"record {record_id} is not what was written"
+            for record_id, body, digest in connection.execute("SELECT id, body, digest FROM record")
+            if not is_whole(body, digest)
+        ]
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError) as error:
-        found = [str(error)]
+        return [str(error)]
     except apsw.IOError as error:
         if not is_cut_off(error):
             raise
-        found = [str(error)]
-    return found
-
-
-@contextmanager
-def _one_state(connection: apsw.Connection) -> Iterator[None]:
-    """What is read in it is of one moment. Where the disk fails, SQLite ends the transaction by
-    itself.
-    """
-    begun = not connection.in_transaction
-    if begun:
-        connection.execute("BEGIN")
-    try:
-        yield
+        return [str(error)]
     finally:
-        if begun and connection.in_transaction:
+        if begun and connection.in_transaction:  # where the disk fails, SQLite ends it by itself
             connection.execute("ROLLBACK")
 
 
@@ -471,10 +323,9 @@ def migrate(connection: apsw.Connection, before: Callable[[], object] | None = N
             connection.pragma("user_version", SCHEMA_VERSION)
             draw_number(connection)
         connection.execute("COMMIT")
-    except BaseException:
+    finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-        raise
 
 
 def upgrade(connection: apsw.Connection, path: Path, progress: Progress | None = None) -> None:
@@ -483,32 +334,31 @@ def upgrade(connection: apsw.Connection, path: Path, progress: Progress | None =
     """
     made: list[Path] = []
     kept: list[Path] = []
+    with (
+        ExitStack() as unneeded
+    ):  # the copy, where nothing was changed, or an earlier one is the same
 
-    def keep() -> None:
-        name = f"{path.name}{BEFORE_UPGRADE}{SCHEMA_VERSION}"
-        target, earlier = path.with_name(name), list[Path]()
-        while target.exists():  # killed in between, or the older memory was put back
-            earlier.append(target)
-            target = path.with_name(f"{name}-{len(earlier) + 1}")
-        checksum = back_up(path, target, progress)
-        made.append(target)
-        kept.append(next((each for each in earlier if _checksum_beside(each) == checksum), target))
+        def keep() -> None:
+            name = f"{path.name}{BEFORE_UPGRADE}{SCHEMA_VERSION}"
+            target, earlier = path.with_name(name), list[Path]()
+            while target.exists():  # killed in between, or the older memory was put back
+                earlier.append(target)
+                target = path.with_name(f"{name}-{len(earlier) + 1}")
+            checksum = back_up(path, target, progress)
+            unneeded.callback(files.remove, target, checksum_file(target))
+            same = (each for each in earlier if _checksum_beside(each) == checksum)
+            made.append(target)
+            kept.append(next(same, target))
 
-    try:
         migrate(connection, keep)
-    except BaseException:
-        kept.clear()  # nothing was changed: no copy is needed
-        raise
-    finally:
-        for target in made:
-            if target not in kept:
-                files.remove(target, checksum_file(target))
-    if kept:
+        if made == kept:
+            unneeded.pop_all()
+    for copy in kept:
         _log.warning(
             "%s was brought to format %d; what it was before is kept as %s",
             path,
             SCHEMA_VERSION,
-            kept[0].name,
+            copy.name,
         )
 
 
@@ -672,8 +522,7 @@ def _stage(backup: Path, staged: Path) -> None:
         backup.open("rb") as origin,
         files.create(staged) as copy,
     ):
-        while chunk := origin.read(limits.MIB):
-            copy.write(chunk)
+        shutil.copyfileobj(origin, copy, limits.MIB)
     expected = _checksum_beside(backup)
     if expected is not None and expected != files.sha256_of(staged):
         raise DamagedError(

@@ -49,9 +49,9 @@ import apsw
 
 from hardwon.errors import ForeignLogWarning
 from hardwon.outside import files
-from hardwon.store.sqlite import file as presence
 from hardwon.store.sqlite.file import check_whole_file, log_of, size_of
 from hardwon.store.sqlite.migrations import APPLICATION_ID
+from hardwon.store.sqlite.open import alone
 from hardwon.store.sqlite.session import NUMBER_MAX, NUMBER_NAME
 
 T = TypeVar("T")
@@ -84,7 +84,7 @@ def refuse_foreign_log(path: Path) -> None:
     log = log_of(path)
     if not size_of(log):
         return
-    with presence.alone(path) as descriptor:
+    with alone(path) as descriptor:
         if descriptor is None or not size_of(log):
             return
         sign = _foreign(path, os.pread(descriptor, _HEADER_BYTES, 0), log)
@@ -137,7 +137,9 @@ def _sign(path: Path, header: bytes, log: _Log) -> str | None:
         sign = "it was begun on another state of the file, by the changes that both count"
     elif log.numbers and not log.fits(_number_in_file(path)):
         sign = "it was begun on another state of the file, by the transactions that both name"
-    return sign if sign and _is_sound_alone(path) else None
+    # The whole file is looked at only where something is wrong: it takes long.
+    is_sound = sign and _ask_file_alone(path, lambda each: not check_whole_file(each), False)
+    return sign if is_sound else None
 
 
 def _ask_file_alone(path: Path, ask: Callable[[apsw.Connection], T], otherwise: T) -> T:
@@ -149,11 +151,6 @@ def _ask_file_alone(path: Path, ask: Callable[[apsw.Connection], T], otherwise: 
             return ask(connection)
     except (apsw.Error, UnicodeDecodeError):
         return otherwise
-
-
-def _is_sound_alone(path: Path) -> bool:
-    """Looked at only where something is wrong: it takes long."""
-    return _ask_file_alone(path, lambda connection: not check_whole_file(connection), False)
 
 
 def _number_in_file(path: Path) -> int:

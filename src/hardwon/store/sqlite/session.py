@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,34 +57,27 @@ class SqliteDialect(Dialect):
         f"WHEN 'trajectory' THEN (r.body ->> '$.final_reward') >= {SOLVED_FROM} END END"
     )
 
-    def hint(self, index: str) -> str:
-        return f" INDEXED BY {index}"
-
-    def within(self, value: str, parameter: str) -> str:
-        return f"{value} IN (SELECT value FROM json_each({parameter}))"
+    forgotten = (
+        "SELECT value FROM json_each(?2) WHERE EXISTS (SELECT 1 FROM event WHERE project_id = ?1 "
+        "AND record_id = value AND kind = 'forgotten') "
+        "OR EXISTS (SELECT 1 FROM tree_forgotten WHERE project_id = ?1 AND id = value)"
+    )
+    glob_operator = "GLOB"
+    hint = " INDEXED BY {}".format
+    within = "{} IN (SELECT value FROM json_each({}))".format
+    same_text = "record_text.rowid = {}.seq".format
+    gathered = "json_group_array({} ORDER BY {})".format
+    said = "{}.body ->> '{}'".format
+    given = "CASE WHEN json_valid(r.body) THEN r.body ->> {} END".format
+    # A CASE, because json_each refuses what is no JSON, and conditions come in any order.
+    has_key = (
+        "CASE WHEN r.kind = 'experience' AND json_valid(r.body) THEN EXISTS (SELECT 1 FROM "
+        "json_each(r.body) AS given WHERE given.key = {} AND CAST(given.value AS TEXT) = {}) "
+        "ELSE 0 END"
+    ).format
 
     def listed(self, values: Iterable[Any]) -> str:
         return json.dumps(list(values))
-
-    def same_text(self, row: str) -> str:
-        return f"record_text.rowid = {row}.seq"
-
-    def said(self, event: str, name: str) -> str:
-        return f"{event}.body ->> '{name}'"
-
-    def given(self, name: str) -> str:
-        return f"CASE WHEN json_valid(r.body) THEN r.body ->> {name} END"
-
-    def has_key(self, name: str, value: str) -> str:
-        # A CASE, because json_each refuses what is no JSON, and conditions come in any order.
-        return (
-            "CASE WHEN r.kind = 'experience' AND json_valid(r.body) THEN EXISTS (SELECT 1 FROM "
-            "json_each(r.body) AS given "
-            f"WHERE given.key = {name} AND CAST(given.value AS TEXT) = {value}) ELSE 0 END"
-        )
-
-    def matches_glob(self, path: str, parameter: str) -> str:
-        return f"{path} GLOB {parameter}"
 
     def glob(self, pattern: str) -> str:
         return pattern
@@ -102,7 +96,7 @@ class SqliteDialect(Dialect):
         also: str,
     ) -> None:
         marks = ", ".join(f"?{number}" for number in range(1, len(columns) + 1))
-        session.run_many(
+        session.connection.executemany(
             f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) {also}", rows
         )
 
@@ -155,18 +149,13 @@ def is_cut_off(error: apsw.IOError) -> bool:
 ERRORS: Final = (apsw.Error, UnicodeDecodeError)
 
 
-class storage_errors:  # noqa: N801  # used like a function; a class because writes pass through it and a generator costs more
+@contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
     """Every error of SQLite, as one of ours that says what to do."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, ERRORS):
-            raise translated(error, self._path) from error
+    try:
+        yield
+    except ERRORS as error:
+        raise translated(error, path) from error
 
 
 def translated(error: apsw.Error | UnicodeDecodeError, path: Path) -> StorageError:

@@ -358,9 +358,8 @@ def report(
     require_packages("a report", "starlette", "jinja2", "plotly")
     path = check_path("file", file)
     from hardwon.outside import files, own_files
-    from hardwon.surfaces.gate import Gate
+    from hardwon.surfaces.gate import Ask, Gate
     from hardwon.surfaces.web import report as web
-    from hardwon.surfaces.web.pages import Ask
 
     reader = Caller("report", "read")
     with chosen(ctx).open(to_read=True) as memory:
@@ -370,9 +369,10 @@ def report(
         with closing(Gate(memory.care.in_project, None, open_to=reader)) as gate:
             made = web.report(Ask(gate, reader, memory.project), time_range)
     with files.writing_atomically(replaced) as target:
-        target.write(made.content)
-    size = len(made.content)
+        target.write(made)
+    size = len(made)
+    parts = [part.title for part in web.parts()]
     return Output(
-        {"file": str(path), "size_bytes": size, "parts": made.parts},
+        {"file": str(path), "size_bytes": size, "parts": parts},
         f"{size_text(size)} written to {path}: open it in a browser",
     )

@@ -13,7 +13,9 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, Final
 
 from hardwon import limits
 from hardwon.brief.advice import Advice
@@ -22,9 +24,8 @@ from hardwon.learn.fixes import ModelInsights
 from hardwon.learn.rules import Rule
 from hardwon.learn.topology import Branch, Hotspot, Reflection
 from hardwon.memory.ask import Stats
-from hardwon.memory.context import Context
 from hardwon.memory.results import SimilarIssues
-from hardwon.records.kinds import AnyRecord, Fix
+from hardwon.records.kinds import AnyRecord
 from hardwon.search.rank import Hit, headline
 from hardwon.surfaces.cli.output import Line, Look, one_line, render
 from hardwon.surfaces.cli.views import (
@@ -45,85 +46,74 @@ from hardwon.text.clean import CUT
 _CALLERS_OWN: Final = frozenset({"system_info", "other", "data"})
 
 
-class Fitted(NamedTuple):
-    """`left_out` says what was cut, and is empty where nothing was."""
-
-    value: Any
-    left_out: str
-
-
-def fit(value: Any, chars_max: int, whole: frozenset[str] = frozenset()) -> Fitted:
-    """A JSON value that takes at most about so many characters. `whole`: keys at the top whose
-    values stay as they are, and do not count.
+def fit(value: Any, chars_max: int, whole: frozenset[str] = frozenset()) -> tuple[Any, str]:
+    """A JSON value that takes at most about so many characters, and what was cut; the latter is
+    empty where nothing was. `whole`: keys at the top whose values stay as they are, and do not
+    count.
     """
     kept = {name: value[name] for name in whole if name in value} if isinstance(value, dict) else {}
     rest = {name: inner for name, inner in value.items() if name not in kept} if kept else value
     if _size(rest) <= chars_max:
-        return Fitted(value, "")
+        return value, ""
     for cut in (_Cut(*bounds) for bounds in limits.RESULT_CUTS):
         shorter = cut.value(rest, 0)
         if _size(shorter) <= chars_max:
             break
     if kept:
         shorter = {name: kept.get(name, shorter.get(name)) for name in value}
-    return Fitted(shorter, cut.note())
+    return shorter, cut.note()
 
 
 def _size(value: Any) -> int:
     return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
+@dataclass
 class _Cut:
-    def __init__(self, text_chars: int, items: int, levels: int) -> None:
-        self._text_chars = text_chars
-        self._items = items
-        self._levels = levels
-        self._texts_cut = 0
-        self._items_left_out = 0
+    """Bounds of texts, lists and depth, and what was cut to keep them."""
+
+    text_chars: int
+    items: int
+    levels: int
+    texts_cut: int = 0
+    items_left_out: int = 0
 
     def value(self, given: Any, level: int) -> Any:
-        if isinstance(given, str):
-            return self._text(given)
+        if isinstance(given, str) and len(given) > self.text_chars:
+            self.texts_cut += 1
+            return given[: self.text_chars - 1] + CUT
         if isinstance(given, list):
-            return self._list(given, level)
+            # A list of plain values may be a pair, which has its length; a list of objects may be
+            # empty.
+            objects = bool(given) and isinstance(given[0], dict)
+            some = 0 if level > self.levels and objects else self.items
+            self.items_left_out += max(0, len(given) - some)
+            return [self.value(inner, level + 1) for inner in given[:some]]
         if isinstance(given, dict):
             return {
-                self._text(name): self._field(name, inner, level + 1)
+                self.value(name, level): self._field(name, inner, level + 1)
                 for name, inner in self._entries(given)
             }
         return given
 
-    def _text(self, given: str) -> str:
-        if len(given) <= self._text_chars:
-            return given
-        self._texts_cut += 1
-        return given[: self._text_chars - 1] + CUT
-
     def _field(self, name: str, given: Any, level: int) -> Any:
-        if name in _CALLERS_OWN and given and self._levels <= 1:
-            self._items_left_out += len(given)
+        if name in _CALLERS_OWN and given and self.levels <= 1:
+            self.items_left_out += len(given)
             return {}
         return self.value(given, level)
 
-    def _list(self, given: list[Any], level: int) -> list[Any]:
-        # A list of plain values may be a pair, which has its length; a list of objects may be
-        # empty.
-        some = 0 if level > self._levels and given and isinstance(given[0], dict) else self._items
-        self._items_left_out += max(0, len(given) - some)
-        return [self.value(inner, level + 1) for inner in given[:some]]
-
     def _entries(self, given: dict[str, Any]) -> list[tuple[str, Any]]:
         entries = list(given.items())
-        most = max(self._items, limits.COUNTS_SHOWN_MIN)
-        if len(entries) <= most:
-            return entries
-        self._items_left_out += len(entries) - most
-        if not all(isinstance(inner, int | float) for inner in given.values()):
-            return entries[:most]  # what every record has stands first, and is less
-        return sorted(entries, key=lambda entry: (-entry[1], entry[0]))[:most]
+        most = max(self.items, limits.COUNTS_SHOWN_MIN)
+        self.items_left_out += max(0, len(entries) - most)
+        # What every record has stands first, and is less; of counts, the largest stay.
+        counts = all(isinstance(inner, int | float) for inner in given.values())
+        if counts and len(entries) > most:
+            entries.sort(key=lambda entry: (-entry[1], entry[0]))
+        return entries[:most]
 
     def note(self) -> str:
-        items, texts = self._items_left_out, self._texts_cut
+        items, texts = self.items_left_out, self.texts_cut
         entries = f"{items} {'entry' if items == 1 else 'entries'}"
         ends = f"the end of {texts} long {'text' if texts == 1 else 'texts'}"
         return " and ".join(part for part, count in ((entries, items), (ends, texts)) if count)
@@ -134,14 +124,8 @@ def cut_lines(text: str, chars_max: int = limits.TOOL_TEXT_CHARS_MAX) -> str:
     if len(text) <= chars_max:
         return text
     lines = text.splitlines()
-    kept: list[str] = []
-    room = chars_max
-    for line in lines:
-        room -= len(line) + 1
-        if room < 0:
-            break
-        kept.append(line)
-    return "\n".join([*kept, f"{CUT} {len(lines) - len(kept)} more lines were left out"])
+    kept = sum(end <= chars_max for end in accumulate(len(line) + 1 for line in lines))
+    return "\n".join([*lines[:kept], f"{CUT} {len(lines) - kept} more lines were left out"])
 
 
 # --- mcp text ---
@@ -157,8 +141,10 @@ def data(lines: Iterable[str]) -> str:
     return fenced(cut_lines("\n".join(cut)).split("\n"), secrets.token_hex(limits.MARK_BYTES))
 
 
-def _plain(lines: Sequence[Line]) -> list[str]:
-    return [line for line in render(lines).split("\n") if line.strip()]
+def _shown(lines: Sequence[Line], known: object = True) -> str:
+    """Lines as a terminal has them; fenced, unless nothing is known that others wrote."""
+    text = render(lines)
+    return data(line for line in text.split("\n") if line.strip()) if known else text.strip()
 
 
 def confirm_kept(record: AnyRecord) -> str:
@@ -180,11 +166,7 @@ def confirm_credited(ids: list[str]) -> str:
 
 
 def hits(found: Sequence[Hit]) -> str:
-    return data(_plain(hit_lines(found, _LOOK))) if found else "Nothing here answers that."
-
-
-def context(found: Context) -> str:
-    return found.text
+    return _shown(hit_lines(found, _LOOK)) if found else "Nothing here answers that."
 
 
 def advice(found: Advice) -> str:
@@ -192,43 +174,39 @@ def advice(found: Advice) -> str:
 
 
 def similar(found: SimilarIssues) -> str:
-    groups = (
+    lines: list[str] = []
+    seen: set[str] = set()
+    for title, fixes in (
         ("the same issue", found.exact),
         ("this model and issue type", found.model),
         ("this issue type", found.type),
-    )
-    lines: list[str] = []
-    seen: set[str] = set()
-    for title, fixes in groups:
+    ):
         new = [fix for fix in fixes if fix.id not in seen]
         seen |= {fix.id for fix in new}
         lines += [f"{len(new)} of {title}:"] if new else []
-        lines += [f"  {_fix(fix)}" for fix in new]
+        for fix in new:
+            commands = " ; ".join(fix.fix_commands)
+            done = one_line(commands or fix.analysis or "(nothing was said)", _LOOK)
+            day = f"{fix.metadata.context.timestamp:%Y-%m-%d}"
+            lines.append(f"  {outcome_of(fix)}, {day}, {fix.id}: {headline(fix)} | done: {done}")
     return data(lines) if lines else "No such issue was fixed here before."
 
 
-def _fix(fix: Fix) -> str:
-    done = one_line(" ; ".join(fix.fix_commands) or fix.analysis or "(nothing was said)", _LOOK)
-    return f"{outcome_of(fix)}, {fix.metadata.context.timestamp:%Y-%m-%d}, {fix.id}: {headline(fix)} | done: {done}"
-
-
 def insights(found: ModelInsights) -> str:
-    lines = model_lines(found, _LOOK)
-    return data(_plain(lines)) if found.total_tests else render(lines).strip()
+    return _shown(model_lines(found, _LOOK), found.total_tests)
 
 
 def rules(found: Sequence[Rule]) -> str:
-    if not found:
-        return "No rule was learned yet."
-    return data(
+    lines = [
         f"{rule} ({rule.state}, {rule.trust}, {rule.task_id or 'all tasks'}; {rule.helpful} for, "
         f"{rule.harmful} against; evidence {', '.join(rule.evidence[:_EVIDENCE_IDS]) or 'none'})"
         for rule in found
-    )
+    ]
+    return data(lines) if lines else "No rule was learned yet."
 
 
 def reflection(found: Reflection) -> str:
-    return data(_plain(reflection_lines(found, _LOOK)))
+    return _shown(reflection_lines(found, _LOOK))
 
 
 def topology(found: Branch) -> str:
@@ -236,13 +214,12 @@ def topology(found: Branch) -> str:
 
 
 def hotspots(found: Sequence[Hotspot]) -> str:
-    lines = hotspot_lines(found, _MAP_LOOK)
-    return data(_plain(lines)) if found else render(lines).strip()
+    return _shown(hotspot_lines(found, _MAP_LOOK), found)
 
 
 def stats(found: Stats) -> str:
     """Authors and tools are named as they named themselves."""
-    return data(_plain(stats_lines(found, _MAP_LOOK)))
+    return _shown(stats_lines(found, _MAP_LOOK))
 
 
 def record_lines(records: Iterable[AnyRecord]) -> list[str]:

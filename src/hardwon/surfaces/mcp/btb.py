@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType
+from itertools import dropwhile, islice
 from typing import Annotated, Any, Final
 
 from pydantic import Field
@@ -17,8 +17,9 @@ from pydantic import Field
 from hardwon import limits
 from hardwon.records.fields import JsonObject, Name, Scalar, Text, Texts, Unit
 from hardwon.records.kinds import INTAKE, Experience, Outcome
+from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.mcp import answers as text
-from hardwon.surfaces.mcp.tools import Tool, Visitor
+from hardwon.surfaces.mcp.tools import Tool
 from hardwon.surfaces.operations import Arguments, Nothing, Remember, jsonable, parsed
 from hardwon.text.globs import Glob
 from hardwon.tree.routing import Coherence, file_name
@@ -87,7 +88,7 @@ class BtbTransmit(Arguments):
     ]
 
 
-def _remember(visitor: Visitor, given: BtbRemember) -> Any:
+def _remember(ask: Ask, given: BtbRemember) -> Any:
     named = {name: getattr(given, name) for name in given.model_fields_set if name != "metadata"}
     # A routing key may come among the others, as it always could.
     known = Remember.model_fields.keys() - {"content", "outcome"}
@@ -95,50 +96,46 @@ def _remember(visitor: Visitor, given: BtbRemember) -> Any:
     named["keys"] = given.keys | {
         name: value for name, value in given.metadata.items() if name not in known
     }
-    kept = visitor.ask("remember", {name: jsonable(value) for name, value in named.items()})
+    kept = ask("remember", **{name: jsonable(value) for name, value in named.items()})
     return {"id": kept.id, "path": kept.path or _path_of(kept)}
 
 
 def _path_of(record: Experience) -> str:
-    name = file_name(record.metadata.context.timestamp, record.summary or "", record.id[-12:])
-    packet = {"outcome": record.outcome, "tool": record.tool, **record.extra}
-    return f"{_ROUTER.route(packet).folder}/{name}"
+    at, keys = record.metadata.context.timestamp, record.extra
+    folder = _ROUTER.route({"outcome": record.outcome, "tool": record.tool, **keys}).folder
+    return f"{folder}/{file_name(at, record.summary or '', record.id[-12:])}"
 
 
-def _experiences(visitor: Visitor, filters: Mapping[str, Any]) -> Iterator[Experience]:
-    cursor: str | None = None
+def _experiences(ask: Ask, filters: Mapping[str, Any]) -> Iterator[Experience]:
+    asked = {"kind": "experience", "limit": limits.PAGE_RECORDS_MAX, **filters}
     for _ in range(0, limits.BTB_LOOKED_AT_MAX, limits.PAGE_RECORDS_MAX):
-        more = {"cursor": cursor} if cursor else {}
-        page = visitor.ask(
-            "care.page", {"kind": "experience", "limit": limits.PAGE_RECORDS_MAX, **filters, **more}
-        )
+        page = ask("care.page", **asked)
         yield from page.records
-        cursor = page.next
-        if cursor is None:
+        if page.next is None:
             return
+        asked["cursor"] = page.next
 
 
 def _below_root(pattern: str) -> str:
     """The glob from the root on. Callers write it with the root's folders before it, or without."""
     segments = pattern.split("/")
-    for number, segment in enumerate(segments):
-        if segment == INTAKE or not set("=*?[").isdisjoint(segment):
-            return "/".join(segments[number:])
-    return pattern
+    below = dropwhile(
+        lambda segment: segment != INTAKE and set("=*?[").isdisjoint(segment), segments
+    )
+    return "/".join(below) or pattern
 
 
-def _recall(visitor: Visitor, given: BtbRecall) -> Any:
+def _recall(ask: Ask, given: BtbRecall) -> Any:
     filters = {name: each for name in ("outcome", "tool") if (each := getattr(given, name))}
     glob = Glob(_below_root(given.pattern)) if given.pattern else None
-    found = []
-    for record in _experiences(visitor, filters):
-        path = _path_of(record)
-        keys = {name: record.extra.get(name) for name in given.metadata}
-        if keys == given.metadata and (glob is None or glob.matches(path)):
-            found.append({**_memory(record), "_path": path})
-        if len(found) == given.limit:
-            break
-    return {"memories": found}
+    found = (
+        {**_memory(record), "_path": path}
+        for record in _experiences(ask, filters)
+        if all(record.extra.get(name) == value for name, value in given.metadata.items())
+        and (path := _path_of(record))
+        and (glob is None or glob.matches(path))
+    )
+    return {"memories": list(islice(found, given.limit))}
 
 
 def _memory(record: Experience) -> dict[str, Any]:
@@ -153,8 +150,8 @@ def _memory(record: Experience) -> dict[str, Any]:
     }
 
 
-def _reflect(visitor: Visitor, _: Nothing) -> Any:
-    found = visitor.ask("reflect")
+def _reflect(ask: Ask, _: Nothing) -> Any:
+    found = ask("reflect")
     return {
         "total_memories": found.total,
         "by_outcome": found.by_outcome,
@@ -163,12 +160,6 @@ def _reflect(visitor: Visitor, _: Nothing) -> Any:
         "success_patterns": found.strengths,
         "recent": [_memory(record) for record in found.recent if isinstance(record, Experience)],
         "insights": found.insights,
-    }
-
-
-def _hotspots(visitor: Visitor, given: BtbHotspots) -> Any:
-    return {
-        "hotspots": visitor.ask("tree.hotspots", {"share": given.threshold, "limit": given.limit})
     }
 
 
@@ -184,7 +175,7 @@ def _tool(
     description: str,
     scope: Scope,
     takes: type[Arguments],
-    run: Callable[[Visitor, Any], Any],
+    run: Callable[[Ask, Any], Any],
     words: Callable[[Any], str],
 ) -> Tool:
     return Tool(
@@ -193,85 +184,83 @@ def _tool(
         scope,
         takes,
         dict,
-        lambda visitor, arguments: run(visitor, parsed(takes, dict(arguments))),
+        lambda ask, arguments: run(ask, parsed(takes, dict(arguments))),
         lambda given: text.cut_lines(words(given)),
     )
 
 
-BTB_TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(
-    {
-        "btb_remember": _tool(
-            "Keep a memory",
-            "Keep a memory under its outcome, tool and key (as remember does). Returns its id and "
-            "path.",
-            "write",
-            BtbRemember,
-            _remember,
-            lambda given: f"Kept as {given['path']} ({given['id']}).",
-        ),
-        "btb_recall": _tool(
-            "Memories with these keys",
-            "Memories that have these keys, or whose path matches a glob, newest first. To search "
-            "by words, use recall.",
-            "read",
-            BtbRecall,
-            _recall,
-            _recalled_text,
-        ),
-        "btb_reflect": _tool(
-            "What the memories add up to",
-            "Totals, where failures and successes pile up, the newest memories, and sentences. "
-            "Takes nothing.",
-            "read",
-            Nothing,
-            _reflect,
-            lambda given: text.data([f"{given['total_memories']} memories", *given["insights"]]),
-        ),
-        "btb_map": _tool(
-            "The map",
-            "The tree of memories as text, with a count and share for each branch. Takes nothing.",
-            "read",
-            Nothing,
-            lambda visitor, _: {"map": text.topology(visitor.ask("topology"))},
-            lambda given: str(given["map"]),
-        ),
-        "btb_hotspots": _tool(
-            "Where memories pile up",
-            "Places that hold at least a share (`threshold`) of what lies above them, the largest "
-            "first.",
-            "read",
-            BtbHotspots,
-            _hotspots,
-            lambda given: text.hotspots(given["hotspots"]),
-        ),
-        "btb_derive": _tool(
-            "The schema behind paths",
-            "The schema that files packets where these paths lie: each key=value folder becomes a "
-            "level.",
-            "read",
-            BtbDerive,
-            lambda _, given: {"schema": Coherence.derive(given.paths)},
-            lambda given: json.dumps(given["schema"], indent=1),
-        ),
-        "btb_schema": _tool(
-            "The schema in use",
-            "Which keys are asked for, in which order, and the values that each may have. Takes "
-            "nothing.",
-            "read",
-            Nothing,
-            lambda _, __: {"schema": dict(_ROUTER.schema)},
-            lambda given: json.dumps(given["schema"], indent=1),
-        ),
-        "btb_transmit": _tool(
-            "Where a packet belongs",
-            "The path that a packet with these keys would have. Nothing is written: btb_remember "
-            "does that.",
-            "read",
-            BtbTransmit,
-            lambda _, given: {
-                "path": _ROUTER.transmit(given.packet).removeprefix(f"{_ROUTER.root}/")
-            },
-            lambda given: str(given["path"]),
-        ),
-    }
-)
+BTB_TOOLS: Final[Mapping[str, Tool]] = {
+    "btb_remember": _tool(
+        "Keep a memory",
+        "Keep a memory under its outcome, tool and key (as remember does). Returns its id and "
+        "path.",
+        "write",
+        BtbRemember,
+        _remember,
+        lambda given: f"Kept as {given['path']} ({given['id']}).",
+    ),
+    "btb_recall": _tool(
+        "Memories with these keys",
+        "Memories that have these keys, or whose path matches a glob, newest first. To search "
+        "by words, use recall.",
+        "read",
+        BtbRecall,
+        _recall,
+        _recalled_text,
+    ),
+    "btb_reflect": _tool(
+        "What the memories add up to",
+        "Totals, where failures and successes pile up, the newest memories, and sentences. "
+        "Takes nothing.",
+        "read",
+        Nothing,
+        _reflect,
+        lambda given: text.data([f"{given['total_memories']} memories", *given["insights"]]),
+    ),
+    "btb_map": _tool(
+        "The map",
+        "The tree of memories as text, with a count and share for each branch. Takes nothing.",
+        "read",
+        Nothing,
+        lambda ask, _: {"map": text.topology(ask("topology"))},
+        lambda given: str(given["map"]),
+    ),
+    "btb_hotspots": _tool(
+        "Where memories pile up",
+        "Places that hold at least a share (`threshold`) of what lies above them, the largest "
+        "first.",
+        "read",
+        BtbHotspots,
+        lambda ask, given: {
+            "hotspots": ask("tree.hotspots", share=given.threshold, limit=given.limit)
+        },
+        lambda given: text.hotspots(given["hotspots"]),
+    ),
+    "btb_derive": _tool(
+        "The schema behind paths",
+        "The schema that files packets where these paths lie: each key=value folder becomes a "
+        "level.",
+        "read",
+        BtbDerive,
+        lambda _, given: {"schema": Coherence.derive(given.paths)},
+        lambda given: json.dumps(given["schema"], indent=1),
+    ),
+    "btb_schema": _tool(
+        "The schema in use",
+        "Which keys are asked for, in which order, and the values that each may have. Takes "
+        "nothing.",
+        "read",
+        Nothing,
+        lambda _, __: {"schema": dict(_ROUTER.schema)},
+        lambda given: json.dumps(given["schema"], indent=1),
+    ),
+    "btb_transmit": _tool(
+        "Where a packet belongs",
+        "The path that a packet with these keys would have. Nothing is written: btb_remember "
+        "does that.",
+        "read",
+        BtbTransmit,
+        lambda _, given: {"path": _ROUTER.transmit(given.packet).removeprefix(f"{_ROUTER.root}/")},
+        lambda given: str(given["path"]),
+    ),
+}

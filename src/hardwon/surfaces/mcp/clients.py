@@ -10,7 +10,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 from hardwon import limits
@@ -48,39 +47,35 @@ _DESKTOP: Final = (
     "Library/Application Support/Claude" if sys.platform == "darwin" else ".config/Claude"
 )
 
-CLIENTS: Final[Mapping[str, AgentClient]] = MappingProxyType(
-    {
-        "claude-code": AgentClient(
-            "Claude Code",
-            ".mcp.json",
-            ".claude.json",
-            typed=True,
-            add="claude mcp add {name} -- {command}",
-        ),
-        "claude-desktop": AgentClient(
-            "Claude Desktop", None, f"{_DESKTOP}/claude_desktop_config.json"
-        ),
-        "cursor": AgentClient("Cursor", ".cursor/mcp.json", ".cursor/mcp.json"),
-        "vscode": AgentClient(
-            "VS Code",
-            ".vscode/mcp.json",
-            "Library/Application Support/Code/User/mcp.json"
-            if sys.platform == "darwin"
-            else ".config/Code/User/mcp.json",
-            key="servers",
-            typed=True,
-        ),
-        "windsurf": AgentClient("Windsurf", None, ".codeium/windsurf/mcp_config.json"),
-        "gemini-cli": AgentClient("Gemini CLI", ".gemini/settings.json", ".gemini/settings.json"),
-        "codex": AgentClient(
-            "Codex",
-            None,
-            ".codex/config.toml",
-            "mcp_servers",
-            add="codex mcp add {name} -- {command}",
-        ),
-    }
-)
+CLIENTS: Final[Mapping[str, AgentClient]] = {
+    "claude-code": AgentClient(
+        "Claude Code",
+        ".mcp.json",
+        ".claude.json",
+        typed=True,
+        add="claude mcp add {name} -- {command}",
+    ),
+    "claude-desktop": AgentClient("Claude Desktop", None, f"{_DESKTOP}/claude_desktop_config.json"),
+    "cursor": AgentClient("Cursor", ".cursor/mcp.json", ".cursor/mcp.json"),
+    "vscode": AgentClient(
+        "VS Code",
+        ".vscode/mcp.json",
+        "Library/Application Support/Code/User/mcp.json"
+        if sys.platform == "darwin"
+        else ".config/Code/User/mcp.json",
+        key="servers",
+        typed=True,
+    ),
+    "windsurf": AgentClient("Windsurf", None, ".codeium/windsurf/mcp_config.json"),
+    "gemini-cli": AgentClient("Gemini CLI", ".gemini/settings.json", ".gemini/settings.json"),
+    "codex": AgentClient(
+        "Codex",
+        None,
+        ".codex/config.toml",
+        "mcp_servers",
+        add="codex mcp add {name} -- {command}",
+    ),
+}
 
 
 def snippet(client: AgentClient, name: str, command: Sequence[str]) -> str:
@@ -110,9 +105,7 @@ def write(client: AgentClient, path: Path, name: str, command: Sequence[str]) ->
     """Adds the server to the client's file, or brings its entry up to date; False where it stands
     there already.
     """
-    _check_json(client, path)
-    settings, text = json_settings.read(path, limits.CLIENT_CONFIG_BYTES_MAX)
-    servers = _servers(settings, client, path)
+    settings, servers, text = _read(client, path)
     entry = _entry(client, command)
     if servers.get(name) == entry:
         return False
@@ -124,9 +117,7 @@ def take_out(client: AgentClient, path: Path, name: str) -> bool:
     """Takes the server out of the client's file; False where it does not stand there."""
     if not path.exists():
         return False
-    _check_json(client, path)
-    settings, text = json_settings.read(path, limits.CLIENT_CONFIG_BYTES_MAX)
-    servers = _servers(settings, client, path)
+    settings, servers, text = _read(client, path)
     if name not in servers:
         return False
     others = {each: entry for each, entry in servers.items() if each != name}
@@ -134,18 +125,17 @@ def take_out(client: AgentClient, path: Path, name: str) -> bool:
     return True
 
 
-def _check_json(client: AgentClient, path: Path) -> None:
+def _read(client: AgentClient, path: Path) -> tuple[Settings, dict[str, Any], str]:
+    """What stands in the file, the servers in it, and its text."""
     if client.is_toml:
         raise PlaceError(
             f"{path} is TOML, which is not written here: edit it, or use the command of "
             f"{client.title}"
         )
-
-
-def _servers(settings: Settings, client: AgentClient, path: Path) -> dict[str, Any]:
+    settings, text = json_settings.read(path, limits.CLIENT_CONFIG_BYTES_MAX)
     servers = settings.get(client.key, {})
     if not isinstance(servers, dict):
         json_settings.refuse(
             path, f"its {client.key} is no object but {json_settings.shown(servers)}"
         )
-    return servers
+    return settings, servers, text

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
 import anyio.to_thread
@@ -26,24 +25,22 @@ import hardwon
 from hardwon import limits
 from hardwon.errors import ForbiddenError, HardwonError, InvalidInputError
 from hardwon.records.kinds import MODEL_OF_KIND, ROUTES
+from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.mcp import answers as text
 from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.tools import (
     TOOLS,
     Tool,
-    ToolAnswer,
-    Visitor,
     answer_of,
     input_schema,
     output_schema,
 )
 from hardwon.surfaces.operations import jsonable, schema_of
 from hardwon.tree.routing import Coherence
-from hardwon.trust.access import includes
 from hardwon.trust.redact import redact
 
 Context = ServerRequestContext[Any, Any]
-WhoAsks = Callable[[Context], Visitor]
+WhoAsks = Callable[[Context], Ask]
 T = TypeVar("T")
 SCHEME: Final = "hardwon://"
 BTB_SCHEME: Final = "btb://"
@@ -70,16 +67,14 @@ _log = logging.getLogger("hardwon")
 def make_server(who: WhoAsks, *, btb: bool = False) -> Server[Any]:
     """A server for whoever `who` says is asking. `btb`: also under the names of the BTB server."""
     tools = {**TOOLS, **BTB_TOOLS} if btb else TOOLS
-
-    def schema_of_input(name: str) -> Mapping[str, Any] | None:
-        return input_schema(tools[name].takes) if name in tools else None
-
     return Server(
         "hardwon",
         version=hardwon.__version__,
         title="Hardwon",
         instructions=INSTRUCTIONS,
-        get_tool_input_schema=schema_of_input,
+        get_tool_input_schema=lambda name: (
+            input_schema(tools[name].takes) if name in tools else None
+        ),
         on_list_tools=partial(_list_tools, who, tools),
         on_call_tool=partial(_call_tool, who, tools),
         on_list_resources=partial(_list_resources, btb),
@@ -96,7 +91,7 @@ def make_server(who: WhoAsks, *, btb: bool = False) -> Server[Any]:
 async def _list_tools(
     who: WhoAsks, tools: Mapping[str, Tool], ctx: Context, _: object
 ) -> types.ListToolsResult:
-    scope = who(ctx).caller.scope
+    may = who(ctx).may
     return types.ListToolsResult(
         tools=[
             types.Tool(
@@ -116,7 +111,7 @@ async def _list_tools(
                 ),
             )
             for name, tool in tools.items()
-            if includes(scope, tool.scope)
+            if may(tool.scope)
         ]
     )
 
@@ -124,37 +119,28 @@ async def _list_tools(
 async def _call_tool(
     who: WhoAsks, tools: Mapping[str, Tool], ctx: Context, asked: types.CallToolRequestParams
 ) -> types.CallToolResult:
-    visitor, tool = who(ctx), tools.get(asked.name)
+    ask, tool = who(ctx), tools.get(asked.name)
     if tool is None:
-        scope = visitor.caller.scope
-        offered = [name for name, known in TOOLS.items() if includes(scope, known.scope)]
+        offered = [name for name, known in TOOLS.items() if ask.may(known.scope)]
         raise MCPError(
             types.INVALID_PARAMS,
             f"there is no tool {redact(asked.name[:80])[0]!r}: there are {', '.join(offered)}",
         )
     key = (ctx.meta or {}).get(IDEMPOTENCY_KEY)
-    visitor = visitor if key is None else replace(visitor, key=str(key))
+    ask = ask if key is None else replace(ask, key=str(key))
+    structured = None
     try:
-        answer = await _in_thread(asked.name, _run, tool, visitor, asked.arguments or {})
-    except ForbiddenError as error:
-        started = _NOT_ALLOWED.format(caller=visitor.caller)
-        problem = str(error) if visitor.caller.token_id else started
-    except HardwonError as error:
-        problem = _in_a_line(error)
-    except _UnexpectedError:
-        problem = _UNEXPECTED
-    else:
-        return types.CallToolResult(
-            content=[types.TextContent(type="text", text=answer.text)],
-            structured_content=answer.structured,
+        structured, words = await _in_thread(
+            asked.name, lambda: answer_of(tool, tool.run(ask, asked.arguments or {}))
         )
+    except HardwonError as error:
+        may_not = isinstance(error, ForbiddenError) and not ask.caller.token_id
+        words = _NOT_ALLOWED.format(caller=ask.caller) if may_not else _in_a_line(error)
     return types.CallToolResult(
-        content=[types.TextContent(type="text", text=problem)], is_error=True
+        content=[types.TextContent(type="text", text=words)],
+        structured_content=structured,
+        is_error=structured is None,
     )
-
-
-def _run(tool: Tool, visitor: Visitor, arguments: Mapping[str, Any]) -> ToolAnswer:
-    return answer_of(tool, tool.run(visitor, arguments))
 
 
 def _in_a_line(error: HardwonError) -> str:
@@ -164,31 +150,32 @@ def _in_a_line(error: HardwonError) -> str:
     return redact(" ".join(str(error).split()))[0]
 
 
-class _UnexpectedError(Exception):
+class _UnexpectedError(HardwonError):
     """Something went wrong that a caller can do nothing about; it is in the log."""
 
 
-async def _in_thread(what: str, work: Callable[..., T], *arguments: Any) -> T:
+async def _in_thread(what: str, work: Callable[[], T]) -> T:
     """In a thread that is waited for even where the caller gave up: what was begun is done or not,
     never half.
     """
     try:
-        return await anyio.to_thread.run_sync(partial(work, *arguments))
+        return await anyio.to_thread.run_sync(work)
     except HardwonError:
         raise
     except Exception:  # noqa: BLE001  # the process's edge: a caller gets a line, whoever runs it the whole story
         _log.exception("%s failed", what)
-        raise _UnexpectedError from None
+        raise _UnexpectedError(_UNEXPECTED) from None
 
 
-async def _or_error(work: Callable[..., T], *arguments: Any) -> T:
+async def _read(work: Callable[[], T]) -> T:
     """The same for resources and prompts, whose errors are the protocol's."""
     try:
-        return await _in_thread("reading", work, *arguments)
+        return await _in_thread("reading", work)
     except HardwonError as error:
-        raise MCPError(types.INVALID_PARAMS, _in_a_line(error)) from None
-    except _UnexpectedError:
-        raise MCPError(types.INTERNAL_ERROR, _UNEXPECTED) from None
+        ours = isinstance(error, _UnexpectedError)
+        raise MCPError(
+            types.INTERNAL_ERROR if ours else types.INVALID_PARAMS, _in_a_line(error)
+        ) from None
 
 
 # --- resources ---
@@ -199,80 +186,78 @@ class Resource(NamedTuple):
 
     title: str
     description: str
-    read: Callable[[Visitor, str], Any]
+    read: Callable[[Ask, str], Any]
     parameter: str | None = None
 
 
-def _recent(visitor: Visitor, count: str) -> Any:
+def _recent(ask: Ask, count: str) -> Any:
     if not count.isdecimal():
         raise InvalidInputError.one(
             "count", count, f"a whole number from 1 to {limits.PAGE_RECORDS_MAX}"
         )
-    return {
-        "records": visitor.ask("care.page", {"limit": int(count[: limits.NAME_CHARS_MAX])}).records
-    }
+    return {"records": ask("care.page", limit=int(count[: limits.NAME_CHARS_MAX])).records}
 
 
-def _health(visitor: Visitor, _: str) -> Any:
+def _health(ask: Ask, _: str) -> Any:
     known = {
         "version": hardwon.__version__,
-        "project": visitor.project,
-        "author": visitor.caller.name,
-        "scope": visitor.caller.scope,
+        "project": ask.project,
+        "author": ask.caller.name,
+        "scope": ask.caller.scope,
     }
     try:
-        stats = visitor.ask("stats")
+        stats = ask("stats")
     except HardwonError as error:
         return {"status": "failing", "problem": str(error), **known}
     return {"status": "ok", **known, "records": stats.records, "size_bytes": stats.size_bytes}
 
 
-def _schema(_: Visitor, __: str) -> Any:
-    pairs = [
-        {
-            "outcome": outcome,
-            "tool": tool,
-            "key": route and route[0],
-            "values": route and list(route[1]),
-        }
-        for (outcome, tool), route in ROUTES.items()
-    ]
-    return {"records": {kind: schema_of(MODEL_OF_KIND[kind]) for kind in _KINDS}, "routes": pairs}
-
-
-RESOURCES: Final[Mapping[str, Resource]] = MappingProxyType(
-    {
-        "topology": Resource(
-            "The map of the memory",
-            "The tree of experiences by outcome, tool and key, with counts.",
-            lambda visitor, _: visitor.ask("topology"),
-        ),
-        "stats": Resource(
-            "How much there is",
-            "Counts by kind, outcome, tool, status and author.",
-            lambda visitor, _: visitor.ask("stats"),
-        ),
-        "schema": Resource(
-            "What records look like",
-            "The JSON Schema of each kind of record, and the keys that outcomes require.",
-            _schema,
-        ),
-        "health": Resource(
-            "Whether all is well",
-            "Whether the memory answers, its version, and who you are to it.",
-            _health,
-        ),
-        "recent": Resource(
-            "The newest records", "The newest records, as many as you say.", _recent, "count"
-        ),
-        "record": Resource(
-            "One record",
-            "A record by its id.",
-            lambda visitor, given: visitor.ask("get", {"record_id": given}),
-            "id",
-        ),
+def _schema(_: Ask, __: str) -> Any:
+    return {
+        "records": {kind: schema_of(MODEL_OF_KIND[kind]) for kind in _KINDS},
+        "routes": [
+            {
+                "outcome": outcome,
+                "tool": tool,
+                "key": route and route[0],
+                "values": route and list(route[1]),
+            }
+            for (outcome, tool), route in ROUTES.items()
+        ],
     }
-)
+
+
+RESOURCES: Final[Mapping[str, Resource]] = {
+    "topology": Resource(
+        "The map of the memory",
+        "The tree of experiences by outcome, tool and key, with counts.",
+        lambda ask, _: ask("topology"),
+    ),
+    "stats": Resource(
+        "How much there is",
+        "Counts by kind, outcome, tool, status and author.",
+        lambda ask, _: ask("stats"),
+    ),
+    "schema": Resource(
+        "What records look like",
+        "The JSON Schema of each kind of record, and the keys that outcomes require.",
+        _schema,
+    ),
+    "health": Resource(
+        "Whether all is well",
+        "Whether the memory answers, its version, and who you are to it.",
+        _health,
+    ),
+    "recent": Resource(
+        "The newest records", "The newest records, as many as you say.", _recent, "count"
+    ),
+    "record": Resource(
+        "One record",
+        "A record by its id.",
+        lambda ask, given: ask("get", record_id=given),
+        "id",
+    ),
+}
 
 
 def address_of(name: str, scheme: str = SCHEME) -> str:
@@ -281,7 +266,7 @@ def address_of(name: str, scheme: str = SCHEME) -> str:
     return f"{scheme}{name}/{{{parameter}}}" if parameter else f"{scheme}{name}"
 
 
-def read_resource(visitor: Visitor, address: str, *, btb: bool = False) -> str:
+def read_resource(ask: Ask, address: str, *, btb: bool = False) -> str:
     """The resource at this address, as JSON of bounded size."""
     schemes = (SCHEME, BTB_SCHEME) if btb else (SCHEME,)
     scheme = next((scheme for scheme in schemes if address.startswith(scheme)), None)
@@ -291,7 +276,7 @@ def read_resource(visitor: Visitor, address: str, *, btb: bool = False) -> str:
         raise InvalidInputError.one("uri", address, ", ".join(map(address_of, RESOURCES)))
     if scheme == BTB_SCHEME and name == "schema":
         return json.dumps(Coherence().schema, ensure_ascii=False)
-    value, left_out = text.fit(jsonable(found.read(visitor, given)), limits.RESOURCE_CHARS_MAX)
+    value, left_out = text.fit(jsonable(found.read(ask, given)), limits.RESOURCE_CHARS_MAX)
     if left_out:
         value = {
             **value,
@@ -301,42 +286,32 @@ def read_resource(visitor: Visitor, address: str, *, btb: bool = False) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _addresses(btb: bool, templates: bool) -> list[tuple[str, str]]:
-    """Names and addresses of those with a parameter, or of those without."""
-    named = [(name, address_of(name, SCHEME)) for name in RESOURCES]
-    named += [(name, address_of(name, BTB_SCHEME)) for name in _BTB_RESOURCES] if btb else []
-    return [
-        (name, address) for name, address in named if bool(RESOURCES[name].parameter) == templates
-    ]
+def _list(btb: bool, templates: bool) -> Iterator[dict[str, Any]]:
+    """Those with a parameter, or those without."""
+    named = [(name, name, address_of(name)) for name in RESOURCES]
+    if btb:
+        named += [(f"btb_{name}", name, address_of(name, BTB_SCHEME)) for name in _BTB_RESOURCES]
+    for shown, name, address in named:
+        found = RESOURCES[name]
+        if bool(found.parameter) == templates:
+            yield {
+                "name": shown,
+                "title": found.title,
+                "uri_template" if templates else "uri": address,
+                "description": found.description,
+                "mime_type": "application/json",
+            }
 
 
 async def _list_resources(btb: bool, _: Context, __: object) -> types.ListResourcesResult:
     return types.ListResourcesResult(
-        resources=[
-            types.Resource(
-                name=address.replace("://", "_") if address.startswith(BTB_SCHEME) else name,
-                title=RESOURCES[name].title,
-                uri=address,
-                description=RESOURCES[name].description,
-                mime_type="application/json",
-            )
-            for name, address in _addresses(btb, templates=False)
-        ]
+        resources=[types.Resource(**each) for each in _list(btb, templates=False)]
     )
 
 
 async def _list_templates(btb: bool, _: Context, __: object) -> types.ListResourceTemplatesResult:
     return types.ListResourceTemplatesResult(
-        resource_templates=[
-            types.ResourceTemplate(
-                name=f"btb_{name}" if address.startswith(BTB_SCHEME) else name,
-                title=RESOURCES[name].title,
-                uri_template=address,
-                description=RESOURCES[name].description,
-                mime_type="application/json",
-            )
-            for name, address in _addresses(btb, templates=True)
-        ]
+        resource_templates=[types.ResourceTemplate(**each) for each in _list(btb, templates=True)]
     )
 
 
@@ -344,7 +319,7 @@ async def _read_resource(
     who: WhoAsks, btb: bool, ctx: Context, asked: types.ReadResourceRequestParams
 ) -> types.ReadResourceResult:
     uri = str(asked.uri)
-    found = await _or_error(partial(read_resource, btb=btb), who(ctx), uri)
+    found = await _read(lambda: read_resource(who(ctx), uri, btb=btb))
     return types.ReadResourceResult(
         contents=[types.TextResourceContents(uri=uri, mime_type="application/json", text=found)]
     )
@@ -360,21 +335,18 @@ class Prompt(NamedTuple):
 
     title: str
     description: str
-    text: Callable[[Visitor, Mapping[str, str]], str]
-    arguments: Mapping[str, str] = MappingProxyType({})
+    text: Callable[[Ask, Mapping[str, str]], str]
+    arguments: Mapping[str, str] = {}
 
 
-def _memory_review(visitor: Visitor, _: Mapping[str, str]) -> str:
-    newest = visitor.ask(
-        "care.page", {"limit": limits.RECENT_SHOWN, "status": "hypothesis"}
-    ).records
-    spots = visitor.ask("tree.hotspots")
+def _memory_review(ask: Ask, _: Mapping[str, str]) -> str:
+    newest = ask("care.page", limit=limits.RECENT_SHOWN, status="hypothesis").records
     return "\n\n".join(
         [
             "Review this experience memory, and say what its readers should do differently.",
-            text.stats(visitor.ask("stats")),
-            text.reflection(visitor.ask("reflect")),
-            "Where experiences pile up:\n" + text.hotspots(spots),
+            text.stats(ask("stats")),
+            text.reflection(ask("reflect")),
+            "Where experiences pile up:\n" + text.hotspots(ask("tree.hotspots")),
             "The newest that nobody confirmed yet:\n"
             + (text.data(text.record_lines(newest)) if newest else "none"),
             "Say in this order: which failures repeat, and what would end each of them (use recall "
@@ -387,10 +359,10 @@ def _memory_review(visitor: Visitor, _: Mapping[str, str]) -> str:
     )
 
 
-def _debug_session(visitor: Visitor, given: Mapping[str, str]) -> str:
+def _debug_session(ask: Ask, given: Mapping[str, str]) -> str:
     error = given["error"]
-    advice = visitor.ask("context", {"query": error, "budget_tokens": limits.FIX_CONTEXT_TOKENS})
-    hits = visitor.ask("recall", {"query": error, "k": limits.RECENT_SHOWN, "outcome": "failure"})
+    advice = ask("context", query=error, budget_tokens=limits.FIX_CONTEXT_TOKENS)
+    hits = ask("recall", query=error, k=limits.RECENT_SHOWN, outcome="failure")
     return "\n\n".join(
         [
             "Find the cause of this error, and fix it:",
@@ -411,12 +383,10 @@ def _debug_session(visitor: Visitor, given: Mapping[str, str]) -> str:
     )
 
 
-def _schema_discovery(visitor: Visitor, _: Mapping[str, str]) -> str:
-    tree = text.topology(visitor.ask("topology"))
+def _schema_discovery(ask: Ask, _: Mapping[str, str]) -> str:
+    tree = text.topology(ask("topology"))
     keys: dict[str, set[str]] = {}
-    for record in visitor.ask(
-        "care.page", {"limit": limits.PAGE_RECORDS, "kind": "experience"}
-    ).records:
+    for record in ask("care.page", limit=limits.PAGE_RECORDS, kind="experience").records:
         for name, value in record.extra.items():
             keys.setdefault(name, set()).add(str(value))
     used = [
@@ -439,38 +409,34 @@ def _schema_discovery(visitor: Visitor, _: Mapping[str, str]) -> str:
     )
 
 
-PROMPTS: Final[Mapping[str, Prompt]] = MappingProxyType(
-    {
-        "memory_review": Prompt(
-            "Review the memory",
-            "What the memory adds up to, and what its readers should do differently.",
-            _memory_review,
-        ),
-        "debug_session": Prompt(
-            "Debug with the memory",
-            "Start on an error with what is known about it.",
-            _debug_session,
-            MappingProxyType(
-                {"error": "The error, as it was seen: its message, and the end of its trace."}
-            ),
-        ),
-        "schema_discovery": Prompt(
-            "Find a better schema",
-            "How experiences are filed so far, and how they could be.",
-            _schema_discovery,
-        ),
-    }
-)
+PROMPTS: Final[Mapping[str, Prompt]] = {
+    "memory_review": Prompt(
+        "Review the memory",
+        "What the memory adds up to, and what its readers should do differently.",
+        _memory_review,
+    ),
+    "debug_session": Prompt(
+        "Debug with the memory",
+        "Start on an error with what is known about it.",
+        _debug_session,
+        {"error": "The error, as it was seen: its message, and the end of its trace."},
+    ),
+    "schema_discovery": Prompt(
+        "Find a better schema",
+        "How experiences are filed so far, and how they could be.",
+        _schema_discovery,
+    ),
+}
 
 
-def prompt_text(visitor: Visitor, name: str, given: Mapping[str, str]) -> str:
+def prompt_text(ask: Ask, name: str, given: Mapping[str, str]) -> str:
     prompt = PROMPTS.get(name)
     if prompt is None:
         raise InvalidInputError.one("name", name, ", ".join(PROMPTS))
     for argument, meaning in prompt.arguments.items():
         if not given.get(argument, "").strip():
             raise InvalidInputError.one(argument, given.get(argument, ""), meaning)
-    return prompt.text(visitor, given)
+    return prompt.text(ask, given)
 
 
 async def _list_prompts(_: Context, __: object) -> types.ListPromptsResult:
@@ -493,7 +459,7 @@ async def _list_prompts(_: Context, __: object) -> types.ListPromptsResult:
 async def _get_prompt(
     who: WhoAsks, ctx: Context, asked: types.GetPromptRequestParams
 ) -> types.GetPromptResult:
-    message = await _or_error(prompt_text, who(ctx), asked.name, asked.arguments or {})
+    message = await _read(lambda: prompt_text(who(ctx), asked.name, asked.arguments or {}))
     content = types.TextContent(type="text", text=message)
     return types.GetPromptResult(
         description=PROMPTS[asked.name].description,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 import anyio
@@ -23,9 +23,8 @@ from hardwon import limits
 from hardwon.errors import HardwonError
 from hardwon.memory import Memory
 from hardwon.memory.tokens import author_name
-from hardwon.surfaces.gate import Gate
+from hardwon.surfaces.gate import Ask, Gate
 from hardwon.surfaces.mcp.server import make_server
-from hardwon.surfaces.mcp.tools import Visitor
 from hardwon.trust.access import Caller, Scope
 
 # The author of what a client records that does not say who it is.
@@ -40,29 +39,23 @@ def serve_stdio(memory: Memory, author: str | None, scope: Scope, *, btb: bool =
     """
     gate = Gate(lambda _: memory, None)
 
-    def visitor(ctx: ServerRequestContext[Any, Any]) -> Visitor:
+    def who(ctx: ServerRequestContext[Any, Any]) -> Ask:
         client = ctx.session.client_params
         name = author or client_name(client.client_info.name if client else "")
-        return Visitor(gate, Caller(name, scope), memory.project)
+        return Ask(gate, Caller(name, scope), memory.project)
 
-    server = make_server(visitor, btb=btb)
+    server = make_server(who, btb=btb)
     under_way = _UnderWay()
     server.middleware.append(under_way)
     try:
         anyio.run(_serve, server, under_way, memory)
     except BaseExceptionGroup as several:
-        # a client left without a word
-        failed = [error for error in _each(several) if not isinstance(error, BrokenPipeError)]
+        # a client that left without a word is no failure
+        failed: BaseException | None = several.split(BrokenPipeError)[1]
+        while isinstance(failed, BaseExceptionGroup):
+            failed = failed.exceptions[0]
         if failed:
-            raise failed[0] from None
-
-
-def _each(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        for inner in error.exceptions:
-            yield from _each(inner)
-    else:
-        yield error
+            raise failed from None
 
 
 def client_name(given: str) -> str:
@@ -74,11 +67,11 @@ def client_name(given: str) -> str:
         return NO_NAME
 
 
+@dataclass
 class _UnderWay:
     """Counts what was begun and has not ended."""
 
-    def __init__(self) -> None:
-        self.count = 0
+    count: int = 0
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: Any) -> Any:
         self.count += 1

@@ -13,13 +13,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import (
-    AbstractAsyncContextManager,
-    ExitStack,
-    asynccontextmanager,
-    contextmanager,
-    suppress,
-)
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeVar, cast
@@ -29,16 +23,16 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from pydantic_core import from_json, to_json
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.surfaces.gate import Gate, check_access
+from hardwon.surfaces.gate import Ask, Gate, check_access
 from hardwon.surfaces.mcp.server import make_server
-from hardwon.surfaces.mcp.tools import Visitor
 from hardwon.surfaces.operations import (
     ALIASES,
     OPERATIONS,
@@ -49,19 +43,14 @@ from hardwon.surfaces.operations import (
 )
 from hardwon.surfaces.rest.guard import (
     BODY,
-    BUSY,
     LIVENESS,
     MCP,
     METRICS_TYPE,
-    NOT_FOUND,
     OPERATION,
-    WRONG_MEDIA_TYPE,
-    WRONG_METHOD,
     Guard,
-    Metrics,
     RefusedError,
     ServerOptions,
-    Workers,
+    Service,
     pairs_of,
 )
 from hardwon.surfaces.rest.openapi import (
@@ -88,7 +77,7 @@ _NUMBER: Final = re.compile(r"-?[0-9]{1,19}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})
 _TRUTH: Final = {"true": True, "false": False}
 _PREFIX: Final = ".hardwon-serving-"
 PROJECT_HEADER: Final = "Hardwon-Project"
-_VISITOR: Final = "hardwon.visitor"
+_ASK: Final = "hardwon.ask"
 
 # --- what a request says ---
 
@@ -98,7 +87,6 @@ def from_query(takes: type[A], in_path: Mapping[str, str], query: bytes) -> A:
     and is refused as such.
     """
     given: dict[str, Any] = dict(in_path)
-    types = _types_of(takes)
     for name, text in pairs_of(query, limits.QUERY_FIELDS_MAX, "query"):
         if name in given:
             raise InvalidInputError.one(name, text, "a value in one place: it was given before")
@@ -106,7 +94,7 @@ def from_query(takes: type[A], in_path: Mapping[str, str], query: bytes) -> A:
             raise InvalidInputError.one(
                 name, text, f"text of at most {limits.QUERY_TEXT_CHARS_MAX} characters in a query"
             )
-        wanted = types.get(name, frozenset())
+        wanted = _types_of(takes).get(name, frozenset())
         if "integer" in wanted and _WHOLE.fullmatch(text):
             given[name] = int(text)
         elif "number" in wanted and _NUMBER.fullmatch(text):
@@ -136,14 +124,10 @@ def from_body(takes: type[A], in_path: Mapping[str, str], body: bytes) -> A:
     if not isinstance(given, dict):
         raise InvalidInputError.one("body", given, "a JSON object")
     _check_bounds(body, given)
-    if not in_path:
-        return takes.model_validate_json(body, strict=True)
-    for name in in_path:
-        if name in given:
-            raise InvalidInputError.one(
-                name, given[name], "no such field: it is part of the address"
-            )
-    return takes.model_validate_json(to_json({**given, **in_path}), strict=True)
+    for name in in_path.keys() & given.keys():
+        raise InvalidInputError.one(name, given[name], "no such field: it is part of the address")
+    body = to_json({**given, **in_path}) if in_path else body
+    return takes.model_validate_json(body, strict=True)
 
 
 def _check_bounds(body: bytes, given: object) -> None:
@@ -174,7 +158,7 @@ def _check_media_type(request: Request, wanted: str) -> None:
     """A page of another site can send a form or a plain text unasked; it cannot send these."""
     given, _, parameters = request.headers.get("content-type", "").lower().partition(";")
     if given.strip() != wanted or parameters.strip().replace('"', "") not in ("", "charset=utf-8"):
-        raise RefusedError(WRONG_MEDIA_TYPE, f"send Content-Type: {wanted}, in UTF-8")
+        raise RefusedError("wrong-media-type", f"send Content-Type: {wanted}, in UTF-8")
 
 
 def _check_no_query(request: Request) -> None:
@@ -203,8 +187,8 @@ class ApiRoute(Route):
 
 def build_app(gate: Gate, settings: ServerOptions) -> Starlette:
     """The whole service behind one guard. Closing it closes the gate's memories."""
-    surface = _Surface(gate, settings)
-    mcp = McpApp(gate, settings)
+    service = Service(gate, settings)
+    mcp = McpApp(service)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -212,66 +196,54 @@ def build_app(gate: Gate, settings: ServerOptions) -> Starlette:
             async with mcp.run():
                 yield
         finally:
-            surface.workers.close()
-            gate.close()
+            service.close()
 
-    app = Starlette(lifespan=lifespan)
-    app.router.redirect_slashes = False
-    for each in (*OPERATIONS.values(), *ALIASES):
-        # Only what looks like an id is one: other addresses below records are left to others.
-        path = re.sub(r"\{(?!project)(\w+)\}", r"{\1:uuid}", path_of(each))
-        app.router.routes.append(ApiRoute(path, each.name, surface.endpoint(each), each.method))
-    app.router.routes += [
-        ApiRoute(PROJECTS, "projects", surface.projects),
-        ApiRoute(f"{API}/openapi.json", "openapi", surface.openapi),
-        ApiRoute(READINESS, "ready", surface.ready),
-        ApiRoute(METRICS, "metrics", surface.metrics_text),
-        ApiRoute(LIVENESS, "health", surface.health),
-        Mount(MCP, mcp),
-        *Site(gate, settings, surface.workers).routes(),
-    ]
-    app.add_exception_handler(HTTPException, _refuse)
-    app.add_middleware(
-        Guard, gate=gate, settings=settings, workers=surface.workers, metrics=surface.metrics
+    app = Starlette(
+        routes=[*Endpoints(service).routes(), Mount(MCP, mcp), *Site(service).routes()],
+        middleware=[Middleware(Guard, service=service)],
+        exception_handlers={HTTPException: _refuse},
+        lifespan=lifespan,
     )
+    app.router.redirect_slashes = False
     return app
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
     """Raised again as ours: the guard answers everything that goes wrong."""
-    if isinstance(error, HTTPException) and error.status_code == WRONG_METHOD.status:
+    if isinstance(error, HTTPException) and error.status_code == 405:
         methods = {
             method
             for route in request.app.routes
             if isinstance(route, ApiRoute) and route.path_regex.match(request.scope["path"])
             for method in route.methods or ()
         }
-        allow = {"Allow": ", ".join(sorted(methods))}
-        raise RefusedError(WRONG_METHOD, f"{request.method} is not done there", allow)
+        raise RefusedError(
+            "wrong-method",
+            f"{request.method} is not done there",
+            Allow=", ".join(sorted(methods)),
+        )
     raise RefusedError(
-        NOT_FOUND, f"nothing is at this address: {API}/openapi.json tells what is where"
+        "not-found", f"nothing is at this address: {API}/openapi.json tells what is where"
     )
 
 
 class McpApp:
     """The MCP server over HTTP, for callers whom the guard let in. Every request is answered by
     itself: there are no sessions, so that none can be taken over, and a server that is started anew
-    goes on where it was.
+    goes on where it was. While `run` is entered, it answers.
     """
 
-    def __init__(self, gate: Gate, settings: ServerOptions) -> None:
-        self._gate = gate
-        self._default_project = settings.default_project
+    def __init__(self, service: Service) -> None:
+        self._service = service
         self._manager = StreamableHTTPSessionManager(
-            make_server(lambda ctx: cast("Request", ctx.request).scope[_VISITOR], btb=settings.btb),
+            make_server(
+                lambda ctx: cast("Request", ctx.request).scope[_ASK], btb=service.settings.btb
+            ),
             json_response=True,
             stateless=True,
             max_request_body_size=limits.MCP_BODY_BYTES_MAX,
         )
-
-    def run(self) -> AbstractAsyncContextManager[None]:
-        """While it is entered, the application answers."""
-        return self._manager.run()
+        self.run = self._manager.run
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
@@ -279,7 +251,7 @@ class McpApp:
         named = request.headers.getlist(PROJECT_HEADER)
         # A token for one project means that one.
         only = caller.projects if caller.projects and len(caller.projects) == 1 else ()
-        project = next(iter(only), self._default_project)
+        project = next(iter(only), self._service.settings.default_project)
         if named:
             try:
                 (project,) = [name.encode("latin-1").decode() for name in named]
@@ -288,28 +260,36 @@ class McpApp:
         check_access(caller, "read", project)
         if request.method != "POST":  # nothing is ever sent unasked, and there is no session to end
             raise RefusedError(
-                WRONG_METHOD,
+                "wrong-method",
                 "send a POST: there are no sessions here, and no stream of events",
-                {"Allow": "POST"},
+                Allow="POST",
             )
-        scope[_VISITOR] = Visitor(self._gate, caller, project)
+        scope[_ASK] = Ask(self._service.gate, caller, project)
         await self._manager.handle_request(scope, receive, send)
 
 
-class _Surface:
-    """What the routes share."""
+class Endpoints:
+    """What the addresses of operations answer, and those that are of no project."""
 
-    def __init__(self, gate: Gate, settings: ServerOptions) -> None:
-        self._gate = gate
-        self._settings = settings
-        self.workers = Workers()
-        self.metrics = Metrics(gate)
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._gate = service.gate
         self._streams = 0  # under way, counted in the server's own thread
 
-    def endpoint(self, operation: Operation) -> Endpoint:
-        if operation.streams:
-            return partial(self._load if operation.streams == "in" else self._send, operation)
-        return partial(self._perform, operation)
+    def routes(self) -> Iterator[ApiRoute]:
+        streams = {"in": self._load, "out": self._send, None: self._perform}
+        for each in (*OPERATIONS.values(), *ALIASES):
+            # Only what looks like an id is one: other addresses below records are left to others.
+            path = re.sub(r"\{(?!project)(\w+)\}", r"{\1:uuid}", path_of(each))
+            yield ApiRoute(path, each.name, partial(streams[each.streams], each), each.method)
+        for address, name, endpoint in (
+            (PROJECTS, "projects", self._projects),
+            (f"{API}/openapi.json", "openapi", self._openapi),
+            (READINESS, "ready", self._ready),
+            (METRICS, "metrics", self._metrics),
+            (LIVENESS, "health", self._health),
+        ):
+            yield ApiRoute(address, name, endpoint)
 
     def _check(self, operation: Operation, request: Request) -> tuple[Caller, str, dict[str, str]]:
         """Who asks, about which project, and what else the address says; raises where they may
@@ -339,7 +319,7 @@ class _Surface:
             key = _key(request) if operation.again is not None else None
             return _json(self._gate.perform(caller, operation.name, project, given, key))
 
-        return await self.workers.run(perform)
+        return await self._service.run(perform)
 
     # --- what goes by way of a file ---
 
@@ -347,7 +327,7 @@ class _Surface:
     def _one_more_stream(self) -> Iterator[None]:
         if self._streams >= limits.STREAMS_AT_ONCE_MAX:
             raise RefusedError(
-                BUSY, "too many exports, imports and backups are under way: try again"
+                "busy", "too many exports, imports and backups are under way: try again"
             )
         self._streams += 1
         try:
@@ -356,7 +336,7 @@ class _Surface:
             self._streams -= 1
 
     def _folder(self) -> tempfile.TemporaryDirectory[str]:
-        return tempfile.TemporaryDirectory(prefix=_PREFIX, dir=self._settings.spool)
+        return tempfile.TemporaryDirectory(prefix=_PREFIX, dir=self._service.settings.spool)
 
     async def _send(self, operation: Operation, request: Request) -> Response:
         """Every record of a project, one a line; or the memory's whole file, whatever its
@@ -382,83 +362,72 @@ class _Surface:
                     }
                 return path.open("rb"), {**headers, "Content-Length": str(path.stat().st_size)}
 
+        async def pieces() -> AsyncIterator[bytes]:
+            while piece := await self._service.run(file.read, limits.SENT_AT_ONCE_BYTES):
+                yield piece
+
         with ExitStack() as while_sent:
             while_sent.enter_context(self._one_more_stream())
-            file, headers = await self.workers.run(make)
+            file, headers = await self._service.run(make)
             while_sent.enter_context(file)
-            return _FileAnswer(file, headers, self.workers, while_sent.pop_all())
+            return _FileAnswer(pieces(), headers, while_sent.pop_all())
 
     async def _load(self, operation: Operation, request: Request) -> Response:
         """Takes in a body of records, one a line, once all of it is here."""
         caller, project, _ = self._check(operation, request)
         _check_media_type(request, NDJSON)
         given = from_query(operation.takes, {}, request.scope["query_string"]).given()
-        request.scope[BODY].allow(limits.IMPORT_BYTES_MAX)
+        request.scope[BODY].bytes_max = limits.IMPORT_BYTES_MAX
 
         def load() -> Response:
             with self._gate.memory(caller, operation, project) as memory:
                 return _json(memory.load(target, **given, by=caller.name))
 
-        with self._one_more_stream():
-            folder = await self.workers.run(self._folder)
-            try:
-                target = Path(folder.name) / "body"
-                with target.open("wb") as file:
-                    async for piece in request.stream():
-                        await self.workers.run(file.write, piece)
-                return await self.workers.run(load)
-            finally:
-                await self.workers.run(folder.cleanup)
+        with self._one_more_stream(), self._folder() as folder:
+            target = Path(folder) / "body"
+            with target.open("wb") as file:
+                async for piece in request.stream():
+                    await self._service.run(file.write, piece)
+            return await self._service.run(load)
 
     # --- what is of no project ---
 
-    async def _projects(self, request: Request) -> list[str]:
-        usual = self._settings.default_project
-        return await self.workers.run(self._gate.projects, request.state.caller, usual)
-
-    async def projects(self, request: Request) -> Response:
+    async def _projects(self, request: Request) -> Response:
         _check_no_query(request)
-        return _json(await self._projects(request))
+        return _json(await self._open_memory(request))
 
-    async def openapi(self, _: Request) -> Response:
-        return Response(await self.workers.run(document_bytes), media_type=JSON)
-
-    async def health(self, _: Request) -> Response:
-        return _json({"status": "alive"})
-
-    async def ready(self, request: Request) -> Response:
+    async def _ready(self, request: Request) -> Response:
         """Ready is who can open the memory and get an answer from it."""
-        await self._projects(request)
+        await self._open_memory(request)
         return _json({"status": "ready"})
 
-    async def metrics_text(self, request: Request) -> Response:
-        text = await self.workers.run(self.metrics.text_for, request.state.caller)
+    async def _open_memory(self, request: Request) -> list[str]:
+        usual = self._service.settings.default_project
+        return await self._service.run(self._gate.projects, request.state.caller, usual)
+
+    async def _openapi(self, _: Request) -> Response:
+        return Response(await self._service.run(document_bytes), media_type=JSON)
+
+    async def _health(self, _: Request) -> Response:
+        return _json({"status": "alive"})
+
+    async def _metrics(self, request: Request) -> Response:
+        text = await self._service.run(self._service.metrics.text_for, request.state.caller)
         return Response(text, headers={"Content-Type": METRICS_TYPE})
 
 
-class _FileAnswer(Response):
-    """A file, read piece by piece. `while_sent` is closed at its end."""
+class _FileAnswer(StreamingResponse):
+    """A file, piece by piece. `while_sent` is closed at its end, also where nobody reads it."""
 
     def __init__(
-        self, file: BinaryIO, headers: dict[str, str], workers: Workers, while_sent: ExitStack
+        self, pieces: AsyncIterator[bytes], headers: dict[str, str], while_sent: ExitStack
     ) -> None:
-        super().__init__(None, headers=headers)
-        self._file = file
-        self._workers = workers
+        super().__init__(pieces, headers=headers)
         self._while_sent = while_sent
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # what it overrides has them
         with self._while_sent:
-            await send(
-                {
-                    "type": "http.response.start",
-                    "status": self.status_code,
-                    "headers": self.raw_headers,
-                }
-            )
-            while piece := await self._workers.run(self._file.read, limits.SENT_AT_ONCE_BYTES):
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-            await send({"type": "http.response.body", "body": b""})
+            await self.stream_response(send)
 
 
 def _json(value: Any) -> Response:
@@ -468,8 +437,12 @@ def _json(value: Any) -> Response:
 def _key(request: Request) -> str | None:
     given = request.headers.getlist(IDEMPOTENCY_KEY)
     if len(given) > 1 or (given and not KEY_FORM.fullmatch(given[0])):
-        allowed = f"one key of 1 to {limits.IDEMPOTENCY_KEY_CHARS_MAX} characters of ASCII, without blanks, such as a UUID"
-        raise InvalidInputError.one(IDEMPOTENCY_KEY, given[0], allowed)
+        raise InvalidInputError.one(
+            IDEMPOTENCY_KEY,
+            given[0],
+            f"one key of 1 to {limits.IDEMPOTENCY_KEY_CHARS_MAX} characters of ASCII, without "
+            "blanks, such as a UUID",
+        )
     return given[0] if given else None
 
 

@@ -20,17 +20,19 @@ import socket
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, unquote
 
 import h11
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -84,16 +86,18 @@ class ServerOptions:
     btb: bool = False
 
     def __post_init__(self) -> None:
-        for host in self.allow_hosts:
-            if not _HOST.fullmatch(host.lower()):
-                raise InvalidInputError.one(
-                    "allow_host", host, "a name or an address, with or without a port"
-                )
-        for origin in self.allow_origins:
-            if not _ORIGIN.fullmatch(origin.lower()):
-                raise InvalidInputError.one(
-                    "allow_origin", origin, "an origin such as https://tools.example.org"
-                )
+        for field, names, form, allowed in (
+            ("host", self.allow_hosts, _HOST, "a name or an address, with or without a port"),
+            (
+                "origin",
+                self.allow_origins,
+                _ORIGIN,
+                "an origin such as https://tools.example.org",
+            ),
+        ):
+            for name in names:
+                if not form.fullmatch(name.lower()):
+                    raise InvalidInputError.one(f"allow_{field}", name, allowed)
 
     @property
     def scheme(self) -> str:
@@ -111,44 +115,35 @@ class ServerOptions:
         if given is None:
             return False
         name, port = given["name"], given["port"]
-        allowed = {host.lower() for host in self.allow_hosts}
-        if name in allowed or f"{name}:{port}" in allowed:
+        if not {name, f"{name}:{port}"}.isdisjoint(host.lower() for host in self.allow_hosts):
             return True
-        ours = int(port) == self.port if port else self.port == (443 if self.tls else 80)
-        return ours and name in self._own_names()
+        return int(port or (443 if self.tls else 80)) == self.port and name in self._own_names
 
     def knows_origin(self, origin: str, host: str) -> bool:
         """Whether a page of this origin may ask: one of our own, or one that was allowed."""
-        given = origin.lower()
-        return given == f"{self.scheme}://{host.lower()}" or given in {
-            each.lower() for each in self.allow_origins
-        }
+        known = [f"{self.scheme}://{host}", *self.allow_origins]
+        return origin.lower() in {each.lower() for each in known}
 
     @property
     def _own_name(self) -> str:
         return f"[{self.host.lower()}]" if ":" in self.host else self.host.lower()
 
+    @cached_property
     def _own_names(self) -> tuple[str, ...]:
         if is_loopback(self.host):
             return (self._own_name, *_LOOPBACK_NAMES)
-        if self.host in ("0.0.0.0", "::"):  # noqa: S104  # nosec B104  # every address: only those of this machine are known to be ours
-            return _LOOPBACK_NAMES
-        return (self._own_name,)
+        # of every address, only those of this machine are known to be ours
+        everywhere = self.host in ("0.0.0.0", "::")  # noqa: S104  # nosec B104
+        return _LOOPBACK_NAMES if everywhere else (self._own_name,)
 
 
 def is_loopback(host: str) -> bool:
     """Whether nobody but this machine reaches it."""
     try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        pass
-    try:
-        found = {str(each[4][0]) for each in socket.getaddrinfo(host, None)}
+        found = {str(each[4][0]).partition("%")[0] for each in socket.getaddrinfo(host, None)}
     except OSError:
         return False
-    return bool(found) and all(
-        ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in found
-    )
+    return bool(found) and all(ipaddress.ip_address(address).is_loopback for address in found)
 
 
 # --- what went wrong ---
@@ -159,128 +154,95 @@ _log: Final = logging.getLogger("hardwon.surfaces")
 _REDACTED_CHARS: Final = 10 * VALUE_CHARS_SHOWN
 
 
-class ProblemType(NamedTuple):
-    """A type of problem: `urn:hardwon:problem:` and its name."""
-
-    status: int
-    name: str
-    title: str
-
-    @property
-    def type(self) -> str:
-        return f"urn:hardwon:problem:{self.name}"
-
-
-NOT_ADMITTED: Final = ProblemType(401, "not-admitted", "No valid token was sent")
-FORBIDDEN: Final = ProblemType(403, "forbidden", "The token does not reach that far")
-FOREIGN_ORIGIN: Final = ProblemType(403, "foreign-origin", "Pages of other sites may not ask")
-NOT_FOUND: Final = ProblemType(404, "not-found", "There is nothing of that name")
-WRONG_METHOD: Final = ProblemType(405, "wrong-method", "That is not done there")
-TOO_SLOW: Final = ProblemType(408, "too-slow", "The body did not arrive in time")
-CONFLICT: Final = ProblemType(409, "conflict", "Something else is there already")
-TOO_LARGE: Final = ProblemType(413, "too-large", "The body is too large")
-ADDRESS_TOO_LONG: Final = ProblemType(414, "address-too-long", "The address is too long")
-WRONG_MEDIA_TYPE: Final = ProblemType(
-    415, "wrong-media-type", "The body is of another type than what is read here"
-)
-FOREIGN_HOST: Final = ProblemType(421, "foreign-host", "The server does not go by that name")
-INVALID_INPUT: Final = ProblemType(422, "invalid-input", "The input breaks a rule")
-TOO_MANY: Final = ProblemType(429, "too-many-requests", "The caller asks too often")
-HEADERS_TOO_LARGE: Final = ProblemType(431, "headers-too-large", "The headers are too large")
-INTERNAL: Final = ProblemType(500, "internal", "The server failed")
-OUTSIDE: Final = ProblemType(
-    502, "outside-failed", "A model that the server asks gave no answer that can be used"
-)
-BUSY: Final = ProblemType(503, "busy", "The server is busy")
-FULL: Final = ProblemType(507, "full", "There is no room")
-
-SORTS: Final = (
-    NOT_ADMITTED,
-    FORBIDDEN,
-    FOREIGN_ORIGIN,
-    NOT_FOUND,
-    WRONG_METHOD,
-    TOO_SLOW,
-    CONFLICT,
-    TOO_LARGE,
-    ADDRESS_TOO_LONG,
-    WRONG_MEDIA_TYPE,
-    FOREIGN_HOST,
-    INVALID_INPUT,
-    TOO_MANY,
-    HEADERS_TOO_LARGE,
-    INTERNAL,
-    OUTSIDE,
-    BUSY,
-    FULL,
-)
-
-_SORT_OF: Final[tuple[tuple[type[HardwonError], ProblemType], ...]] = (
-    (InvalidInputError, INVALID_INPUT),
-    (FileOnlyError, INVALID_INPUT),
-    (UnknownRecordError, NOT_FOUND),
-    (ConflictError, CONFLICT),
-    (NotAdmittedError, NOT_ADMITTED),
-    (ForbiddenError, FORBIDDEN),
-    (TooManyRequestsError, TOO_MANY),
-    (BusyError, BUSY),
-    (ClosedError, BUSY),
-    (UnreachableError, BUSY),
-    (UnknownOutcomeError, BUSY),  # under its idempotency key it may be sent again
-    (FullError, FULL),
-    (LlmError, OUTSIDE),
-    (EmbeddingError, OUTSIDE),
-)
+# Each type of problem, by its name: the status of the answer, and its title.
+PROBLEMS: Final[Mapping[str, tuple[int, str]]] = {
+    "not-admitted": (401, "No valid token was sent"),
+    "forbidden": (403, "The token does not reach that far"),
+    "foreign-origin": (403, "Pages of other sites may not ask"),
+    "not-found": (404, "There is nothing of that name"),
+    "wrong-method": (405, "That is not done there"),
+    "too-slow": (408, "The body did not arrive in time"),
+    "conflict": (409, "Something else is there already"),
+    "too-large": (413, "The body is too large"),
+    "address-too-long": (414, "The address is too long"),
+    "wrong-media-type": (415, "The body is of another type than what is read here"),
+    "foreign-host": (421, "The server does not go by that name"),
+    "invalid-input": (422, "The input breaks a rule"),
+    "too-many-requests": (429, "The caller asks too often"),
+    "headers-too-large": (431, "The headers are too large"),
+    "internal": (500, "The server failed"),
+    "outside-failed": (502, "A model that the server asks gave no answer that can be used"),
+    "busy": (503, "The server is busy"),
+    "full": (507, "There is no room"),
+}
+_NAMES: Final[Mapping[type[HardwonError], str]] = {
+    InvalidInputError: "invalid-input",
+    FileOnlyError: "invalid-input",
+    UnknownRecordError: "not-found",
+    ConflictError: "conflict",
+    NotAdmittedError: "not-admitted",
+    ForbiddenError: "forbidden",
+    TooManyRequestsError: "too-many-requests",
+    BusyError: "busy",
+    ClosedError: "busy",
+    UnreachableError: "busy",
+    UnknownOutcomeError: "busy",  # under its idempotency key it may be sent again
+    FullError: "full",
+    LlmError: "outside-failed",
+    EmbeddingError: "outside-failed",
+}
+_HEADERS_WITH: Final[Mapping[str, Mapping[str, str]]] = {
+    "not-admitted": {"WWW-Authenticate": "Bearer"},
+    "busy": {"Retry-After": str(limits.RETRY_AFTER_S)},
+}
 
 
 class RefusedError(Exception):
-    """A request that gets no further; `sort` says why."""
+    """A request that gets no further; `name` is that of a type of problem."""
 
-    def __init__(
-        self, sort: ProblemType, detail: str, headers: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, name: str, detail: str, **headers: str) -> None:
         super().__init__(detail)
-        self.sort, self.detail, self.headers = sort, detail, dict(headers or {})
+        self.name, self.detail, self.headers = name, detail, headers
 
 
 def answer_to(error: Exception) -> Response:
     """What is answered where something was raised. What only the server's owner should know goes to
     the log.
     """
-    sort = next((sort for known, sort in _SORT_OF if isinstance(error, known)), INTERNAL)
-    problem: dict[str, Any] = {}
-    headers: dict[str, str] = {}
+    name = next((name for known, name in _NAMES.items() if isinstance(error, known)), "internal")
+    errors: list[dict[str, Any]] = []
+    headers: Mapping[str, str] = _HEADERS_WITH.get(name, {})
     if isinstance(error, RefusedError):
-        sort, detail, headers = error.sort, error.detail, error.headers
+        name, detail = error.name, error.detail
+        headers = {**_HEADERS_WITH.get(name, {}), **error.headers}
     elif isinstance(error, InvalidInputError):
-        shown = [_show(each) for each in error.problems[: limits.PROBLEMS_SHOWN_MAX]]
-        problem = {"errors": shown} if shown else {}
+        errors = [_show(each) for each in error.problems[: limits.PROBLEMS_SHOWN_MAX]]
         detail = "; ".join(
             f"{each['field']}: {each['value']!r} is not allowed; allowed: {each['allowed']}"
-            for each in shown
+            for each in errors
         )
         detail = f"{error.where}: {detail}" if error.where else detail
-    elif sort in (INTERNAL, FULL) or isinstance(error, UnreachableError | UnknownOutcomeError):
-        is_ours = isinstance(error, HardwonError)
+    elif name in ("internal", "full") or isinstance(error, UnreachableError | UnknownOutcomeError):
         trace = "".join(traceback.format_exception(error))
-        _log.error("%s", redact(f"{type(error).__name__}: {error}" if is_ours else trace)[0])
+        known = isinstance(error, HardwonError)
+        _log.error("%s", redact(f"{type(error).__name__}: {error}" if known else trace)[0])
         detail = "what happened is in the server's log"
     else:
         detail = redact(str(error))[0]
     if isinstance(error, TooManyRequestsError):
         headers = {"Retry-After": str(max(1, math.ceil(error.wait_s)))}
-    elif sort is NOT_ADMITTED:
-        headers = {"WWW-Authenticate": "Bearer"}
-    elif sort is BUSY:
-        headers = {"Retry-After": str(limits.RETRY_AFTER_S)}
-    problem = {
-        "type": sort.type,
-        "title": sort.title,
-        "status": sort.status,
+    problem = {**problem_of(name, detail), **({"errors": errors} if errors else {})}
+    return Response(json.dumps(problem), problem["status"], headers, MEDIA_TYPE)
+
+
+def problem_of(name: str, detail: str) -> dict[str, Any]:
+    status, title = PROBLEMS[name]
+    return {
+        "type": f"urn:hardwon:problem:{name}",
+        "title": title,
+        "status": status,
         "detail": detail,
-        **problem,
     }
-    return Response(json.dumps(problem), sort.status, headers, MEDIA_TYPE)
 
 
 def _show(problem: Problem) -> dict[str, Any]:
@@ -330,19 +292,8 @@ METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 UNKNOWN: Final = "unknown"
 
 _LATENCIES_S: Final = (
-    0.001,
-    0.0025,
-    0.005,
-    0.01,
-    0.025,
-    0.05,
-    0.1,
-    0.25,
-    0.5,
-    1.0,
-    2.5,
-    10.0,
-    60.0,
+    *(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5),
+    *(1.0, 2.5, 10.0, 60.0),
 )
 
 
@@ -364,24 +315,23 @@ class Metrics:
             buckets=_LATENCIES_S,
             registry=self._registry,
         )
-        self._in_flight = Gauge(
+        self.in_flight = 0
+        Gauge(
             "hardwon_requests_in_flight", "Requests under way.", registry=self._registry
-        )
+        ).set_function(lambda: self.in_flight)
         self._gate = gate
         self._lock = threading.Lock()
         # Of each open project: when it was counted, its records, and the bytes of the file.
         self._sizes: dict[str, tuple[float, int, int]] = {}
 
-    def begin(self) -> None:
-        self._in_flight.inc()
-
-    def end(self, operation: str, status: int, seconds: float) -> None:
-        self._in_flight.dec()
+    def count(self, operation: str, status: int, seconds: float) -> None:
         self._requests.labels(operation, str(status)).inc()
         self._seconds.labels(operation).observe(seconds)
 
     def text_for(self, caller: Caller) -> bytes:
-        """All of it; of projects, those that the caller reaches."""
+        """All of it; of open projects, those that the caller reaches, which are counted now and
+        then.
+        """
         registry = CollectorRegistry()
         records = Gauge(
             "hardwon_records", "Records of an open project.", ["project"], registry=registry
@@ -389,27 +339,20 @@ class Metrics:
         size = Gauge(
             "hardwon_memory_bytes", "The memory's file, whatever its projects.", registry=registry
         )
-        sizes_bytes = [0]
-        for project, count, size_bytes in self._count(caller):
-            records.labels(project).set(count)
-            sizes_bytes.append(size_bytes)
-        size.set(max(sizes_bytes))
-        return generate_latest(self._registry) + generate_latest(registry)
-
-    def _count(self, caller: Caller) -> Iterator[tuple[str, int, int]]:
-        """Records, and the bytes of the file, of open projects; counted now and then."""
         with self._lock:
             open_now = self._gate.open_projects()
             self._sizes = {name: known for name, known in self._sizes.items() if name in open_now}
-            for project in open_now:
-                if caller.projects is not None and project not in caller.projects:
-                    continue
-                at, *sizes = self._sizes.get(project, (-math.inf, 0, 0))
-                if time.monotonic() - at > limits.METRICS_COUNTED_S:
-                    stats = self._gate.perform(caller, "stats", project, Nothing())
-                    sizes = [stats.records, stats.size_bytes]
-                    self._sizes[project] = (time.monotonic(), stats.records, stats.size_bytes)
-                yield project, sizes[0], sizes[1]
+            reached = [
+                name for name in open_now if caller.projects is None or name in caller.projects
+            ]
+            for name in reached:
+                counted_at, *_ = self._sizes.get(name, (-math.inf, 0, 0))
+                if time.monotonic() - counted_at > limits.METRICS_COUNTED_S:
+                    stats = self._gate.perform(caller, "stats", name, Nothing())
+                    self._sizes[name] = (time.monotonic(), stats.records, stats.size_bytes)
+                records.labels(name).set(self._sizes[name][1])
+            size.set(max((self._sizes[name][2] for name in reached), default=0))
+        return generate_latest(self._registry) + generate_latest(registry)
 
 
 # --- what every request passes ---
@@ -426,49 +369,44 @@ THREADS: Final = "hardwon-serve"
 _LEFT_STATUS: Final = 499
 _LINGER_S: Final = 2.0
 _BEARER: Final = re.compile(r"bearer +([!-~]+) *", re.IGNORECASE)
-_HEADERS: Final = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"cache-control", b"no-store"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
-)
+_HEADERS: Final = {
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+}
 T = TypeVar("T")
 
 
-class Workers:
-    """The threads in which the memory is asked."""
+class Service:
+    """What the parts of one server share: the gate, what was decided when it was started, what is
+    counted, and the threads in which the memory is asked.
+    """
 
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(limits.SERVE_THREADS, thread_name_prefix=THREADS)
+    def __init__(self, gate: Gate, settings: ServerOptions) -> None:
+        self.gate = gate
+        self.settings = settings
+        self.metrics = Metrics(gate)
+        self._threads = ThreadPoolExecutor(limits.SERVE_THREADS, thread_name_prefix=THREADS)
 
     async def run(self, function: Callable[..., T], *given: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(
-            self._pool, partial(function, *given)
+            self._threads, partial(function, *given)
         )
 
     def close(self) -> None:
         """Waits for nobody; what has not begun never does."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self.gate.close()
 
 
 class Guard:
     """Stands before an application, which finds who asks in `scope["state"]["caller"]`."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        gate: Gate,
-        settings: ServerOptions,
-        workers: Workers,
-        metrics: Metrics,
-    ) -> None:
+    def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
-        self._gate = gate
-        self._settings = settings
-        self._workers = workers
-        self._metrics = metrics
-        self._under_way = 0
+        self._service = service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -479,21 +417,21 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        began = time.perf_counter()
+        began, metrics = time.perf_counter(), self._service.metrics
         body = Body(scope, receive)
         sending = _Sending(send, body)
-        self._metrics.begin()
-        self._under_way += 1
+        metrics.in_flight += 1
         try:
             await self._pass(scope, body, sending)
         except (ClientDisconnect, _StalledError):
             pass  # there is nobody to answer
         except Exception as error:  # noqa: BLE001  # the edge: whatever goes wrong has an answer, and ends no server
+            # an answer that has begun can only be cut off: its reader notices that
             with suppress(_StalledError):
-                await sending.send_instead(answer_to(error), scope)
+                await sending.send_instead(answer_to(error))
         finally:
-            self._under_way -= 1
-            self._metrics.end(
+            metrics.in_flight -= 1
+            metrics.count(
                 scope.get(OPERATION, UNKNOWN), sending.status, time.perf_counter() - began
             )
 
@@ -503,37 +441,37 @@ class Guard:
             > limits.ADDRESS_BYTES_MAX
         ):
             raise RefusedError(
-                ADDRESS_TOO_LONG,
+                "address-too-long",
                 f"an address has at most {limits.ADDRESS_BYTES_MAX} bytes with its query",
             )
-        if (
-            sum(len(name) + len(value) for name, value in scope["headers"])
-            > limits.HEADERS_BYTES_MAX
-        ):
+        if sum(map(len, chain.from_iterable(scope["headers"]))) > limits.HEADERS_BYTES_MAX:
             raise RefusedError(
-                HEADERS_TOO_LARGE, f"headers have at most {limits.HEADERS_BYTES_MAX} bytes together"
+                "headers-too-large",
+                f"headers have at most {limits.HEADERS_BYTES_MAX} bytes together",
             )
-        hosts, origins = _values(scope, b"host"), _values(scope, b"origin")
-        if len(hosts) != 1 or not self._settings.knows_host(hosts[0]):
+        settings, headers = self._service.settings, Headers(scope=scope)
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
+        if len(hosts) != 1 or not settings.knows_host(hosts[0]):
             raise RefusedError(
-                FOREIGN_HOST, "call the server by its own name, or start it with --allow-host"
+                "foreign-host", "call the server by its own name, or start it with --allow-host"
             )
-        if origins and not (
-            len(origins) == 1 and self._settings.knows_origin(origins[0], hosts[0])
-        ):
+        if origins and not (len(origins) == 1 and settings.knows_origin(origins[0], hosts[0])):
             raise RefusedError(
-                FOREIGN_ORIGIN, "pages of this origin may not ask; --allow-origin lets one in"
+                "foreign-origin", "pages of this origin may not ask; --allow-origin lets one in"
             )
-        if scope["path"] != LIVENESS:
-            if self._under_way > limits.REQUESTS_AT_ONCE_MAX:
-                raise RefusedError(BUSY, "too much is under way: try again")
-            if scope["path"] != "/" and not f"{scope['path']}/".startswith(f"{WEB}/"):
-                caller = await self._workers.run(self._gate.admit, _secret(scope))
-                scope.setdefault("state", {})["caller"] = caller
+        path = scope["path"]
+        if path != LIVENESS:
+            if self._service.metrics.in_flight > limits.REQUESTS_AT_ONCE_MAX:
+                raise RefusedError("busy", "too much is under way: try again")
+            if path != "/" and not f"{path}/".startswith(f"{WEB}/"):
+                given = headers.getlist("authorization")
+                scope.setdefault("state", {})["caller"] = await self._service.run(
+                    self._service.gate.admit, _secret(given)
+                )
         scope[BODY] = body
-        if f"{scope['path']}/".startswith(f"{MCP}/"):
+        if f"{path}/".startswith(f"{MCP}/"):
             scope[OPERATION] = "mcp"
-            scope["path"] = f"{MCP}/" if scope["path"] == MCP else scope["path"]
+            scope["path"] = f"{MCP}/" if path == MCP else path
             await self._app(scope, await body.whole(), sending)
         else:
             scope["path"] = _route_path(scope)
@@ -541,21 +479,19 @@ class Guard:
 
 
 class Body:
-    """A request's body, as it comes: no more of it than is allowed, and no slower."""
+    """A request's body, as it comes: no more of it than `bytes_max`, and no slower than is
+    allowed.
+    """
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
-        declared = _values(scope, b"content-length")
-        is_number = bool(declared) and declared[0].isascii() and declared[0].isdigit()
-        self._declared = int(declared[0]) if is_number else 0
+        headers = Headers(scope=scope)
+        declared = headers.get("content-length", "")
+        self._declared = int(declared) if declared.isascii() and declared.isdigit() else 0
         self._receive = receive
         self._bytes = 0
-        self._bytes_max = limits.BODY_BYTES_MAX
+        self.bytes_max = limits.BODY_BYTES_MAX
         self._began: float | None = None
-        self.is_over = not self._declared and not _values(scope, b"transfer-encoding")
-
-    def allow(self, bytes_max: int) -> None:
-        """For a body that goes to disk."""
-        self._bytes_max = bytes_max
+        self.is_over = not self._declared and "transfer-encoding" not in headers
 
     async def __call__(self) -> Message:
         if self.is_over and self._began is not None:
@@ -569,7 +505,7 @@ class Body:
                 message = await self._next()
         except TimeoutError:
             raise RefusedError(
-                TOO_SLOW, f"{self._bytes} bytes of the body came, and then too little"
+                "too-slow", f"{self._bytes} bytes of the body came, and then too little"
             ) from None
         self._check_size(self._bytes)
         return message
@@ -581,17 +517,15 @@ class Body:
         return message
 
     def _check_size(self, size_bytes: int) -> None:
-        if size_bytes > self._bytes_max:
-            raise RefusedError(TOO_LARGE, f"a body has at most {self._bytes_max} bytes here")
+        if size_bytes > self.bytes_max:
+            raise RefusedError("too-large", f"a body has at most {self.bytes_max} bytes here")
 
     async def whole(self) -> Receive:
         """Once all of it is here: gives it to whoever asks, as one piece."""
-        pieces = [(await self()).get("body", b"")]
-        while not self.is_over:
+        pieces: list[bytes] = []
+        while not (pieces and self.is_over):
             pieces.append((await self()).get("body", b""))
-        first: list[Message] = [
-            {"type": "http.request", "body": b"".join(pieces), "more_body": False}
-        ]
+        first: list[Message] = [{"type": "http.request", "body": b"".join(pieces)}]
 
         async def receive() -> Message:
             return first.pop() if first else await self._receive()
@@ -619,51 +553,41 @@ class _Sending:
         self._send = send
         self._body = body
         self.status = _LEFT_STATUS
-        self._begun = False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._begun, self.status = True, message["status"]
-            present = {name.lower() for name, _ in message.get("headers", ())}
-            ours = [(name, value) for name, value in _HEADERS if name not in present]
-            close = [] if self._body.is_over else [(b"connection", b"close")]
-            message = {**message, "headers": [*message.get("headers", ()), *ours, *close]}
+            self.status = message["status"]
+            headers = MutableHeaders(raw=list(message.get("headers", ())))
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+            if not self._body.is_over:
+                headers.append("connection", "close")
+            message = {**message, "headers": headers.raw}
         try:
             async with asyncio.timeout(limits.SEND_WAIT_S):
                 await self._send(message)
         except TimeoutError:
             raise _StalledError from None
 
-    async def send_instead(self, answer: Response, scope: Scope) -> None:
-        """An answer in place of the one that failed. One that has begun can only be cut off: its
-        reader notices that.
-        """
-        if self._begun:
-            return
-        await self(
-            {
-                "type": "http.response.start",
-                "status": answer.status_code,
-                "headers": answer.raw_headers,
-            }
-        )
-        content = b"" if scope["method"] == "HEAD" else answer.body
-        await self({"type": "http.response.body", "body": content, "more_body": True})
-        await self._body.linger()
-        await self({"type": "http.response.body", "body": b""})
+    async def send_instead(self, answer: Response) -> None:
+        """An answer in place of the one that failed, unless that has begun."""
+        if self.status == _LEFT_STATUS:
+            await self(
+                {
+                    "type": "http.response.start",
+                    "status": answer.status_code,
+                    "headers": answer.raw_headers,
+                }
+            )
+            await self({"type": "http.response.body", "body": answer.body, "more_body": True})
+            await self._body.linger()
+            await self({"type": "http.response.body", "body": b""})
 
 
-def _secret(scope: Scope) -> str | None:
+def _secret(given: list[str]) -> str | None:
     """What a caller sent as a token; a header that is no such thing is a token that nobody has."""
-    given = _values(scope, b"authorization")
-    if not given:
-        return None
-    match = _BEARER.fullmatch(given[0])
-    return match[1] if match and len(given) == 1 else ""
-
-
-def _values(scope: Scope, name: bytes) -> list[str]:
-    return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
+    match = _BEARER.fullmatch(given[0]) if len(given) == 1 else None
+    return match[1] if match else "" if given else None
 
 
 def _route_path(scope: Scope) -> str:
@@ -677,7 +601,7 @@ def _route_path(scope: Scope) -> str:
     try:
         return unquote(kept, errors="strict")
     except UnicodeDecodeError:
-        raise RefusedError(NOT_FOUND, "an address is in UTF-8") from None
+        raise RefusedError("not-found", "an address is in UTF-8") from None
 
 
 class WatchedConnection(H11Protocol):

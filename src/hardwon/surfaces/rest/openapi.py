@@ -18,28 +18,7 @@ from hardwon.surfaces.operations import (
     Operation,
     schemas_of,
 )
-from hardwon.surfaces.rest.guard import (
-    ADDRESS_TOO_LONG,
-    BUSY,
-    CONFLICT,
-    FORBIDDEN,
-    FOREIGN_HOST,
-    FULL,
-    HEADERS_TOO_LARGE,
-    INTERNAL,
-    INVALID_INPUT,
-    LIVENESS,
-    MEDIA_TYPE,
-    NOT_ADMITTED,
-    NOT_FOUND,
-    OUTSIDE,
-    SORTS,
-    TOO_LARGE,
-    TOO_MANY,
-    TOO_SLOW,
-    WRONG_MEDIA_TYPE,
-    ProblemType,
-)
+from hardwon.surfaces.rest.guard import LIVENESS, MEDIA_TYPE, PROBLEMS, problem_of
 
 API: Final = "/api/v1"
 PROJECTS: Final = f"{API}/projects"
@@ -52,18 +31,16 @@ NDJSON: Final = "application/x-ndjson"
 DATABASE: Final = "application/vnd.sqlite3"
 CHECKSUM: Final = "Hardwon-SHA256"
 _EVERYWHERE: Final = (
-    NOT_ADMITTED,
-    FORBIDDEN,
-    ADDRESS_TOO_LONG,
-    FOREIGN_HOST,
-    TOO_MANY,
-    HEADERS_TOO_LARGE,
-    INTERNAL,
-    BUSY,
+    "not-admitted",
+    "forbidden",
+    "address-too-long",
+    "foreign-host",
+    "too-many-requests",
+    "headers-too-large",
+    "internal",
+    "busy",
 )
-_WITH_BODY: Final = (TOO_SLOW, TOO_LARGE, WRONG_MEDIA_TYPE)
 _ASKING_MODELS: Final = ("record_fact", "consolidate")
-_WAITING: Final = {TOO_MANY.status, BUSY.status}
 _PROBLEM: Final[dict[str, Any]] = {
     "type": "object",
     "description": "What went wrong (RFC 9457).",
@@ -133,6 +110,26 @@ _RECORDS: Final[dict[str, Any]] = {
 }
 
 
+_STREAMED: Final[Mapping[str, dict[str, Any]]] = {
+    "export": {
+        "description": "Every record.",
+        "content": {
+            NDJSON: {"schema": {"type": "string", "description": "One record a line, as JSON."}}
+        },
+    },
+    "backup": {
+        "description": "The memory's file.",
+        "headers": {
+            CHECKSUM: {
+                "description": "The SHA-256 of the file, in hex.",
+                "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+            }
+        },
+        "content": {DATABASE: {"schema": {"type": "string", "contentEncoding": "binary"}}},
+    },
+}
+
+
 def path_of(operation: Operation) -> str:
     return f"{PROJECTS}/{{project}}{operation.path}"
 
@@ -181,64 +178,70 @@ def document() -> dict[str, Any]:
                 **{name: schema for name, schema in shared.items() if name not in described_there},
                 "Problem": _PROBLEM,
             },
-            "responses": {sort.name: _problem(sort) for sort in SORTS},
+            "responses": {name: _problem(name) for name in PROBLEMS},
         },
     }
 
 
 def _server_paths() -> dict[str, Any]:
     """What is of no project."""
-    names = {"type": "array", "items": {"type": "string"}}
     status = {
         "type": "object",
         "required": ["status"],
         "properties": {"status": {"type": "string"}},
     }
-    found: dict[str, Any] = {}
-    for path, name, summary, media_type, schema, sorts in (
-        (
-            PROJECTS,
-            "projects",
-            "The projects that have records and that the token reaches.",
-            JSON,
-            names,
-            (*_EVERYWHERE, INVALID_INPUT),
-        ),
-        (
-            f"{API}/openapi.json",
-            "openapi",
-            "This document.",
-            JSON,
-            {"type": "object"},
-            _EVERYWHERE,
-        ),
-        (READINESS, "ready", "Whether the memory answers.", JSON, status, _EVERYWHERE),
-        (
-            METRICS,
-            "metrics",
-            "Figures for Prometheus.",
-            "text/plain",
-            {"type": "string"},
-            _EVERYWHERE,
-        ),
-        (
-            LIVENESS,
-            "health",
-            "Whether the server runs. Needs no token.",
-            JSON,
-            status,
-            (FOREIGN_HOST, FORBIDDEN),
-        ),
-    ):
-        answer = {"description": "What was asked for.", "content": {media_type: {"schema": schema}}}
-        found[path] = {
+    names = {"type": "array", "items": {"type": "string"}}
+    found: dict[str, Any] = {
+        path: {
             "get": {
                 "operationId": name,
                 "summary": summary,
                 "tags": ["server"],
-                "responses": {"200": answer, **_problems(sorts)},
+                "responses": {
+                    "200": {
+                        "description": "What was asked for.",
+                        "content": {media_type: {"schema": schema}},
+                    },
+                    **_problems(problems),
+                },
             }
         }
+        for path, name, summary, media_type, schema, problems in (
+            (
+                PROJECTS,
+                "projects",
+                "The projects that have records and that the token reaches.",
+                JSON,
+                names,
+                (*_EVERYWHERE, "invalid-input"),
+            ),
+            (
+                f"{API}/openapi.json",
+                "openapi",
+                "This document.",
+                JSON,
+                {"type": "object"},
+                _EVERYWHERE,
+            ),
+            (READINESS, "ready", "Whether the memory answers.", JSON, status, _EVERYWHERE),
+            (
+                METRICS,
+                "metrics",
+                "Figures for Prometheus.",
+                "text/plain",
+                {"type": "string"},
+                _EVERYWHERE,
+            ),
+            (
+                LIVENESS,
+                "health",
+                "Whether the server runs. Needs no token.",
+                JSON,
+                status,
+                ("foreign-host", "forbidden"),
+            ),
+        )
+    }
     found[LIVENESS]["get"]["security"] = []
     return found
 
@@ -264,7 +267,14 @@ def _describe(operation: Operation, takes: dict[str, Any], gives: dict[str, Any]
         "tags": [operation.scope],
         "x-scope": operation.scope,
         "parameters": parameters,
-        "responses": {"200": _answer(operation, gives), **_problems(_sorts(operation))},
+        "responses": {
+            "200": _STREAMED.get(operation.name)
+            or {
+                "description": "What was asked for, or made.",
+                "content": {JSON: {"schema": gives}},
+            },
+            **_problems_of(operation),
+        },
     }
     if operation.streams == "in":
         described["requestBody"] = _RECORDS
@@ -273,55 +283,32 @@ def _describe(operation: Operation, takes: dict[str, Any], gives: dict[str, Any]
     return described
 
 
-def _sorts(operation: Operation) -> Iterable[ProblemType]:
-    yield from (*_EVERYWHERE, INVALID_INPUT, NOT_FOUND)
-    if operation.method == "POST":
-        yield from _WITH_BODY
-    if not operation.reads:
-        yield from (CONFLICT, FULL)
-    if operation.streams:
-        yield FULL
-    if operation.name in _ASKING_MODELS:
-        yield OUTSIDE
+def _problems_of(operation: Operation) -> dict[str, Any]:
+    names = [*_EVERYWHERE, "invalid-input", "not-found"]
+    names += ["too-slow", "too-large", "wrong-media-type"] if operation.method == "POST" else []
+    names += [] if operation.reads else ["conflict", "full"]
+    names += ["full"] if operation.streams else []
+    return _problems([*names, *(["outside-failed"] if operation.name in _ASKING_MODELS else [])])
 
 
-def _problems(sorts: Iterable[ProblemType]) -> dict[str, Any]:
+def _problems(names: Iterable[str]) -> dict[str, Any]:
     return {
-        str(sort.status): {"$ref": f"#/components/responses/{sort.name}"}
-        for sort in sorted(set(sorts))
+        str(status): {"$ref": f"#/components/responses/{name}"}
+        for status, name in sorted((PROBLEMS[name][0], name) for name in set(names))
     }
 
 
-def _problem(sort: ProblemType) -> dict[str, Any]:
-    example = {"type": sort.type, "title": sort.title, "status": sort.status, "detail": "…"}
+def _problem(name: str) -> dict[str, Any]:
+    example = problem_of(name, "…")
+    schema = {"$ref": REF.format(model="Problem")}
     found: dict[str, Any] = {
-        "description": sort.title + ".",
-        "content": {
-            MEDIA_TYPE: {"schema": {"$ref": REF.format(model="Problem")}, "example": example}
-        },
+        "description": example["title"] + ".",
+        "content": {MEDIA_TYPE: {"schema": schema, "example": example}},
     }
-    if sort.status in _WAITING:
+    if name in ("too-many-requests", "busy"):
         seconds = {"description": "When to try again.", "schema": {"type": "integer", "minimum": 1}}
         found["headers"] = {"Retry-After": seconds}
     return found
-
-
-def _answer(operation: Operation, gives: dict[str, Any]) -> dict[str, Any]:
-    if operation.name == "export":
-        lines = {"type": "string", "description": "One record a line, as JSON."}
-        return {"description": "Every record.", "content": {NDJSON: {"schema": lines}}}
-    if operation.name == "backup":
-        checksum = {
-            "description": "The SHA-256 of the file, in hex.",
-            "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
-        }
-        content = {DATABASE: {"schema": {"type": "string", "contentEncoding": "binary"}}}
-        return {
-            "description": "The memory's file.",
-            "headers": {CHECKSUM: checksum},
-            "content": content,
-        }
-    return {"description": "What was asked for, or made.", "content": {JSON: {"schema": gives}}}
 
 
 def _body(
@@ -335,11 +322,9 @@ def _body(
         "type": "object",
         "additionalProperties": False,
         "properties": dict(elsewhere),
+        **({"required": needed} if needed else {}),
+        **({"description": " ".join(takes.__doc__.split())} if takes.__doc__ else {}),
     }
-    if needed:
-        inner["required"] = needed
-    if takes.__doc__:
-        inner["description"] = " ".join(takes.__doc__.split())
     example = {
         name: prop["examples"][0] for name, prop in elsewhere.items() if prop.get("examples")
     }
@@ -375,11 +360,10 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
     """An issue may say of each of its fields that there is none: programs that write them do."""
-    kept = {
-        key: value for key, value in schema.items() if key in ("title", "default", "description")
-    }
+    about = ("title", "default", "description")
+    kept = {key: value for key, value in schema.items() if key in about}
     choices = schema.get("anyOf") or [
-        {key: value for key, value in schema.items() if key not in kept}
+        {key: value for key, value in schema.items() if key not in about}
     ]
     return {
         **kept,

@@ -7,20 +7,21 @@ error).
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 from statistics import fmean, linear_regression
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, UnknownRecordError
+from hardwon.errors import UnknownRecordError
 from hardwon.fixes.reports import FixCell, FixDay, FixerRecord
 from hardwon.learn.actions import errors_of, pairs_of
 from hardwon.learn.compare import Comparison, Curve
 from hardwon.records.kinds import Episode, Step, Trajectory
+from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.web import look as charts
-from hardwon.surfaces.web.pages import RANGES, Ask, PageRequest, WebPage
+from hardwon.surfaces.web.pages import RANGES, PageRequest, WebPage
 
 _ROW_PX: Final = 34
 
@@ -29,12 +30,18 @@ _ROW_PX: Final = 34
 _FIXERS_DRAWN: Final = 15
 _BUCKETS_MAX: Final = 60
 NO_MODEL: Final = "(no model)"
+# What is counted of a day, as it is shown, as `FixDay` has it, and its colour.
+_COUNTS: Final = {
+    "attempts": ("attempts", f"{charts.QUIET}/0.35"),
+    "applied": ("applied", charts.INFO),
+    "success": ("verified", charts.GOOD),
+}
 
 
 def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
     totals = ask("fixes.totals")
     if not totals.attempts:
-        return WebPage("fixes_empty.html", {}, "Fixes")
+        return WebPage("fixes_empty.html", "Fixes")
     span = RANGES[request.range] or limits.FIX_DAYS_MAX
     days: list[FixDay] = ask("fixes.days", days=span)
     cells: list[FixCell] = ask("fixes.matrix")
@@ -46,31 +53,34 @@ def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
     drawn_models, drawn_types = models[:15], types[:12]
     of_type = {"issue_type": issue_type, "limit": 15}
     tried = ask("fixes.strategies", **of_type) if issue_type else []
-    context = {
-        "totals": totals,
-        "in_range": _sum(days) if days else None,
-        "buckets": buckets,
-        "days_figure": _days_figure(buckets),
-        "trends": ask("fixes.trends", days=span)[:20],
-        "cells": cells,
-        "models": models,
-        "types": types,
-        "left_out": (len(models) - len(drawn_models), len(types) - len(drawn_types)),
-        "matrix_figure": _matrix_figure(request, cells, drawn_models, drawn_types),
-        "matrix_px": 150 + _ROW_PX * len(drawn_models),
-        "fixers": fixers,
-        "fixers_figure": _fixers_figure(fixers[:_FIXERS_DRAWN]),
-        "fixers_px": 70 + _ROW_PX * min(len(fixers), _FIXERS_DRAWN),
-        "patterns": ask("patterns", limit=30),
-        "issue_type": issue_type,
-        # What worked at least every second time, and what failed more often than that.
-        "worked": [each for each in tried if 2 * each.verified >= each.attempts],
-        "failed": ask("fixes.failed_strategies", **of_type) if issue_type else [],
-        "model": model,
-        "insights": ask("model_insights", name=model) if model else None,
-        "no_model": NO_MODEL,
-    }
-    return WebPage("fixes.html", context, "Fixes")
+    return WebPage(
+        "fixes.html",
+        "Fixes",
+        {
+            "totals": totals,
+            "in_range": _sum(days) if days else None,
+            "buckets": buckets,
+            "days_figure": _days_figure(buckets),
+            "trends": ask("fixes.trends", days=span)[:20],
+            "cells": cells,
+            "models": models,
+            "types": types,
+            "left_out": (len(models) - len(drawn_models), len(types) - len(drawn_types)),
+            "matrix_figure": _matrix_figure(request, cells, drawn_models, drawn_types),
+            "matrix_px": 150 + _ROW_PX * len(drawn_models),
+            "fixers": fixers,
+            "fixers_figure": _fixers_figure(fixers[:_FIXERS_DRAWN]),
+            "fixers_px": 70 + _ROW_PX * min(len(fixers), _FIXERS_DRAWN),
+            "patterns": ask("patterns", limit=30),
+            "issue_type": issue_type,
+            # What worked at least every second time, and what failed more often than that.
+            "worked": [each for each in tried if 2 * each.verified >= each.attempts],
+            "failed": ask("fixes.failed_strategies", **of_type) if issue_type else [],
+            "model": model,
+            "insights": ask("model_insights", name=model) if model else None,
+            "no_model": NO_MODEL,
+        },
+    )
 
 
 def _most_tried(cells: Iterable[FixCell], name: str) -> list[str]:
@@ -82,8 +92,9 @@ def _most_tried(cells: Iterable[FixCell], name: str) -> list[str]:
 
 def _sum(days: Sequence[FixDay]) -> FixDay:
     """All of these days as if they were the first of them."""
-    names = ("attempts", "applied", "verified")
-    return FixDay(days[0].day, *(sum(getattr(day, name) for day in days) for name in names))
+    return FixDay(
+        days[0].day, *(sum(getattr(day, name) for day in days) for name, *_ in _COUNTS.values())
+    )
 
 
 def in_buckets(days: Sequence[FixDay]) -> Iterator[FixDay]:
@@ -95,14 +106,15 @@ def in_buckets(days: Sequence[FixDay]) -> Iterator[FixDay]:
 def _days_figure(buckets: list[FixDay]) -> charts.Figure:
     x = [bucket.day.isoformat() for bucket in buckets]
     wide = {"width": 0.8 * charts.DAY_MS} if len(x) == 1 else {}
-    quiet = f"{charts.QUIET}/0.35"
-    data = [
-        charts.bars(x, [bucket.attempts for bucket in buckets], "attempts", quiet, **wide),
-        charts.bars(x, [bucket.applied for bucket in buckets], "applied", charts.INFO, **wide),
-        charts.bars(x, [bucket.verified for bucket in buckets], "success", charts.GOOD, **wide),
-    ]
-    axis = charts.days_axis([bucket.day for bucket in buckets])
-    return charts.figure(data, barmode="overlay", xaxis=axis, yaxis={"title": {"text": "fixes"}})
+    return charts.figure(
+        [
+            charts.bars(x, [getattr(bucket, name) for bucket in buckets], shown, colour, **wide)
+            for shown, (name, colour) in _COUNTS.items()
+        ],
+        barmode="overlay",
+        xaxis=charts.days_axis([bucket.day for bucket in buckets]),
+        yaxis={"title": {"text": "fixes"}},
+    )
 
 
 def _matrix_figure(
@@ -117,6 +129,13 @@ def _matrix_figure(
     def link(cell: FixCell) -> str:
         return request.url("search", kind="fix", model=cell.model, issue_type=cell.issue_type)
 
+    def words(cell: FixCell) -> str:
+        where = f"{charts.label(cell.issue_type)} on {charts.label(cell.model or NO_MODEL)}"
+        counts = (
+            f"{cell.attempts:,} attempts, {cell.applied:,} applied, {cell.verified:,} successful"
+        )
+        return f"{where}<br>{counts}<br>next one succeeds: {cell.p_success:.0%}"
+
     drawn = {
         "type": "heatmap",
         "x": list(range(len(types))),
@@ -124,7 +143,7 @@ def _matrix_figure(
         "z": [[cell.p_success if cell else None for cell in row] for row in rows],
         "text": [[f"{cell.attempts:,}" if cell else "" for cell in row] for row in rows],
         "customdata": [[link(cell) if cell else "" for cell in row] for row in rows],
-        "hovertext": [[_words(cell) if cell else "never tried" for cell in row] for row in rows],
+        "hovertext": [[words(cell) if cell else "never tried" for cell in row] for row in rows],
         "hoverinfo": "text",
         "texttemplate": "%{text}",
         "zmin": 0,
@@ -140,17 +159,17 @@ def _matrix_figure(
         ],
         "colorbar": {"tickformat": ".0%", "thickness": 12, "outlinewidth": 0},
     }
-    columns = {**charts.names_axis(types), "showgrid": False, "side": "bottom", "tickangle": -30}
     names = charts.names_axis([model or NO_MODEL for model in models])
     return charts.figure(
-        [drawn], xaxis=columns, yaxis={**names, "showgrid": False, "autorange": "reversed"}
+        [drawn],
+        xaxis={
+            **charts.names_axis(types),
+            "showgrid": False,
+            "side": "bottom",
+            "tickangle": -30,
+        },
+        yaxis={**names, "showgrid": False, "autorange": "reversed"},
     )
-
-
-def _words(cell: FixCell) -> str:
-    where = f"{charts.label(cell.issue_type)} on {charts.label(cell.model or NO_MODEL)}"
-    counts = f"{cell.attempts:,} attempts, {cell.applied:,} applied, {cell.verified:,} successful"
-    return f"{where}<br>{counts}<br>next one succeeds: {cell.p_success:.0%}"
 
 
 def _fixers_figure(fixers: list[FixerRecord]) -> charts.Figure:
@@ -188,18 +207,10 @@ def _fixers_figure(fixers: list[FixerRecord]) -> charts.Figure:
 # --- episodes ---
 
 _TASKS_SHOWN: Final = 50
+_EPISODES_DRAWN: Final = min(300, limits.PAGE_RECORDS_MAX)
 _WITH: Final = ("with memory", charts.ACCENT, "circle")
 _WITHOUT: Final = ("without", charts.SECOND, "diamond")
 _SCORES: Final = [0, 1.02]
-
-
-class Sides(NamedTuple):
-    """A task with the memory and without: the scores, and their means."""
-
-    task_id: str
-    curve: Curve
-    mean_on: float | None
-    mean_off: float | None
 
 
 def view_episodes(ask: Ask, request: PageRequest) -> WebPage:
@@ -209,7 +220,7 @@ def view_episodes(ask: Ask, request: PageRequest) -> WebPage:
     tasks = ask("episodes.tasks", limit=_TASKS_SHOWN + 1)
     rules = ask("rules", task_id=task_id or None, state=state or None, limit=50)
     if not tasks and not rules:
-        return WebPage("episodes_empty.html", {}, "Episodes")
+        return WebPage("episodes_empty.html", "Episodes")
     comparison: Comparison = ask("episodes.compare", tag=tag or None, by_run=by_run, **in_time)
     context: dict[str, Any] = {
         "tasks": tasks[:_TASKS_SHOWN],
@@ -225,8 +236,7 @@ def view_episodes(ask: Ask, request: PageRequest) -> WebPage:
         "cards": ask("cards", task_id=task_id or None, limit=24),
     }
     if task_id:
-        size = min(300, limits.PAGE_RECORDS_MAX)
-        found = ask("care.page", kind="episode", limit=size, **in_time)
+        found = ask("care.page", kind="episode", limit=_EPISODES_DRAWN, **in_time)
         # The newest of this time, oldest first.
         episodes = [
             each
@@ -239,7 +249,7 @@ def view_episodes(ask: Ask, request: PageRequest) -> WebPage:
             "more_episodes": found.next is not None,
             "curve_figure": _curve_figure(request, episodes),
         }
-    return WebPage("episodes.html", context, "Episodes")
+    return WebPage("episodes.html", "Episodes", context)
 
 
 def _curve_figure(request: PageRequest, episodes: list[Episode]) -> charts.Figure:
@@ -277,28 +287,31 @@ def trend_line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float] | 
 
 
 def _compare_sides(comparison: Comparison, task_id: str) -> dict[str, Any]:
-    """With and without memory, task by task; of one task, as its scores went on."""
-    sides = [
-        Sides(name, curve, *(fmean(scores) if scores else None for scores in curve))
+    """With and without memory, task by task: how many, and their means; of one task, as its scores
+    went on.
+    """
+    sides = {
+        name: [(len(scores), fmean(scores) if scores else None) for scores in curve]
         for name, curve in comparison.curves.items()
-    ]
+    }
     if curve := comparison.curves.get(task_id):
         return {"sides": sides, "sides_figure": _running_figure(curve), "sides_px": 320}
-    both = [side for side in sides if None not in (side.mean_on, side.mean_off)][:15]
+    means = {name: [mean for _, mean in side] for name, side in sides.items()}
+    drawn = dict(islice((each for each in means.items() if None not in each[1]), 15))
     return {
         "sides": sides,
-        "sides_figure": _sides_figure(both) if both else None,
-        "sides_px": 90 + _ROW_PX * len(both),
+        "sides_figure": _sides_figure(drawn) if drawn else None,
+        "sides_px": 90 + _ROW_PX * len(drawn),
     }
 
 
-def _sides_figure(sides: list[Sides]) -> charts.Figure:
-    """Each task as two dots and what lies between them."""
-    places = list(range(len(sides)))
+def _sides_figure(means: dict[str, list[float | None]]) -> charts.Figure:
+    """Each task as two dots, with memory and without, and what lies between them."""
+    places = list(range(len(means)))
     between: dict[str, Any] = {
         "type": "scatter",
         "mode": "lines",
-        "x": [x for side in sides for x in (side.mean_off, side.mean_on, None)],
+        "x": [x for on, off in means.values() for x in (off, on, None)],
         "y": [y for place in places for y in (place, place, None)],
         "line": {"color": charts.QUIET, "width": 2},
         "showlegend": False,
@@ -308,21 +321,17 @@ def _sides_figure(sides: list[Sides]) -> charts.Figure:
         {
             "type": "scatter",
             "mode": "markers",
-            "x": means,
+            "x": [each[side] for each in means.values()],
             "y": places,
             "name": name,
             "marker": {"color": colour, "size": 11, "symbol": symbol},
         }
-        for (name, colour, symbol), means in (
-            (_WITHOUT, [side.mean_off for side in sides]),
-            (_WITH, [side.mean_on for side in sides]),
-        )
+        for side, (name, colour, symbol) in ((1, _WITHOUT), (0, _WITH))
     ]
-    names = charts.names_axis([side.task_id for side in sides])
     return charts.figure(
         [between, *dots],
         xaxis={"range": _SCORES, "title": {"text": "mean score"}},
-        yaxis={**names, "range": [len(sides) - 0.5, -0.5]},
+        yaxis={**charts.names_axis(list(means)), "range": [len(means) - 0.5, -0.5]},
         hovermode="closest",
         **charts.LEGEND_ABOVE,
     )
@@ -330,14 +339,22 @@ def _sides_figure(sides: list[Sides]) -> charts.Figure:
 
 def _running_figure(curve: Curve) -> charts.Figure:
     """The mean of a task's scores so far, attempt by attempt, on either side."""
-    data = []
-    for (name, colour, _), scores in ((_WITH, curve.on), (_WITHOUT, curve.off)):
-        if scores:
-            attempts = list(range(1, len(scores) + 1))
-            means = [total / n for n, total in zip(attempts, accumulate(scores), strict=True)]
-            data.append(charts.line(attempts, means, name, colour))
-    y = {"range": _SCORES, "title": {"text": "mean so far"}}
-    return charts.figure(data, xaxis={"title": {"text": "attempt"}}, yaxis=y, **charts.LEGEND_ABOVE)
+    data = [
+        charts.line(
+            range(1, len(scores) + 1),
+            [total / n for n, total in enumerate(accumulate(scores), 1)],
+            name,
+            colour,
+        )
+        for (name, colour, _), scores in ((_WITH, curve.on), (_WITHOUT, curve.off))
+        if scores
+    ]
+    return charts.figure(
+        data,
+        xaxis={"title": {"text": "attempt"}},
+        yaxis={"range": _SCORES, "title": {"text": "mean so far"}},
+        **charts.LEGEND_ABOVE,
+    )
 
 
 # --- trajectories ---
@@ -366,21 +383,29 @@ def view_trajectories(ask: Ask, request: PageRequest) -> WebPage:
     if request.item:
         return _view_trajectory(ask, request)
     cursor = request.query.get("cursor") or None
-    in_time = {"since": request.since, "until": request.now, "cursor": cursor}
-    found = ask("care.page", kind="trajectory", limit=50, **in_time)
+    span = {"since": request.since, "until": request.now}
+    found = ask("care.page", kind="trajectory", limit=50, cursor=cursor, **span)
     error = request.query.get("error", "").strip()
     solutions = ask("solutions", error=error or None, limit=20)
-    anything = found.records or solutions or cursor or error
-    if not (anything or ask("care.page", kind="trajectory", limit=1).records):
-        return WebPage("trajectories_empty.html", {}, "Trajectories")
-    context = {
-        "trajectories": [(each, _add_up(each.steps)[-1]) for each in found.records],
-        "older": request.here(cursor=found.next) if found.next else None,
-        "cursor": cursor,
-        "solutions": solutions,
-        "error": error,
-    }
-    return WebPage("trajectories.html", context, "Trajectories")
+    if not (
+        found.records
+        or solutions
+        or cursor
+        or error
+        or ask("care.page", kind="trajectory", limit=1).records
+    ):
+        return WebPage("trajectories_empty.html", "Trajectories")
+    return WebPage(
+        "trajectories.html",
+        "Trajectories",
+        {
+            "trajectories": [(each, _add_up(each.steps)[-1]) for each in found.records],
+            "older": request.here(cursor=found.next) if found.next else None,
+            "cursor": cursor,
+            "solutions": solutions,
+            "error": error,
+        },
+    )
 
 
 def _view_trajectory(ask: Ask, request: PageRequest) -> WebPage:
@@ -390,25 +415,24 @@ def _view_trajectory(ask: Ask, request: PageRequest) -> WebPage:
             f"record {request.item} is no trajectory but {found.kind}: its page tells of it"
         )
     count = len(found.steps)
-    start = request.query.get("from") or "1"  # counted from 1
-    is_number = start.isascii() and start.isdigit() and len(start) < 10
-    if not (is_number and 1 <= int(start) <= max(count, 1)):
-        raise InvalidInputError.one("from", start, f"the number of a step, 1 to {max(count, 1)}")
-    first = int(start) - 1
+    first = request.whole_number("from", "the number of a step", 1, max(count, 1)) - 1
     after = first + _STEPS_SHOWN
     steps, sums = _timeline(found), _add_up(found.steps)
-    context = {
-        "trajectory": found,
-        "steps": steps[first:after],
-        "first": first,
-        "count": count,
-        "before": request.here(**{"from": max(1, first + 1 - _STEPS_SHOWN)}) if first else None,
-        "after": request.here(**{"from": after + 1}) if after < count else None,
-        "total": sums[-1],
-        "errors": sum(bool(step["error"]) for step in steps),
-        "reward_figure": _reward_figure(found.steps, sums),
-    }
-    return WebPage("trajectory.html", context, "Trajectory")
+    return WebPage(
+        "trajectory.html",
+        "Trajectory",
+        {
+            "trajectory": found,
+            "steps": steps[first:after],
+            "first": first,
+            "count": count,
+            "before": request.here(**{"from": max(1, first + 1 - _STEPS_SHOWN)}) if first else None,
+            "after": request.here(**{"from": after + 1}) if after < count else None,
+            "total": sums[-1],
+            "errors": sum(bool(step["error"]) for step in steps),
+            "reward_figure": _reward_figure(found.steps, sums),
+        },
+    )
 
 
 def _timeline(trajectory: Trajectory) -> list[dict[str, Any]]:
@@ -416,12 +440,11 @@ def _timeline(trajectory: Trajectory) -> list[dict[str, Any]]:
     names the steps whose error it got rid of, `failed` those whose error it did not.
     """
     errors = errors_of(trajectory.steps)
-    helped: dict[int, list[int]] = {}
-    failed: dict[int, list[int]] = {}
+    # By whether it helped, and the number of the step: the last ones before it with that error.
+    met: dict[tuple[bool, int], list[int]] = defaultdict(list)
     for pair, number in pairs_of(trajectory):
-        seen = [each for each in range(number) if errors[each] == pair.diagnosis]
-        if seen:
-            (helped if pair.helped else failed).setdefault(number, []).append(seen[-1] + 1)
+        seen = [each + 1 for each in range(number) if errors[each] == pair.diagnosis]
+        met[pair.helped, number] += seen[-1:]
     largest = max((abs(step.reward) for step in trajectory.steps), default=0.0)
     sums = _add_up(trajectory.steps)
     return [
@@ -433,8 +456,8 @@ def _timeline(trajectory: Trajectory) -> list[dict[str, Any]]:
             "cumulative": sums[number + 1],
             "share": abs(step.reward) / largest if largest else 0.0,
             "error": step.observation.strip()[:_ERROR_CHARS] if errors[number] else "",
-            "helped": helped.get(number, []),
-            "failed": failed.get(number, []),
+            "helped": met[True, number],
+            "failed": met[False, number],
         }
         for number, step in enumerate(trajectory.steps)
     ]
@@ -443,20 +466,18 @@ def _timeline(trajectory: Trajectory) -> list[dict[str, Any]]:
 def fold(text: str) -> FoldedText:
     shown = text.strip()[:_TEXT_CHARS]
     line = shown.partition("\n")[0][:_FOLDED_FROM]
-    folded = len(shown) > _FOLDED_FROM or "\n" in shown
-    return FoldedText(line, shown, folded, len(text.strip()) > _TEXT_CHARS)
+    return FoldedText(line, shown, line != shown, len(text.strip()) > _TEXT_CHARS)
 
 
 def _add_up(steps: Iterable[Step]) -> list[float]:
     """The rewards before the first step, and after each. They may be as large as numbers go; a sum
     is one that can still be written.
     """
-    rewards = (step.reward for step in steps)
-    return list(
-        accumulate(
-            rewards, lambda total, each: max(-_LARGEST, min(_LARGEST, total + each)), initial=0.0
-        )
-    )
+
+    def add(total: float, step: Step) -> float:
+        return max(-_LARGEST, min(_LARGEST, total + step.reward))
+
+    return list(accumulate(steps, add, initial=0.0))
 
 
 def _reward_figure(steps: Sequence[Step], sums: list[float]) -> charts.Figure:
@@ -465,11 +486,15 @@ def _reward_figure(steps: Sequence[Step], sums: list[float]) -> charts.Figure:
     """
     x = list(range(1, len(steps) + 1, (len(steps) - 1) // _STEPS_DRAWN + 1))
     rewards = [steps[number - 1].reward for number in x]
-    bars = charts.bars(x, rewards, "reward", showlegend=False)
-    bars["marker"] = {"color": [charts.GOOD if each > 0 else charts.BAD for each in rewards]}
-    stairs = {"line": {"color": charts.ACCENT, "shape": "hv", "width": 2}, "showlegend": True}
-    so_far = [sums[number] for number in x]
-    line = charts.line(x, so_far, "sum so far", charts.ACCENT, **stairs)
+    colours = [charts.GOOD if each > 0 else charts.BAD for each in rewards]
+    bars = charts.bars(x, rewards, "reward", marker={"color": colours}, showlegend=False)
+    line = charts.line(
+        x,
+        [sums[number] for number in x],
+        "sum so far",
+        line={"color": charts.ACCENT, "shape": "hv", "width": 2},
+        showlegend=True,
+    )
     ticks = {"dtick": 1} if len(steps) <= _STEPS_TICKED else {}
     return charts.figure(
         [bars, line],

@@ -67,8 +67,8 @@ def days_axis(days: Sequence[date]) -> dict[str, Any]:
     """
     if not days or (max(days) - min(days)).days >= _FEW_DAYS:
         return {"type": "date"}
-    one = timedelta(days=1)
-    around = [(min(days) - one).isoformat(), (max(days) + one).isoformat()]
+    ends = [min(days) - timedelta(days=1), max(days) + timedelta(days=1)]
+    around = [day.isoformat() for day in ends]
     return {"type": "date", "range": around, "dtick": DAY_MS, "tickformat": "%b %-d\n%Y"}
 
 
@@ -110,11 +110,7 @@ def line(
 
 
 def band(
-    x: Sequence[Any],
-    low: Sequence[float | None],
-    high: Sequence[float | None],
-    name: str,
-    colour: str,
+    x: Sequence[Any], intervals: Sequence[tuple[float, float]], name: str, colour: str
 ) -> list[dict[str, Any]]:
     """An interval around a line: goes before the line that it belongs to."""
     edge = {
@@ -125,14 +121,9 @@ def band(
         "hoverinfo": "skip",
         "showlegend": False,
     }
-    filled = {
-        **edge,
-        "y": newest(high),
-        "fill": "tonexty",
-        "fillcolor": f"{colour}/0.18",
-        "name": label(name),
-    }
-    return [{**edge, "y": newest(low)}, filled]
+    filled = {"fill": "tonexty", "fillcolor": f"{colour}/0.18", "name": label(name)}
+    low, high = (newest([each[side] for each in intervals]) for side in (0, 1))
+    return [{**edge, "y": low}, {**edge, "y": high, **filled}]
 
 
 # --- look ---
@@ -157,28 +148,22 @@ class Asset(NamedTuple):
 
 
 @cache
-def asset(name: str) -> Asset | None:
-    """A file that browsers keep; its version is part of its address."""
-    path = HERE / "static" / name
-    if (
-        name == PLOTLY
-    ):  # of the package that is installed, which is not imported: that takes a second
-        found = find_spec("plotly")
-        path = (
-            Path(found.origin).parent / "package_data" / PLOTLY if found and found.origin else path
-        )
+def asset(name: str) -> Asset:
+    """A file that browsers keep; its version is part of its address. Raises FileNotFoundError."""
+    # of the package that is installed, which is not imported: that takes a second
+    plotly = find_spec("plotly") if name == PLOTLY else None
+    package = plotly and plotly.origin
+    folder = Path(package).parent / "package_data" if package else HERE / "static"
+    path = folder / name
     if Path(name).name != name or path.suffix not in _TYPES or not path.is_file():
-        return None
+        raise FileNotFoundError(name)
     content = path.read_bytes()
     tag = version("plotly") if name == PLOTLY else blake2b(content, digest_size=8).hexdigest()
     return Asset(content, gzip.compress(content, 6, mtime=0), _TYPES[path.suffix], tag)
 
 
 def asset_url(name: str) -> str:
-    found = asset(name)
-    if found is None:
-        raise KeyError(name)
-    return f"{STATIC}/{found.version}/{name}"
+    return f"{STATIC}/{asset(name).version}/{name}"
 
 
 # --- what templates call ---

@@ -6,23 +6,24 @@ context lab (what an agent would read before an attempt, word for word).
 from __future__ import annotations
 
 import math
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from functools import cache
+from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.brief.advice import Advice
 from hardwon.errors import InvalidInputError
-from hardwon.learn.fixes import Strategy
 from hardwon.learn.topology import Branch, FolderCount, hotspots_of, topology_of
 from hardwon.memory.context import Context
 from hardwon.memory.results import Activity
 from hardwon.records.kinds import INTAKE, OUTCOMES
 from hardwon.search.rank import headline
+from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.web import look as charts
-from hardwon.surfaces.web.pages import KINDS, RANGES, Ask, PageRequest, WebPage
+from hardwon.surfaces.web.pages import KINDS, RANGES, PageRequest, WebPage
 
 # --- overview ---
 
@@ -60,36 +61,50 @@ class Rate(NamedTuple):
 def view_overview(ask: Ask, request: PageRequest) -> WebPage:
     stats = ask("stats")
     if not stats.records:
-        return WebPage("overview_empty.html", {"project": request.project}, "Overview")
+        return WebPage("overview_empty.html", "Overview", {"project": request.project})
     days: list[Activity] = ask("care.activity", since=request.since, until=request.now)
     buckets = list(_in_buckets(days))
     by_kind = _by_kind(days)
-    context = {
-        "stats": stats,
-        "rate": _rate(days),
-        "recorded": sum(day.records for day in days),
-        "recorded_by_kind": by_kind,
-        "buckets": buckets,
-        "kinds_figure": _kinds_figure(by_kind),
-        "success_figure": _success_figure(buckets),
-        "week": _by_kind(
-            [day for day in days if day.day > (request.now - timedelta(days=7)).date()]
-        ),
-        # Of a contradiction, with the first of those that contradict each other: the others are
-        # about the same. Other decisions say themselves what they are about.
-        "decisions": [
-            (each, ask.record(each.evidence[0]))
-            if each.action == "contradiction" and each.evidence
-            else (each, None)
-            for each in ask("care.decisions", limit=_SHOWN)
-        ],
-        "newest": ask("care.page", limit=_SHOWN).records,
-        "rules": ask("rules", limit=_SHOWN),
-        "failing": _failing_types(ask, request),
-        "strategies": _best_strategies(ask),
-        "failing_tests": ask("tests.failing"),
+    fixed = {
+        each.issue_type: Rate(each.verified, each.attempts - each.verified)
+        for each in ask("fixes.types", days=RANGES[request.range])
     }
-    return WebPage("overview.html", context, "Overview")
+    best = [(name, each[0]) for name, each in ask("fixes.best_strategies", limit=1).items() if each]
+    return WebPage(
+        "overview.html",
+        "Overview",
+        {
+            "stats": stats,
+            "rate": _rate(days),
+            "recorded": sum(day.records for day in days),
+            "recorded_by_kind": by_kind,
+            "buckets": buckets,
+            "kinds_figure": _kinds_figure(by_kind),
+            "success_figure": _success_figure(buckets),
+            "week": _by_kind(
+                [day for day in days if day.day > (request.now - timedelta(days=7)).date()]
+            ),
+            # Of a contradiction, with the first of those that contradict each other: the others are
+            # about the same. Other decisions say themselves what they are about.
+            "decisions": [
+                (each, ask.record(each.evidence[0]))
+                if each.action == "contradiction" and each.evidence
+                else (each, None)
+                for each in ask("care.decisions", limit=_SHOWN)
+            ],
+            "newest": ask("care.page", limit=_SHOWN).records,
+            "rules": ask("rules", limit=_SHOWN),
+            # Issue types whose fixes failed most often, of those that were tried more than once.
+            "failing": [
+                (name, rate)
+                for name, rate in fixed.items()
+                if rate.tried >= _AREA_ATTEMPTS_MIN and rate.bad
+            ][:_SHOWN],
+            # The surest first: those whose interval begins highest.
+            "strategies": sorted(best, key=lambda each: -each[1].interval[0])[:_SHOWN],
+            "failing_tests": ask("tests.failing"),
+        },
+    )
 
 
 def _rate(days: Sequence[Activity]) -> Rate:
@@ -109,71 +124,44 @@ def _in_buckets(days: Sequence[Activity]) -> Iterator[tuple[date, int, Rate]]:
     """As many days together as makes a chart that can be read: the first, records, and rate."""
     if not days:
         return
-    first, last = days[0].day, days[-1].day
-    width = (last - first).days // _BUCKETS_MAX + 1
-    inside: dict[int, list[Activity]] = defaultdict(list)
-    for day in days:
-        inside[(day.day - first).days // width].append(day)
-    for place, some in sorted(inside.items()):
+    first = days[0].day
+    width = (days[-1].day - first).days // _BUCKETS_MAX + 1
+    for place, inside in groupby(days, lambda day: (day.day - first).days // width):
+        some = list(inside)
         start = first + timedelta(days=place * width)
         yield start, sum(day.records for day in some), _rate(some)
 
 
 def _kinds_figure(counts: dict[str, list[int]]) -> charts.Figure:
     names = [kind.capitalize() for kind in counts]
-    data = [
-        charts.bars(names, [each[1] for each in counts.values()], "good", charts.GOOD),
-        charts.bars(names, [each[2] for each in counts.values()], "bad", charts.BAD),
-        charts.bars(
-            names,
-            [all_ - good - bad for all_, good, bad in counts.values()],
-            "neither",
-            charts.QUIET,
-        ),
-    ]
+    drawn = {
+        ("good", charts.GOOD): [good for _, good, _ in counts.values()],
+        ("bad", charts.BAD): [bad for _, _, bad in counts.values()],
+        ("neither", charts.QUIET): [every - good - bad for every, good, bad in counts.values()],
+    }
+    data = [charts.bars(names, shown, *look) for look, shown in drawn.items()]
     return charts.figure(data, barmode="stack", yaxis={"title": {"text": "records"}})
 
 
 def _success_figure(buckets: list[tuple[date, int, Rate]]) -> charts.Figure:
-    judged = [(day, rate) for day, _, rate in buckets if rate.tried]
-    x = [day.isoformat() for day, _ in judged]
-    intervals = [rate.interval or (0.0, 1.0) for _, rate in judged]
-    low, high = [low for low, _ in intervals], [high for _, high in intervals]
-    data = [
-        *charts.band(x, low, high, "90 % interval", charts.ACCENT),
-        charts.line(x, [rate.p for _, rate in judged], "success", charts.ACCENT),
-    ]
-    axis = charts.days_axis([day for day, _ in judged])
+    judged = {day: rate for day, _, rate in buckets if rate.tried}
+    x = [day.isoformat() for day in judged]
+    intervals = [rate.interval or (0.0, 1.0) for rate in judged.values()]
     return charts.figure(
-        data, yaxis={"range": [0, 1.02], "tickformat": ".0%"}, xaxis=axis, showlegend=False
+        [
+            *charts.band(x, intervals, "90 % interval", charts.ACCENT),
+            charts.line(x, [rate.p for rate in judged.values()], "success", charts.ACCENT),
+        ],
+        yaxis={"range": [0, 1.02], "tickformat": ".0%"},
+        xaxis=charts.days_axis(list(judged)),
+        showlegend=False,
     )
-
-
-def _failing_types(ask: Ask, request: PageRequest) -> list[tuple[str, Rate]]:
-    """Issue types whose fixes failed most often, of those that were tried more than once."""
-    found = [
-        (each.issue_type, Rate(each.verified, each.attempts - each.verified))
-        for each in ask("fixes.types", days=RANGES[request.range])
-    ]
-    often = [(name, rate) for name, rate in found if rate.tried >= _AREA_ATTEMPTS_MIN and rate.bad]
-    return often[:_SHOWN]
-
-
-def _best_strategies(ask: Ask) -> list[tuple[str, Strategy]]:
-    """The surest first: those whose interval begins highest."""
-    found = [
-        (name, each[0]) for name, each in ask("fixes.best_strategies", limit=1).items() if each
-    ]
-    return sorted(found, key=lambda best: -best[1].interval[0])[:_SHOWN]
 
 
 # --- map ---
 
 SHAPES: Final = ("treemap", "sunburst")
 ORDERS: Final = ("outcome", "tool")
-# Colours of the style sheet, from what always fails to what always succeeds; with `on-`, of the
-# text on each.
-_HEAT: Final = ("heat1", "heat2", "heat3", "heat4", "heat5")
 _TOP: Final = "all experiences"
 _STANDARD: Final = "abcdefghijklmnopqrstuvwxyz0123456789_.-"
 
@@ -192,18 +180,17 @@ class MapNode(NamedTuple):
         return Rate(self.good, self.bad).p
 
     @property
-    def name(self) -> str:
-        return self.parts[-1].partition("=")[2] or self.parts[-1] if self.parts else _TOP
-
-    @property
-    def path(self) -> str:
-        return " \u203a ".join(part.partition("=")[2] or part for part in self.parts) or _TOP
+    def names(self) -> list[str]:
+        """As they are shown: of `tool=pytest`, the tool."""
+        return [part.partition("=")[2] or part for part in self.parts] or [_TOP]
 
     @property
     def colour(self) -> str:
-        if self.success is None:
-            return "heat0"
-        return _HEAT[min(int(self.success * len(_HEAT)), len(_HEAT) - 1)]
+        """One of the style sheet's, from what always fails to what always succeeds; with `on-`, of
+        the text on it.
+        """
+        success = self.success
+        return "heat0" if success is None else f"heat{min(int(success * 5), 4) + 1}"
 
 
 def view_map(ask: Ask, request: PageRequest) -> WebPage:
@@ -219,15 +206,18 @@ def view_map(ask: Ask, request: PageRequest) -> WebPage:
         tree = topology_of(folders, tree.name)
     nodes = list(nodes_of(tree))
     spots = hotspots_of(tree, limit=9)
-    context = {
-        "shape": shape,
-        "first": first,
-        "branches": [(node, search_url(request, node.parts)) for node in nodes],
-        "spots": [(spot, search_url(request, tuple(spot.path.split("/")))) for spot in spots],
-        "figure": map_figure(nodes, shape, request),
-        "total": tree.count,
-    }
-    return WebPage("map.html", context, "Map")
+    return WebPage(
+        "map.html",
+        "Map",
+        {
+            "shape": shape,
+            "first": first,
+            "branches": [(node, search_url(request, node.parts)) for node in nodes],
+            "spots": [(spot, search_url(request, tuple(spot.path.split("/")))) for spot in spots],
+            "figure": map_figure(nodes, shape, request),
+            "total": tree.count,
+        },
+    )
 
 
 def search_url(request: PageRequest, parts: tuple[str, ...]) -> str:
@@ -255,50 +245,41 @@ def _folders(branch: Branch, above: tuple[str, ...]) -> Iterator[tuple[tuple[str
 
 def nodes_of(tree: Branch) -> Iterator[MapNode]:
     """The branches that are drawn: level by level, the largest of each first."""
-    waiting = deque([(MapNode((), tree, 1.0, *_judge(tree, "")), "")])
+    waiting: deque[tuple[tuple[str, ...], Branch, float]] = deque([((), tree, 1.0)])
     for _ in range(limits.WEB_MAP_BRANCHES_MAX):
         if not waiting:
             return
-        node, outcome = waiting.popleft()
-        yield node
-        for each in node.branch.branches:
-            inner = _outcome_in(each.name) or outcome
-            share = each.count / node.branch.count if node.branch.count else 0.0
-            below = MapNode((*node.parts, each.name), each, share, *_judge(each, inner))
-            waiting.append((below, inner))
+        parts, branch, share = waiting.popleft()
+        yield MapNode(parts, branch, share, *_judge(parts, branch))
+        waiting += [
+            ((*parts, each.name), each, each.count / (branch.count or 1))
+            for each in branch.branches
+        ]
 
 
-def _judge(branch: Branch, outcome: str) -> tuple[int, int]:
-    """Successes and failures in a branch that lies in the folder of this outcome."""
-    if outcome:
-        return branch.count * (outcome == "success"), branch.count * (outcome == "failure")
-    below = [
-        _judge(each, _outcome_in(each.name)) for each in branch.branches if each.name != INTAKE
-    ]
-    return sum(good for good, _ in below), sum(bad for _, bad in below)
-
-
-def _outcome_in(name: str) -> str:
-    key, _, value = name.partition("=")
-    return value if key == "outcome" else ""
+def _judge(parts: tuple[str, ...], branch: Branch) -> Rate:
+    """What succeeded and failed in a branch: the folder that it lies in tells, or those in it."""
+    outcomes = [part.removeprefix("outcome=") for part in parts if part.startswith("outcome=")]
+    if outcomes:
+        return Rate(*(branch.count * (outcomes[-1] == each) for each in ("success", "failure")))
+    inside = [_judge((*parts, each.name), each) for each in branch.branches if each.name != INTAKE]
+    return Rate(sum(each.good for each in inside), sum(each.bad for each in inside))
 
 
 def map_figure(nodes: list[MapNode], shape: str, request: PageRequest) -> charts.Figure:
-    texts = [
-        "nothing judged" if node.success is None else f"{node.success:.0%} success"
-        for node in nodes
-    ]
-    links = [
-        None if node.branch.branches else search_url(request, node.parts) or None for node in nodes
-    ]
+    successes = [node.success for node in nodes]
+    flat = shape == "treemap"
     trace: dict[str, Any] = {
         "type": shape,
         "ids": ["/" + "/".join(node.parts) for node in nodes],
         "parents": ["/" + "/".join(node.parts[:-1]) if node.parts else "" for node in nodes],
-        "labels": [charts.label(node.name) for node in nodes],
+        "labels": [charts.label(node.names[-1]) for node in nodes],
         "values": [node.branch.count for node in nodes],
-        "text": texts,
-        "customdata": links,
+        "text": ["nothing judged" if p is None else f"{p:.0%} success" for p in successes],
+        "customdata": [
+            None if node.branch.branches else search_url(request, node.parts) or None
+            for node in nodes
+        ],
         "marker": {
             "colors": [f"${node.colour}" for node in nodes],
             "line": {"color": "$card", "width": 2},
@@ -308,12 +289,13 @@ def map_figure(nodes: list[MapNode], shape: str, request: PageRequest) -> charts
         "texttemplate": "%{label}<br>%{value}",
         "hovertemplate": "<b>%{label}</b><br>%{value} records<br>%{text}<extra></extra>",
     }
-    if shape == "treemap":
-        trace |= {"tiling": {"pad": 3}, "pathbar": {"visible": True, "thickness": 26}}
-    else:
-        trace |= {"insidetextorientation": "auto", "leaf": {"opacity": 1}}
+    own = (
+        {"tiling": {"pad": 3}, "pathbar": {"visible": True, "thickness": 26}}
+        if flat
+        else {"insidetextorientation": "auto", "leaf": {"opacity": 1}}
+    )
     return charts.figure(
-        [trace], margin={"l": 0, "r": 0, "t": 30 if shape == "treemap" else 6, "b": 6}
+        [{**trace, **own}], margin={"l": 0, "r": 0, "t": 30 if flat else 6, "b": 6}
     )
 
 
@@ -329,27 +311,24 @@ def view_lab(ask: Ask, request: PageRequest) -> WebPage:
     given = {name: request.query.get(name, "").replace("\r\n", "\n").strip() for name in FIELDS}
     for name, text in given.items():
         if len(text) > limits.WEB_LAB_CHARS_MAX:
-            allowed = f"at most {limits.WEB_LAB_CHARS_MAX} characters"
-            raise InvalidInputError.one(name, f"{len(text)} characters", allowed)
-    most, asked_for = limits.CONTEXT_TOKENS_MAX, given["budget"] or str(limits.CONTEXT_TOKENS)
-    is_number = asked_for.isascii() and asked_for.isdigit()
-    if not (is_number and 1 <= int(asked_for[:9]) <= most):
-        raise InvalidInputError.one("budget", asked_for, f"a whole number of tokens, 1 to {most}")
-    budget = int(asked_for)
-    issue = {name: given[name] for name in ISSUE_FIELDS if given[name]}
-    asked = {"task_id": given["task_id"] or None, "issue": issue or None}
-    context: Context | None = None
-    if given["q"] or given["task_id"] or issue:
-        context = ask("context", query=given["q"] or None, **asked, budget_tokens=budget)
-    advice: Advice | None = None
-    if given["action"]:
-        advice = ask(
-            "advise",
-            action=given["action"],
-            task=given["q"] or None,
-            error=issue.get("error_output"),
-            issue=issue or None,
-        )
+            raise InvalidInputError.one(
+                name, f"{len(text)} characters", f"at most {limits.WEB_LAB_CHARS_MAX} characters"
+            )
+    usual, most = limits.CONTEXT_TOKENS, limits.CONTEXT_TOKENS_MAX
+    budget = request.whole_number("budget", "a whole number of tokens", usual, most)
+    issue = {name: given[name] for name in ISSUE_FIELDS if given[name]} or None
+    task_id, query = given["task_id"] or None, given["q"] or None
+    context: Context | None = (
+        ask("context", query=query, task_id=task_id, issue=issue, budget_tokens=budget)
+        if query or task_id or issue
+        else None
+    )
+    error = given["error_output"] or None
+    advice: Advice | None = (
+        ask("advise", action=given["action"], task=query, error=error, issue=issue)
+        if given["action"]
+        else None
+    )
 
     @cache
     def title(record_id: str) -> str:
@@ -359,25 +338,28 @@ def view_lab(ask: Ask, request: PageRequest) -> WebPage:
     def sources(ids: Sequence[str]) -> list[tuple[str, str]]:
         return [(each, title(each)) for each in ids[:_SOURCES_SHOWN]]
 
-    shown = {
-        "given": given,
-        "budget": budget,
-        "budget_usual": limits.CONTEXT_TOKENS,
-        "budget_max": limits.CONTEXT_TOKENS_MAX,
-        "chars_max": limits.WEB_LAB_CHARS_MAX,
-        "issue_open": bool(issue),
-        "context": context,
-        # Each line with what is behind it, and how many records more; an empty context has none.
-        "lines": [
-            (text.removeprefix("- ").strip(), sources(ids), max(0, len(ids) - _SOURCES_SHOWN))
-            for text, ids in zip(context.text.split("\n"), context.sources, strict=False)
-            if ids
-        ]
-        if context
-        else [],
-        "advice": advice,
-        "verdict_look": _VERDICTS.get(advice.verdict, "plain") if advice else "",
-        "evidence": sources(advice.evidence) if advice else [],
-        "is_empty": not ask("stats").records,
-    }
-    return WebPage("lab.html", shown, "Context lab")
+    # An empty context has no lines.
+    lines = zip(context.text.split("\n"), context.sources, strict=False) if context else ()
+    return WebPage(
+        "lab.html",
+        "Context lab",
+        {
+            "given": given,
+            "budget": budget,
+            "budget_usual": usual,
+            "budget_max": most,
+            "chars_max": limits.WEB_LAB_CHARS_MAX,
+            "issue_open": bool(issue),
+            "context": context,
+            # Each line with what is behind it, and how many records more.
+            "lines": [
+                (text.removeprefix("- ").strip(), sources(ids), max(0, len(ids) - _SOURCES_SHOWN))
+                for text, ids in lines
+                if ids
+            ],
+            "advice": advice,
+            "verdict_look": _VERDICTS.get(advice.verdict, "plain") if advice else "",
+            "evidence": sources(advice.evidence) if advice else [],
+            "is_empty": not ask("stats").records,
+        },
+    )

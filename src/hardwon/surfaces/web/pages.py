@@ -1,6 +1,6 @@
-"""What a page is made of, and who looks at it. A page is a function `(ask, request) -> WebPage`; one
-that changes something has a second, `(ask, request, form) -> address to go to`. `site.PLACES` lists
-them. They run in worker threads.
+"""What a page is made of, and who looks at it. A page is a function `(ask, request) -> WebPage` (or
+an answer of its own, such as a file to keep); one that changes something has a second, `(ask,
+request, form) -> address to go to`. `site.PLACES` lists them. They run in worker threads.
 """
 
 from __future__ import annotations
@@ -11,20 +11,16 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
 
 from starlette.datastructures import ImmutableMultiDict
 
 from hardwon import limits
-from hardwon.errors import UnknownRecordError
-from hardwon.records.kinds import AnyRecord
-from hardwon.surfaces.gate import Gate
-from hardwon.surfaces.operations import OPERATIONS
-from hardwon.trust.access import Caller, Scope, includes
+from hardwon.errors import InvalidInputError
 
 ROOT: Final = "/ui"
 RANGES: Final[Mapping[str, int | None]] = {"7d": 7, "30d": 30, "90d": 90, "all": None}
@@ -35,22 +31,13 @@ _NAME_BYTES: Final = 32
 Form = ImmutableMultiDict[str, str]
 
 
-@dataclass(frozen=True)
-class WebPage:
-    """A template below `templates`, what it is filled with, and the page's title."""
+class WebPage(NamedTuple):
+    """A template below `templates`, the page's title, and what the template is filled with."""
 
     template: str
-    context: Mapping[str, Any]
     title: str
+    context: Mapping[str, Any] = MappingProxyType({})
     status: int = 200
-
-
-class Download(NamedTuple):
-    """What a page gives instead of itself: a file of this name."""
-
-    name: str
-    content: bytes
-    media_type: str
 
 
 @dataclass
@@ -119,32 +106,6 @@ class Sessions:
             self._open.pop(name, None)
 
 
-class Ask:
-    """Asks the memory of one project, as the caller: every operation of the table, under its
-    name.
-    """
-
-    def __init__(self, gate: Gate, caller: Caller, project: str) -> None:
-        self._gate = gate
-        self.caller = caller
-        self.project = project
-
-    def __call__(self, operation: str, /, **given: Any) -> Any:
-        arguments = OPERATIONS[operation].takes.model_validate(given)
-        return self._gate.perform(self.caller, operation, self.project, arguments)
-
-    def record(self, record_id: str) -> AnyRecord | None:
-        """None where there is no such record, or not any more."""
-        with suppress(UnknownRecordError):
-            found: AnyRecord = self("get", record_id=record_id)
-            return found
-        return None
-
-    def may(self, scope: Scope) -> bool:
-        """Whether the caller could; for what a page offers. The gate decides."""
-        return includes(self.caller.scope, scope)
-
-
 @dataclass(frozen=True)
 class PageRequest:
     """What a page is asked for. `item` is what its address has after the page's name; `query` has
@@ -174,6 +135,13 @@ class PageRequest:
         given = self.query.get(name, "")
         return given if given in allowed else usual or next(iter(allowed))
 
+    def whole_number(self, name: str, what: str, usual: int, most: int) -> int:
+        """A parameter that is a number from 1 on, and the usual one where it is not given."""
+        given = self.query.get(name, "").strip() or str(usual)
+        if not (given.isascii() and given.isdigit() and 1 <= int(given[:9]) <= most):
+            raise InvalidInputError.one(name, given, f"{what}, 1 to {most}")
+        return int(given)
+
     def url(
         self, page: str | None = None, item: str = "", /, project: str | None = None, **query: Any
     ) -> str:
@@ -182,7 +150,7 @@ class PageRequest:
         """
         kept = {"range": self.range if self.range != RANGE else None, **query}
         given = {name: value for name, value in kept.items() if value not in (None, "")}
-        parts = [project or self.project, page or self.page, *([item] if item else [])]
+        parts = filter(None, [project or self.project, page or self.page, item])
         path = "/".join([ROOT, *(quote(part, safe="") for part in parts)])
         return f"{path}?{urlencode(given)}" if given else path
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import takewhile
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
+
+from starlette.responses import Response
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem, UnknownRecordError
@@ -27,9 +30,10 @@ from hardwon.records.kinds import (
     Trajectory,
 )
 from hardwon.search.rank import Hit, headline
+from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.operations import jsonable
 from hardwon.surfaces.web.look import shorten
-from hardwon.surfaces.web.pages import KINDS, Ask, Download, PageRequest, WebPage
+from hardwon.surfaces.web.pages import KINDS, PageRequest, WebPage
 from hardwon.text.terms import matches, own_texts, query_terms
 
 # --- search ---
@@ -55,24 +59,12 @@ class Piece(NamedTuple):
     marked: bool = False
 
 
-class HitView(NamedTuple):
-    """A record as the search shows it. `hit` is None where nothing was asked. `parts` of its score:
-    name, value, and share of the bar in percent.
-    """
-
-    record: AnyRecord
-    title: list[Piece]
-    snippet: list[Piece]
-    hit: Hit | None = None
-    parts: tuple[tuple[str, float, float], ...] = ()
-
-
 def view_search(ask: Ask, request: PageRequest) -> WebPage:
     asked = {name: value.strip() for name, value in request.query.items() if value.strip()}
     count = limits.WEB_RESULTS
     if re.fullmatch(r"[0-9]{1,4}", asked.get("k", "")):
         count = min(max(int(asked["k"]), 1), limits.WEB_RESULTS_MAX)
-    found: list[HitView] = []
+    found: list[dict[str, Any]] = []
     following, problems = None, list[Problem]()
     try:
         filters = _filters(request, asked)
@@ -80,41 +72,43 @@ def view_search(ask: Ask, request: PageRequest) -> WebPage:
             found = _recall(ask, asked, count, filters)
         else:
             page = ask("care.page", limit=count, cursor=asked.get("cursor"), **filters)
-            found = [_view(record, frozenset()) for record in page.records]
-            following = page.next
+            found, following = [_view(record, frozenset()) for record in page.records], page.next
     except InvalidInputError as error:
         problems = error.problems
     stats: Stats = ask("stats")
     given = {name: asked[name] for name in (*CHOICES, *WORDS, *TIMES, "k") if name in asked}
-    context = {
-        "q": asked.get("q", ""),
-        "given": given,
-        # The field of a day shows nothing else.
-        "days": {
-            name: day if _DAY.fullmatch(day := asked.get(name, "")[:10]) else ""
-            for name in ("since", "until")
+    return WebPage(
+        "search.html",
+        "Search",
+        {
+            "q": asked.get("q", ""),
+            "given": given,
+            # The field of a day shows nothing else.
+            "days": {
+                name: day if _DAY.fullmatch(day := asked.get(name, "")[:10]) else ""
+                for name in ("since", "until")
+            },
+            "choices": CHOICES,
+            "words": WORDS,
+            "offered": {
+                name: sorted(counts, key=lambda each: (-counts[each], each))[:50]
+                for name, counts in (("tool", stats.by_tool), ("author", stats.by_author))
+            },
+            "found": found,
+            "next": following and request.here(cursor=following),
+            "first": request.here(cursor=None) if "cursor" in asked else None,
+            "without": [
+                (name, value, request.here(**{name: None, "cursor": None}))
+                for name, value in given.items()
+            ],
+            "problems": problems,
+            "records": stats.records,
+            "ranged": request.range != "all" and not ({"since", "until"} & given.keys()),
+            "limits": limits,
+            "k": count,
         },
-        "choices": CHOICES,
-        "words": WORDS,
-        "offered": {"tool": _most(stats.by_tool), "author": _most(stats.by_author)},
-        "found": found,
-        "next": following and request.here(cursor=following),
-        "first": request.here(cursor=None) if "cursor" in asked else None,
-        "without": [
-            (name, value, request.here(**{name: None, "cursor": None}))
-            for name, value in given.items()
-        ],
-        "problems": problems,
-        "records": stats.records,
-        "ranged": request.range != "all" and not ({"since", "until"} & given.keys()),
-        "limits": limits,
-        "k": count,
-    }
-    return WebPage("search.html", context, "Search", 422 if problems else 200)
-
-
-def _most(counts: Mapping[str, int]) -> list[str]:
-    return sorted(counts, key=lambda name: (-counts[name], name))[:50]
+        422 if problems else 200,
+    )
 
 
 def _filters(request: PageRequest, asked: Mapping[str, str]) -> dict[str, Any]:
@@ -122,71 +116,73 @@ def _filters(request: PageRequest, asked: Mapping[str, str]) -> dict[str, Any]:
     share.
     """
     given: dict[str, Any] = {name: asked[name] for name in (*CHOICES, *WORDS) if name in asked}
-    times = {
-        name: moment(asked[name], last=name == "until")
-        for name in ("since", "until")
-        if name in asked
-    }
-    return (
-        {**given, **times} if times or request.since is None else {**given, "since": request.since}
-    )
+    named = [name for name in ("since", "until") if name in asked]
+    times: dict[str, Any] = {name: moment(asked[name], last=name == "until") for name in named}
+    return given | (times or ({"since": request.since} if request.since else {}))
 
 
 def moment(text: str, *, last: bool = False) -> str:
     """A time as a form says it: a day is meant from its beginning (`last`: to its end), and
-    whatever has no zone in UTC.
+    whatever has no zone in UTC. What is no time stays what it is.
     """
     if _DAY.fullmatch(text):
-        try:
+        with suppress(ValueError, OverflowError):
             day = datetime.fromisoformat(f"{text}T00:00:00+00:00")
             return (day + timedelta(days=1) if last else day).isoformat()
-        except (ValueError, OverflowError):
-            return text
     return f"{text}Z" if _WITHOUT_ZONE.fullmatch(text) else text
 
 
 def _recall(
     ask: Ask, asked: Mapping[str, str], count: int, filters: dict[str, Any]
-) -> list[HitView]:
+) -> list[dict[str, Any]]:
+    """Hits, each with the parts of its score: name, value, and share of the bar in percent."""
     then = {"as_of": moment(asked["as_of"])} if "as_of" in asked else {}
     hits: list[Hit] = ask("recall", query=asked["q"], k=count, **then, **filters)
     terms = frozenset(query_terms(asked["q"]))
     sums = [sum(value for value in hit.why.values() if value > 0) for hit in hits]
     whole = max(sums, default=0.0) or 1.0
-    shown = []
-    for hit in hits:
-        # The largest first; what lowers a score has no width.
-        ordered = sorted(hit.why.items(), key=lambda part: (-part[1], part[0]))
-        parts = tuple(
-            (name, value, round(100 * max(value, 0) / whole, 2)) for name, value in ordered
-        )
-        shown.append(_view(hit.record, terms)._replace(hit=hit, parts=parts))
-    return shown
+    return [
+        {
+            **_view(hit.record, terms),
+            "hit": hit,
+            # The largest first; what lowers a score has no width.
+            "parts": [
+                (name, value, round(100 * max(value, 0) / whole, 2))
+                for name, value in sorted(hit.why.items(), key=lambda part: (-part[1], part[0]))
+            ],
+        }
+        for hit in hits
+    ]
 
 
-def _view(record: AnyRecord, terms: Collection[str]) -> HitView:
+def _view(record: AnyRecord, terms: Collection[str]) -> dict[str, Any]:
+    """A record as the search shows it; `hit` is None where nothing was asked."""
     title = " ".join(headline(record)[: 4 * _HEADLINE_CHARS].split())
     if len(title) > _HEADLINE_CHARS:
         title = title[: _HEADLINE_CHARS - 1] + "…"
-    below = snippet(_texts_besides(record, title), terms)
-    return HitView(record, mark_terms(title, terms) or [Piece("(nothing said)")], below)
+    return {
+        "record": record,
+        "title": mark_terms(title, terms) or [Piece("(nothing said)")],
+        "snippet": snippet(_texts_besides(record, title), terms),
+        "hit": None,
+    }
 
 
 def _texts_besides(record: AnyRecord, title: str) -> str:
     """The record's texts, without those that its title has already, and none twice."""
-    seen, kept = [_bare(title)], []
+
+    def bare(text: str) -> str:
+        return " ".join(_NO_WORD.sub(" ", text.lower()).split())
+
+    seen, kept = [bare(title)], []
     for text in own_texts(record):
-        bare = _bare(text[: limits.WEB_SNIPPET_READ_CHARS])
-        if not any(bare in before for before in seen):
+        said = bare(text[: limits.WEB_SNIPPET_READ_CHARS])
+        if not any(said in before for before in seen):
             kept.append(text)
-            seen.append(bare)
+            seen.append(said)
             if sum(map(len, kept)) > limits.WEB_SNIPPET_READ_CHARS:
                 break
     return " · ".join(kept)
-
-
-def _bare(text: str) -> str:
-    return " ".join(_NO_WORD.sub(" ", text.lower()).split())
 
 
 def mark_terms(text: str, terms: Collection[str]) -> list[Piece]:
@@ -216,14 +212,14 @@ def snippet(text: str, terms: Collection[str]) -> list[Piece]:
 def _best_start(line: str, terms: Collection[str]) -> int:
     """Where the stretch begins that has the most different terms; the first of several."""
     found = list(matches(line, terms))
-    best, start = 0, 0
-    for number, first in enumerate(found):
-        end = first.start + limits.WEB_SNIPPET_CHARS - _BEFORE_CHARS
-        inside = takewhile(lambda match: match.end <= end, found[number:])  # noqa: B023  # used at once
-        distinct = len({match.term for match in inside})
-        if distinct > best:
-            best, start = distinct, first.start
-    return start
+
+    def distinct(number: int) -> int:
+        end = found[number].start + limits.WEB_SNIPPET_CHARS - _BEFORE_CHARS
+        inside = takewhile(lambda match: match.end <= end, found[number:])
+        return len({match.term for match in inside})
+
+    best = max(range(len(found)), key=distinct, default=None)
+    return 0 if best is None else found[best].start
 
 
 # --- one record ---
@@ -258,17 +254,7 @@ _LABELS: Final[Mapping[str, str]] = {
 }
 
 
-class Field(NamedTuple):
-    """Something that a record says, and how it is to be shown: as a text, `pre`, a list, commands;
-    as one of many pairs where nothing is said.
-    """
-
-    name: str
-    value: Any
-    form: str = ""
-
-
-def view_record(ask: Ask, request: PageRequest) -> WebPage | Download:
+def view_record(ask: Ask, request: PageRequest) -> WebPage | Response:
     as_of = request.query.get("as_of", "").strip()
     then = {"as_of": moment(as_of)} if as_of else {}
     try:
@@ -276,41 +262,40 @@ def view_record(ask: Ask, request: PageRequest) -> WebPage | Download:
     except (InvalidInputError, UnknownRecordError) as error:
         if as_of and isinstance(error, InvalidInputError) and error.field != "record_id":
             raise
-        return _view_unknown(ask, request)
+        # Of one that was forgotten, what is left to tell.
+        known: list[LifeEvent] = []
+        with suppress(InvalidInputError, UnknownRecordError):
+            known = ask("audit", record_id=request.item)
+        context: dict[str, Any] = {"item": request.item, "life": known}
+        return WebPage("record_unknown.html", "No such record", context, 404)
     written = json.dumps(jsonable(record), ensure_ascii=False, indent=2)
     if request.query.get("format") == "json":
         name = f"{record.kind}-{record.id}.json"
-        return Download(name, f"{written}\n".encode(), "application/json")
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(f"{written}\n", headers=headers, media_type="application/json")
     life: list[LifeEvent] = ask("audit", record_id=record.id)
     credits_ = [each.event.helped for each in life if each.event and each.kind == "credited"]
     kinds = [each.kind for each in life]
-    context = {
-        "record": record,
-        "fields": list(fields_of(record)),
-        "steps": record.steps if isinstance(record, Trajectory) else [],
-        "cards": record.mistake_cards if isinstance(record, Episode) else [],
-        "life": life,
-        "helped": credits_.count(True),
-        "hindered": credits_.count(False),
-        "repeated": kinds.count("repeated"),
-        # The newest of what was noticed of its files.
-        "stale": next((kind for kind in reversed(kinds) if kind in ("stale", "fresh")), ""),
-        "others": _links_of(ask, record),
-        "json": written,
-        "as_of": as_of,
-        "glob_of": lambda path: re.sub(r"([*?[])", r"[\1]", path),
-    }
-    return WebPage("record.html", context, shorten(headline(record), 120) or record.kind)
-
-
-def _view_unknown(ask: Ask, request: PageRequest) -> WebPage:
-    """No such record; of one that was forgotten, what is left to tell."""
-    try:
-        life = ask("audit", record_id=request.item)
-    except (InvalidInputError, UnknownRecordError):
-        life = []
-    context = {"item": request.item, "life": life}
-    return WebPage("record_unknown.html", context, "No such record", 404)
+    return WebPage(
+        "record.html",
+        shorten(headline(record), 120) or record.kind,
+        {
+            "record": record,
+            "fields": list(_fields_of(record)),
+            "steps": record.steps if isinstance(record, Trajectory) else [],
+            "cards": record.mistake_cards if isinstance(record, Episode) else [],
+            "life": life,
+            "helped": credits_.count(True),
+            "hindered": credits_.count(False),
+            "repeated": kinds.count("repeated"),
+            # The newest of what was noticed of its files.
+            "stale": next((kind for kind in reversed(kinds) if kind in ("stale", "fresh")), ""),
+            "others": _links_of(ask, record),
+            "json": written,
+            "as_of": as_of,
+            "glob_of": lambda path: re.sub(r"([*?[])", r"[\1]", path),
+        },
+    )
 
 
 def _links_of(ask: Ask, record: AnyRecord) -> list[tuple[str, str, AnyRecord | None]]:
@@ -334,9 +319,10 @@ def _links_of(ask: Ask, record: AnyRecord) -> list[tuple[str, str, AnyRecord | N
     ]
 
 
-def fields_of(record: AnyRecord) -> Iterator[Field]:
-    """Everything that a record says itself. Steps and mistake cards have their own places on the
-    page.
+def _fields_of(record: AnyRecord) -> Iterator[dict[str, Any]]:
+    """Everything that a record says itself, and how it is to be shown: as a text, `pre`, a list,
+    commands; as one of many pairs where nothing is said. Steps and mistake cards have their own
+    places on the page.
     """
     others = [name for name in jsonable(record) if name not in _ENVELOPE]
     for shown in _SHOWN[record.kind].split() if record.kind in _SHOWN else others:
@@ -345,18 +331,18 @@ def fields_of(record: AnyRecord) -> Iterator[Field]:
         name = path.rpartition(".")[2]
         label = _LABELS.get(name, name.replace("_", " ").capitalize())
         if form == "own":
-            yield from (Field(key, text) for key in value if (text := plain(value[key])))
+            said = ((key, plain(each)) for key, each in value.items())
+            yield from ({"name": key, "value": text, "form": ""} for key, text in said if text)
         elif value not in (None, "", [], {}, ()):
-            yield Field(label, value if isinstance(value, list) and form else plain(value), form)
+            text = value if isinstance(value, list) and form else plain(value)
+            yield {"name": label, "value": text, "form": form}
 
 
 def plain(value: Any) -> str:
     """A value as text: a text as it is, names with commas, whatever has more to it as JSON."""
     value = jsonable(value)
-    if isinstance(value, str):
-        return value
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return ", ".join(value)
-    return json.dumps(value, ensure_ascii=False, indent=2)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)

@@ -17,8 +17,9 @@ from markupsafe import Markup
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
+from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.web.look import PLOTLY, asset, environment, time
-from hardwon.surfaces.web.pages import Ask, PageRequest, SignIn, WebPage
+from hardwon.surfaces.web.pages import PageRequest, SignIn, WebPage
 from hardwon.surfaces.web.review import TABS
 from hardwon.surfaces.web.site import PLACES, NavItem
 
@@ -26,6 +27,7 @@ SCRIPTS: Final = ("theme.js", PLOTLY, "app.js")
 # Where links lead to what is not in the file; they are taken out.
 NOWHERE: Final = "#-"
 _SHOWN: Final = ("overview", "map", "fixes", "episodes", "review")
+_LISTS: Final = [(f"-{tab}", f": {title}", {"tab": tab}) for tab, title in TABS.items()]
 
 
 class ReportPart(NamedTuple):
@@ -35,11 +37,6 @@ class ReportPart(NamedTuple):
     page: NavItem
     title: str
     query: Mapping[str, str]
-
-
-class HtmlReport(NamedTuple):
-    content: bytes
-    parts: list[str]
 
 
 @dataclass(frozen=True)
@@ -74,19 +71,15 @@ def parts() -> list[ReportPart]:
     """What a report has, in the order of the navigation: of every list that waits for a decision,
     one.
     """
-    found = []
-    for page in PLACES:
-        if page.name == "review":
-            found += [
-                ReportPart(f"part-review-{tab}", page, f"Review: {title}", {"tab": tab})
-                for tab, title in TABS.items()
-            ]
-        elif page.name in _SHOWN:
-            found.append(ReportPart(f"part-{page.name}", page, page.title, {}))
-    return found
+    return [
+        ReportPart(f"part-{page.name}{anchor}", page, page.title + title, query)
+        for page in PLACES
+        if page.name in _SHOWN
+        for anchor, title, query in (_LISTS if page.name == "review" else [("", "", {})])
+    ]
 
 
-def report(ask: Ask, time_range: str) -> HtmlReport:
+def report(ask: Ask, time_range: str) -> bytes:
     """The whole file. Nothing in it can be changed, so whoever asks needs no more than to read."""
     listed = parts()
     anchors = {_key(part.page.name, part.query): part.name for part in listed}
@@ -110,9 +103,13 @@ def report(ask: Ask, time_range: str) -> HtmlReport:
     }
     content = environment().get_template("report.html").render(frame).encode()
     if len(content) > limits.REPORT_BYTES_MAX:
-        allowed = f"a shorter time: the file would have {len(content):,} bytes, and {limits.REPORT_BYTES_MAX:,} are allowed"
-        raise InvalidInputError.one("range", time_range, allowed)
-    return HtmlReport(content, [part.title for part in listed])
+        raise InvalidInputError.one(
+            "range",
+            time_range,
+            f"a shorter time: the file would have {len(content):,} bytes, and "
+            f"{limits.REPORT_BYTES_MAX:,} are allowed",
+        )
+    return content
 
 
 def _render(part: ReportPart, ask: Ask, request: InFile) -> Markup:
@@ -150,10 +147,7 @@ def _date(at: datetime | date | None) -> Markup | str:
 
 def _inline(name: str, element: str) -> Markup:
     """A file of ours, or plotly's script, to stand inside an element as it is."""
-    found = asset(name)
-    if found is None:
-        raise FileNotFoundError(name)
-    text = found.content.decode().replace("\r\n", "\n")
+    text = asset(name).content.decode().replace("\r\n", "\n")
     if f"</{element}" in text.lower() or "<!--" in text:
         raise ValueError(f"{name} would end the element that it stands in")
     return Markup(text)  # noqa: S704  # nosec B704  # a file that was installed, and nothing in it ends the element

@@ -6,16 +6,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any, Final
 
 from hardwon import limits
 from hardwon.errors import ConflictError, InvalidInputError, UnknownRecordError
 from hardwon.records.kinds import AnyRecord, Decision
 from hardwon.search.rank import headline
+from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.web.look import shorten
-from hardwon.surfaces.web.pages import Ask, Form, PageRequest, WebPage
+from hardwon.surfaces.web.pages import Form, PageRequest, WebPage
 
 TABS: Final[Mapping[str, str]] = {
     "hypotheses": "Hypotheses",
@@ -33,6 +35,11 @@ ACTIONS: Final[Mapping[str, str]] = {
     "archive": "Archived",
     "supersede": "Replaced",
     "undo": "Undone",
+}
+# Tabs of records of one status, and what may be done with them.
+_BY_STATUS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    "hypotheses": ("hypothesis", ("verify", "publish", "archive", "supersede")),
+    "verified": ("verified", ("publish", "archive", "supersede")),
 }
 _ID: Final = re.compile(r"[0-9a-f-]{36}")
 # What is ranked by something else than its time is read so far, to find what lies in the range.
@@ -55,18 +62,6 @@ class ReviewItem:
     hindered: int = 0
 
 
-@dataclass(frozen=True)
-class Listed:
-    """One list. `pairs` (decisions, each with those that contradict each other) and `rules` in the
-    tabs that have those instead of records.
-    """
-
-    items: list[ReviewItem] = field(default_factory=list)
-    pairs: list[tuple[Decision, list[ReviewItem]]] = field(default_factory=list)
-    rules: list[Any] = field(default_factory=list)
-    next: str | None = None
-
-
 # --- what is seen ---
 
 
@@ -76,22 +71,28 @@ def view_review(ask: Ask, request: PageRequest) -> WebPage:
         return _view_choices(ask, request, tab)
     stats = ask("stats")
     known = stats.by_status
-    listed = _list(ask, request, tab)
     undo = [each for each in request.query.get("undo", "").split(",") if _ID.fullmatch(each)]
-    context = {
-        "tab": tab,
-        "tabs": TABS,
-        "counts": {"hypotheses": known.get("hypothesis", 0), "verified": known.get("verified", 0)},
-        "records": stats.records,
-        "listed": listed,
-        "is_empty": not (listed.items or listed.pairs or listed.rules),
-        "order": request.choose("order", ORDERS),
-        "orders": ORDERS,
-        "may_decide": may_decide,
-        # The events by which something was decided just now, where they can be taken back.
-        "can_undo": undo[: 2 * limits.WEB_REVIEW_SHOWN] if may_decide else [],
-    }
-    return WebPage("review.html", context, "Review")
+    listed = {"waiting": [], "pairs": [], "rules": [], "next": None, **_list(ask, request, tab)}
+    return WebPage(
+        "review.html",
+        "Review",
+        {
+            "tab": tab,
+            "tabs": TABS,
+            "counts": {
+                "hypotheses": known.get("hypothesis", 0),
+                "verified": known.get("verified", 0),
+            },
+            "records": stats.records,
+            **listed,
+            "is_empty": not any(listed.values()),
+            "order": request.choose("order", ORDERS),
+            "orders": ORDERS,
+            "may_decide": may_decide,
+            # The events by which something was decided just now, where they can be taken back.
+            "can_undo": undo[: 2 * limits.WEB_REVIEW_SHOWN] if may_decide else [],
+        },
+    )
 
 
 def _view_choices(ask: Ask, request: PageRequest, tab: str) -> WebPage:
@@ -99,56 +100,57 @@ def _view_choices(ask: Ask, request: PageRequest, tab: str) -> WebPage:
     record = ask("get", record_id=request.item)
     asked = request.query.get("q", "").strip() or shorten(headline(record), 400)
     hits = ask("recall", query=asked, k=_CHOICES + 1)
-    context = {
-        "record": ReviewItem(record),
-        "choices": [hit.record for hit in hits if hit.record.id != record.id][:_CHOICES],
-        "asked": request.query.get("q", ""),
-        "tab": tab,
-        "may_decide": ask.may("govern"),
-    }
-    return WebPage("review_choice.html", context, "Choose what replaces it")
+    return WebPage(
+        "review_choice.html",
+        "Choose what replaces it",
+        {
+            "record": ReviewItem(record),
+            "choices": [hit.record for hit in hits if hit.record.id != record.id][:_CHOICES],
+            "asked": request.query.get("q", ""),
+            "tab": tab,
+            "may_decide": ask.may("govern"),
+        },
+    )
 
 
-def _list(ask: Ask, request: PageRequest, tab: str) -> Listed:
+def _list(ask: Ask, request: PageRequest, tab: str) -> dict[str, Any]:
+    """Of one tab, records that wait, `pairs` (decisions, each with those that contradict each
+    other) or `rules`.
+    """
     most = limits.WEB_REVIEW_SHOWN
 
     def in_range(at: datetime) -> bool:
         return request.since is None or at >= request.since
 
-    match tab:
-        case "hypotheses":
-            return _list_status(
-                ask, request, "hypothesis", ("verify", "publish", "archive", "supersede")
-            )
-        case "verified":
-            return _list_status(ask, request, "verified", ("publish", "archive", "supersede"))
-        case "stale":
-            actions = ("verify", "archive", "supersede")
-            return Listed(
-                [
-                    ReviewItem(each.record, actions, each.reason, each.since)
-                    for each in ask("care.stale", limit=most)
-                    if in_range(each.since)
-                ]
-            )
-        case "contradictions":
-            found = ask("care.decisions", action="contradiction", limit=100)
-            recent = [each for each in found if in_range(each.metadata.context.timestamp)]
-            return Listed(pairs=_list_pairs(ask, recent, most))
-        case "rules":
-            rules = ask("episodes.candidate_rules", limit=_RANKED_READ)
-            return Listed(rules=[rule for rule in rules if in_range(rule.last_seen)][:most])
-        case _:
-            return Listed(
-                [
-                    ReviewItem(each, ("undo",), each.reason)
-                    for each in ask("care.decisions", limit=most)
-                    if in_range(each.metadata.context.timestamp)
-                ]
-            )
+    def recent(decisions: Sequence[Decision]) -> list[Decision]:
+        return [each for each in decisions if in_range(each.metadata.context.timestamp)]
+
+    if tab in _BY_STATUS:
+        return _list_status(ask, request, *_BY_STATUS[tab])
+    if tab == "stale":
+        actions = ("verify", "archive", "supersede")
+        return {
+            "waiting": [
+                ReviewItem(each.record, actions, each.reason, each.since)
+                for each in ask("care.stale", limit=most)
+                if in_range(each.since)
+            ]
+        }
+    if tab == "contradictions":
+        found = recent(ask("care.decisions", action="contradiction", limit=100))
+        # Those of which both sides are still held to be true.
+        pairs = ((decision, _sides(ask, decision)) for decision in found)
+        return {"pairs": list(islice((pair for pair in pairs if len(pair[1]) > 1), most))}
+    if tab == "rules":
+        rules = ask("episodes.candidate_rules", limit=_RANKED_READ)
+        return {"rules": [rule for rule in rules if in_range(rule.last_seen)][:most]}
+    decisions = recent(ask("care.decisions", limit=most))
+    return {"waiting": [ReviewItem(each, ("undo",), each.reason) for each in decisions]}
 
 
-def _list_status(ask: Ask, request: PageRequest, status: str, actions: tuple[str, ...]) -> Listed:
+def _list_status(
+    ask: Ask, request: PageRequest, status: str, actions: tuple[str, ...]
+) -> dict[str, Any]:
     since, most = request.since, limits.WEB_REVIEW_SHOWN
     if request.choose("order", ORDERS) == "helpful":
         found = [
@@ -156,29 +158,28 @@ def _list_status(ask: Ask, request: PageRequest, status: str, actions: tuple[str
             for each in ask("care.helpful", status=status, limit=_RANKED_READ)
             if since is None or each.record.metadata.context.timestamp >= since
         ]
-        return Listed(found[:most])
+        return {"waiting": found[:most]}
     cursor = request.query.get("cursor") or None
     page = ask("care.page", status=status, since=since, limit=most, cursor=cursor)
-    return Listed([ReviewItem(record, actions) for record in page.records], next=page.next)
+    return {"waiting": [ReviewItem(each, actions) for each in page.records], "next": page.next}
 
 
-def _list_pairs(
-    ask: Ask, decisions: Sequence[Decision], most: int
-) -> list[tuple[Decision, list[ReviewItem]]]:
-    """Those of which both sides are still held to be true."""
-    pairs: list[tuple[Decision, list[ReviewItem]]] = []
-    for decision in decisions:
-        sides = []
-        for record in map(ask.record, decision.evidence):
-            status = record.metadata.validation.status if record else "archived"
-            if record and status != "archived":
-                actions = ("verify", "archive") if status == "hypothesis" else ("archive",)
-                sides.append(ReviewItem(record, actions))
-        if len(sides) > 1:
-            pairs.append((decision, sides))
-        if len(pairs) == most:
-            break
-    return pairs
+def _sides(ask: Ask, decision: Decision) -> list[ReviewItem]:
+    """What contradicts each other, as far as it is not archived."""
+    found = [
+        record
+        for record in map(ask.record, decision.evidence)
+        if record and record.metadata.validation.status != "archived"
+    ]
+    return [
+        ReviewItem(
+            record,
+            ("verify", "archive")
+            if record.metadata.validation.status == "hypothesis"
+            else ("archive",),
+        )
+        for record in found
+    ]
 
 
 # --- what is decided ---
@@ -194,11 +195,9 @@ def decide(ask: Ask, request: PageRequest, form: Form) -> str:
     back = {"tab": request.choose("tab", TABS), "order": request.query.get("order")}
     reason, new_id = form.get("reason", "").strip(), form.get("new_id", "").strip()
     flash = request.session.flash
-    if not ids:
-        flash("Nothing was chosen: tick what is meant first.")
-        return request.url("review", **back)
-    if action in ("archive", "supersede") and not reason:
-        flash("Nothing was changed: say why, in a few words.")
+    if not ids or (action in ("archive", "supersede") and not reason):
+        untold = "Nothing was changed: say why, in a few words."
+        flash(untold if ids else "Nothing was chosen: tick what is meant first.")
         return request.url("review", **back)
     done: list[AnyRecord] = []
     refused: list[str] = []
@@ -226,18 +225,17 @@ def decide(ask: Ask, request: PageRequest, form: Form) -> str:
 
 
 def _decide_one(ask: Ask, action: str, record_id: str, reason: str, new_id: str) -> AnyRecord:
-    found: AnyRecord
-    match action:
-        case "verify":
-            found = ask("verify", record_id=record_id, by="human_approval")
-        case "publish":
-            if ask("get", record_id=record_id).metadata.validation.status == "hypothesis":
-                ask("verify", record_id=record_id, by="human_approval")
-            found = ask("publish", record_id=record_id)
-        case "archive":
-            found = ask("archive", record_id=record_id, reason=reason)
-        case "supersede":
-            found = ask("supersede", old_id=record_id, new_id=new_id, reason=reason)
-        case _:
-            found = ask("undo", decision_id=record_id)
+    vouch = {"record_id": record_id, "by": "human_approval"}
+    given = {
+        "verify": vouch,
+        "publish": {"record_id": record_id},
+        "archive": {"record_id": record_id, "reason": reason},
+        "supersede": {"old_id": record_id, "new_id": new_id, "reason": reason},
+        "undo": {"decision_id": record_id},
+    }
+    if action == "publish":
+        record = ask("get", record_id=record_id)
+        if record.metadata.validation.status == "hypothesis":
+            ask("verify", **vouch)
+    found: AnyRecord = ask(action, **given[action])
     return found

@@ -12,22 +12,17 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 from starlette.requests import Request as HttpRequest
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from hardwon import limits
 from hardwon.errors import HardwonError, NotAdmittedError
-from hardwon.surfaces.gate import Gate, check_access
+from hardwon.surfaces.gate import Ask, check_access
 from hardwon.surfaces.rest.guard import (
     BODY,
-    FOREIGN_ORIGIN,
-    NOT_FOUND,
     OPERATION,
-    WRONG_MEDIA_TYPE,
-    WRONG_METHOD,
     RefusedError,
-    ServerOptions,
-    Workers,
+    Service,
     answer_to,
     pairs_of,
 )
@@ -36,8 +31,6 @@ from hardwon.surfaces.web.look import STATIC, asset, environment
 from hardwon.surfaces.web.pages import (
     RANGES,
     ROOT,
-    Ask,
-    Download,
     Form,
     PageRequest,
     Sessions,
@@ -54,7 +47,7 @@ class NavItem(NamedTuple):
 
     name: str
     title: str
-    view: Callable[[Ask, PageRequest], WebPage | Download]
+    view: Callable[[Ask, PageRequest], WebPage | Response]
     act: Callable[[Ask, PageRequest, Form], str] | None = None
     listed: bool = True
 
@@ -93,41 +86,37 @@ _FOREVER: Final = {
     "Vary": "Accept-Encoding",
 }
 Answer = Callable[[HttpRequest, bytes], Response]
-
-
-class _Visit(NamedTuple):
-    """Somebody who is signed in asks for something."""
-
-    session: SignIn
-    caller: Caller
+Visit = tuple[SignIn, Caller]
 
 
 class Site:
     """The dashboard of one server."""
 
-    def __init__(self, gate: Gate, settings: ServerOptions, workers: Workers) -> None:
-        self._gate = gate
-        self._settings = settings
-        self._workers = workers
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._gate = service.gate
+        self._settings = service.settings
         self._sessions = Sessions()
         # Browsers send cookies to every port of a machine: without the port in its name, two
         # servers there would end each other's sessions.
-        self._cookie = f"{'__Secure-' if settings.tls else ''}{COOKIE}_{settings.port}"
-        self._places = {place.name: place for place in PLACES}
+        self._cookie = (
+            f"{'__Secure-' if service.settings.tls else ''}{COOKIE}_{service.settings.port}"
+        )
 
     def routes(self) -> list[Route]:
+        both = ["GET", "POST"]
         found: list[tuple[str, str, list[str], Answer]] = [
-            ("/", "web.root", ["GET"], self._root),
-            (ROOT, "web.root", ["GET"], self._root),
+            ("/", "web.root", ["GET"], lambda *_: _redirect(f"{ROOT}/")),
+            (ROOT, "web.root", ["GET"], lambda *_: _redirect(f"{ROOT}/")),
             (f"{ROOT}/", "web.home", ["GET"], self._home),
-            (SIGN_IN, "web.sign_in", ["GET", "POST"], self._sign_in),
+            (SIGN_IN, "web.sign_in", both, self._sign_in),
             (f"{ROOT}/sign-out", "web.sign_out", ["POST"], self._sign_out),
             (f"{STATIC}/{{version}}/{{name}}", "web.static", ["GET"], self._static),
             (f"{ROOT}/{{project}}/changes", "web.changes", ["GET"], self._changes),
             (f"{ROOT}/{{project}}", "web.home", ["GET"], self._home),
-            (f"{ROOT}/{{project}}/{{page}}", "web.page", ["GET", "POST"], self._page),
-            (f"{ROOT}/{{project}}/{{page}}/{{item}}", "web.page", ["GET", "POST"], self._page),
-            (f"{ROOT}/{{rest:path}}", "web.unknown", ["GET", "POST"], self._unknown),
+            (f"{ROOT}/{{project}}/{{page}}", "web.page", both, self._page),
+            (f"{ROOT}/{{project}}/{{page}}/{{item}}", "web.page", both, self._page),
+            (f"{ROOT}/{{rest:path}}", "web.unknown", both, self._page),
         ]
         return [
             Route(path, self._endpoint(name, answer), methods=methods, name=name)
@@ -137,11 +126,9 @@ class Site:
     def _endpoint(self, name: str, answer: Answer) -> Callable[[HttpRequest], Awaitable[Response]]:
         async def endpoint(http: HttpRequest) -> Response:
             http.scope[OPERATION] = name
-            body = b""
-            if http.method == "POST":
-                http.scope[BODY].allow(limits.WEB_FORM_BYTES_MAX)
-                body = await http.body()
-            return await self._workers.run(self._respond, answer, http, body)
+            http.scope[BODY].bytes_max = limits.WEB_FORM_BYTES_MAX
+            body = await http.body() if http.method == "POST" else b""
+            return await self._service.run(self._respond, answer, http, body)
 
         return endpoint
 
@@ -157,41 +144,33 @@ class Site:
             plain = answer_to(error)
             problem = json.loads(bytes(plain.body))
             page = WebPage(
-                "problem.html", {"problem": problem}, problem["title"], plain.status_code
+                "problem.html", problem["title"], {"problem": problem}, plain.status_code
             )
-            visit = None
             # Who asks too often gets a page without a frame, which would ask again.
-            with suppress(HardwonError):
-                visit = self._visit(http)
-            response = self._render(page, visit, None)
-            for name in ("retry-after", "allow"):
-                if name in plain.headers:
-                    response.headers[name] = plain.headers[name]
+            response = self._render(page, getattr(http.state, "visit", None), None)
+            kept = {"retry-after", "allow"}.intersection(plain.headers)
+            response.headers.update({name: plain.headers[name] for name in kept})
         begun: SignIn | None = getattr(http.state, "begun", None)
         return self._set_cookie(response, begun) if begun else response
 
     # --- who asks ---
 
-    def _visit(self, http: HttpRequest) -> _Visit | None:
-        """None where nobody is signed in. Where no token is asked for, a session begins by itself;
-        `http.state.begun` is then the one that the browser does not know yet.
+    def _visit(self, http: HttpRequest) -> Visit:
+        """Who is signed in, and what they may. Where no token is asked for, a session begins by
+        itself; `http.state.begun` is then the one that the browser does not know yet.
         """
         session = self._sessions.find(http.cookies.get(self._cookie, ""))
         if session is None and not self._gate.asks_for_tokens:
             session = http.state.begun = self._sessions.begin(None)
         if session is None:
-            return None
+            raise NotAdmittedError("nobody is signed in")
         try:
-            return _Visit(session, self._gate.admit(session.secret))
+            caller = self._gate.admit(session.secret)
         except NotAdmittedError:
             self._sessions.end(session.name)
-            return None
-
-    def _require_visit(self, http: HttpRequest) -> _Visit:
-        visit = self._visit(http)
-        if visit is None:
-            raise NotAdmittedError("nobody is signed in")
-        return visit
+            raise
+        http.state.visit = session, caller
+        return session, caller
 
     def _set_cookie(self, response: Response, session: SignIn | None) -> Response:
         value, age = (session.name, None) if session else ("", 0)
@@ -211,46 +190,31 @@ class Site:
     def _sign_in(self, http: HttpRequest, body: bytes) -> Response:
         if not self._gate.asks_for_tokens:
             return _redirect(f"{ROOT}/")
-        status = 200
-        if http.method == "POST":
-            form = _read_form(http, body)
-            wanted, secret = form.get("next", ""), form.get("token", "").strip()
-            try:
+        posts = http.method == "POST"
+        given = _read_form(http, body) if posts else _read_query(http)
+        wanted = _local(given.get("next", ""))
+        if posts:
+            secret = given.get("token", "").strip()
+            with suppress(NotAdmittedError):
                 self._gate.admit(secret)
-            except NotAdmittedError:
-                status = 403
-            else:
                 self._sessions.end(http.cookies.get(self._cookie, ""))
-                return self._set_cookie(_redirect(_local(wanted)), self._sessions.begin(secret))
-        else:
-            wanted = _read_query(http).get("next", "")
-        context = {"next": _local(wanted), "refused": status != 200}
-        return self._render(WebPage("sign_in.html", context, "Sign in", status), None, None)
+                return self._set_cookie(_redirect(wanted), self._sessions.begin(secret))
+        context = {"next": wanted, "refused": posts}
+        page = WebPage("sign_in.html", "Sign in", context, 403 if posts else 200)
+        return self._render(page, None, None)
 
     def _sign_out(self, http: HttpRequest, body: bytes) -> Response:
-        visit, _ = self._read_post(http, body)
-        self._sessions.end(visit.session.name)
+        session, _ = self._visit(http)
+        _read_form(http, body, session)
+        self._sessions.end(session.name)
         return self._set_cookie(_redirect(SIGN_IN), None)
-
-    def _read_post(self, http: HttpRequest, body: bytes) -> tuple[_Visit, Form]:
-        visit = self._require_visit(http)
-        form = _read_form(http, body)
-        if not visit.session.vouches_for(form.get("csrf", "")):
-            raise RefusedError(
-                FOREIGN_ORIGIN,
-                "the form is not from this session: go back, load the page again, and try again",
-            )
-        return visit, form
 
     # --- what is asked for ---
 
-    def _root(self, _: HttpRequest, __: bytes) -> Response:
-        return _redirect(f"{ROOT}/")
-
     def _home(self, http: HttpRequest, _: bytes) -> Response:
-        visit = self._require_visit(http)
+        caller = self._visit(http)[1]
         named = http.path_params.get("project")
-        project = self._first(self._projects(visit.caller)) if named is None else unquote(named)
+        project = self._first(self._projects(caller)) if named is None else unquote(named)
         return _redirect(f"{ROOT}/{quote(project, safe='')}/{PLACES[0].name}")
 
     def _projects(self, caller: Caller) -> list[str]:
@@ -262,72 +226,67 @@ class Site:
         return usual if usual in projects or not projects else projects[0]
 
     def _changes(self, http: HttpRequest, _: bytes) -> Response:
-        visit = self._require_visit(http)
-        ask = Ask(self._gate, visit.caller, unquote(http.path_params["project"]))
-        return Response(
-            json.dumps({"mark": ask("care.change_mark")}), media_type="application/json"
-        )
+        caller = self._visit(http)[1]
+        ask = Ask(self._gate, caller, unquote(http.path_params["project"]))
+        return JSONResponse({"mark": ask("care.change_mark")})
 
     def _page(self, http: HttpRequest, body: bytes) -> Response:
-        posts = http.method == "POST"
-        visit, form = self._read_post(http, body) if posts else (self._require_visit(http), None)
+        visit = session, caller = self._visit(http)
         address = {name: unquote(value) for name, value in http.path_params.items()}
-        project, place = address["project"], self._places.get(address["page"])
+        place = next((place for place in PLACES if place.name == address.get("page")), None)
+        form = _read_form(http, body, session) if http.method == "POST" else None
         if place is None:
-            raise RefusedError(NOT_FOUND, f"there is no page {address['page']!r}")
+            raise RefusedError("not-found", "there is no such page")
         http.scope[OPERATION] = f"web.{place.name}"
-        check_access(visit.caller, "read", project)
-        ask = Ask(self._gate, visit.caller, project)
-        item, query = address.get("item", ""), _read_query(http)
-        request = PageRequest(project, place.name, item, query, visit.session)
+        project = address["project"]
+        check_access(caller, "read", project)
+        ask, query = Ask(self._gate, caller, project), _read_query(http)
+        request = PageRequest(project, place.name, address.get("item", ""), query, session)
         if form is not None:
             if place.act is None:
-                raise RefusedError(WRONG_METHOD, "nothing is changed there", {"Allow": "GET"})
+                raise RefusedError("wrong-method", "nothing is changed there", Allow="GET")
             return _redirect(_local(place.act(ask, request, form)))
         shown = place.view(ask, request)
-        if isinstance(shown, Download):
-            headers = {**_HEADERS, "Content-Disposition": f'attachment; filename="{shown.name}"'}
-            return Response(shown.content, headers=headers, media_type=shown.media_type)
+        if isinstance(shown, Response):
+            shown.headers.update(_HEADERS)
+            return shown
         fresh = LIVE not in http.headers
         return self._render(shown, visit, request, mark=ask("care.change_mark"), flashes=fresh)
 
-    def _unknown(self, http: HttpRequest, _: bytes) -> Response:
-        self._require_visit(http)
-        raise RefusedError(NOT_FOUND, "there is no such page")
-
     def _static(self, http: HttpRequest, _: bytes) -> Response:
-        found = asset(http.path_params["name"])
-        if found is None or found.version != http.path_params["version"]:
-            raise RefusedError(NOT_FOUND, "there is no such file")
         packs = "gzip" in http.headers.get("accept-encoding", "")
         headers = {**_FOREVER, **({"Content-Encoding": "gzip"} if packs else {})}
-        return Response(
-            found.packed if packs else found.content, headers=headers, media_type=found.media_type
-        )
+        with suppress(FileNotFoundError):
+            found = asset(http.path_params["name"])
+            if found.version == http.path_params["version"]:
+                content = found.packed if packs else found.content
+                return Response(content, headers=headers, media_type=found.media_type)
+        raise RefusedError("not-found", "there is no such file")
 
     def _render(
         self,
         page: WebPage,
-        visit: _Visit | None,
+        visit: Visit | None,
         request: PageRequest | None,
         *,
         mark: str = "",
         flashes: bool = False,
     ) -> Response:
         """A page that is of no project (`request` is None) gets one that the reader reaches."""
+        session, caller = visit or (None, None)
         projects: list[str] = []
-        if visit:
+        if session and caller:
             # Where even this fails, the page that says so has no choice of projects.
             with suppress(HardwonError):
-                projects = self._projects(visit.caller)
-            request = request or PageRequest(self._first(projects), "", "", {}, visit.session)
+                projects = self._projects(caller)
+            request = request or PageRequest(self._first(projects), "", "", {}, session)
         frame: dict[str, Any] = {
             "title": page.title,
             "signed_in": visit is not None,
             "asks_for_tokens": self._gate.asks_for_tokens,
-            "caller": visit.caller if visit else None,
-            "csrf": visit.session.csrf if visit else "",
-            "flashes": visit.session.take_flashes() if visit and flashes else [],
+            "caller": caller,
+            "csrf": session.csrf if session else "",
+            "flashes": session.take_flashes() if session and flashes else [],
             "places": [place for place in PLACES if place.listed],
             "projects": sorted({*projects, request.project}) if request else [],
             "ranges": list(RANGES),
@@ -351,7 +310,7 @@ def _local(address: str) -> str:
 
 def _ask_to_sign_in(http: HttpRequest) -> Response:
     if http.scope[OPERATION] == "web.changes":
-        return Response(b'{"signed_in":false}', 401, media_type="application/json")
+        return JSONResponse({"signed_in": False}, 401)
     path = (http.scope.get("raw_path") or b"").decode("latin-1").partition("?")[0]
     query = http.scope["query_string"].decode("latin-1")
     asked = f"{path}?{query}" if query else path
@@ -363,16 +322,22 @@ def _read_query(http: HttpRequest) -> dict[str, str]:
     return dict(pairs_of(http.scope["query_string"], limits.QUERY_FIELDS_MAX, "query"))
 
 
-def _read_form(http: HttpRequest, body: bytes) -> Form:
-    """A form that a page of ours sent; the guard has seen that its origin, if it has one, is
-    known.
+def _read_form(http: HttpRequest, body: bytes, session: SignIn | None = None) -> Form:
+    """A form that a page of ours sent, of this session if there is one; the guard has seen that its
+    origin, if it has one, is known.
     """
     if http.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
-        raise RefusedError(WRONG_MEDIA_TYPE, f"send Content-Type: {_FORM}")
+        raise RefusedError("wrong-media-type", f"send Content-Type: {_FORM}")
     origin = urlsplit(http.headers.get("origin", "")).netloc.lower()
     if (
         origin != http.headers["host"].lower()
         or http.headers.get("sec-fetch-site", "same-origin") != "same-origin"
     ):
-        raise RefusedError(FOREIGN_ORIGIN, "only this server's own pages send its forms")
-    return Form(pairs_of(body, limits.WEB_FORM_FIELDS_MAX, "form"))
+        raise RefusedError("foreign-origin", "only this server's own pages send its forms")
+    form = Form(pairs_of(body, limits.WEB_FORM_FIELDS_MAX, "form"))
+    if session and not session.vouches_for(form.get("csrf", "")):
+        raise RefusedError(
+            "foreign-origin",
+            "the form is not from this session: go back, load the page again, and try again",
+        )
+    return form

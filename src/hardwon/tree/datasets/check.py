@@ -11,11 +11,11 @@ import re
 import reprlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 from pydantic_core import PydanticCustomError
 
@@ -24,7 +24,7 @@ from hardwon.errors import VALUE_CHARS_SHOWN, InvalidInputError, ask_foreign
 from hardwon.memory import Memory
 from hardwon.memory.project import batches
 from hardwon.memory.record import ENVELOPE_KEYWORDS, metadata_of
-from hardwon.records.fields import ABSENT, check_items, check_keys, new_id, now, parse_time
+from hardwon.records.fields import ABSENT, check_items, check_keys, new_id, now
 from hardwon.records.kinds import (
     OUTCOMES,
     ROUTES,
@@ -254,7 +254,7 @@ class DatasetLoaded:
 
 def _listed(problems: tuple[Fault, ...]) -> list[str]:
     """The first of them as lines, and how many more there are."""
-    lines = [str(problem) for problem in problems[: limits.DATASET_PROBLEMS_SHOWN]]
+    lines = [str(problem) for problem in problems[: limits.PROBLEMS_SHOWN_MAX]]
     left = len(problems) - len(lines)
     return [*lines, f"… and {left} more"] if left else lines
 
@@ -263,13 +263,9 @@ def _many(count: int, one: str, more: str = "") -> str:
     return f"{count} {one if count == 1 else more or one + 's'}"
 
 
-class Wrong(NamedTuple):
-    """A fault of an entry whose place is not known here."""
-
-    field: str
-    value: object
-    wrong: str
-    remedy: str
+def _fault(field: str, value: object, wrong: str, remedy: str) -> Fault:
+    """One of an entry whose place is not known here."""
+    return Fault(None, field, ABSENT if value is ABSENT else shown(value), wrong, remedy)
 
 
 def validate(source: Any) -> Report:
@@ -341,10 +337,11 @@ def _judge(
     for index, entry in enumerate(entries.values):
         if index in entries.unreadable:
             wrong = f"is not valid JSON ({entries.unreadable[index]})"
-            record, errors = None, [Wrong("entry", entry, wrong, "write one JSON object per line")]
+            remedy = "write one JSON object per line"
+            record, found = None, [_fault("entry", entry, wrong, remedy)]
         else:
-            record, errors = check(entry, begin + timedelta(microseconds=index), author)
-        at_fault = {error.field for error in errors}
+            record, found = check(entry, begin + timedelta(microseconds=index), author)
+        at_fault = {error.field for error in found}
         texts = {
             name: text
             for name, text in (entry.items() if isinstance(entry, Mapping) else ())
@@ -354,38 +351,24 @@ def _judge(
             first = named.setdefault(texts["summary"].strip("_-"), index)  # as it is kept
             if first != index:
                 wrong = f"is the summary of memory {first} as well"
-                errors.append(Wrong("summary", texts["summary"], wrong, "give each its own"))
+                found.append(_fault("summary", texts["summary"], wrong, "give each its own"))
                 record = None
-        unlikely = _unlikely(texts["content"], index, contents) if "content" in texts else ()
-        found: list[tuple[Severity, Wrong]] = [("error", error) for error in errors]
-        found += [("warning", warning) for warning in unlikely]
+        if "content" in texts:
+            unlikely = _unlikely(texts["content"], index, contents)
+            found += [replace(fault, severity="warning") for fault in unlikely]
         line = entries.lines[index] if entries.lines else None
-        yield (
-            record,
-            [
-                Fault(
-                    index,
-                    each.field,
-                    ABSENT if each.value is ABSENT else shown(each.value),
-                    each.wrong,
-                    each.remedy,
-                    severity,
-                    line,
-                )
-                for severity, each in found
-            ],
-        )
+        yield record, [replace(fault, index=index, line=line) for fault in found]
 
 
-def _unlikely(content: str, index: int, contents: dict[str, int]) -> Iterator[Wrong]:
+def _unlikely(content: str, index: int, contents: dict[str, int]) -> Iterator[Fault]:
     """What a content that could be kept should say better."""
     if poor := too_little(content):
         remedy = "name what it was about: the component, the error, the cause, the cure"
-        yield Wrong("content", content, f"is {poor}", remedy)
+        yield _fault("content", content, f"is {poor}", remedy)
     first = contents.setdefault(fingerprint(content), index)
     if first != index:
         wrong = f"says the same as memory {first}, but for numbers and small words"
-        yield Wrong("content", content, wrong, "say what sets it apart, or leave it out")
+        yield _fault("content", content, wrong, "say what sets it apart, or leave it out")
 
 
 def _distributions(values: list[Any]) -> list[Distribution]:
@@ -408,37 +391,26 @@ def _distributions(values: list[Any]) -> list[Distribution]:
         base = len(values) if among is entries else counts.total()
         for name, target in ranges.items():
             count = counts[name]
-            within = (
-                is_within(count, base, target)
-                if len(values) >= limits.DATASET_JUDGED_FROM and base
-                else None
-            )
+            judged = base and len(values) >= limits.DATASET_JUDGED_FROM
+            within = is_within(count, base, target) if judged else None
             share = round(count / base, 4) if base else 0.0
-            found.append(
-                Distribution(field, name, count, share, target[0] / 100, target[1] / 100, within)
-            )
+            least, most = target[0] / 100, target[1] / 100
+            found.append(Distribution(field, name, count, share, least, most, within))
     return found
 
 
 def check(
     entry: object, at: datetime, author: str | None = None
-) -> tuple[Experience | None, list[Wrong]]:
+) -> tuple[Experience | None, list[Fault]]:
     """The record that an entry describes, and everything that is wrong with it: one of the two is
     empty. `at` is its time, and `author` who says it, where it does not tell itself.
     """
     if not isinstance(entry, Mapping):
-        return None, [
-            Wrong(
-                "entry",
-                entry,
-                "is not a memory",
-                "give a dictionary with content, outcome and summary",
-            )
-        ]
+        remedy = "give a dictionary with content, outcome and summary"
+        return None, [_fault("entry", entry, "is not a memory", remedy)]
     if not all(isinstance(key, str) for key in entry):
-        return None, [
-            Wrong("entry", entry, "has a key that is not text", "name every key by a text")
-        ]
+        remedy = "name every key by a text"
+        return None, [_fault("entry", entry, "has a key that is not text", remedy)]
     envelope = {key: entry[key] for key in ENVELOPE_KEYWORDS if key in entry}
     given = {
         key: value
@@ -465,64 +437,59 @@ def check(
         return record, []
     except InvalidInputError as error:
         refused = [
-            Wrong(problem.field, problem.value, "is not allowed", f"give {problem.allowed}")
+            _fault(problem.field, problem.value, "is not allowed", f"give {problem.allowed}")
             for problem in error.problems
         ]
         return None, found + refused
 
 
-def _content(given: Mapping[str, Any]) -> Iterator[Wrong]:
+_Case = tuple[bool, str, str]  # whether it is so, what is wrong then, and the remedy
+
+
+def _first_fault(field: str, value: object, *cases: _Case) -> list[Fault]:
+    return [_fault(field, value, *case[1:]) for case in cases if case[0]][:1]
+
+
+def _content(given: Mapping[str, Any]) -> list[Fault]:
     content = given.get("content", ABSENT)
+    text = content if isinstance(content, str) else ""
     least, most = limits.DATASET_CONTENT_CHARS_MIN, limits.DATASET_CONTENT_CHARS_MAX
-    if content is ABSENT:
-        yield Wrong("content", ABSENT, "is required", "say what happened, in a sentence")
-    elif not isinstance(content, str):
-        yield Wrong("content", content, "is not text", "say what happened, in a sentence")
-    elif len(content.strip()) < least:
-        yield Wrong(
-            "content",
-            content,
-            f"is shorter than {least} characters",
-            "say what happened to what, and why",
-        )
-    elif len(content) > most:
-        yield Wrong(
-            "content",
-            content,
-            f"is longer than {most} characters",
-            f"shorten it to {most} characters",
-        )
-    elif re.search("[\0\ud800-\udfff]", content):
-        yield Wrong(
-            "content",
-            content,
-            "has characters that cannot be kept",
-            "take out NUL characters and lone surrogates",
-        )
+    unfit = "has characters that cannot be kept", "take out NUL characters and lone surrogates"
+    short = f"is shorter than {least} characters", "say what happened to what, and why"
+    long = f"is longer than {most} characters", f"shorten it to {most} characters"
+    return _first_fault(
+        "content",
+        content,
+        (content is ABSENT, "is required", "say what happened, in a sentence"),
+        (not isinstance(content, str), "is not text", "say what happened, in a sentence"),
+        (len(text.strip()) < least, *short),
+        (len(text) > most, *long),
+        (re.search("[\0\ud800-\udfff]", text) is not None, *unfit),
+    )
 
 
-def _route(given: Mapping[str, Any]) -> Iterator[Wrong]:
+def _route(given: Mapping[str, Any]) -> Iterator[Fault]:
     outcome, tool = given.get("outcome", ABSENT), given.get("tool")
     if not isinstance(outcome, str) or outcome not in OUTCOMES:
-        yield Wrong(
+        yield _fault(
             "outcome", outcome, _missing_or_unknown(outcome), f"use one of {', '.join(OUTCOMES)}"
         )
         return
     tools = [name for known, name in ROUTES if known == outcome]
     if tools == [None] and tool is not None:
-        yield Wrong("tool", tool, f"does not go with outcome {outcome}", "leave it out")
+        yield _fault("tool", tool, f"does not go with outcome {outcome}", "leave it out")
         tool = None
     elif not isinstance(tool, str | None) or tool not in tools:
         remedy = f"use one of {', '.join(map(str, tools))}"
         if tool is None:
-            yield Wrong("tool", ABSENT, f"is required with outcome {outcome}", remedy)
+            yield _fault("tool", ABSENT, f"is required with outcome {outcome}", remedy)
         else:
-            yield Wrong("tool", tool, f"does not go with outcome {outcome}", remedy)
+            yield _fault("tool", tool, f"does not go with outcome {outcome}", remedy)
         return
     route = ROUTES.get((outcome, tool))
     value = given.get(route[0], ABSENT) if route else None
     if route and value not in route[1]:
-        yield Wrong(
+        yield _fault(
             route[0], value, _missing_or_unknown(value), f"use one of {', '.join(route[1])}"
         )
 
@@ -531,24 +498,25 @@ def _missing_or_unknown(value: object) -> str:
     return "is required" if value is ABSENT else "is not known"
 
 
-def _summary(given: Mapping[str, Any]) -> Iterator[Wrong]:
+def _summary(given: Mapping[str, Any]) -> list[Fault]:
     summary = given.get("summary", ABSENT)
-    if summary is ABSENT or not isinstance(summary, str):
-        wrong = "is required" if summary is ABSENT else "is not text"
-        yield Wrong(
-            "summary", summary, wrong, "name it in a few lowercase words joined by underscores"
-        )
-    elif not _SUMMARY.fullmatch(summary):
-        yield Wrong(
-            "summary", summary, "is not fit for a file name", f"use {safe_summary(summary)}"
-        )
+    text = summary if isinstance(summary, str) else ""
+    remedy = "name it in a few lowercase words joined by underscores"
+    unfit = "is not fit for a file name", f"use {safe_summary(text)}"
+    return _first_fault(
+        "summary",
+        summary,
+        (summary is ABSENT, "is required", remedy),
+        (not isinstance(summary, str), "is not text", remedy),
+        (_SUMMARY.fullmatch(text) is None, *unfit),
+    )
 
 
-def _keys(given: Mapping[str, Any]) -> Iterator[Wrong]:
+def _keys(given: Mapping[str, Any]) -> Iterator[Fault]:
     """Keys of the caller's own."""
     own = given.keys() - _OWN
     if len(own) > limits.EXTRA_KEYS_MAX:
-        yield Wrong(
+        yield _fault(
             "entry",
             f"{len(own)} keys",
             "has too many keys",
@@ -557,12 +525,12 @@ def _keys(given: Mapping[str, Any]) -> Iterator[Wrong]:
     for key in sorted(own):
         value = given[key]
         if key in _RESERVED:
-            yield Wrong(key, value, "is a name that records use themselves", "rename the key")
+            yield _fault(key, value, "is a name that records use themselves", "rename the key")
             continue
         try:
             check_keys({key: value})
         except PydanticCustomError as error:
-            yield Wrong(
+            yield _fault(
                 key[: limits.KEY_CHARS_MAX] or "entry",
                 value,
                 "cannot be kept as JSON",
@@ -574,24 +542,9 @@ def _metadata(envelope: Mapping[str, Any], at: datetime) -> Metadata:
     """Files are those of the place that the data set comes from, so they are named and not
     hashed.
     """
-    stable = {
-        key: value
-        for key, value in envelope.items()
-        if key not in ("timestamp", "related_files", "recalled")
-    }
-    plain = stable.keys() <= {"author"} and isinstance(stable.get("author", ""), str)
-    whole = _plain(stable.get("author", "agent")) if plain else metadata_of(stable, at, None)
+    own = {key: envelope[key] for key in envelope.keys() - {"related_files", "recalled"}}
+    whole = metadata_of(own, at, None)
     related = check_items("related_files", envelope.get("related_files", ()))
     files = [{"path": str(path) if isinstance(path, Path) else path} for path in related]
     checked = Moment.model_validate({"related_files": files}).related_files if files else []
-    try:
-        time = parse_time(envelope["timestamp"]) if "timestamp" in envelope else at
-    except PydanticCustomError as error:
-        raise InvalidInputError.one("timestamp", envelope["timestamp"], error.message()) from None
-    return whole.altered(context=whole.context.altered(timestamp=time, related_files=checked))
-
-
-@lru_cache(64)
-def _plain(author: str) -> Metadata:
-    """Most entries name an author at most: the same envelope but for its time."""
-    return metadata_of({"author": author}, now(), None)
+    return whole.altered(context=whole.context.altered(related_files=checked))

@@ -26,8 +26,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from importlib.resources import files
@@ -289,20 +291,20 @@ def split(
     counts = {
         name: max(least.get(name, 0), weight * total // whole) for name, weight in weights.items()
     }
-    while sum(counts.values()) < total:
-        counts[min(counts, key=lambda name: change(name, 1))] += 1
-    while sum(counts.values()) > total:
-        spare = [name for name in counts if counts[name] > least.get(name, 0)]
-        counts[min(spare, key=lambda name: change(name, -1))] -= 1
+
+    def best(step: int, but: str = "") -> str:
+        """What is best changed by one, up or down; nothing where nothing can be."""
+        able = [name for name in counts if step > 0 or counts[name] > least.get(name, 0)]
+        able = [name for name in able if name != but]
+        return min(able, key=lambda name: change(name, step), default="")
+
+    while missing := total - sum(counts.values()):
+        step = 1 if missing > 0 else -1
+        counts[best(step)] += step
     while True:  # each turn makes the sum of costs smaller, so it ends
-        spare = [name for name in counts if counts[name] > least.get(name, 0)]
-        giver = min(spare, key=lambda name: change(name, -1), default=None)
-        taker = min(
-            (name for name in counts if name != giver),
-            key=lambda name: change(name, 1),
-            default=None,
-        )
-        if giver is None or taker is None:
+        giver = best(-1)
+        taker = best(1, but=giver)
+        if not giver or not taker:
             return counts
         gives, takes = change(giver, -1), change(taker, 1)
         if (gives[0] + takes[0], gives[1] + takes[1]) >= (0, 0):
@@ -389,64 +391,55 @@ def _pick(random: Random, items: Sequence[T]) -> T:
     return items[int(random.random() * len(items))]
 
 
-@cache
-def _parts(text: str) -> tuple[str, ...]:
-    """Literal text and names of slots in turn."""
-    return tuple(re.split(r"\{(\w+)\}", text))
-
-
+@dataclass
 class Scene:
     """What one memory is about. A slot that is named twice is filled alike, and slots of one entry
     come from the same.
     """
 
-    def __init__(self, random: Random) -> None:
-        self._random = random
-        self._entries: dict[int, dict[str, list[str]]] = {}
-        self._values: dict[str, str] = {}
+    random: Random
+    entries: dict[int, dict[str, list[str]]] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
 
     def fill(self, text: str, *, again: bool = False) -> str:
         """`again`: with nothing that is not part of the content already."""
-        value = (lambda slot: self._values.get(slot, "")) if again else self._value
-        parts = _parts(text)
-        return "".join([value(part) if index % 2 else part for index, part in enumerate(parts)])
+        value = (lambda slot: self.values.get(slot, "")) if again else self._value
+        return re.sub(r"\{(\w+)\}", lambda slot: value(slot[1]), text)
 
     def _value(self, slot: str) -> str:
         groups, numbers, _wordings = _words()
-        if slot in self._values:
-            return self._values[slot]
-        if slot in numbers:
-            least, most = numbers[slot]
-            value = str(least + int(self._random.random() * (most - least + 1)))
-        else:
-            group = groups[slot]
-            if id(group) not in self._entries:
-                self._entries[id(group)] = _pick(self._random, group)
-            value = self.fill(_pick(self._random, self._entries[id(group)][slot]))
-        self._values[slot] = value
-        return value
+        if slot not in self.values:
+            if slot in numbers:
+                least, most = numbers[slot]
+                value = str(least + int(self.random.random() * (most - least + 1)))
+            else:
+                group = groups[slot]
+                if id(group) not in self.entries:
+                    self.entries[id(group)] = _pick(self.random, group)
+                value = self.fill(_pick(self.random, self.entries[id(group)][slot]))
+            self.values[slot] = value
+        return self.values[slot]
 
 
+@dataclass
 class MemoryWriter:
     """Writes one memory after the other, none like another."""
 
-    def __init__(self, random: Random) -> None:
-        self._random = random
-        self._contents: set[str] = set()
-        self._summaries: set[str] = set()
-        self._counters: dict[str, int] = {}
+    random: Random
+    contents: set[str] = field(default_factory=set)
+    summaries: Counter[str] = field(default_factory=Counter)
 
     def write(self, route: str) -> tuple[str, str]:
         """A content for the outcome, tool and routing value, and its summary."""
         wordings = _words()[2][route]
         for _ in range(_TRIES):
-            text, summary, apart = _pick(self._random, wordings)
-            scene = Scene(self._random)
+            text, summary, apart = _pick(self.random, wordings)
+            scene = Scene(self.random)
             content = scene.fill(text)
             words = fingerprint(content)
-            if words not in self._contents:
-                self._contents.add(words)
+            if words not in self.contents:
                 break
+        self.contents.add(words)
         return content, self._summary(summary, apart, scene)
 
     def _summary(self, text: str, apart: str, scene: Scene) -> str:
@@ -455,14 +448,12 @@ class MemoryWriter:
         """
         name = _slug(scene.fill(text, again=True))
         for slot in (apart, *_TELLING):
-            if name not in self._summaries:
+            if name not in self.summaries:
                 break
             name = _slug(f"{name} {scene.fill('{' + slot + '}', again=True)}")
-        if name in self._summaries:
-            self._counters[name] = self._counters.get(name, 1) + 1
-            return f"{name}_{self._counters[name]}"  # no other name ends in a number
-        self._summaries.add(name)
-        return name
+        self.summaries[name] += 1
+        # no other name ends in a number
+        return name if self.summaries[name] == 1 else f"{name}_{self.summaries[name]}"
 
 
 def _slug(text: str) -> str:

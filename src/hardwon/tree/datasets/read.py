@@ -235,7 +235,8 @@ def _value(node: ast.expr, depth: int = 0) -> object:
     if depth > _DEPTH_MAX:
         _refuse("nested too deeply", _TOO_DEEP, f"line {node.lineno}")
     if isinstance(node, ast.Dict):
-        for key in node.keys:  # one that is no text is refused where memories are checked
+        keys: list[Any] = node.keys
+        for key in keys:  # one that is no text is refused where memories are checked
             if not (
                 isinstance(key, ast.Constant) and isinstance(key.value, str | int | float | None)
             ):
@@ -244,14 +245,10 @@ def _value(node: ast.expr, depth: int = 0) -> object:
                     "dictionaries whose keys are text",
                     f"line {node.lineno}",
                 )
-        values = [_value(value, depth + 1) for value in node.values]
-        return dict(
-            zip(
-                [key.value for key in node.keys if isinstance(key, ast.Constant)],
-                values,
-                strict=True,
-            )
-        )
+        return {
+            key.value: _value(value, depth + 1)
+            for key, value in zip(keys, node.values, strict=True)
+        }
     # JSON knows only lists, and so would json.dumps write it
     if isinstance(node, ast.List | ast.Tuple):
         return [_value(element, depth + 1) for element in node.elts]
