@@ -12,7 +12,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +109,8 @@ def test_pages_that_say_they_are_made_are_what_the_generator_writes_on_every_mac
 def function_of(name: str) -> Any:
     noun, _, own_name = name.rpartition(".")
     found = inspect.getattr_static(getattr(Memory, noun) if noun else Memory, own_name)
+    if isinstance(found, cached_property):
+        return found.func
     return getattr(found, "fget", None) or getattr(found, "__func__", found)
 
 

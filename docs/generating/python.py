@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, Final
 
@@ -142,8 +143,11 @@ def _methods_of(group: str) -> list[str]:
 def _member(owner: type, name: str, noun: str = "") -> str:
     found = inspect.getattr_static(owner, name)
     heading = f"### Memory.{noun}{name}\n\n"
-    if isinstance(found, property):
-        return f"{heading}{signature(name, found.fget).replace('() ->', ':')}\n{prose(found.fget.__doc__)}\n"
+    if isinstance(found, property | cached_property):
+        getter = found.fget if isinstance(found, property) else found.func
+        return (
+            f"{heading}{signature(name, getter).replace('() ->', ':')}\n{prose(getter.__doc__)}\n"
+        )
     function = getattr(found, "__func__", found)
     mark = "@classmethod\n" if isinstance(found, classmethod) else ""
     told = [prose(inspect.getdoc(function)), _choices(function), _gives(function)]

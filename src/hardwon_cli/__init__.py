@@ -17,7 +17,6 @@ def main() -> None:
         gc.disable()
         from hardwon.surfaces.cli.main import main as run
 
-        gc.freeze()
         gc.enable()
         run()
     except KeyboardInterrupt:  # while it is loaded; later on, each command knows what to do

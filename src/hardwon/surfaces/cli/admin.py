@@ -26,7 +26,6 @@ from hardwon.surfaces.cli.main import (
     add_group,
     chosen,
     command,
-    complain,
     require_consent,
     settings_of,
 )
@@ -262,13 +261,10 @@ def create(
     with chosen(ctx).open() as memory:
         made = memory.tokens.create(name, scope, project or None, valid)
 
-    def tell() -> str:
-        complain(f"keep it safe: it is not shown again. {_described(made.token)}")
-        if never_expires:
-            complain("it never expires: hardwon tokens revoke ends it")
-        return made.secret
-
-    return Output({**_json_of(made.token), "token": made.secret}, tell)
+    notes = [f"keep it safe: it is not shown again. {_described(made.token)}"]
+    notes += ["it never expires: hardwon tokens revoke ends it"] if never_expires else []
+    value = {**_json_of(made.token), "token": made.secret}
+    return Output(value, made.secret, complaints=notes)
 
 
 @command(

@@ -149,9 +149,6 @@ class _OpenedMemory:
 # --- hooks ---
 
 Into = Annotated[Literal["git", "claude-code"], typer.Argument(help="What they are hooks of.")]
-Shared = Annotated[
-    bool, typer.Option("--shared", help="git: also in a hooks folder that other repositories use.")
-]
 Local = Annotated[
     bool,
     typer.Option("--local", help="claude-code: in .claude/settings.local.json, for you alone."),
@@ -178,9 +175,6 @@ Budget = Annotated[
         help="claude-code: tokens of a context at most.",
         metavar="TOKENS",
     ),
-]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="claude-code: print the settings file as it would be.")
 ]
 
 add_group(
@@ -218,14 +212,20 @@ _ANSWERS: Final = """`hooks`, a list of `name`, `path`, `state` (`installed`, `a
 def install(
     ctx: typer.Context,
     into: Into = "git",
-    shared: Shared = False,
+    shared: Annotated[
+        bool,
+        typer.Option("--shared", help="git: also in a hooks folder that other repositories use."),
+    ] = False,
     local: Local = False,
     user: User = False,
     ask_blocked: AskBlocked = False,
     deny_blocked: DenyBlocked = False,
     make_memory: MakeMemory = False,
     budget: Budget = limits.CONTEXT_TOKENS,
-    dry_run: DryRun = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="claude-code: print the settings file as it would be."),
+    ] = False,
 ) -> Output:
     """Install them. What is there already stays, and keeps running."""
     if into == "git":
@@ -381,23 +381,19 @@ def _refuse(target: str, **given: bool) -> None:
 
 
 def _claude_code_answer(paths: Sequence[Path]) -> Output:
-    root = _root()
+    root, lines = _root(), []
     found = {path: claude_code.status(path, root) for path in paths}
-
-    def tell() -> str:
-        lines = []
-        for path, of_file in found.items():
-            present = [each for each in of_file if each.command]
-            absent = ", ".join(each.event for each in of_file if not each.command)
-            state = "not installed"
-            if present:
-                state = ", ".join(each.event for each in present) + " installed"
-                state += f"; {absent} not installed" if absent else ""
-            lines.append(f"{path}: {state}")
-            for missing in dict.fromkeys(each.command for each in present if not each.found):
-                complain(f"what it calls cannot be found: {missing}")
-        return "\n".join(lines)
-
+    for path, of_file in found.items():
+        present = ", ".join(each.event for each in of_file if each.command)
+        absent = ", ".join(each.event for each in of_file if not each.command)
+        rest = f"; {absent} not installed" if absent else ""
+        lines.append(f"{path}: {f'{present} installed{rest}' if present else 'not installed'}")
+    missing = dict.fromkeys(
+        f"what it calls cannot be found: {each.command}"
+        for of_file in found.values()
+        for each in of_file
+        if each.command and not each.found
+    )
     hooks_found = [
         {
             "name": each.event,
@@ -409,7 +405,7 @@ def _claude_code_answer(paths: Sequence[Path]) -> Output:
         for of_file in found.values()
         for each in of_file
     ]
-    return Output({"hooks": hooks_found}, tell)
+    return Output({"hooks": hooks_found}, "\n".join(lines), complaints=missing)
 
 
 def _note_on_others(path: Path, note: str) -> None:

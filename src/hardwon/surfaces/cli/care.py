@@ -14,7 +14,7 @@ import typer
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory
-from hardwon.memory.results import CleanedUp, Compressed, Forgotten, LifeEvent
+from hardwon.memory.results import Forgotten, LifeEvent
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import parse_id
 from hardwon.surfaces.cli import views
@@ -45,6 +45,7 @@ from hardwon.surfaces.cli.output import (
 )
 from hardwon.surfaces.operations import Filtered
 
+Progress = Callable[[int, int], None] | None
 KEY_VARIABLE: Final = "EMBEDDING_API_KEY"
 
 
@@ -76,18 +77,20 @@ def forget(
     """
     wanted = given_fields(Filtered, filters)
     with chosen(ctx).open(to_read=True) as memory:
-        if dry_run or not yes:
-            preview = memory.forget(ids or (), dry_run=True, **wanted)
-            Output(preview, partial(_forgotten_lines, memory, preview)).print(as_json)
-            _go_on(not dry_run and preview.ids, "Forget them for good?", yes, as_json)
-            ids, wanted = preview.ids, {}  # what was shown, and nothing that came since
-        done = memory.forget(ids or (), by=by, **wanted)
-        return Output(done, partial(_forgotten_lines, memory, done))
+
+        def erase(dry: bool, _: object) -> tuple[Output, int]:
+            nonlocal ids, wanted
+            done = memory.forget(ids or (), dry_run=dry, by=by, **wanted)
+            # after a preview: what was shown, and nothing that came since
+            ids, wanted = done.ids, {}
+            unknown = [f"there is no record {each}" for each in done.unknown]
+            lines = partial(_forgotten_lines, memory, done)
+            return Output(done, lines, complaints=unknown), len(done.ids)
+
+        return _do(erase, "forgetting", "Forget them for good?", dry_run, yes, as_json)
 
 
 def _forgotten_lines(memory: Memory, found: Forgotten) -> list[Line]:
-    for record_id in found.unknown:
-        complain(f"there is no record {record_id}")
     total = counted(len(found.ids), "record")
     if not found.dry_run:
         later = "; their text goes with the next write: somebody still reads what was"
@@ -243,11 +246,12 @@ def cleanup(
     """
     with chosen(ctx).open(to_read=True) as memory:
 
-        def clean(dry: bool, bar: Any) -> tuple[CleanedUp, int, str]:
+        def clean(dry: bool, bar: Progress) -> tuple[Output, int]:
             done = memory.cleanup(days, dry, successes_days=keep_successes, progress=bar)
-            return done, done.failed + done.successful, cleaned_text(asdict(done), days)
+            text = cleaned_text(asdict(done), days) + undo_hint(memory, done.event_id)
+            return Output(done, text), done.failed + done.successful
 
-        return _do(memory, clean, "cleaning up", "Take them out?", dry_run, yes, as_json)
+        return _do(clean, "cleaning up", "Take them out?", dry_run, yes, as_json)
 
 
 @command(
@@ -269,22 +273,20 @@ def compress(
     """
     with chosen(ctx).open(to_read=True) as memory:
 
-        def pack(dry: bool, bar: Any) -> tuple[Compressed, int, str]:
+        def pack(dry: bool, bar: Progress) -> tuple[Output, int]:
             done = memory.fixes.compress(days, dry, progress=bar)
-            would = "would be " if done.dry_run else ""
-            return (
-                done,
-                done.records,
+            text = (
                 f"{counted(done.records, 'fix', 'fixes')} older than {counted(days, 'day')} "
-                f"{would}compressed, which saves {size_text(done.saved_bytes)}{_rest(done.left)}",
+                f"{'would be ' if dry else ''}compressed, which saves "
+                f"{size_text(done.saved_bytes)}{_rest(done.left)}"
             )
+            return Output(done, text + undo_hint(memory, done.event_id)), done.records
 
-        return _do(memory, pack, "compressing", "Compress them?", dry_run, yes, as_json)
+        return _do(pack, "compressing", "Compress them?", dry_run, yes, as_json)
 
 
 def _do(
-    memory: Memory,
-    run: Callable[[bool, Any], tuple[CleanedUp | Compressed, int, str]],
+    run: Callable[[bool, Progress], tuple[Output, int]],
     busy: str,
     question: str,
     dry_run: bool,
@@ -292,24 +294,17 @@ def _do(
     as_json: bool,
 ) -> Output:
     """Shows what would be done, and does it where somebody agrees. `run` is told whether to change
-    nothing and whom to tell how far it is, and gives what was done, or would be, to how many, and
-    in words.
+    nothing and whom to tell how far it is, and gives what was done, or would be, and to how many.
     """
     if dry_run or not yes:
         with progress("looking") as bar:
-            preview, amount, text = run(True, bar)
-        Output(preview, text).print(as_json)
-        _go_on(not dry_run and amount, question, yes, as_json)
+            preview, amount = run(True, bar)
+        preview.print(as_json)
+        if dry_run or not amount:
+            raise typer.Exit
+        require_consent(question, yes, as_json=as_json)
     with progress(busy) as bar:
-        done, _, text = run(False, bar)
-    return Output(done, text + undo_hint(memory, done.event_id))
-
-
-def _go_on(something: object, question: str, yes: bool, as_json: bool) -> None:
-    """After a preview: where there is something to do, and somebody agrees."""
-    if not something:
-        raise typer.Exit
-    require_consent(question, yes, as_json=as_json)
+        return run(False, bar)[0]
 
 
 def cleaned_text(cleaned: Mapping[str, Any], days: int) -> str:

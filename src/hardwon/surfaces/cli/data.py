@@ -26,7 +26,6 @@ from hardwon.surfaces.cli.main import (
     Yes,
     chosen,
     command,
-    complain,
     fail,
     progress,
     require_consent,
@@ -276,25 +275,18 @@ def merge(
         )
     wrong = _not_well(chosen(ctx), Target(other, project)) if check else None
 
-    def tell() -> str:
-        for each in wrong or ():
-            complain(each)
-        text = (
-            f"{counted(done.added, 'record')} added, {done.present} were here already, "
-            f"{done.forgotten} stay forgotten\n"
-            f"{counted(done.events, 'event')} added, {counted(done.erased, 'record')} forgotten "
-            f"there and gone here now"
-        )
-        if not _brings(done):
-            text = (
-                f"there is nothing in project {project} of the other memory: --project names "
-                f"another"
-            )
-        well = ["both memories are well"] if wrong == [] else []
-        return "\n".join([text, *map(_conflict, done.conflicting), *well])
-
+    text = (
+        f"{counted(done.added, 'record')} added, {done.present} were here already, "
+        f"{done.forgotten} stay forgotten\n"
+        f"{counted(done.events, 'event')} added, {counted(done.erased, 'record')} forgotten there "
+        f"and gone here now"
+    )
+    if not _brings(done):
+        text = f"there is nothing in project {project} of the other memory: --project names another"
+    well = ["both memories are well"] if wrong == [] else []
+    lines = [text, *map(_conflict, done.conflicting), *well]
     value = {"other": place_of(other), **asdict(done), "not_well": wrong}
-    return Output(value, tell, bool(done.conflicting or wrong))
+    return Output(value, "\n".join(lines), bool(done.conflicting or wrong), wrong or ())
 
 
 def _not_well(this: Target, other: Target) -> list[str]:
@@ -516,11 +508,7 @@ def sync(
             )
         found = memory.tree.sync()
 
-    def tell() -> str:
-        for path, why in found.left.items():
-            complain(f"left alone: {path}: {why}")
-        for path in found.secrets:
-            complain(f"holds a secret, which the memory does not: {path}")
-        return f"{found.added} new, {found.edited} edited, {found.moved} moved, {found.absent} gone"
-
-    return Output(found, tell)
+    left = [f"left alone: {path}: {why}" for path, why in found.left.items()]
+    secret = [f"holds a secret, which the memory does not: {path}" for path in found.secrets]
+    text = f"{found.added} new, {found.edited} edited, {found.moved} moved, {found.absent} gone"
+    return Output(found, text, complaints=left + secret)

@@ -168,17 +168,21 @@ Function = Callable[..., Any]
 
 class Output(NamedTuple):
     """What a command answers: as `--json` prints it, for people as text or as lines (or what makes
-    them), and whether the exit code is 1 because of it.
+    them), and whether the exit code is 1 because of it. `complaints`: what people are told beside
+    it, on standard error.
     """
 
     value: Any
     text: str | Iterable[Line] | Callable[[], str | Iterable[Line]]
     failed: bool = False
+    complaints: Iterable[str] = ()
 
     def print(self, as_json: bool) -> None:
         if as_json:
             write(json_text(self.value) + "\n")
         else:
+            for complaint in self.complaints:
+                complain(complaint)
             text = self.text() if callable(self.text) else self.text
             write_text(text) if isinstance(text, str) else write_lines(text)
         if self.failed:
@@ -297,11 +301,14 @@ def add_group(noun: str, about: str, more: str = "", **options: Any) -> None:
     builders[noun] = build
 
 
-add_group("tree", "The files of the memory, and where most has gathered.")
-add_group("episodes", "How attempts at tasks went.")
-add_group("tests", "Tests, as they ran in this checkout.")
-add_group("fixes", "What was done about issues, and how it went.")
-add_group("care", "What happened in the memory, and what waits for somebody to decide.")
+for _noun, _about in {
+    "tree": "The files of the memory, and where most has gathered.",
+    "episodes": "How attempts at tasks went.",
+    "tests": "Tests, as they ran in this checkout.",
+    "fixes": "What was done about issues, and how it went.",
+    "care": "What happened in the memory, and what waits for somebody to decide.",
+}.items():
+    add_group(_noun, _about)
 
 app: Final = _new_app(
     _Commands,

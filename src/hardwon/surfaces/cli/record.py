@@ -20,7 +20,6 @@ from hardwon.surfaces.cli.main import (
     add_group,
     chosen,
     command,
-    complain,
     gathered,
     parameter,
     signed,
@@ -351,13 +350,13 @@ def _record(
         kept = memory.care.record_many(kind, objects)
     ids = [each.id for each in kept]
 
-    def tell() -> str:
-        for each in kept:
-            for finding in (each.findings or ()) if isinstance(each, Fact) else ():
-                complain(f"{each.id} does not stand alone: {finding}")
-        return "\n".join(ids)
-
-    return Output({"ids": ids, "records": kept}, tell)
+    notes = [
+        f"{each.id} does not stand alone: {finding}"
+        for each in kept
+        if isinstance(each, Fact)
+        for finding in each.findings or ()
+    ]
+    return Output({"ids": ids, "records": kept}, "\n".join(ids), complaints=notes)
 
 
 # --- what is given as text ---

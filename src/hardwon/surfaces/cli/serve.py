@@ -288,14 +288,14 @@ def install(
     state = "now" if changed else "already"
     text = f"{name} is {state} in {path}; start {known.title} anew to use it"
 
-    def tell_where() -> str:
-        ways = [] if known.is_toml else ["--write puts it there"]
-        if own := mcp_clients.own_command(known, name, words):
-            ways.append(f"or run: {own}")
-        complain("; ".join([f"this belongs in {path}", *ways]))
-        return config
-
-    return Output({**value, "config": config}, text if save else tell_where)
+    own = mcp_clients.own_command(known, name, words)
+    ways = [
+        f"this belongs in {path}",
+        "" if known.is_toml else "--write puts it there",
+        f"or run: {own}" if own else "",
+    ]
+    where = [] if save else ["; ".join(filter(None, ways))]
+    return Output({**value, "config": config}, text if save else config, complaints=where)
 
 
 @command(

@@ -56,9 +56,8 @@ class _Row(NamedTuple):
     name: str
     amount: int
     bytes: int
-    share: float
     style: str
-    bar: bool = True
+    share: float | None = None
 
 
 def map_lines(
@@ -77,7 +76,7 @@ def map_lines(
     if not 0 <= min_share <= 1:
         raise InvalidInputError.one("min_share", min_share, "a number from 0 to 1")
     levels = limits.TOPOLOGY_DEPTH_MAX if depth is None else depth
-    top = _Row("", look.visible(branch.name), branch.count, branch.bytes, 1.0, STRONG, bar=False)
+    top = _Row("", look.visible(branch.name), branch.count, branch.bytes, STRONG)
     rows = [top, *_rows(branch, look, "", "", levels, min_share)]
     count_cells = max(len(str(branch.count)), len("count"))
     fixed = 2 + count_cells + 2 + _SHARE_CELLS + (2 + _SIZE_CELLS if sizes else 0)
@@ -113,21 +112,24 @@ def _rows(
     for number, (name, count, size, inner) in enumerate(entries, 1):
         twig, below = look.twigs[number == len(entries)]
         own = (style or _style_of(inner.name)) if inner else QUIET
-        yield _Row(above + twig, name, count, size, _share(count, parent.count), own)
+        yield _Row(above + twig, name, count, size, own, _share(count, parent.count))
         if inner:
             yield from _rows(inner, look, above + below, own, levels - 1, min_share)
 
 
 def _map_line(row: _Row, look: Look, name: int, bar: int, count_cells: int, sizes: bool) -> Line:
     twigs = cut(row.twigs, name)
-    spans = [Span(twigs, QUIET), Span(look.fitted(row.name, name - cells_of(twigs)), row.style)]
-    if bar:
-        spans.append(Span("  " + (look.bar(row.share, bar) if row.bar else " " * bar), row.style))
-    spans.append(Span(f"  {row.amount:>{count_cells}}"))
-    spans.append(Span(f"  {percent(row.share) if row.bar else '':>{_SHARE_CELLS}}", QUIET))
-    if sizes:
-        spans.append(Span(f"  {size_text(row.bytes):>{_SIZE_CELLS}}", QUIET))
-    return tuple(spans)
+    drawn, share = " " * bar, ""
+    if row.share is not None:
+        drawn, share = look.bar(row.share, bar), percent(row.share)
+    return (
+        Span(twigs, QUIET),
+        Span(look.fitted(row.name, name - cells_of(twigs)), row.style),
+        *([Span(f"  {drawn}", row.style)] if bar else []),
+        Span(f"  {row.amount:>{count_cells}}"),
+        Span(f"  {share:>{_SHARE_CELLS}}", QUIET),
+        *([Span(f"  {size_text(row.bytes):>{_SIZE_CELLS}}", QUIET)] if sizes else []),
+    )
 
 
 def _style_of(name: str) -> str:
@@ -339,10 +341,7 @@ def finding_lines(found: Any, _: Look) -> list[Line]:
 
 # --- fixes ---
 
-VERIFIED: Final = "verified"
-APPLIED: Final = "applied"
-FAILED: Final = "failed"
-_STYLE_OF_FIX: Final[Mapping[str, str]] = {VERIFIED: "green", APPLIED: "yellow", FAILED: "red"}
+_STYLE_OF_FIX: Final = {"verified": "green", "applied": "yellow", "failed": "red"}
 _OUTCOME_CELLS: Final = 8
 _FIX_NAME_CELLS_MAX: Final = 24
 _TEXT_CELLS_MIN: Final = 20
@@ -352,9 +351,8 @@ _DAY_CELLS: Final = 12
 
 def outcome_of(fix: Fix) -> str:
     """Applied is one thing, verified to work another; verified without being applied is neither."""
-    if not fix.fix_success:
-        return FAILED
-    return VERIFIED if fix.verification_success else APPLIED
+    applied = "verified" if fix.verification_success else "applied"
+    return applied if fix.fix_success else "failed"
 
 
 def fix_lines(fixes: Sequence[Fix], look: Look) -> list[Line]:
@@ -388,7 +386,7 @@ def fix_lines(fixes: Sequence[Fix], look: Look) -> list[Line]:
 
 def outcome_counts(fixes: Sequence[Fix]) -> str:
     outcomes = [outcome_of(fix) for fix in fixes]
-    return ", ".join(f"{outcomes.count(name)} {name}" for name in (VERIFIED, APPLIED, FAILED))
+    return ", ".join(f"{outcomes.count(name)} {name}" for name in _STYLE_OF_FIX)
 
 
 def strategy_lines(strategies: Sequence[Strategy], look: Look) -> list[Line]:
