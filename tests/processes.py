@@ -61,6 +61,13 @@ class Child:
             if seconds and time.monotonic() > deadline:
                 return
 
+    def hear(self, seconds: float = 60.0) -> None:
+        """Waits until it has told something: a busy machine starts it late."""
+        deadline = time.monotonic() + seconds
+        while not self.acknowledged and time.monotonic() < deadline:
+            select.select([self._pipe], [], [], 0.1)
+            self.listen()
+
     def kill(self) -> None:
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)

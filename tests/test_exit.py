@@ -53,7 +53,8 @@ SCRIPTS = {
                 m.{FACT}
         for _ in range(3):
             threading.Thread(target=on_and_on, daemon=True).start()
-        time.sleep(0.3)
+        while not m.stats().records:
+            time.sleep(0.05)
     """,
     "a worker of multiprocessing": f"""
         import multiprocessing

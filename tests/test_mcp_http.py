@@ -319,7 +319,7 @@ def test_what_is_too_large_or_no_message_is_refused(served: Served) -> None:
     assert served.post(token).json()["result"] == {}
 
 
-@pytest.mark.parametrize("served", [{"requests_per_s": 2.0}], indirect=True)
+@pytest.mark.parametrize("served", [{"requests_per_s": 0.2}], indirect=True)
 def test_whoever_asks_too_often_has_to_wait(served: Served) -> None:
     token, other = served.token(), served.token(name="other")
     answers = [served.post(token) for _ in range(8)]

@@ -319,9 +319,9 @@ def test_time_grows_with_the_text_alone(unit: str) -> None:
     took = []
     for chars in (limits.FACT_READ_CHARS_MAX // 4, limits.FACT_READ_CHARS_MAX):
         text = ("today " + unit * chars)[:chars]
-        start = time.perf_counter()
+        start = time.process_time()  # of this process alone: others wait for the same cores
         lint(text, AT)
-        took.append(time.perf_counter() - start)
+        took.append(time.process_time() - start)
     assert took[1] < 20 * took[0] + 0.1
     assert took[1] < 1
 

@@ -443,10 +443,12 @@ def test_killed_again_and_again_nothing_is_lost(tmp_path: Path) -> None:
                         tell(name)
 
         child = Child.start(work)
-        time.sleep(rng.uniform(0.05, 0.4))
+        if turn % 4:  # one in four is killed whatever it has done by then
+            child.hear()
+        time.sleep(rng.uniform(0.0, 0.35))
         child.kill()
         told += child.acknowledged
-    assert len(told) > 100
+    assert len(told) >= turn / 2, "it was killed before it remembered: the test shows nothing"
     with MemoryEngine(root) as engine:
         found = {memory["summary"]: memory for memory in engine.recall()}
         assert set(told) <= found.keys()
