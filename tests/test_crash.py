@@ -70,7 +70,9 @@ def test_nothing_acknowledged_is_lost_when_writers_are_killed(tmp_path: Path) ->
         assert memory.doctor().ok
         assert memory.stats().records >= total
     print(f"{killed} kills, {total} acknowledged records, none lost")
-    assert total >= KILLS / WRITERS / 2, "the writers were killed before they wrote: the test shows nothing"
+    assert total >= KILLS / WRITERS / 2, (
+        "the writers were killed before they wrote: the test shows nothing"
+    )
 
 
 def test_killed_while_it_is_created(tmp_path: Path) -> None:

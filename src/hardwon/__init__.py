@@ -36,6 +36,7 @@ if _typing.TYPE_CHECKING:
     from hardwon.outside.embedders import CallableEmbedder as CallableEmbedder
     from hardwon.outside.embedders import EndpointEmbedder as EndpointEmbedder
     from hardwon.outside.embedders import FastembedEmbedder as FastembedEmbedder
+    from hardwon.outside.embedders import MiniLmEmbedder as MiniLmEmbedder
     from hardwon.outside.embedders import WordLlamaEmbedder as WordLlamaEmbedder
     from hardwon.outside.llm import ChatModel as ChatModel
     from hardwon.search.rank import Hit as Hit
@@ -65,6 +66,7 @@ __all__ = [
     "Issue",
     "Memory",
     "Metadata",
+    "MiniLmEmbedder",
     "MistakeCard",
     "Odds",
     "Pattern",
@@ -94,6 +96,7 @@ _LATER: _typing.Final = {
     "EndpointEmbedder": "hardwon.outside.embedders",
     "FastembedEmbedder": "hardwon.outside.embedders",
     "Hit": "hardwon.search.rank",
+    "MiniLmEmbedder": "hardwon.outside.embedders",
     "Pattern": "hardwon.learn.fixes",
     "Rule": "hardwon.learn.rules",
     "WordLlamaEmbedder": "hardwon.outside.embedders",

@@ -500,6 +500,9 @@ EMBED_BATCH_TEXTS: Final = 32
 # that more are slower, and take a gigabyte where the texts are emoji.
 EMBED_MODEL_TEXTS: Final = 8
 
+# Tokens of a text that MiniLM reads: it was trained on so many.
+MINILM_TOKENS_MAX: Final = 256
+
 # Numbers of one vector. Large models have 4,096; a vector is kept with every record.
 EMBED_DIMENSION_MAX: Final = 8_192
 

