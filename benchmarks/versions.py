@@ -134,11 +134,9 @@ def run(src: Path, records: int) -> dict[str, float]:
     took: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     took["import hardwon"] = start(src, ["-c", "import hardwon"]) - start(src, ["-c", "pass"])
     folder = tempfile.mkdtemp(prefix="versions-")
-    start(
-        src,
-        ["-m", "hardwon_cli", "--memory", folder, "remember", "it works", "--outcome", "learning"],
-    )
-    took["hardwon stats"] = start(src, ["-m", "hardwon_cli", "--memory", folder, "stats"])
+    start(src, ["-c", f"from hardwon import Memory; Memory({folder!r}).close()"])
+    command = "from hardwon_cli import main; main()"
+    took["hardwon stats"] = start(src, ["-c", command, "--memory", folder, "stats"])
     return took
 
 

@@ -24,7 +24,8 @@ from hardwon.memory import record as recording
 from hardwon.memory.project import Project
 from hardwon.memory.record import Recording
 from hardwon.store.base import add_tallies
-from hardwon.store.sqlite.engine import SqliteStore, SqliteWriter
+from hardwon.store.sqlite.engine import SqliteStore
+from hardwon.store.sqlite.session import SqliteDialect
 
 ROOT = Path(hardwon.__file__).parent.parent.parent
 STEPS = 4_000
@@ -122,7 +123,7 @@ def lose_a_tally(patch: pytest.MonkeyPatch) -> None:
 
 
 def bring_back_what_was_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(SqliteWriter, "_not_forgotten", lambda _self, rows, _result: rows)
+    patch.setattr(SqliteDialect, "forgotten", "SELECT value FROM json_each(?2) WHERE ?1 IS NULL")
 
 
 def tear_a_batch(patch: pytest.MonkeyPatch) -> None:

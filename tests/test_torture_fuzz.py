@@ -204,6 +204,7 @@ LEFT_OUT = {
     "hardwon.surfaces.cli.data": "asks of one line whether it is JSON; what it is is read elsewhere",
     "hardwon.surfaces.cli.output": "our own colours",
     "hardwon.surfaces.web.report": "our own pages",
+    "hardwon.outside.minilm": "the sizes of a model, as its package has them",
     "hardwon.store.postgres.connection": OURS,
     "hardwon.store.postgres.projects": OURS,
     "hardwon.store.postgres.search": OURS,

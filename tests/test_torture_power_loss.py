@@ -19,7 +19,7 @@ import apsw
 import pytest
 
 import power_loss
-from hardwon.outside import files, locks
+from hardwon.outside import files
 from hardwon.store import tokens as token_file
 from hardwon.store.sqlite import file as sqlite_file
 from hardwon.tree.files import TreeFiles
@@ -110,7 +110,7 @@ BUGS: dict[str, tuple[type[Workload], AbstractContextManager[Any]]] = {
     ),
     "a file is renamed before it is synced": (
         OfTrainingMemory,
-        mock.patch.object(locks, "os", _Without("fsync")),
+        mock.patch.object(files, "os", _Without("fsync")),
     ),
     "files of the tree are believed to be synced": (OfTree, mock.patch.object(TreeFiles, "sync")),
     "a torn file of the tree is taken for somebody's": (

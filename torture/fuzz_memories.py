@@ -855,7 +855,11 @@ MEMORY_TARGETS: Final = (
     ),
     Target(
         "command line",
-        ("hardwon.surfaces.cli.main", "hardwon.surfaces.cli.derived", "hardwon.surfaces.cli.input"),
+        (
+            "hardwon.surfaces.cli.main",
+            "hardwon.surfaces.cli.derived",
+            "hardwon.surfaces.cli.record",
+        ),
         "value",
         _command_lines,
         _commanded,
