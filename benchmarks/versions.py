@@ -135,8 +135,8 @@ def run(src: Path, records: int) -> dict[str, float]:
     took["import hardwon"] = start(src, ["-c", "import hardwon"]) - start(src, ["-c", "pass"])
     folder = tempfile.mkdtemp(prefix="versions-")
     start(src, ["-c", f"from hardwon import Memory; Memory({folder!r}).close()"])
-    command = "from hardwon_cli import main; main()"
-    took["hardwon stats"] = start(src, ["-c", command, "--memory", folder, "stats"])
+    program = "from hardwon_cli import main; main()"
+    took["hardwon stats"] = start(src, ["-c", program, "--memory", folder, "stats"])
     return took
 
 

@@ -172,10 +172,16 @@ OUR_FENCE: Final = "<hardwon-memory"
 def count_experience(record: Experience) -> tuple[Increment, ...]:
     if record.turned_out_well is None or OUR_FENCE in record.content:
         return ()
-    level = SUCCEEDED if record.turned_out_well else FAILED
     task = record.extra.get("task_id") or record.extra.get("task_type")
-    task = " ".join(task.split())[: limits.NAME_CHARS_MAX] if isinstance(task, str) else ""
-    tool = record.tool or ""
+    return count_tool(
+        record.tool or "", task if isinstance(task, str) else "", record.turned_out_well
+    )
+
+
+@lru_cache(maxsize=1024)  # few tools and tasks come again and again
+def count_tool(tool: str, task: str, succeeded: bool) -> tuple[Increment, ...]:
+    task = " ".join(task.split())[: limits.NAME_CHARS_MAX]
+    level = SUCCEEDED if succeeded else FAILED
     return tuple(Increment("tool", tool, item, level, 0) for item in dict.fromkeys(("", task)))
 
 

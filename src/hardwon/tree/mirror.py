@@ -479,34 +479,34 @@ class Mirror(ProjectListener):
         yet. `look`: also at the files that are known.
         """
         changes, met = _Changes(), set[str]()
-        while waiting:
-            path = waiting.pop()
-            if path in met:
-                continue
-            met.add(path)
-            try:
-                listing = self._files.listed(path, look=look)
-            except OSError as error:  # which does not mean that anything is gone
-                reason = f"cannot be looked into ({error.strerror or error})"
-                self._leave_alone(path or ".", None, reason)
-                continue
-            changes.listed[path] = listing.mtime_ns
-            for name, reason in listing.odd.items():
-                self._leave_alone(f"{path}/{name}", None, reason)
-            with self._reading() as index:
-                known = index.known(path)
-            changes.arrived += [
-                (path, name)
-                for name, seen in listing.files.items()
+        with self._reading() as index:
+            while waiting:
+                path = waiting.pop()
+                if path in met:
+                    continue
+                met.add(path)
+                try:
+                    listing = self._files.listed(path, look=look)
+                except OSError as error:  # which does not mean that anything is gone
+                    reason = f"cannot be looked into ({error.strerror or error})"
+                    self._leave_alone(path or ".", None, reason)
+                    continue
+                changes.listed[path] = listing.mtime_ns
+                for name, reason in listing.odd.items():
+                    self._leave_alone(f"{path}/{name}", None, reason)
+                there, moving = index.known(path)
+                news = listing.files.keys() - there.keys() - moving
+                if look:
+                    looks = listing.files.items()
+                    news |= {name for name, seen in looks if seen != there.get(name, seen)}
                 # those that were left alone are looked at by themselves
-                if _is_news(known.get(name), seen) and f"{path}/{name}" not in self._left
-            ]
-            changes.vanished += [
-                (path, name)
-                for name, file in known.items()
-                if name not in listing.files and _was_there(file)
-            ]
-            waiting += [inner for inner in listing.paths(path) if inner not in self._listed]
+                changes.arrived += [
+                    (path, name)
+                    for name in (listing.files if news else ())
+                    if name in news and f"{path}/{name}" not in self._left
+                ]
+                changes.vanished += [(path, name) for name in there.keys() - listing.files.keys()]
+                waiting += [inner for inner in listing.paths(path) if inner not in self._listed]
         return changes
 
     # --- taking in ---
@@ -736,6 +736,8 @@ class Mirror(ProjectListener):
             if not changes:
                 break
             self._take_in(changes)
+        if not looked_at and not unsure:
+            return found, folders
         doubtful = [match for match in found if looked_at or match.folder in unsure]
         wrong = {
             match.key
@@ -876,15 +878,6 @@ def _is_part_of(found: bytes, data: bytes) -> bool:
 def _was_there(file: File) -> bool:
     """Not so one that is still to be written: another process is at it, or died over it."""
     return file.state in (DUE, IN_STEP) and file.mtime_ns != NOTHING_THERE
-
-
-def _is_news(file: File | None, seen: Seen | None) -> bool:
-    """Whether a file that is listed is not known, is back, or looks otherwise, if it was looked
-    at.
-    """
-    if file is None or (file.state == GOING and file.mtime_ns == NOTHING_THERE):
-        return True
-    return seen is not None and _was_there(file) and seen != (file.mtime_ns, file.size)
 
 
 def _is_name(value: object) -> bool:

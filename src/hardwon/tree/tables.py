@@ -175,16 +175,22 @@ class TreeIndex:
 
     # --- files ---
 
-    def known(self, folder: str) -> dict[str, File]:
-        """What is known of a folder's files by their names, but for past ones: of several under one
-        name, the one that is there.
+    def known(self, folder: str) -> tuple[dict[str, tuple[int, int]], set[str]]:
+        """Time and size of a folder's files that are there, as far as is known, by their names; and
+        the names of those on their way in or out: another process is at it, or died over it.
         """
         sql = (
-            f"SELECT {_FILE} FROM tree_folder d CROSS JOIN tree_file f ON f.folder = d.id "
-            f"WHERE d.project_id = ? AND d.path = ? AND f.state <> {PAST} "
-            "ORDER BY f.name, f.mtime_ns"
+            "SELECT f.name, f.state, f.mtime_ns, f.size FROM tree_folder d CROSS JOIN tree_file f "
+            f"ON f.folder = d.id WHERE d.project_id = ? AND d.path = ? AND f.state <> {PAST}"
         )
-        return {row[1]: File(*row) for row in self._run(sql, (self._project, folder))}
+        there, moving = dict[str, tuple[int, int]](), set[str]()
+        rows: list[Any] = self._run(sql, (self._project, folder)).fetchall()
+        for name, state, mtime_ns, size in rows:
+            if state != GOING and mtime_ns != NOTHING_THERE:
+                there[name] = mtime_ns, size
+            elif state != GOING or mtime_ns != NOTHING_THERE:
+                moving.add(name)
+        return there, moving
 
     def at(self, folder: str, name: str) -> list[File]:
         """All that is known of one path, past files included."""

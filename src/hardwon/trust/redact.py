@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any, Final, TypeVar
@@ -24,7 +25,7 @@ from pydantic import BaseModel
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.records.kinds import Event, Experience, Record, safe_summary
+from hardwon.records.kinds import Event, Experience, Metadata, Record, safe_summary
 from hardwon.text.tables import Form, Forms, Patterns, WordLists
 from hardwon.text.terms import Remembered
 
@@ -352,7 +353,7 @@ R = TypeVar("R", bound=Record)
 
 _KEPT_AS_IT_IS: Final = ("id", "kind", "redacted", "recalled")
 # what these may hold is listed, and no secret
-_FIXED: Final = frozenset({"id", "kind", "outcome", "fact_type", "type", "status", "verified_by"})
+_FIXED: Final = frozenset({"id", "kind", "outcome", "fact_type", "recalled"})
 # NUL is in no field: whatever matches across it is looked at again field by field
 _BETWEEN_FIELDS: Final = "\n\0\n"
 
@@ -361,7 +362,7 @@ def without_secrets(record: R) -> R:
     """The same record where there is nothing to hide; else one whose secrets are placeholders, and
     that names their labels.
     """
-    texts = [record.metadata.source.id or ""]  # no id of ours, as the others are
+    texts: list[str] = []
     suspicious = _collect(record, texts)
     everything = _BETWEEN_FIELDS.join(texts)
     if len(everything) > limits.RECORD_BYTES_MAX:
@@ -387,30 +388,66 @@ def without_secrets(record: R) -> R:
     return type(record).model_validate({**cleaned, **kept, "redacted": found})
 
 
-def _collect(value: Any, texts: list[str]) -> bool:
-    """Gathers every text in a value; whether a key of a free-form object in it names a secret.
-    Tuples hold no texts that somebody wrote.
+def _collect(model: BaseModel, texts: list[str]) -> bool:
+    """Gathers every text of a model; whether a key of a free-form object in it names a secret."""
+    extra = model.__pydantic_extra__
+    suspicious = _collect_json(extra, texts) if extra else False
+    for name, value in model.__dict__.items():
+        if not value or name in _FIXED:
+            continue
+        if type(value) is str:
+            texts.append(value)
+        elif type(value) is Metadata:
+            suspicious |= _collect_envelope(value, texts)
+        elif type(value) not in _NO_TEXT:
+            suspicious |= _collect_json(value, texts)
+    return suspicious
+
+
+def _collect_envelope(metadata: Metadata, texts: list[str]) -> bool:
+    """Its fields by their names: every record has one, and most of it is empty or as the last one
+    had it.
     """
+    source, moment, validation = metadata.source, metadata.context, metadata.validation
+    texts += (source.id, *metadata.tags)
+    for file in moment.related_files:
+        texts += (file.path, file.hash)
+    if validation.verification_id or validation.failure_hash:
+        texts += (validation.verification_id or "", validation.failure_hash or "")
+    return (
+        _holds_secret(source.author)
+        or _holds_secret(moment.git_commit)
+        or _holds_secret(moment.git_branch)
+    )
+
+
+def _collect_json(value: Any, texts: list[str]) -> bool:
     suspicious = False
     if isinstance(value, str):
         texts.append(value)
     elif isinstance(value, list):
         for item in value:
-            suspicious |= _collect(item, texts)
+            suspicious |= _collect_json(item, texts)
     elif isinstance(value, dict):
         for key, item in value.items():
-            suspicious |= _names_or_holds_secret(key) | _collect(item, texts)
+            suspicious |= _names_or_holds_secret(key) | _collect_json(item, texts)
     elif isinstance(value, BaseModel):
-        suspicious = _collect(value.__pydantic_extra__, texts)
-        for name, item in value.__dict__.items():
-            if item and name not in _FIXED:
-                suspicious |= _collect(item, texts)
+        return _collect(value, texts)
     return suspicious
 
 
-_names_or_holds_secret = Remembered[str, bool](
-    lambda key: names_secret(key) or bool(redact(key)[1]),
-    lambda key, _: len(key) <= limits.NAME_CHARS_MAX,
+# What holds no text, or, as tuples, none that somebody wrote.
+_NO_TEXT: Final = frozenset[type]({int, float, bool, tuple, datetime})
+
+
+def is_short(name: str, _: bool) -> bool:
+    """Worth remembering: names come again, texts do not."""
+    return len(name) <= limits.NAME_CHARS_MAX
+
+
+_holds_secret = Remembered(lambda name: bool(redact(name)[1]), is_short).__getitem__
+_names_or_holds_secret = Remembered(
+    lambda key: names_secret(key) or _holds_secret(key), is_short
 ).__getitem__
 
 
