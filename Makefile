@@ -17,8 +17,11 @@ demo: $(VENV)/.installed  ## Install into .venv and show the main job in the ter
 test: $(VENV)/.installed-dev chromium  ## Install what the tests need, then ruff, mypy, the audits and pytest
 	@$(MAKE) --no-print-directory --jobs 2 pytest lint audit
 
+# Compiled first: hundreds of tests start a program, and where Python writes no bytecode each of them
+# would compile everything anew. Three at a time: they wait for servers and for one another.
 pytest: $(VENV)/.installed-dev
-	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -q --numprocesses 2 --dist worksteal
+	$(BIN)/python -m compileall -q src drop_in
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -q --numprocesses 3 --dist worksteal
 
 # The dashboard is tested in a real browser: installed where that needs nobody's leave, asked for elsewhere.
 chromium:
