@@ -582,7 +582,7 @@ def _ask_git(
     }
     with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as complaint:
         try:
-            done = subprocess.run(  # noqa: S603  # nosec B603  # a fixed program; what a record says is checked to be a commit
+            done = subprocess.run(  # noqa: S603  # nosec B603, B607  # a fixed program; what a record says is checked to be a commit
                 ["git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", *arguments],  # noqa: S607
                 cwd=root,
                 env=environment,
