@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from hardwon.memory.context import Context
 
 
-class _Recorder:
+class _Recorder(ABC):
     """Records when its `with` block ends, whatever happens in it."""
 
     def __init__(self, memory: Memory, envelope: Envelope) -> None:
@@ -50,8 +51,9 @@ class _Recorder:
 
     _what: ClassVar[str]
 
+    @abstractmethod
     def _record(self, error: BaseException | None) -> None:
-        raise NotImplementedError
+        """Keeps what was collected; `error` is what ended the block, if one did."""
 
 
 class TrajectoryRecorder(_Recorder):
