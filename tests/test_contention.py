@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from contextlib import ExitStack, closing
@@ -123,6 +125,46 @@ def test_a_fork_waits_for_the_other_threads(memory: Memory) -> None:
     told = {record_id for child in children for record_id in child.acknowledged}
     assert {record.id for record in memory.browse()} == told | set(written)
     assert memory.doctor().ok
+
+
+def test_a_fork_beside_the_first_use_in_another_thread_leaves_no_lock_behind(
+    tmp_path: Path,
+) -> None:
+    # Much is read, imported and built at the first use, each under a lock that is not ours: only a
+    # new process shows it.
+    program = """
+import signal, sys, threading
+from hardwon import Memory
+from processes import Child
+
+memory = Memory(sys.argv[1])
+stop = threading.Event()
+
+def keep_writing():
+    while not stop.is_set():
+        memory.record_fact("from a thread", "observation")
+
+def write_once(tell):
+    signal.alarm(50)  # a child that waits for ever is not waited for
+    tell(memory.record_fact("from a child", "observation").id)
+
+thread = threading.Thread(target=keep_writing)
+thread.start()
+children = [Child.start(write_once) for _ in range(20)]
+codes = [child.wait() for child in children]
+stop.set()
+thread.join()
+sys.exit(codes != [0] * 20)
+"""
+    for number in range(3):
+        subprocess.run(
+            [sys.executable, "-c", program, tmp_path / str(number)],
+            check=True,
+            cwd=Path(__file__).parent,
+        )
+        with Memory(tmp_path / str(number)) as memory:
+            told = [record for record in memory.browse() if "from a child" in record.to_json()]
+            assert len(told) == 20
 
 
 def test_a_fork_in_the_middle_of_a_transaction_is_refused_in_the_child(

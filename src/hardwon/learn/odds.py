@@ -24,10 +24,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
 from hardwon import limits
+from hardwon.first_use import lazy
 from hardwon.learn.tallies import BETWEEN_NAMES, SUCCEEDED
 
 ALL_STRENGTH: Final = 2.0
@@ -73,7 +74,7 @@ class Rated:
     p_success: float
     strength: float
 
-    @cached_property
+    @lazy
     def interval(self) -> tuple[float, float]:
         """Where the true rate lies with 90 % probability."""
         p, strength = self.p_success, self.strength
@@ -155,7 +156,7 @@ class Shares:
 
     items: Mapping[str, Share] = field(default_factory=dict)
 
-    @cached_property
+    @lazy
     def whole(self) -> Share:
         return self.beginning("")
 

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property
 from itertools import islice
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +18,7 @@ from uuid import UUID
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError, LlmError
+from hardwon.first_use import lazy
 from hardwon.learn.tallies import session_key
 from hardwon.memory.designs import ROUTER, Group
 from hardwon.memory.project import NO_LLM, Project
@@ -112,7 +112,7 @@ class PastView:
         then = stored._replace(validation=changed, helped=helped, hindered=hindered)
         return then, validation.status
 
-    @cached_property
+    @lazy
     def _rolled_back(self) -> set[str]:
         found = set()
         for undone in (False, True):

@@ -8,13 +8,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial, wraps
+from functools import partial, wraps
 from itertools import chain, count, islice
 from operator import attrgetter
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
+from hardwon.first_use import lazy
 from hardwon.learn.actions import pairs_of
 from hardwon.learn.compare import Comparison, Scored, compare
 from hardwon.learn.fixes import (
@@ -554,7 +555,7 @@ class Knowledge:
             weighed += weigh(kind, task_id, supports.values(), thresholds, retired, self.today)
         return weighed
 
-    @cached_property
+    @lazy
     def _adopted(self) -> dict[str, AdoptedClaims]:
         """What was adopted, by the id of its record: what somebody vouches for first, then the
         newest of each source, which take turns.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from pkgutil import resolve_name
@@ -27,6 +27,7 @@ from hardwon.errors import (
     RepeatedError,
     UnknownRecordError,
 )
+from hardwon.first_use import lazy, making
 from hardwon.learn.tallies import tidied_key
 from hardwon.memory import designs
 from hardwon.outside import files
@@ -199,23 +200,24 @@ class Project:
 
     # Of the checkout that we are in; a question that is not about files does not look for it.
 
-    @cached_property
+    @lazy
     def root(self) -> Path | None:
         return repository_root(self._folder) if self._folder else None
 
-    @cached_property
+    @lazy
     def repository(self) -> Repository | None:
         return Repository(self.root) if self.root else None
 
-    @cached_property
+    @lazy
     def checkout(self) -> Checkout | None:
         return checkout_of(self.repository, self._folder, self.place.path) if self._folder else None
 
-    @cached_property
+    @lazy
     def staleness(self) -> Watch | None:
         if not self._looks_at_files or not self.checkout:
             return None
-        from hardwon.memory.staleness import Watch
+        with making:
+            from hardwon.memory.staleness import Watch
 
         return Watch(self.checkout)
 
@@ -225,7 +227,8 @@ class Project:
 
     @property
     def knowledge(self) -> Knowledge:
-        from hardwon.memory.knowledge import Knowledge
+        with making:
+            from hardwon.memory.knowledge import Knowledge
 
         return Knowledge(self)
 
@@ -256,7 +259,8 @@ class Project:
         if changes:
             record = record.altered(metadata=metadata.altered(**changes))
         if head is not NO_HEAD and self.checkout:
-            from hardwon.memory.staleness import with_files_found
+            with making:
+                from hardwon.memory.staleness import with_files_found
 
             record = with_files_found(record, self.checkout)
         return without_secrets(record)

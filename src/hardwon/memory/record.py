@@ -13,6 +13,7 @@ from typing import Any, Final, TypedDict, Unpack
 
 from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, LlmError
+from hardwon.first_use import making
 from hardwon.memory.designs import Group
 from hardwon.memory.project import NO_LLM, Change, Project, R, refresh_status
 from hardwon.outside import files, git
@@ -426,7 +427,8 @@ def _consolidate_when_due(project: Project) -> None:
     """After the episodes are safely kept. What goes wrong here must not look as if they were
     not.
     """
-    from hardwon.memory.consolidate import consolidate_when_due
+    with making:
+        from hardwon.memory.consolidate import consolidate_when_due
 
     try:
         consolidate_when_due(project)
@@ -520,7 +522,8 @@ def _state(project: Project, given: Fact, restate: bool) -> Fact:
     fact = _stated(project.prepare(given, project.head))
     if not restate:
         return fact
-    from hardwon.memory.consolidate import restated
+    with making:
+        from hardwon.memory.consolidate import restated
 
     try:
         llm = project.llm

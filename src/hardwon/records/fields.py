@@ -8,10 +8,10 @@ import math
 import os
 import unicodedata
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -27,6 +27,9 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem
+from hardwon.first_use import making
+
+T = TypeVar("T")
 
 # --- ids and time ---
 
@@ -407,12 +410,23 @@ class _RaisesTypedErrors(ModelMetaclass):
     if not TYPE_CHECKING:
 
         def __call__(cls, /, *args: Any, **fields: Any) -> Any:  # noqa: N805  # a metaclass
-            try:
-                return super().__call__(*args, **fields)
-            except ValidationError as error:
-                raise InvalidInputError(problems_of(error)) from None
+            return _validate(cls, super().__call__, *args, **fields)
 
 
+def _validate(model: type[T], make: Callable[..., T], *args: Any, **fields: Any) -> T:
+    try:
+        if model in _used:
+            return make(*args, **fields)
+        # What pydantic builds at the first use, it builds under locks of its own.
+        with making:
+            made = make(*args, **fields)
+            _used.add(model)
+            return made
+    except ValidationError as error:
+        raise InvalidInputError(problems_of(error)) from None
+
+
+_used: Final[set[type]] = set()
 _new = object.__new__
 _set_fields_set, _set_extra, _set_private = (
     BaseModel.__dict__[slot].__set__
@@ -427,17 +441,11 @@ class Model(BaseModel, metaclass=_RaisesTypedErrors):
 
     @classmethod
     def model_validate(cls, obj: Any, **options: Any) -> Self:
-        try:
-            return super().model_validate(obj, **options)
-        except ValidationError as error:
-            raise InvalidInputError(problems_of(error)) from None
+        return _validate(cls, super().model_validate, obj, **options)
 
     @classmethod
     def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
-        try:
-            return super().model_validate_json(json_data, **options)
-        except ValidationError as error:
-            raise InvalidInputError(problems_of(error)) from None
+        return _validate(cls, super().model_validate_json, json_data, **options)
 
     def altered(self, **changes: Any) -> Self:
         """A copy with other values, which must be valid already. `model_copy` at a third of its

@@ -26,7 +26,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import UTC, date, datetime
-from functools import cache, cached_property
+from functools import cache
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -39,6 +39,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, UnknownRecordError
+from hardwon.first_use import lazy
 from hardwon.learn.rules import RuleState
 from hardwon.memory import Memory
 from hardwon.outside.locations import is_url
@@ -618,7 +619,7 @@ class Operation:
             words = self.name.replace(".", " ").replace("_", "-")
             object.__setattr__(self, "command", words)
 
-    @cached_property
+    @lazy
     def gives(self) -> Any:
         """The type of its answer."""
         if self.answer is not None:
@@ -628,7 +629,7 @@ class Operation:
         )
         return get_type_hints(returns, _types_by_name())["return"]
 
-    @cached_property
+    @lazy
     def takes(self) -> type[Arguments]:
         return self.arguments or arguments_of(self.method_of(Memory))
 
@@ -647,7 +648,7 @@ class Operation:
     def path(self) -> str:
         return self.place.partition(" ")[2]
 
-    @cached_property
+    @lazy
     def in_path(self) -> tuple[str, ...]:
         """What it takes in its path."""
         return tuple(re.findall(r"{(\w+)}", self.path))

@@ -13,9 +13,11 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from pkgutil import get_data
 from typing import Any, Final
+
+from hardwon.first_use import lazy, making
 
 _PART: Final = re.compile(r"\{\{(\w+)\}\}")
 
@@ -23,7 +25,8 @@ _PART: Final = re.compile(r"\{\{(\w+)\}\}")
 @cache
 def read_tables(file: str) -> dict[str, Any]:
     """Everything in `file`.toml."""
-    import tomllib  # most commands need none of it
+    with making:  # a fork in the middle of an import would leave the module's lock behind
+        import tomllib  # most commands need none of it
 
     return tomllib.loads((get_data("hardwon", f"{file}.toml") or b"").decode())
 
@@ -83,7 +86,7 @@ class Form:
     file: str
     row: Mapping[str, Any]
 
-    @cached_property
+    @lazy
     def pattern(self) -> re.Pattern[str]:
         return _compile(self.file, self.row["pattern"])
 
@@ -94,11 +97,11 @@ class Forms:
     def __init__(self, file: str, table: str) -> None:
         self._file, self._table = file, table
 
-    @cached_property
+    @lazy
     def all(self) -> list[Form]:
         return [Form(self._file, row) for row in read_tables(self._file)[self._table]]
 
-    @cached_property
+    @lazy
     def _places(self) -> Mapping[tuple[bool, str], set[int]]:
         places: defaultdict[tuple[bool, str], set[int]] = defaultdict(set)
         for place, form in enumerate(self.all):

@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -58,6 +58,7 @@ from hardwon.errors import (
     UnknownRecordError,
     UnreachableError,
 )
+from hardwon.first_use import lazy
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.operations import Nothing
 from hardwon.trust.access import Caller
@@ -128,7 +129,7 @@ class ServerOptions:
     def _own_name(self) -> str:
         return f"[{self.host.lower()}]" if ":" in self.host else self.host.lower()
 
-    @cached_property
+    @lazy
     def _own_names(self) -> tuple[str, ...]:
         if is_loopback(self.host):
             return (self._own_name, *_LOOPBACK_NAMES)

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -21,6 +20,7 @@ from pydantic_core import PydanticCustomError
 
 from hardwon import limits
 from hardwon.errors import VALUE_CHARS_SHOWN, InvalidInputError, ask_foreign
+from hardwon.first_use import lazy
 from hardwon.memory import Memory
 from hardwon.memory.project import batches
 from hardwon.memory.record import ENVELOPE_KEYWORDS, metadata_of
@@ -193,11 +193,11 @@ class Report:
     def ok(self) -> bool:
         return not self.errors
 
-    @cached_property
+    @lazy
     def errors(self) -> tuple[Fault, ...]:
         return tuple(problem for problem in self.problems if problem.severity == "error")
 
-    @cached_property
+    @lazy
     def warnings(self) -> tuple[Fault, ...]:
         return tuple(problem for problem in self.problems if problem.severity == "warning")
 
