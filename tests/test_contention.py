@@ -133,7 +133,7 @@ def test_a_fork_beside_the_first_use_in_another_thread_leaves_no_lock_behind(
     # Much is read, imported and built at the first use, each under a lock that is not ours: only a
     # new process shows it.
     program = """
-import signal, sys, threading
+import os, signal, sys, threading
 from hardwon import Memory
 from processes import Child
 
@@ -146,7 +146,7 @@ def keep_writing():
 
 def write_once(tell):
     signal.alarm(50)  # a child that waits for ever is not waited for
-    tell(memory.record_fact("from a child", "observation").id)
+    tell(memory.record_fact(f"from a child, {os.getpid()}", "observation").id)
 
 thread = threading.Thread(target=keep_writing)
 thread.start()

@@ -17,7 +17,7 @@ import hardwon
 SOURCE = Path(hardwon.__file__).parent
 ROOT = SOURCE.parent.parent
 ROOMS = [
-    {"limits", "errors"},
+    {"limits", "errors", "first_use"},
     {"records"},
     {"text"},
     {"learn", "search", "brief", "trust"},
