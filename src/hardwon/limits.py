@@ -103,6 +103,16 @@ TAGGED_SORTED_MAX: Final = 1_000
 # Terms whose frequency is remembered between searches.
 TERMS_REMEMBERED_MAX: Final = 50_000
 
+# Where more records match than are looked at, and some sources fill the list, others are asked for
+# without them, up to so many times: each takes as long as the search itself.
+SEARCH_ROUNDS_MAX: Final = 4
+
+# Sources of a project that are counted before a search, to know whether others can be asked.
+SOURCES_COUNTED_MAX: Final = 100
+
+# A source that has more than one in so many of the records that are looked at fills the list.
+SEARCH_TURNS: Final = 5
+
 # A term that more than this share of all records have is frequent.
 FREQUENT_SHARE: Final = 0.1
 

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from hardwon import limits
 from hardwon.brief.lines import Line
 from hardwon.text.clean import clean_code, clean_line
-from hardwon.text.terms import STOP_WORDS, index_text, query_terms
+from hardwon.text.terms import ENGLISH, index_text, query_terms, stop_words
 
 SHARPNESS: Final = 3.0  # a case half as good as the best one has an eighth of its say
 FULL_REWARD_FROM: Final = 0.995  # with two digits it reads 1.00
@@ -156,14 +156,11 @@ def _name_weights(query: str, examples: Sequence[Example]) -> dict[str, float]:
         say = (example.relevance / examples[0].relevance) ** SHARPNESS
         for name, worth in _names_of(example.steps).items():
             weights[name] = weights.get(name, 0.0) + say * worth
-    asked = {_singular(term) for term in query_terms(query)}
+    asked = frozenset(query_terms(query))
     for name in weights:
-        if any(
-            _singular(term) in asked
-            for term in index_text(f"{name} {name.replace('_', ' ')}").split()
-        ):
+        if not asked.isdisjoint(index_text(f"{name} {name.replace('_', ' ')}").split()):
             weights[name] *= ASKED_FOR
-    return {name: weight for name, weight in weights.items() if name not in STOP_WORDS}
+    return {name: weight for name, weight in weights.items() if name not in stop_words(ENGLISH)}
 
 
 def _names_of(steps: Iterable[ExampleStep]) -> dict[str, float]:
@@ -187,16 +184,6 @@ def _names_of(steps: Iterable[ExampleStep]) -> dict[str, float]:
     return {
         name: weight for name, weight in worth.items() if weight > IN_FAILED or name not in blamed
     }
-
-
-def _singular(word: str) -> str:
-    if word.endswith("ies") and len(word) > len("ties"):
-        return word[:-3] + "y"
-    return (
-        word[:-1]
-        if word.endswith("s") and not word.endswith("ss") and len(word) > len("gas")
-        else word
-    )
 
 
 def lines_of(examples: Sequence[Example]) -> Iterator[Line]:

@@ -160,11 +160,12 @@ class Finder:
         would have been answered at that time.
         """
         about_error = shows_error(query)
+        terms = query_terms(query)
         asked = filters
         if then:
             filters = filters.altered(status=None, any_standing=True)
         searched = self._store.search(
-            self._project, query_terms(query), filters, max(RANKED_MIN, min(4 * k, k + CANDIDATES))
+            self._project, terms, filters, max(RANKED_MIN, min(4 * k, k + CANDIDATES))
         )
         found = {each.stored.id: each for each, _ in searched}
         texts = {each.stored.id: text for each, text in searched}
@@ -207,7 +208,7 @@ class Finder:
             )
             for record_id, each in found.items()
         ]
-        ranked = rank(candidates, k, self._today, about_error=about_error)
+        ranked = rank(candidates, k, self._today, terms, about_error=about_error)
         return [(each, found[each.candidate.id]) for each in ranked]
 
     def _neighbours(

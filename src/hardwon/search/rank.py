@@ -1,14 +1,14 @@
 """Which of the candidates answer a question best, and why.
 
 A score is the sum of named parts, so that whoever wonders can look. The text's match counts most;
-what else is known of a record moves it by a little: whether it is the very failure that is asked
-about, how it turned out, who stands behind it, how old it is, whether it helped those who were
-shown it before.
+what else is known of a record moves it by a little: whether it has the question's words side by
+side, whether it is the very failure that is asked about, what was said right before or after it in
+its session, how it turned out, who stands behind it, how old it is, whether it helped those who
+were shown it before.
 
-Measured on replayed SQL episodes, by the share of the first five hits that are about the right
-database: vectors at 0.8 add 0.03 to 0.04 to text alone (at 0.2 half of that; vectors alone lose
-0.06), an outcome at 0.05 hardly costs anything and at 0.3 costs 0.03. Trust, age and usefulness are
-ties there: they decide between equals.
+Sources take turns: each one's best stands before any one's second, as long as they are about as
+relevant. How relevant a record is for that is the share of the question's words that it has, however
+often: a text that is stuffed with them is no more relevant than one that has each of them once.
 
 How well a text answers a question by its words is Okapi BM25. SQLite's full-text search computes it
 itself. PostgreSQL's own ranking knows nothing of how rare a word is, so its candidates are scored
@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from hardwon import limits
@@ -37,6 +38,7 @@ from hardwon.records.kinds import (
     Trajectory,
 )
 from hardwon.text.clean import clean_line
+from hardwon.text.terms import FORM
 
 TEXT: Final = 1.0
 EXACT: Final = 0.5
@@ -54,17 +56,17 @@ USEFUL: Final = 0.2
 REPEATS: Final = -0.3
 STALE: Final = -0.2
 
-TOP: Final = 5
-# of the best score: who is less relevant displaces nobody; stuffed with the query's words, a
-RELEVANT_FROM: Final = 0.2
-# planted record scores several times what an honest one does
+PHRASE: Final = 0.2
+NEIGHBOUR_MAX: Final = 0.5
+# Of the best one's relevance: who is less relevant displaces nobody.
+RELEVANT_FROM: Final = 0.5
 
 
 class Candidate(NamedTuple):
     """A record that may answer, with what the store knows of it. `good`: whether it turned out
     well, None where that is no question; `said`: its terms, for telling two that say the same;
-    `neighbour`: the text score of the best hit of the same session; `vector`: the cosine to the
-    question, where there is an embedder.
+    `neighbour`: the text scores of hits of the same session, the less the farther away they are;
+    `vector`: the cosine to the question, where there is an embedder.
     """
 
     id: str
@@ -100,13 +102,21 @@ class Ranked(NamedTuple):
         return Ranked.of(self.candidate, {**self.why, part: by})
 
 
-def rank(candidates: Iterable[Candidate], k: int, today: int, *, about_error: bool) -> list[Ranked]:
-    """The best `k`, the score of each explained. Of a source that nobody vouches for at most one is
-    among the first five as long as five others have something relevant to say.
-    """
+def rank(
+    candidates: Iterable[Candidate],
+    k: int,
+    today: int,
+    terms: Sequence[str] = (),
+    *,
+    about_error: bool,
+) -> list[Ranked]:
+    """The best `k` for a question of these terms, the score of each explained."""
     given = list(candidates)
+    asked = [term for term in terms if not term.startswith(FORM)]
     best_text = max((candidate.text for candidate in given), default=0.0) or 1.0
-    ranked = _sorted(Ranked.of(each, _parts(each, best_text, today, about_error)) for each in given)
+    ranked = _sorted(
+        Ranked.of(each, _parts(each, best_text, today, about_error, asked)) for each in given
+    )
     # what a better hit says is worth less when it is said again
     if len({each.said for each in given}) < len(given):
         best = {each.candidate.said: each for each in reversed(ranked)}
@@ -114,22 +124,24 @@ def rank(candidates: Iterable[Candidate], k: int, today: int, *, about_error: bo
             each if best[each.candidate.said] is each else each.moved("repeats", REPEATS)
             for each in ranked
         )
-    return _taking_turns(ranked)[:k]
+    return _take_turns(ranked, asked)[:k]
 
 
-def lowered(ranked: Sequence[Ranked], stale: Collection[str]) -> list[Ranked]:
-    """The same hits, those whose files changed a little lower. Who has to wait behind the first
-    five is decided anew: or else a place that becomes free would go to a source that has one
-    already.
+def lowered(
+    ranked: Sequence[Ranked], stale: Collection[str], terms: Sequence[str] = ()
+) -> list[Ranked]:
+    """The same hits, those whose files changed a little lower. Turns are taken anew: or else a
+    place that becomes free would go to a source that has one already.
     """
-    if not stale:
-        return list(ranked)
-    moved = [each.moved("stale", STALE) if each.candidate.id in stale else each for each in ranked]
     moved = _sorted(
-        Ranked.of(each.candidate, {part: by for part, by in each.why.items() if part != _WAITS})
-        for each in moved
+        Ranked.of(
+            each.candidate,
+            {part: by for part, by in each.why.items() if part != _WAITS}
+            | ({"stale": STALE} if each.candidate.id in stale else {}),
+        )
+        for each in ranked
     )
-    return _taking_turns(moved)
+    return _take_turns(moved, [term for term in terms if not term.startswith(FORM)])
 
 
 def _sorted(ranked: Iterable[Ranked]) -> list[Ranked]:
@@ -137,7 +149,7 @@ def _sorted(ranked: Iterable[Ranked]) -> list[Ranked]:
 
 
 def _parts(
-    candidate: Candidate, best_text: float, today: int, about_error: bool
+    candidate: Candidate, best_text: float, today: int, about_error: bool, asked: Sequence[str]
 ) -> dict[str, float]:
     age_days = max(0, today - candidate.at_us // limits.DAY_US)
     why = {
@@ -146,8 +158,13 @@ def _parts(
     }
     if candidate.exact:
         why["exact"] = EXACT
+    if len(asked) > 1 and candidate.text:
+        text = f" {candidate.said} "
+        pairs = sum(f" {one} {other} " in text for one, other in pairwise(asked))
+        if pairs:
+            why["phrase"] = PHRASE * pairs / (len(asked) - 1)
     if candidate.neighbour:
-        why["neighbour"] = NEIGHBOUR * candidate.neighbour / best_text
+        why["neighbour"] = min(NEIGHBOUR * candidate.neighbour / best_text, NEIGHBOUR_MAX)
     if candidate.vector > 0:
         why["vector"] = VECTOR * candidate.vector
     if candidate.good or (candidate.good is False and about_error):
@@ -160,40 +177,38 @@ def _parts(
     return why
 
 
-def _taking_turns(ranked: list[Ranked]) -> list[Ranked]:
-    """Where there is more than one source: alone, none keeps others waiting."""
-    sources = {None if each.candidate.vouched else each.candidate.author for each in ranked}
-    return _sorted(_capped(ranked)) if len(sources) > 1 else ranked
+def _relevance(candidate: Candidate, asked: Sequence[str]) -> float:
+    """The share of the question's words that a record has, however often it has them."""
+    words = set(candidate.said.split())
+    share = sum(term in words for term in asked) / len(asked) if asked else 0.0
+    return max(share, candidate.vector, float(candidate.exact))
 
 
-def _capped(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """The first five, sources that nobody vouches for taking turns: each has its best before any
-    has its second. Those that have to wait stand behind the first five.
+def _take_turns(ranked: list[Ranked], asked: Sequence[str]) -> list[Ranked]:
+    """Each source's best before any source's second, among those that are about as relevant. What
+    somebody vouches for waits for nobody. The scores follow the order: the part `influence` says
+    how much waiting costs.
     """
-    floor = RELEVANT_FROM * ranked[0].score
+    sources = {None if each.candidate.vouched else each.candidate.author for each in ranked}
+    if len(sources) < 2:
+        return ranked
+    relevance = [_relevance(each.candidate, asked) for each in ranked]
+    floor = RELEVANT_FROM * max(relevance)
     turn_of: dict[str, int] = {}
     waiting: list[tuple[int, int, Ranked]] = []
-    for place, each in enumerate(ranked):
+    for place, (each, relevant) in enumerate(zip(ranked, relevance, strict=True)):
         turn = 0
         if not each.candidate.vouched:
             turn = turn_of.get(each.candidate.author, 0)
             turn_of[each.candidate.author] = turn + 1
-        if each.score < floor:
-            turn = len(ranked)
-        waiting.append((turn, place, each))
+        waiting.append((turn if relevant >= floor else len(ranked), place, each))
     waiting.sort(key=lambda wait: wait[:2])
-    top = sorted((place, each) for _, place, each in waiting[:TOP])
-    behind = sorted((place, each) for _, place, each in waiting[TOP:])
-    last = min(each.score for _, each in top)
-    return [
-        *(each for _, each in top),
-        *(
-            each.moved(_WAITS, last - each.score - (number + 1) * _STEP)
-            if each.score >= last
-            else each
-            for number, (_, each) in enumerate(behind)
-        ),
-    ]
+    ordered: list[Ranked] = []
+    for _, _, each in waiting:
+        if ordered and each.score >= ordered[-1].score:
+            each = each.moved(_WAITS, ordered[-1].score - each.score - _STEP)
+        ordered.append(each)
+    return ordered
 
 
 _WAITS: Final = "influence"
@@ -206,6 +221,9 @@ K1: Final = 1.2
 
 # How far a text is made to answer for its length.
 B: Final = 0.75
+
+# What the very form of a word counts, beside its stem.
+FORM_WEIGHT: Final = 0.3
 
 # a word that more than half of all texts have still tells two texts apart that have nothing else
 _WORTH_MIN: Final = 1e-6
@@ -229,7 +247,8 @@ class Frequencies:
     def worth(self, term: str) -> float:
         """What it is worth to have this word: the rarer, the more."""
         having = max(1, self.having.get(term, 0))
-        return max(math.log((max(self.texts, having) - having + 0.5) / (having + 0.5)), _WORTH_MIN)
+        worth = math.log((max(self.texts, having) - having + 0.5) / (having + 0.5))
+        return max(worth, _WORTH_MIN) * (FORM_WEIGHT if term.startswith(FORM) else 1)
 
 
 def scores(terms: Sequence[str], texts: Sequence[str], frequencies: Frequencies) -> list[float]:

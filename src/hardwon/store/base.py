@@ -164,6 +164,14 @@ def kept_row(
     return row
 
 
+def terms_of(stored: Stored) -> str:
+    """What a stored record is searched by; nothing where it cannot be read, which doctor finds."""
+    try:
+        return kept_row(stored, original_of(stored), None, (0, 0)).terms
+    except DamagedError:
+        return ""
+
+
 # --- tallies ---
 
 
@@ -455,7 +463,7 @@ class Writer(Reader):
         """Replaces everything derived of the row with this number."""
 
     @abstractmethod
-    def _drop_derived(self, seq: int) -> None:
+    def _drop_derived(self, project: str, seq: int) -> None:
         """Removes what is kept of a record beside its row and its vector: search terms, tags, files
         and keys.
         """
@@ -568,7 +576,7 @@ class Writer(Reader):
                 # taught, and rebuild corrects it.
                 with suppress(DamagedError):
                     gone += filter(None, [self._kept(project, record_id)])
-                self._drop_derived(seq)
+                self._drop_derived(project, seq)
                 self._drop_vector(project, seq)
                 run("DELETE FROM record WHERE project_id = ?1 AND seq = ?2", (project, seq))
                 erased += 1

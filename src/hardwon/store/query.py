@@ -13,11 +13,11 @@ import zlib
 from abc import ABC, abstractmethod
 from base64 import b64decode, b64encode
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
@@ -380,6 +380,41 @@ def search_condition_of(dialect: Dialect, project: str, filters: Filters) -> tup
     if filters.author is None:
         conditions += f" AND r.{TRUSTED_AUTHORS}"
     return conditions, bound
+
+
+# --- candidates from everybody ---
+
+Scored = tuple[Found, float]
+
+
+class Among(NamedTuple):
+    """Whose records are asked: only those that somebody vouches for, or not those of some sources."""
+
+    vouched: bool = False
+    without: frozenset[str] = frozenset()
+
+
+def from_everybody(best: Callable[[Among], list[Scored]], sources: int, limit: int) -> list[Scored]:
+    """The best of all; and where there are more than are looked at, also the best that somebody
+    vouches for, and the best of others than the sources who fill the list.
+    """
+    latest = best(Among())
+    found = list(latest)
+    if len(latest) < limit:
+        return found
+    if not all(each.status in VOUCHED_STATUSES for each, _ in latest):
+        found += best(Among(vouched=True))
+    heard: set[str] = set()
+    filling: frozenset[str] = frozenset()
+    for _ in range(limits.SEARCH_ROUNDS_MAX):
+        often = Counter(each.author for each, _ in latest)
+        heard |= often.keys()
+        filling |= {each for each, count in often.items() if count > limit // limits.SEARCH_TURNS}
+        if len(latest) < limit or not filling or len(heard) >= sources:
+            break
+        latest = best(Among(without=filling))
+        found += latest
+    return list({each.id: (each, score) for each, score in found}.values())
 
 
 def has_tree(session: Session, project: str) -> bool:

@@ -1,20 +1,28 @@
 """Which parts of a record a search looks at, and text as search terms. Both engines index what these
 functions return, so both find the same words.
 
-Code is not prose: `src/auth/login.py`, `getUserName`, `E0382` and `v1.2.3` are found whole and by
-their parts.
+Prose is found in every form: "running" and "runs" are one term, the stem, which is made by the rules
+of the text's language; the very form is a term of its own (`+running`), so that whoever uses the
+same form is found first. Chinese, Japanese and Korean have no blanks to cut at: each two characters
+are a term. Code is not prose: `src/auth/login.py`, `getUserName`, `E0382` and `v1.2.3` are found
+whole and by their parts.
 """
 
 from __future__ import annotations
 
 import re
+import threading
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cache
 from itertools import chain
 from typing import Final, NamedTuple, TypeVar
 
+import Stemmer
+
 from hardwon import limits
 from hardwon.records.kinds import Episode, Experience, Fact, Fix, Record, Trajectory
+from hardwon.text.tables import read_tables
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -22,19 +30,28 @@ V = TypeVar("V")
 # What may stand inside a term besides letters and digits; the engines' tokenizers are given the
 # same.
 TERM_PUNCTUATION: Final = "_.-/:@#+$"
+# Before a term that is the form of a word as it was written, and not its stem.
+FORM: Final = "+"
 
+# Chinese, Japanese and Korean: their letters, signs and syllables.
+_CJK: Final = (
+    "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_CJK_RUN: Final = re.compile(f"([{_CJK}]+)")
 _CHUNK: Final = re.compile(r"\w(?:[\w.\-/:@#+$]*\w)?(?:\+\+|#)?")
 _ASCII_PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_AROUND_NUMBERS: Final = "()[]{},;:.!?\"'"
 _ANY_PARTS: Final = re.compile(r"[^\W_]+")
-
-STOP_WORDS: Final = frozenset(
-    """a about after all also an and any are as at be because been before being but by can could did do does doing done
-    for from get got had has have he how i if in into is it its just like make me more most my no not now of off on once
-    only or other our out over own same she so some such than that the their them then there these they this those through
-    to too under until up use used using very was we were what when where which while who why will with would you
-    your""".split()
+_CJK_OR_PART: Final = re.compile(
+    f"(?P<cjk>[{_CJK}]+)|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\\W_A-Za-z0-9{_CJK}]+"
 )
+_AROUND_WORDS: Final = "()[]{},;:.!?\"'"
+_SHORTENED: Final = re.compile(r"(?<=\w)['\u2019](?:s|t|re|ve|ll|d|m)\b", re.IGNORECASE)
+
+ENGLISH: Final = "english"
+LANGUAGES: Final = (ENGLISH, "german", "french", "spanish", "italian", "portuguese", "dutch")
+# Of other alphabets, the language whose rules fit: the alphabet's first and last letter.
+_BY_LETTER: Final = (("\u0400", "\u04ff", "russian"), ("\u0370", "\u03ff", "greek"))
 
 
 class Remembered(dict[K, V]):
@@ -53,6 +70,9 @@ class Remembered(dict[K, V]):
                 self.clear()
             self[key] = value
         return value
+
+
+# --- what of a record is searched ---
 
 
 def searchable_text(record: Record) -> str:
@@ -99,29 +119,137 @@ def own_texts(record: Record) -> Iterable[str]:
     return []
 
 
+# --- languages ---
+
+
+@cache
+def stop_words(language: str) -> frozenset[str]:
+    """The words of a language that tell nothing."""
+    return frozenset(read_tables("text/terms")["words"].get(language, "").split())
+
+
+@cache
+def _foreign_words() -> frozenset[str]:
+    """Stop words of other languages that are none in English."""
+    others = (stop_words(language) for language in LANGUAGES[1:])
+    return frozenset().union(*others) - stop_words(ENGLISH)
+
+
+def language_of(words: Collection[str]) -> str:
+    """The language of a text, by its stop words, given in lower case; English where they do not
+    tell.
+    """
+    if _foreign_words().isdisjoint(words):
+        return ENGLISH
+    return max(LANGUAGES, key=lambda language: sum(word in stop_words(language) for word in words))
+
+
+_stemmers = threading.local()  # one must not be used by two threads
+
+
+def stem(word: str, language: str) -> str:
+    """The stem of a word in lower case."""
+    if not word.isascii():
+        for first, last, other in _BY_LETTER:
+            if first <= word[0] <= last:
+                language = other
+    try:
+        stemmer = _stemmers.__dict__[language]
+    except KeyError:
+        stemmer = _stemmers.__dict__[language] = Stemmer.Stemmer(language)
+    stemmed: str = stemmer.stemWord(word)
+    return stemmed
+
+
+# --- text as terms ---
+
+
+class Terms(NamedTuple):
+    """Of a text or a word: what is indexed of it, and the forms of its words as they were
+    written; each with blanks between.
+    """
+
+    terms: str
+    forms: str
+
+
 def index_text(text: str) -> str:
-    """Every term of a text, in order, repeated as often as it occurs, with spaces between."""
-    text = text[: limits.INDEXED_CHARS_MAX]
+    """Every term of a text, in order, repeated as often as it occurs, with spaces between; on a
+    second line the forms.
+    """
+    terms, forms = _terms_of_text(text)
+    return f"{terms}\n{forms}" if forms else terms
+
+
+def _terms_of_text(text: str, language: str | None = None) -> Terms:
+    text = _plain(text[: limits.INDEXED_CHARS_MAX])
+    words = text.split()
+    language = language or language_of(text.lower().split())
+    # words of longer texts are not cached: one of them may be as long as the text
+    if len(text) <= _CACHED_CHARS_MAX:
+        remembered = _remembered(language)
+        found = [remembered[word] for word in words]
+    else:
+        found = [_terms(word, language) for word in words]
+    return Terms(
+        " ".join([each.terms for each in found if each.terms]),
+        " ".join([each.forms for each in found if each.forms]),
+    )
+
+
+_CACHED_CHARS_MAX: Final = 2_000
+
+
+@cache
+def _remembered(language: str) -> Remembered[str, Terms]:
+    # numbers hardly come again
+    return Remembered(lambda word: _terms(word, language), lambda _, each: not each.terms.isdigit())
+
+
+def _plain(text: str) -> str:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
-    terms_of = _cached_terms if len(text) <= _CACHED_CHARS_MAX else _terms
-    return " ".join(filter(None, map(terms_of, text.split())))
+    return _SHORTENED.sub("", text) if "'" in text or "\u2019" in text else text
 
 
-def _terms(word: str) -> str:
-    bare = word.strip(_AROUND_NUMBERS).lstrip("#")
+def _terms(word: str, language: str) -> Terms:
+    bare = word.strip(_AROUND_WORDS).lstrip("#")
     if bare.isdigit() and bare.isascii() and len(bare) <= limits.TERM_CHARS_MAX:
-        return bare  # "(#4711)," is one term, found without a regex
-    found: list[str] = []
-    for chunk in _CHUNK.findall(word):
-        found.append(chunk)
-        if not (chunk.isdigit() or (chunk.islower() and chunk.isalpha())):
-            parts = (_ASCII_PARTS if chunk.isascii() else _ANY_PARTS).findall(chunk)
-            if len(parts) > 1:
-                found += [part for part in parts if len(part) > 1]
+        return Terms(bare, "")  # "(#4711)," is one term, found without a regex
+    terms: list[str] = []
+    forms: list[str] = []
+    for place, run in enumerate(_CJK_RUN.split(word) if not word.isascii() else (word,)):
+        if place % 2:  # between two matches of the split stands what it matched
+            terms += [run[start : start + 2] for start in range(len(run) - 1)]
+            forms += [FORM + character for character in run]
+            continue
+        for chunk in _CHUNK.findall(run):
+            if chunk.isalpha() and (chunk[1:].islower() or chunk.isupper() or len(chunk) == 1):
+                _add_word(chunk.lower(), language, terms, forms)
+                continue
+            terms.append(chunk.lower())
+            if not chunk.isdigit():
+                parts = (_ASCII_PARTS if chunk.isascii() else _ANY_PARTS).findall(chunk)
+                for part in parts if len(parts) > 1 else ():
+                    if len(part) > 1:
+                        _add_word(part.lower(), language, terms, forms)
     if len(word) > limits.TERM_CHARS_MAX:
-        found = [term[: limits.TERM_CHARS_MAX] for term in found]
-    return " ".join(found).lower()
+        terms = [term[: limits.TERM_CHARS_MAX] for term in terms]
+        forms = [form[: limits.TERM_CHARS_MAX] for form in forms]
+    return Terms(" ".join(terms), " ".join(forms))
+
+
+def _add_word(word: str, language: str, terms: list[str], forms: list[str]) -> None:
+    if word in stop_words(language):
+        forms.append(FORM + word)
+        return
+    stemmed = stem(word, language) if word.isalpha() and len(word) > _UNSTEMMED_CHARS else word
+    terms.append(stemmed)
+    if stemmed != word:
+        forms.append(FORM + word)
+
+
+_UNSTEMMED_CHARS: Final = 2  # shorter than any form of another word
 
 
 class TermMatch(NamedTuple):
@@ -136,51 +264,58 @@ def matches(text: str, wanted: Collection[str]) -> Iterator[TermMatch]:
     """Where a text has these terms, in order: what a search for them finds it by. Where a part of a
     longer word is the term, only that part.
     """
-    for word in _WORD.finditer(text):
-        if word.end() - word.start() > limits.INDEXED_CHARS_MAX:
-            continue
+    language = language_of(_plain(text[: limits.INDEXED_CHARS_MAX]).lower().split())
+    for word in re.finditer(r"\S+", text):
         found = word.group()
-        held = index_text(found).split()
-        if not any(term in wanted for term in held):
+        if len(found) > limits.INDEXED_CHARS_MAX:
             continue
-        inside = [
-            TermMatch(start, end, term) for start, end, term in _places(found) if term in wanted
-        ]
-        if not inside:  # it matches in another spelling alone, or shortened
-            inside = [TermMatch(0, len(found), next(term for term in held if term in wanted))]
+        held = " ".join(_terms(_plain(found), language)).split()
+        asked = next((term for term in held if term in wanted), None)
+        if asked is None:
+            continue
         last = 0
-        for start, end, term in inside:
-            if start >= last:
+        for start, end in _places(found):
+            terms = " ".join(_terms(found[start:end], language)).split()[:2]
+            term = next((each for each in terms if each in wanted and each in held), None)
+            if term is not None and start >= last:
                 yield TermMatch(word.start() + start, word.start() + end, term)
                 last = end
+        if not last:  # it matches in another spelling alone, or shortened
+            yield TermMatch(word.start(), word.end(), asked)
 
 
-def _places(word: str) -> Iterator[TermMatch]:
-    """The terms of a word, each whole one before its parts."""
+def _places(word: str) -> Iterator[tuple[int, int]]:
+    """Where the terms of a word stand, each whole one before its parts."""
     for chunk in _CHUNK.finditer(word):
-        yield TermMatch(chunk.start(), chunk.end(), chunk.group().lower())
-        for part in (_ASCII_PARTS if chunk.group().isascii() else _ANY_PARTS).finditer(
-            chunk.group()
-        ):
-            yield TermMatch(
-                chunk.start() + part.start(), chunk.start() + part.end(), part.group().lower()
-            )
-
-
-_WORD: Final = re.compile(r"\S+")
-# words of longer texts are not cached: one of them may be as long as the text
-_CACHED_CHARS_MAX: Final = 2_000
-
-
-# numbers hardly come again
-_cached_terms = Remembered(_terms, lambda _, terms: not terms.isdigit()).__getitem__
+        yield chunk.span()
+        for part in _CJK_OR_PART.finditer(word, *chunk.span()):
+            start, end = part.span()
+            if part.lastgroup:  # each two characters, and each alone
+                yield from ((place, place + 2) for place in range(start, end - 1))
+                yield from ((place, place + 1) for place in range(start, end))
+            else:
+                yield start, end
 
 
 def query_terms(query: str) -> list[str]:
     """The distinct terms of a query that are worth looking up: stop words dropped, unless there is
-    nothing else.
+    nothing else. Where its language does not show, the stems of every language.
     """
-    distinct = list(dict.fromkeys(index_text(query).split()))
-    return ([term for term in distinct if term not in STOP_WORDS] or distinct)[
+    words = _plain(query[: limits.INDEXED_CHARS_MAX]).split()
+    language = language_of([word.lower() for word in words])
+    told = [word for word in words if word.lower().strip(_AROUND_WORDS) in stop_words(language)]
+    languages: Iterable[str] = dict.fromkeys((language, ENGLISH))
+    if language == ENGLISH and not told:
+        languages = LANGUAGES
+    asked = " ".join(word for word in words if word not in told) or query
+    found = [_terms_of_text(asked, each) for each in languages]
+    terms = dict.fromkeys(chain.from_iterable(each.terms.split() for each in found))
+    in_pairs = set(chain.from_iterable(term for term in terms if _CJK_RUN.match(term)))
+    forms = [
+        form
+        for form in dict.fromkeys(found[0].forms.split())
+        if form[1:] not in stop_words(language) and form[1:] not in in_pairs
+    ]
+    return [*terms, *(forms or (() if terms else dict.fromkeys(found[0].forms.split())))][
         : limits.QUERY_TERMS_MAX
     ]

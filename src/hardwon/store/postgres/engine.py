@@ -13,6 +13,7 @@ import json
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from threading import local
@@ -40,26 +41,38 @@ from hardwon.store.postgres.schema import (
     SCHEMA,
     SCHEMA_VERSION,
     VIEWS,
+    VOUCHED,
     WRITER,
     add_events,
     add_records,
     derive_again,
 )
 from hardwon.store.postgres.search import (
+    COUNTED_TO,
+    COUNTS,
+    GROWN,
     IN_BODY_ALONE,
     ONCE,
     POSTGRES,
+    TEXTS_COUNTED,
+    UNCOUNTED,
+    WORDS_COUNTED,
     as_json,
     as_queries,
-    as_vector,
+    count_terms,
+    set_counted,
+    text_columns,
 )
 from hardwon.store.query import (
     FIX_KINDS,
     FIXES,
+    Among,
+    Scored,
     did,
     embedder_of,
     found_columns,
     found_of,
+    from_everybody,
     is_packed,
     is_whole,
     original_of,
@@ -77,28 +90,6 @@ from hardwon.store.types import (
 )
 
 # --- writer ---
-
-TEXTS_COUNTED: Final = "texts whose terms are counted"
-WORDS_COUNTED: Final = "words of those texts"
-COUNTED_TO: Final = "number of the last of them"
-_COUNTS: Final = (TEXTS_COUNTED, WORDS_COUNTED, COUNTED_TO)
-_COUNTED: Final = "WITH counted AS (SELECT {} FROM state) ".format(
-    ", ".join(
-        f"CAST(coalesce(max(value) FILTER (WHERE name = ?{number}), 0) AS bigint) AS {name}"
-        for number, name in enumerate(("texts", "words", "last"), 1)
-    )
-)
-_GROWN: Final = (
-    f"{_COUNTED}, due AS (SELECT last, greatest(1, texts / {limits.TERMS_COUNTED_EVERY}) AS due "
-    "FROM counted) SELECT due, "
-    "(SELECT count(*) FROM (SELECT 1 FROM record_text t WHERE t.seq > last LIMIT due) AS grown) "
-    "FROM due"
-)
-# What is counted, and what came since.
-_UNCOUNTED: Final = (
-    f"{_COUNTED} SELECT texts, words, last, count(t.seq), coalesce(sum(t.length), 0), "
-    "coalesce(max(t.seq), 0) FROM counted LEFT JOIN record_text t ON t.seq > last GROUP BY 1, 2, 3"
-)
 
 _ADD_RECORDS: Final = add_records("?1::json")
 _ADD_EVENTS: Final = add_events("?1::json")
@@ -277,7 +268,7 @@ class PostgresWriter(Writer):
         )
         if counted is not None:
             self._add_terms([seq], -1)
-        self._drop_derived(seq)
+        self._drop_derived(row.project_id, seq)
         self.session.run(_DERIVE_AGAIN, (as_json([given]), seq))
         if counted is not None:
             self._add_terms([seq], 1)
@@ -286,7 +277,7 @@ class PostgresWriter(Writer):
                 (WORDS_COUNTED, given["length"] - counted),
             )
 
-    def _drop_derived(self, seq: int) -> None:
+    def _drop_derived(self, project: str, seq: int) -> None:  # noqa: ARG002
         with self.session.together():
             for table in DERIVED_TABLES:
                 self.session.run(f"DELETE FROM {table} WHERE seq = ?1", (seq,))
@@ -306,7 +297,7 @@ class PostgresWriter(Writer):
         self._must_govern()
         self._settle()
         super().recount(project)
-        self._count_terms(afresh=True)
+        count_terms(self.session, afresh=True)
 
     # --- terms ---
 
@@ -316,37 +307,12 @@ class PostgresWriter(Writer):
         time does it, and nobody waits for it. Returns by how many records the project may grow
         before this is asked again, by a process that is not the only one to write.
         """
-        due, grown = self.session.first(_GROWN, _COUNTS) or (1, 0)
+        due, grown = self.session.first(GROWN, COUNTS) or (1, 0)
         if grown < due:
             return int(due - grown) // limits.TERMS_ASKED_SHARE
         if self._is_first_to(_COUNTING_TERMS):
-            self._count_terms()
+            count_terms(self.session)
         return 0
-
-    def _count_terms(self, *, afresh: bool = False) -> None:
-        if afresh:
-            self.session.run("DELETE FROM term_count")
-            self._set_counted(0, 0, 0)
-        texts, words, counted_to, more, longer, last = (
-            self.session.first(_UNCOUNTED, _COUNTS) or (0,) * 6
-        )
-        if not more:
-            return
-        with self.session.together():
-            self.session.run(
-                "INSERT INTO term_count AS c (term, documents) SELECT substr(word, 2), ndoc "
-                "FROM ts_stat(format("
-                "'SELECT vector FROM record_text WHERE seq > %s AND seq <= %s', "
-                f"?1::bigint, ?2::bigint)) WHERE starts_with(word, '{ONCE}') ORDER BY 1 "
-                "ON CONFLICT (term) DO UPDATE SET documents = c.documents + excluded.documents",
-                (counted_to, last),
-            )
-            self._set_counted(texts + more, words + longer, last)
-
-    def _set_counted(self, *values: int) -> None:
-        """How many texts are counted, of how many words, up to which number."""
-        for name, value in zip(_COUNTS, values, strict=True):
-            self.set_state(self._project, name, value)
 
     def _add_terms(self, seqs: Sequence[int], times: int) -> None:
         """Counts the terms of these texts so many times more."""
@@ -361,7 +327,7 @@ class PostgresWriter(Writer):
 
     def _uncount_terms(self, record_ids: Sequence[str]) -> None:
         """Of texts that are about to go."""
-        texts, words, counted_to, *_ = self.session.first(_UNCOUNTED, _COUNTS) or (0, 0, 0)
+        texts, words, counted_to, *_ = self.session.first(UNCOUNTED, COUNTS) or (0, 0, 0)
         gone = self.session.select(
             "SELECT t.seq, t.length FROM record_text t JOIN record r ON r.seq = t.seq "
             "WHERE r.id = ANY (?1) AND r.seq <= ?2",
@@ -370,8 +336,11 @@ class PostgresWriter(Writer):
         if not gone:
             return
         self._add_terms([seq for seq, _ in gone], -1)
-        self._set_counted(
-            max(0, texts - len(gone)), max(0, words - sum(length for _, length in gone)), counted_to
+        set_counted(
+            self.session,
+            max(0, texts - len(gone)),
+            max(0, words - sum(length for _, length in gone)),
+            counted_to,
         )
 
     # --- the rest ---
@@ -462,15 +431,12 @@ def _given(row: Row) -> dict[str, Any]:
     """A row and what is derived of it, as `add_records` takes it."""
     judge = _JUDGES.get(row.kind)
     said = json.loads(row.body) if judge else {}
-    words = row.terms.split()
     return {
         **{name: getattr(row, name) for name in RECORD if name in Row._fields},
         "digest": row.digest.hex(),
         "good": judge(row, said) if judge else None,
         "extra": _extra(said) if row.kind == "experience" else None,
-        "terms": row.terms,
-        "length": len(words),
-        "vector": as_vector(words),
+        **text_columns(row.terms),
         "tags": row.tags,
         "files": row.files,
         "keys": row.keys,
@@ -656,24 +622,14 @@ class PostgresStore(Store):
         with self.read(project) as session:
             frequencies = _frequencies(session, wanted)
             # all of them, if need be
+            sources = len(session.select(_SOURCES))
             for chosen in dict.fromkeys((_rare_enough(wanted, frequencies), wanted)):
-                # The best by their words alone, which nearly always pass; only where too few do,
-                # all that match are asked.
-                for most in (max(_FIRST_MIN, _FIRST_SPARE * limit), None):
-                    rows, matched = _matching(
-                        session, project, chosen, frequencies, filters, limit, most
-                    )
-                    if len(rows) >= limit or most is None or matched < most:
-                        break
-                if rows:
-                    break
-        scores = bm25.scores(chosen, [found.terms for found in rows], frequencies)
-        scored = sorted(
-            zip(rows, scores, strict=True),
-            key=lambda pair: (pair[1], pair[0].stored.at_us, pair[0].id),
-            reverse=True,
-        )
-        return scored[:limit]
+                best = partial(
+                    _best_matching, session, project, chosen, frequencies, filters, limit
+                )
+                if found := from_everybody(best, sources, limit):
+                    return found
+        return []
 
     def projects(self) -> list[str]:
         with self._link.reading() as session:
@@ -867,6 +823,41 @@ def _affordable(terms: Sequence[str], frequencies: bm25.Frequencies) -> list[str
     return chosen
 
 
+# From one to the next by the index.
+_SOURCES: Final = (
+    "WITH RECURSIVE next (author) AS (SELECT min(author) FROM record UNION ALL "
+    "SELECT (SELECT min(author) FROM record WHERE author > next.author) FROM next "
+    "WHERE author IS NOT NULL) SELECT author FROM next WHERE author IS NOT NULL "
+    f"LIMIT {limits.SOURCES_COUNTED_MAX}"
+)
+
+
+def _best_matching(
+    session: PostgresSession,
+    project: str,
+    terms: Sequence[str],
+    frequencies: bm25.Frequencies,
+    filters: Filters,
+    limit: int,
+    among: Among,
+) -> list[Scored]:
+    """The best of a project that match, and pass the filters."""
+    rows: list[Found] = []
+    # The best by their words alone, which nearly always pass; only where too few do, all that match
+    # are asked.
+    for most in (max(_FIRST_MIN, _FIRST_SPARE * limit), None):
+        rows, matched = _matching(session, project, terms, frequencies, filters, limit, most, among)
+        if len(rows) >= limit or most is None or matched < most:
+            break
+    scores = bm25.scores(terms, [found.terms for found in rows], frequencies)
+    scored = sorted(
+        zip(rows, scores, strict=True),
+        key=lambda pair: (pair[1], pair[0].stored.at_us, pair[0].id),
+        reverse=True,
+    )
+    return scored[:limit]
+
+
 def _matching(
     session: PostgresSession,
     project: str,
@@ -875,9 +866,15 @@ def _matching(
     filters: Filters,
     limit: int,
     most: int | None,
+    among: Among,
 ) -> tuple[list[Found], int]:
     """The best records that pass the filters, and how many were looked at."""
     where, bound = search_condition_of(POSTGRES, project, filters)
+    whose = f"r.{VOUCHED}" if among.vouched else ""
+    if among.without:
+        whose = f"r.author <> ALL ({bound.add(list(among.without))}::text[])"
+    if whose:
+        whose = f" AND EXISTS (SELECT 1 FROM record r WHERE r.seq = x.seq AND {whose})"
     queries = as_queries(_affordable(terms, frequencies))
     texts = bound.add([query for _, query, _ in queries])
     times = bound.add([float(times) for _, _, times in queries])
@@ -893,7 +890,7 @@ def _matching(
         f"FROM {wanted} AS u (term, times, worth) CROSS JOIN LATERAL (SELECT x.seq, "
         f"{bm25.K1}::float8 * ({1 - bm25.B}::float8 + {bm25.B}::float8 * (x.length / "
         f"{bound.add(frequencies.usual_length)}::float8)) AS slowness "
-        "FROM record_text x WHERE x.vector @@ u.term OFFSET 0) t "
+        f"FROM record_text x WHERE x.vector @@ u.term{whose} OFFSET 0) t "
         f"GROUP BY t.seq ORDER BY 2 DESC, 1 DESC LIMIT {bound.add(most)}::bigint), "
         "best AS MATERIALIZED (SELECT b.seq FROM b CROSS JOIN LATERAL (SELECT r.at_us, r.id "
         f"FROM record r WHERE {where} AND r.seq = b.seq OFFSET 0) r "

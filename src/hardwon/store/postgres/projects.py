@@ -23,7 +23,7 @@ from hardwon.errors import (
     StorageError,
 )
 from hardwon.records.kinds import Metadata
-from hardwon.store.base import recount
+from hardwon.store.base import recount, terms_of
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted
 from hardwon.store.postgres.schema import (
     ACCESS,
@@ -40,7 +40,9 @@ from hardwon.store.postgres.schema import (
     project_schema,
     with_vectors,
 )
-from hardwon.store.postgres.search import POSTGRES
+from hardwon.store.postgres.search import POSTGRES, as_json, count_terms, text_columns
+from hardwon.store.query import STORED
+from hardwon.store.types import Stored
 
 # the advisory lock under which a database is set up, one process at a time
 _log = logging.getLogger("hardwon")
@@ -336,12 +338,13 @@ def _grantors(session: PostgresSession, role: str, member: str) -> list[str]:
 
 # What becomes of a column that is not the same any more.
 _CARRIED: Final = {
-    # Terms were marked with their project, by six characters.
-    ("record_text", "vector"): "array_to_tsvector(ARRAY(SELECT substr(term, 7) "
-    "FROM unnest(tsvector_to_array(vector)) AS t (term)))",
     # 0.10 did not have it.
     ("record_vector", "dimension"): "length(vector) / 4",
 }
+
+
+# Words were indexed as they were written, and marked with their project.
+_INDEXED_ANEW: Final = ("record_text", "term_count")
 
 
 def check_version(link: Link) -> None:
@@ -417,6 +420,8 @@ def _carry_project(session: PostgresSession, project: str, schema: str) -> None:
     extension = extension_schema(session) if has_vectors else None
     _make_schema(session, project, schema, extension)
     for table in PROJECT_TABLES:
+        if table in _INDEXED_ANEW:
+            continue
         old, new = f"{SCHEMA}.{table}", f"{quoted(schema)}.{table}"
         of_project = f"WHERE {table}.project_id IN (?1)"
         there = _columns(session, SCHEMA, table)
@@ -442,6 +447,7 @@ def _carry_project(session: PostgresSession, project: str, schema: str) -> None:
             )
     session.run(f"SET LOCAL search_path TO {quoted(schema)}, pg_catalog, pg_temp")
     session.run("SELECT setval('record_seq_seq', max(seq)) FROM record HAVING max(seq) IS NOT NULL")
+    _index_anew(session)
     if not session.select(f"SELECT 1 FROM {SCHEMA}.migrated WHERE version = {_KNOWLEDGE_SINCE}"):
         recount(session, POSTGRES, project)
     if extension:
@@ -449,6 +455,22 @@ def _carry_project(session: PostgresSession, project: str, schema: str) -> None:
             "SELECT index_vectors(dimension::integer) FROM embedder "
             f"WHERE dimension <= {limits.VECTOR_INDEX_DIMENSION_MAX}"
         )
+
+
+def _index_anew(session: PostgresSession) -> None:
+    last = 0
+    sql = f"SELECT r.seq, {STORED} FROM record r WHERE r.seq > ?1 ORDER BY r.seq LIMIT ?2"
+    while rows := session.select(sql, (last, limits.BATCH_ROWS)):
+        texts = []
+        for last, *columns in rows:
+            texts.append({"seq": last, **text_columns(terms_of(Stored._make(columns)))})
+        session.run(
+            "INSERT INTO record_text (seq, terms, length, vector) SELECT * FROM "
+            "json_to_recordset(?1::json) AS t (seq bigint, terms text, length integer, "
+            "vector tsvector)",
+            (as_json(texts),),
+        )
+    count_terms(session, afresh=True)
 
 
 def _columns(session: PostgresSession, schema: str, table: str) -> list[str]:

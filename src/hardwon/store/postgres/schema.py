@@ -45,6 +45,8 @@ ORDINARY_EVENTS: Final = ("imported", "credited", "repeated")
 
 VIEWS: Final = ("fix_history", "issue_patterns", "model_characteristics")
 _IN_EFFECT: Final = ", ".join(f"'{status}'" for status in VOUCHED_STATUSES)
+# That somebody vouches for it.
+VOUCHED: Final = f"status IN ({_IN_EFFECT})"
 
 
 def _with_texts(sql: str) -> str:
@@ -167,6 +169,8 @@ CREATE INDEX record_by_task ON record (task_id, at_us, id) WHERE task_id IS NOT 
 CREATE INDEX record_by_issue ON record (model, issue_type, at_us, id) WHERE model IS NOT NULL;
 CREATE INDEX record_decision ON record (outcome, at_us, id) WHERE kind = 'decision';
 CREATE INDEX record_counted ON record (kind, outcome, tool, status, author, at_us);
+CREATE INDEX record_by_author ON record (author);
+CREATE INDEX record_vouched ON record (seq) WHERE {VOUCHED};
 CREATE INDEX record_helped ON record (status, helped, at_us, id) WHERE helped > 0;
 
 CREATE TABLE record_text (

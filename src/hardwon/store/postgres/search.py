@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from hardwon import limits
 from hardwon.store.postgres.schema import columns_of
 from hardwon.store.types import Dialect, Session, Values
 
@@ -138,6 +139,12 @@ def as_vector(words: Sequence[str]) -> str:
     return " ".join(found)
 
 
+def text_columns(terms: str) -> dict[str, Any]:
+    """What is kept of a text, beside the number of its record."""
+    words = terms.split()
+    return {"terms": terms, "length": len(words), "vector": as_vector(words)}
+
+
 def as_queries(terms: Iterable[str]) -> list[tuple[str, str, int]]:
     """Each term, what to search for to find it, and how often a text that is found has it at
     least.
@@ -145,3 +152,56 @@ def as_queries(terms: Iterable[str]) -> list[tuple[str, str, int]]:
     return [
         (term, f"'{sign}{term}'", times) for term in terms for times, sign in enumerate(_TIMES, 1)
     ]
+
+
+# --- how many records have a term ---
+
+TEXTS_COUNTED: Final = "texts whose terms are counted"
+WORDS_COUNTED: Final = "words of those texts"
+COUNTED_TO: Final = "number of the last of them"
+COUNTS: Final = (TEXTS_COUNTED, WORDS_COUNTED, COUNTED_TO)
+_COUNTED: Final = "WITH counted AS (SELECT {} FROM state) ".format(
+    ", ".join(
+        f"CAST(coalesce(max(value) FILTER (WHERE name = ?{number}), 0) AS bigint) AS {name}"
+        for number, name in enumerate(("texts", "words", "last"), 1)
+    )
+)
+GROWN: Final = (
+    f"{_COUNTED}, due AS (SELECT last, greatest(1, texts / {limits.TERMS_COUNTED_EVERY}) AS due "
+    "FROM counted) SELECT due, "
+    "(SELECT count(*) FROM (SELECT 1 FROM record_text t WHERE t.seq > last LIMIT due) AS grown) "
+    "FROM due"
+)
+# What is counted, and what came since.
+UNCOUNTED: Final = (
+    f"{_COUNTED} SELECT texts, words, last, count(t.seq), coalesce(sum(t.length), 0), "
+    "coalesce(max(t.seq), 0) FROM counted LEFT JOIN record_text t ON t.seq > last GROUP BY 1, 2, 3"
+)
+
+
+def count_terms(session: Session, *, afresh: bool = False) -> None:
+    """Of the records that came since it was counted last, or of all."""
+    if afresh:
+        session.run("DELETE FROM term_count")
+        set_counted(session, 0, 0, 0)
+    texts, words, counted_to, more, longer, last = session.first(UNCOUNTED, COUNTS) or (0,) * 6
+    if not more:
+        return
+    session.run(
+        "INSERT INTO term_count AS c (term, documents) SELECT substr(word, 2), ndoc "
+        "FROM ts_stat(format("
+        "'SELECT vector FROM record_text WHERE seq > %s AND seq <= %s', "
+        f"?1::bigint, ?2::bigint)) WHERE starts_with(word, '{ONCE}') ORDER BY 1 "
+        "ON CONFLICT (term) DO UPDATE SET documents = c.documents + excluded.documents",
+        (counted_to, last),
+    )
+    set_counted(session, texts + more, words + longer, last)
+
+
+def set_counted(session: Session, *values: int) -> None:
+    """How many texts are counted, of how many words, up to which number."""
+    session.run(
+        "INSERT INTO state (name, value) SELECT * FROM unnest(?1::text[], ?2::bigint[]) "
+        "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        (list(COUNTS), list(values)),
+    )

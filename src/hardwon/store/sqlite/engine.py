@@ -13,8 +13,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import apsw
 
@@ -36,9 +37,12 @@ from hardwon.store.base import (
     taught_by,
 )
 from hardwon.store.query import (
+    Among,
+    Scored,
     embedder_of,
     found_columns,
     found_of,
+    from_everybody,
     search_condition_of,
 )
 from hardwon.store.sqlite import search as vectors
@@ -61,12 +65,19 @@ from hardwon.store.sqlite.log import ASIDE, refuse_foreign_log
 from hardwon.store.sqlite.migrations import SCHEMA_VERSION
 from hardwon.store.sqlite.open import OpenFile
 from hardwon.store.sqlite.session import (
-    MAKE_VOCABULARY,
     SQLITE,
     SqliteSession,
     clear_after,
     draw_number,
     storage_errors,
+)
+from hardwon.store.sqlite.words import (
+    PROJECTS,
+    VOUCHED,
+    WordIndex,
+    indexes_in,
+    mark_of_source,
+    marks_of,
 )
 from hardwon.store.types import Appended, Finding, Found, Progress, Row, TokenKeep
 
@@ -89,7 +100,7 @@ class SqliteWriter(Writer):
     def __init__(self, connection: apsw.Connection) -> None:
         super().__init__(SqliteSession(connection), SQLITE)
         self._connection = connection
-        self._relaxed = False
+        self._relaxed: str | None = None  # the project
         self._changes_before = connection.total_changes()
 
     def append(self, rows: Sequence[Row]) -> Appended:
@@ -123,10 +134,8 @@ class SqliteWriter(Writer):
             numbered = [(seq, row) for seq, row in numbered if seq in new]
         if others:
             self._tell_apart(others, result)
-        self._connection.executemany(
-            "INSERT INTO record_text (rowid, terms) VALUES (?, ?)",
-            [(seq, row.terms) for seq, row in numbered],
-        )
+        if numbered:
+            WordIndex(self._connection, numbered[0][1].project_id).add(numbered)
         named = [(seq, row) for seq, row in numbered if row.tags or row.files or row.keys]
         if named:
             self._insert_names(named)
@@ -151,34 +160,41 @@ class SqliteWriter(Writer):
         return listeners(self.session, kinds)
 
     def _rewrite(self, seq: int, row: Row) -> None:
+        self._drop_derived(row.project_id, seq)
         changes = ", ".join(f"{name} = ?" for name in _DERIVED)
         self._connection.execute(
             f"UPDATE record SET {changes} WHERE seq = ?",
             (*(getattr(row, name) for name in _DERIVED), seq),
         )
-        self._drop_derived(seq)
-        self._connection.execute(
-            "INSERT INTO record_text (rowid, terms) VALUES (?, ?)", (seq, row.terms)
-        )
+        WordIndex(self._connection, row.project_id).add([(seq, row)])
         self._insert_names([(seq, row)])
 
     def replace(self, row: Row) -> None:
         # To take words out of the index for good costs a hundred times as much as to mark them as
         # gone. What is packed away stays in the file anyway; where something is erased later, the
         # whole index is made anew.
-        if not self._relaxed:
-            self._relaxed = True
-            self._delete_securely(0)
-            self.set_state("", _RELAXED, 1)
+        if self._relaxed is None:
+            self._relaxed = row.project_id
+            WordIndex(self._connection, row.project_id).delete_securely(0)
+            self.set_state(row.project_id, _RELAXED, 1)
         super().replace(row)
 
-    def _delete_securely(self, value: int) -> None:
-        self._connection.execute(
-            "INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', ?)", (value,)
-        )
+    def set_standing(
+        self,
+        project: str,
+        record_id: str,
+        status: str,
+        validation: str | None,
+        credited: tuple[int, int],
+    ) -> None:
+        super().set_standing(project, record_id, status, validation, credited)
+        index = WordIndex(self._connection, project)
+        sql = "SELECT seq, author FROM record WHERE project_id = ? AND id = ?"
+        for seq, author in index.select(sql, (project, record_id)):
+            index.mark(seq, marks_of(author, status))
 
-    def _drop_derived(self, seq: int) -> None:
-        self._connection.execute("DELETE FROM record_text WHERE rowid = ?", (seq,))
+    def _drop_derived(self, project: str, seq: int) -> None:
+        WordIndex(self._connection, project).remove(seq)
         for table in ("record_tag", "record_file", "record_key"):
             self._connection.execute(f"DELETE FROM {table} WHERE seq = ?", (seq,))
 
@@ -187,33 +203,24 @@ class SqliteWriter(Writer):
 
     def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
         erased = super().erase(project, record_ids, tombstones)
-        if erased and not self.clean_index() and self._index_remembers():
-            self._rebuild_index()
+        if erased:
+            self._clean_index(WordIndex(self._connection, project))
         return erased
 
-    def clean_index(self) -> bool:
-        """Makes the search index anew where it has words of what was packed away; whether it
-        had.
-        """
-        relaxed = bool(self.state("", _RELAXED))
-        if relaxed:
-            self._rebuild_index()
-        return relaxed
+    def clean_indexes(self) -> None:
+        """Makes the search indexes anew that have words of what was packed away or erased."""
+        for index in indexes_in(self._connection):
+            self._clean_index(index)
 
-    def _rebuild_index(self) -> None:
-        """The search index without a trace of what is no longer in it."""
-        self._connection.execute("INSERT INTO record_text (record_text) VALUES ('rebuild')")
-        # A new index is of the older format until something is deleted from it. FTS5 says so in the
-        # file, but does not tell the other connections: one that remembers the newer format would
-        # write it without saying so, and to whoever opens the file next it would be damaged. A
-        # setting, whatever its value, has them all look again.
-        self._delete_securely(1)
-        self.set_state("", _RELAXED, 0)
+    def _clean_index(self, index: WordIndex) -> None:
+        if self.state(index.project, _RELAXED) or index.remembers_erased():
+            index.rebuild()
+            self.set_state(index.project, _RELAXED, 0)
 
     def finish(self) -> None:
         """Before it is kept."""
-        if self._relaxed:
-            self._delete_securely(1)
+        if self._relaxed is not None:
+            WordIndex(self._connection, self._relaxed).delete_securely(1)
         if self._connection.total_changes() != self._changes_before:
             draw_number(self._connection)
 
@@ -237,22 +244,6 @@ class SqliteWriter(Writer):
     def number_of(self, project: str, record_id: str) -> int | None:
         return self._seq_of(project, record_id) if project == DEFAULT_PROJECT else None
 
-    def _index_remembers(self) -> bool:
-        """FTS5 removes erased terms from its leaves, but keeps some as signposts between leaves.
-        Whether there is a signpost to which no living term leads any more.
-        """
-        run = self._connection.execute
-        run(MAKE_VOCABULARY)
-        for (signpost,) in run("SELECT term FROM main.record_text_idx"):
-            # Its first byte names the index; a signpost may end within a character, so it is
-            # compared as bytes.
-            beginning = bytes(signpost)[1:]
-            lower = beginning.decode(errors="ignore")
-            terms = run("SELECT term FROM temp.vocabulary WHERE term >= ? LIMIT 1", (lower,))
-            if beginning and not any(term.encode().startswith(beginning) for (term,) in terms):
-                return True
-        return False
-
 
 # --- sqlite ---
 
@@ -261,6 +252,82 @@ _ROW_COLUMNS: Final = ", ".join(f"r.{name}" for name in ROW.split(", "))
 _NEAREST_SPARE: Final = 5  # so many times as many as are wanted, in case some are archived or gone
 _FIRST_SPARE: Final = 5
 _FIRST_MIN: Final = 100
+
+
+class _Counted(NamedTuple):
+    """Of a project's words: as of which record they were counted first, and last; how many records
+    each source has, by its mark; how many have a term.
+    """
+
+    since: int
+    last: int
+    sources: dict[str, int]
+    frequency: dict[str, int]
+
+    @property
+    def texts(self) -> int:
+        return sum(self.sources.values())
+
+    def rare_enough(self, index: WordIndex, terms: Sequence[str]) -> tuple[str, ...]:
+        """Without terms that a tenth of all records have: they cost the most and tell the least."""
+        if self.texts < limits.PRUNED_FROM_RECORDS or len(terms) <= 1:
+            return tuple(terms)
+        if len(self.frequency) > limits.TERMS_REMEMBERED_MAX:
+            self.frequency.clear()
+        having = {term: self.frequency.get(term) for term in terms}
+        for term, count in having.items():
+            if count is None:
+                having[term] = self.frequency[term] = index.having(term)
+        known = [(count, term) for term, count in having.items() if count]
+        rare = [term for count, term in known if count <= limits.FREQUENT_SHARE * self.texts]
+        return tuple(rare or [term for _, term in sorted(known)[:1]] or terms)
+
+
+def _quoted(terms: Iterable[str]) -> list[str]:
+    return [f'"{term}"' for term in terms]
+
+
+def _best_matching(
+    index: WordIndex,
+    counted: _Counted,
+    terms: Sequence[str],
+    columns: str,
+    filters: Filters,
+    limit: int,
+    among: Among,
+) -> list[Scored]:
+    """The best of a project that match, and pass the filters."""
+    where, values = search_condition_of(SQLITE, index.project, filters)
+    match = f"({' OR '.join(_quoted(terms))})"
+    if among.vouched:
+        match += f' AND "{VOUCHED}"'
+    if among.without:
+        match += f" NOT ({' OR '.join(_quoted(map(mark_of_source, among.without)))})"
+    matching = values.add(match)
+    scored = (
+        f"SELECT rowid AS seq, -rank AS score FROM {index.name} WHERE {index.name} MATCH {matching}"
+    )
+    most = values.add(limit)
+    first = f"{scored} ORDER BY rank, rowid DESC LIMIT {max(_FIRST_MIN, _FIRST_SPARE * limit)}"
+    # The best by their words alone, which nearly always pass; only where too few do, all that match
+    # are asked.
+    few = counted.texts < limits.FIRST_BY_WORDS_FROM_RECORDS
+    rows: list[Any] = []
+    for source in [scored] if few else [first, scored]:
+        # MATERIALIZED: or else the planner would go through all records and ask each for its words.
+        # Only of the best is more read than what they are chosen by.
+        sql = (
+            f"WITH b AS MATERIALIZED ({source}), best AS MATERIALIZED (SELECT b.seq, "
+            f"b.score FROM b CROSS JOIN record r ON r.seq = b.seq WHERE {where} "
+            f"ORDER BY b.score DESC, r.at_us DESC, r.id DESC LIMIT {most}) "
+            f"SELECT {columns}, best.score FROM best CROSS JOIN record r ON r.seq = best.seq "
+            "CROSS JOIN record_text ON record_text.seq = best.seq "
+            "ORDER BY best.score DESC, r.at_us DESC, r.id DESC"
+        )
+        rows = index.select(sql, values)
+        if len(rows) >= limit:
+            break
+    return [(found_of(row[:-1]), row[-1]) for row in rows]
 
 
 class SqliteStore(Store):
@@ -283,7 +350,7 @@ class SqliteStore(Store):
         self._warned = False
         self._writes = 0
         self._erasure_pending = False
-        self._frequency: tuple[int, dict[str, int]] = (0, {})
+        self._words: dict[str, _Counted] = {}
         self._vectors: dict[str, tuple[tuple[str, int], vectors.Vectors]] = {}
         if not create_if_missing(path, make_memory):
             if size_of(log_of(path)):
@@ -399,83 +466,38 @@ class SqliteStore(Store):
     def search(
         self, project: str, terms: Sequence[str], filters: Filters, limit: int
     ) -> list[tuple[Found, float]]:
-        if not terms:
-            return []
-        where, values = search_condition_of(SQLITE, project, filters)
-        match, most, first = len(values) + 1, len(values) + 2, len(values) + 3
-        scored = f"SELECT rowid AS seq, -bm25(record_text) AS score FROM record_text WHERE record_text MATCH ?{match}"
-        # The best by their words alone, which nearly always pass; only where too few do, all that
-        # match are asked.
-        sources = [f"{scored} ORDER BY bm25(record_text), rowid DESC LIMIT ?{first}", scored]
         with self._connected() as connection:
+            index = WordIndex(connection, project)
+            if not terms or not index.exists:
+                return []
+            counted = self._count_words(index)
             # Who voted for a hit is read only where anybody ever did.
             voted = "SELECT EXISTS (SELECT 1 FROM tally WHERE project_id = ? AND scope = 'credit')"
             columns = found_columns(SQLITE, votes=bool(connection.execute(voted, (project,)).get))
-            few = (
-                connection.execute("SELECT coalesce(max(seq), 0) FROM record").get
-                < limits.FIRST_BY_WORDS_FROM_RECORDS
-            )
+
             # all of them, if need be
-            for chosen in dict.fromkeys((self._rare_enough(connection, terms), tuple(terms))):
-                words = " OR ".join(f'"{term}"' for term in chosen)
-                for source in sources[few:]:
-                    # MATERIALIZED: or else the planner would go through all records and ask each
-                    # for its words. Only of the best is more read than what they are chosen by.
-                    sql = (
-                        f"WITH b AS MATERIALIZED ({source}), best AS MATERIALIZED (SELECT b.seq, "
-                        f"b.score FROM b CROSS JOIN record r ON r.seq = b.seq WHERE {where} "
-                        f"ORDER BY b.score DESC, r.at_us DESC, r.id DESC LIMIT ?{most}) "
-                        f"SELECT {columns}, best.score FROM best CROSS JOIN record r ON r.seq = "
-                        f"best.seq "
-                        "CROSS JOIN record_text ON record_text.rowid = best.seq "
-                        "ORDER BY best.score DESC, r.at_us DESC, r.id DESC"
-                    )
-                    given = (*values, words, limit, max(_FIRST_MIN, _FIRST_SPARE * limit))
-                    rows: list[Any] = connection.execute(
-                        sql, given[: most if source == scored else first]
-                    ).fetchall()
-                    if len(rows) >= limit:
-                        break
-                if rows:
-                    return [(found_of(row[:-1]), row[-1]) for row in rows]
+            for chosen in dict.fromkeys((counted.rare_enough(index, terms), tuple(terms))):
+                best = partial(_best_matching, index, counted, chosen, columns, filters, limit)
+                if found := from_everybody(best, len(counted.sources), limit):
+                    return found
         return []
 
-    def _rare_enough(self, connection: apsw.Connection, terms: Sequence[str]) -> tuple[str, ...]:
-        """Without terms that a tenth of all records have: they cost the most and tell the least.
-        How many have a term is remembered until the memory has grown, or shrunk, by a tenth.
+    def _count_words(self, index: WordIndex) -> _Counted:
+        """What is known of a project's words is remembered until it has grown, or shrunk, by a
+        tenth; whose they are, until it has changed.
         """
-        total: int = connection.execute("SELECT coalesce(max(seq), 0) FROM record").get
-        if total < limits.PRUNED_FROM_RECORDS or len(terms) <= 1:
-            return tuple(terms)
-        counted_at, frequency = self._frequency  # one assignment: other threads look things up too
-        if (
-            not 0.9 * total <= counted_at <= 1.1 * total
-            or len(frequency) > limits.TERMS_REMEMBERED_MAX
-        ):
-            frequency = {}
-            self._frequency = total, frequency
-        unknown = [term for term in terms if term not in frequency]
-        if unknown:
-            connection.execute(MAKE_VOCABULARY).fetchall()
-            for term in unknown:
-                found = connection.execute(
-                    "SELECT doc FROM temp.vocabulary WHERE term = ?", (term,)
-                ).get
-                frequency[term] = found or 0
-        known = [term for term in terms if frequency.get(term)]
-        rare = [term for term in known if frequency[term] <= limits.FREQUENT_SHARE * total]
-        return tuple(rare or sorted(known, key=lambda term: (frequency[term], term))[:1] or terms)
+        last = index.last
+        counted = self._words.get(index.project)
+        if counted is None or not 0.9 * last <= counted.since <= 1.1 * last:
+            counted = _Counted(last, last, index.sources(), {})
+        elif counted.last != last:
+            counted = counted._replace(last=last, sources=index.sources())
+        self._words[index.project] = counted  # one assignment: other threads look things up too
+        return counted
 
     def projects(self) -> list[str]:
-        # From one to the next by the index: going through all records takes a second for each
-        # million.
-        sql = (
-            "WITH RECURSIVE next (name) AS (SELECT min(project_id) FROM record UNION ALL "
-            "SELECT (SELECT min(project_id) FROM record WHERE project_id > name) FROM next WHERE "
-            "name IS NOT NULL) SELECT name FROM next WHERE name IS NOT NULL"
-        )
         with self._connected() as connection:
-            return [str(name) for (name,) in connection.execute(sql)]
+            return [str(name) for (name,) in connection.execute(PROJECTS)]
 
     def nearest(
         self, project: str, vector: Sequence[float], filters: Filters, limit: int
@@ -495,7 +517,7 @@ class SqliteStore(Store):
             # NOT INDEXED: by the row numbers, not through all records of the project.
             sql = (
                 f"SELECT {found_columns(SQLITE)}, r.seq FROM record r NOT INDEXED JOIN record_text "
-                f"ON record_text.rowid = r.seq JOIN record_vector v ON v.seq = r.seq WHERE {where} "
+                f"ON record_text.seq = r.seq JOIN record_vector v ON v.seq = r.seq WHERE {where} "
                 f"AND {within}"
             )
             rows: list[Any] = connection.execute(sql, values).fetchall()
@@ -535,7 +557,7 @@ class SqliteStore(Store):
 
     def shrink(self) -> None:
         with self.write("") as writer:
-            writer.clean_index()
+            writer.clean_indexes()
             writer.count_as_changed()  # VACUUM draws no number
         with self._connected() as connection:
             connection.execute("VACUUM").fetchall()

@@ -16,8 +16,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from functools import cache
+from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import apsw
 
@@ -31,13 +32,14 @@ from hardwon.errors import (
 )
 from hardwon.learn.tallies import keys_of
 from hardwon.outside import files
-from hardwon.store.base import check_rows, listeners, recount
+from hardwon.store.base import check_rows, listeners, recount, terms_of
 from hardwon.store.query import is_whole, original_of
 from hardwon.store.sqlite.migrations import (
     APPLICATION_ID,
     KNOWLEDGE_SINCE,
     MIGRATIONS,
     SCHEMA_VERSION,
+    WORDS_SINCE,
 )
 from hardwon.store.sqlite.session import (
     CUT_OFF,
@@ -47,13 +49,14 @@ from hardwon.store.sqlite.session import (
     is_cut_off,
     storage_errors,
 )
+from hardwon.store.sqlite.words import NAME, indexes_in, marks_of
 from hardwon.store.types import Finding, Progress, Stored
 
 # --- health ---
 
 WAL_FIXED_IN: Final = (3, 51, 3)
 _SIDE_TABLES: Final = (
-    "(SELECT rowid AS seq FROM record_text)",
+    "record_text",
     "record_tag",
     "record_file",
     "record_key",
@@ -274,10 +277,9 @@ def check_whole_file(connection: apsw.Connection) -> list[str]:
     try:
         if begun:
             connection.execute("BEGIN")
-        # FTS5 compares what it remembers of its index with what is there now. Only a query has it
-        # look whether another process changed the index since: without one, a sound index that
-        # others wrote to seems damaged.
-        connection.execute("SELECT 1 FROM record_text LIMIT 1").fetchall()
+        for index in indexes_in(connection):
+            if index.exists:
+                index.look_again()
         found = [
             line for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"
         ]
@@ -304,7 +306,11 @@ def check_whole_file(connection: apsw.Connection) -> list[str]:
 # --- schema ---
 
 
-def migrate(connection: apsw.Connection, before: Callable[[], object] | None = None) -> None:
+def migrate(
+    connection: apsw.Connection,
+    before: Callable[[], object] | None = None,
+    progress: Progress | None = None,
+) -> None:
     """Brings the file to this program's format, in one transaction: all of it or nothing. One
     process does it, the others wait. `before` is called when nobody else can write any more, and
     nothing has changed yet.
@@ -319,6 +325,8 @@ def migrate(connection: apsw.Connection, before: Callable[[], object] | None = N
                 connection.execute(script).fetchall()
             if version < KNOWLEDGE_SINCE:
                 _derive_knowledge(connection)
+            if version < WORDS_SINCE:
+                _index_anew(connection, progress)
             connection.pragma("application_id", APPLICATION_ID)
             connection.pragma("user_version", SCHEMA_VERSION)
             draw_number(connection)
@@ -350,7 +358,7 @@ def upgrade(connection: apsw.Connection, path: Path, progress: Progress | None =
             made.append(target)
             kept.append(next(same, target))
 
-        migrate(connection, keep)
+        migrate(connection, keep, progress)
         if made == kept:
             unneeded.pop_all()
     for copy in kept:
@@ -381,9 +389,35 @@ def _derive_knowledge(connection: apsw.Connection) -> None:
         listener.rebuild(None)
 
 
+def _index_anew(connection: apsw.Connection, progress: Progress | None) -> None:
+    """For a file of a version that indexed words otherwise."""
+    count: int = connection.execute("SELECT count(*) FROM record").get
+    done = 0
+    for index in indexes_in(connection):
+        sql = (
+            "SELECT r.seq, r.author, r.status, r.id, r.kind, r.at_us, r.body, r.digest, "
+            "r.validation FROM record r WHERE r.project_id = ? ORDER BY r.seq"
+        )
+        rows = connection.execute(sql, (index.project,))
+        while batch := list(islice(rows, limits.BATCH_ROWS)):
+            index.add_texts(_text_of(*row) for row in batch)
+            done += len(batch)
+            if progress:
+                progress(done, count)
+
+
+def _text_of(seq: int, author: str, status: str, *columns: Any) -> tuple[int, str, str]:
+    return seq, terms_of(Stored(*columns)), marks_of(author, status)
+
+
 def schema_of(connection: apsw.Connection) -> list[tuple[str, str]]:
-    """Every table and index with its definition, white space folded."""
-    sql = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY name"
+    """Every table and index with its definition, white space folded; without the search indexes of
+    projects.
+    """
+    sql = (
+        "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' "
+        f"AND name NOT GLOB '{NAME}*' ORDER BY name"
+    )
     return [(name, " ".join(definition.split())) for name, definition in connection.execute(sql)]
 
 

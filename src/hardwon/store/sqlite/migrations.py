@@ -5,7 +5,9 @@ record       one row per record. `body` is the record's JSON and the truth; `dig
              it is undamaged; all other columns are derived from it so that filters need not read
              JSON. `status`, `validation`, `helped` and `hindered` are what the record's events add
              up to (`validation` NULL: nothing changed since it was written).
-record_text  the search terms of each record, under the same row number.
+record_text  the search terms of each record, under the same row number, and its marks
+             (`store.sqlite.words`).
+words_…      the index of these terms: an FTS5 table, and a view of what it indexes, for each project.
 record_tag, record_file   for the filters `tag` and `path`.
 event        what happened to records after they were created; `forgotten` events are the
              tombstones.
@@ -37,14 +39,17 @@ from pkgutil import get_data
 from typing import Final
 
 APPLICATION_ID: Final = 0x48415244  # "HARD": tells our files from every other SQLite database
-SCHEMA_VERSION: Final = 9
+SCHEMA_VERSION: Final = 10
 # After this change the records that are there already are learned from anew.
 KNOWLEDGE_SINCE: Final = 9
+# After this one they are indexed anew.
+WORDS_SINCE: Final = 10
 
 # 6 and 9 change nothing but what is learned: facts got keys of their own, by which one that says the
 # same is found, and steps that their reward calls failed are counted so. 7 keeps the requests that
 # were carried out, and counts without reading the records (a million took five seconds); 8 finds
-# what helped, and what went stale, without reading every record and event.
+# what helped, and what went stale, without reading every record and event. 10 gives each project a
+# search index of its own, of words in every form.
 MIGRATIONS: Final = tuple(
     (get_data(__name__, f"schema/{number}.sql") or b"").decode()
     for number in range(1, SCHEMA_VERSION + 1)

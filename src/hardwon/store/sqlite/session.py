@@ -65,7 +65,7 @@ class SqliteDialect(Dialect):
     glob_operator = "GLOB"
     hint = " INDEXED BY {}".format
     within = "{} IN (SELECT value FROM json_each({}))".format
-    same_text = "record_text.rowid = {}.seq".format
+    same_text = "record_text.seq = {}.seq".format
     gathered = "json_group_array({} ORDER BY {})".format
     said = "{}.body ->> '{}'".format
     given = "CASE WHEN json_valid(r.body) THEN r.body ->> {} END".format
@@ -102,9 +102,6 @@ class SqliteDialect(Dialect):
 
 
 SQLITE: Final = SqliteDialect()
-
-# Every term of the search index, with how many records have it (`doc`), for one connection.
-MAKE_VOCABULARY: Final = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab ('main', 'record_text', 'row')"
 
 # In the table `state`, of no project: what a transaction drew, in the lower half, and what the one
 # before it had drawn.
