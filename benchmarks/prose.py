@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from hardwon import Experience, Memory, MiniLmEmbedder, WordLlamaEmbedder
 from hardwon.outside.embedders import Embedder
-from hardwon.text.terms import STOP_WORDS
+from hardwon.text.terms import ENGLISH, stop_words
 
 HITS = 10
 EMBEDDERS: dict[str, Callable[[], Embedder]] = {
@@ -106,7 +106,7 @@ def fts5(paragraphs: list[Paragraph], tokenizer: str) -> Search:
 
     def search(question: str) -> list[int]:
         words = re.findall(r"\w+", question.lower())
-        asked = [word for word in words if word not in STOP_WORDS] or words
+        asked = [word for word in words if word not in stop_words(ENGLISH)] or words
         match = " OR ".join(f'"{word}"' for word in asked)
         sql = f"SELECT rowid FROM t WHERE t MATCH ? ORDER BY rank LIMIT {HITS}"
         return [number for (number,) in database.execute(sql, (match,))]

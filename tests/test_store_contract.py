@@ -14,6 +14,7 @@ from hardwon.limits import DAY_US
 from hardwon.records.fields import from_us, new_id, to_us
 from hardwon.records.kinds import ACTIONS, STATUSES, Event, EventKind, Moment, Source, Validation
 from hardwon.search.terms import Filters
+from hardwon.text.terms import query_terms
 from hardwon.store import places as place
 from hardwon.store.base import Store, row_of
 from hardwon.store.places import open_store
@@ -401,7 +402,8 @@ class TestStore:
             assert rows_in(store, project) == [own]
             assert [stored.id for stored in store.page(project, EVERYTHING, None, 9)] == [own.id]
             assert [
-                stored.id for stored, _ in store.search(project, ["shared"], EVERYTHING, 9)
+                stored.id
+                for stored, _ in store.search(project, query_terms("shared"), EVERYTHING, 9)
             ] == [own.id]
             assert store.counts(project).records == 1
         assert list(store.events("one")) == []

@@ -90,7 +90,7 @@ QUERY_TERMS_MAX: Final = 64
 
 # From so many records on, terms that very many of them have are left out of a search: in a small
 # memory they cost nothing.
-PRUNED_FROM_RECORDS: Final = 1_000
+PRUNED_FROM_RECORDS: Final = 20_000
 
 # From so many records on, a search takes the best by their words before it asks whether they pass
 # the filters: in a smaller memory looking at all that match takes no longer.

@@ -19,7 +19,6 @@ from uuid import UUID
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError, LlmError
 from hardwon.first_use import lazy
-from hardwon.learn.tallies import session_key
 from hardwon.memory.designs import ROUTER, Group
 from hardwon.memory.project import NO_LLM, Project
 from hardwon.records.fields import (
@@ -45,7 +44,7 @@ from hardwon.records.kinds import (
     Step,
     parse_issue,
 )
-from hardwon.search.rank import Candidate, Hit, Ranked, lowered, rank
+from hardwon.search.rank import AFTER, BEFORE, Candidate, Hit, Ranked, lowered, rank
 from hardwon.search.terms import Filters
 from hardwon.store.query import original_of, readable, record_of, restored
 from hardwon.store.types import Counts, Found, Stored
@@ -140,9 +139,8 @@ change their order.
 # as `generate_issue_signature` and `failure_hash` make them
 _HASH: Final = re.compile(r"[0-9a-f]{16}")
 
-NEIGHBOURED: Final = 3
-NEIGHBOURS: Final = 10
-"""Of the sessions of so many of the best hits, so many records each."""
+NEIGHBOURED: Final = 20
+"""Hits whose neighbours in their session are looked at, the best by their text."""
 
 
 class Finder:
@@ -169,6 +167,7 @@ class Finder:
         )
         found = {each.stored.id: each for each, _ in searched}
         texts = {each.stored.id: text for each, text in searched}
+        by_number = {each.seq: text for each, text in searched}
         exact, beside, cosines = set[str](), dict[str, float](), dict[str, float]()
         if self._embed and query.strip():
             for each, cosine in self._store.nearest(
@@ -184,10 +183,12 @@ class Finder:
             for each in self._store.by_key(self._project, keys, filters, CANDIDATES):
                 found[each.id] = each
                 exact.add(each.id)
-        if any(each.session for each, _ in searched[:NEIGHBOURED]):
-            for each, text in self._neighbours(searched[:NEIGHBOURED], filters):
-                found[each.id] = each
-                beside[each.id] = text
+        for hit, each in self._store.beside(
+            self._project, [each for each, _ in searched[:NEIGHBOURED]], filters
+        ):
+            found.setdefault(each.id, each)
+            share = AFTER if each.seq > hit else BEFORE
+            beside[each.id] = beside.get(each.id, 0.0) + share * by_number[hit]
         if then:
             seen = (then.seen(each, asked.status, asked.author) for each in found.values())
             found = {each.id: each for each in seen if each}
@@ -210,21 +211,6 @@ class Finder:
         ]
         ranked = rank(candidates, k, self._today, terms, about_error=about_error)
         return [(each, found[each.candidate.id]) for each in ranked]
-
-    def _neighbours(
-        self, searched: Sequence[tuple[Found, float]], filters: Filters
-    ) -> Iterator[tuple[Found, float]]:
-        """What the best hits' sessions hold beside them."""
-        sessions: dict[str, tuple[str, float]] = {}
-        for found, text in searched:
-            if found.session:
-                sessions.setdefault(found.session, (found.id, text))
-        for session, (hit, text) in reversed(sessions.items()):
-            for each in self._store.by_key(
-                self._project, [session_key(session)], filters, NEIGHBOURS
-            ):
-                if each.id != hit:
-                    yield each, text
 
     def read_hits(
         self, ranked: Sequence[tuple[Ranked, Found]], *, marked: bool = True

@@ -42,7 +42,7 @@ from hardwon.text.terms import FORM
 
 TEXT: Final = 1.0
 EXACT: Final = 0.5
-NEIGHBOUR: Final = 0.3
+NEIGHBOUR: Final = 0.4
 VECTOR: Final = 0.8
 OUTCOME: Final = 0.05
 TRUST: Final[Mapping[str, float]] = {
@@ -58,6 +58,11 @@ STALE: Final = -0.2
 
 PHRASE: Final = 0.2
 NEIGHBOUR_MAX: Final = 0.5
+# What a hit is worth to what was said right after it (often the answer), and right before it.
+AFTER: Final = 1.0
+BEFORE: Final = 0.6
+# Terms of a text, from which on it speaks for itself: a longer one gains less from its neighbours.
+SHORT: Final = 15
 # Of the best one's relevance: who is less relevant displaces nobody.
 RELEVANT_FROM: Final = 0.5
 
@@ -164,7 +169,9 @@ def _parts(
         if pairs:
             why["phrase"] = PHRASE * pairs / (len(asked) - 1)
     if candidate.neighbour:
-        why["neighbour"] = min(NEIGHBOUR * candidate.neighbour / best_text, NEIGHBOUR_MAX)
+        short = min(1.0, SHORT / (candidate.said.partition("\n")[0].count(" ") + 1))
+        beside = NEIGHBOUR * short * short * candidate.neighbour / best_text
+        why["neighbour"] = min(beside, NEIGHBOUR_MAX)
     if candidate.vector > 0:
         why["vector"] = VECTOR * candidate.vector
     if candidate.good or (candidate.good is False and about_error):
@@ -223,7 +230,7 @@ K1: Final = 1.2
 B: Final = 0.75
 
 # What the very form of a word counts, beside its stem.
-FORM_WEIGHT: Final = 0.3
+FORM_WEIGHT: Final = 0.1
 
 # a word that more than half of all texts have still tells two texts apart that have nothing else
 _WORTH_MIN: Final = 1e-6

@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
+from hardwon.learn.tallies import session_key
 from hardwon.records.fields import digest_of, to_us
 from hardwon.records.kinds import (
     INTERNAL_KINDS,
@@ -326,11 +327,11 @@ def found_columns(dialect: Dialect, *, votes: bool = True) -> str:
         "(SELECT substr(s.key, 9) FROM record_key s WHERE s.seq = r.seq "
         "AND s.key >= 'session:' AND s.key < 'session;' LIMIT 1)"
     )
-    return f"{STORED}, r.author, r.status, {dialect.solved}, record_text.terms, {session}, {helped}, {hindered}"
+    return f"r.seq, {STORED}, r.author, r.status, {dialect.solved}, record_text.terms, {session}, {helped}, {hindered}"
 
 
 def found_of(row: Sequence[Any]) -> Found:
-    *stored, author, status, good, terms, session, helped, hindered = row
+    seq, *stored, author, status, good, terms, session, helped, hindered = row
     kept = Stored._make(stored)
     if status not in STATUSES or not isinstance(author, str) or not isinstance(terms, str):
         raise DamagedError(
@@ -338,7 +339,7 @@ def found_of(row: Sequence[Any]) -> Found:
             f"a backup"
         )
     worked = None if good is None else bool(good)
-    return Found(kept, author, status, worked, terms, session or "", helped, hindered)
+    return Found(seq, kept, author, status, worked, terms, session or "", helped, hindered)
 
 
 def condition_of(dialect: Dialect, project: str, filters: Filters) -> tuple[str, Bound]:
@@ -635,6 +636,31 @@ class Query(Reader):
             f"ORDER BY r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
         )
         return [found_of(row) for row in self._select(sql, bound)]
+
+    def beside(
+        self, project: str, hits: Sequence[Found], filters: Filters
+    ) -> list[tuple[int, Found]]:
+        """Of each hit, given by what is found of it, the records right before and after it in its
+        session that pass the filters, each with the hit's number.
+        """
+        where, bound = search_condition_of(self.dialect, project, filters)
+        given = ", ".join(
+            f"(CAST({bound.add(hit.seq)} AS bigint), {bound.add(session_key(hit.session))})"
+            for hit in hits
+            if hit.session
+        )
+        if not given:
+            return []
+        other = "(SELECT {}(k.seq) FROM record_key k WHERE k.project_id = ?1 AND k.key = hit.key AND k.seq {} hit.seq)"
+        sql = (
+            f"WITH hit (seq, key) AS (VALUES {given}), near (hit, seq) AS ("
+            f"SELECT seq, {other.format('max', '<')} FROM hit UNION ALL "
+            f"SELECT seq, {other.format('min', '>')} FROM hit) "
+            f"SELECT near.hit, {found_columns(self.dialect)} FROM near {self.dialect.join} record r "
+            f"ON r.seq = near.seq {self.dialect.join} record_text ON {self.dialect.same_text('r')} "
+            f"WHERE {where}"
+        )
+        return [(hit, found_of(row)) for hit, *row in self._select(sql, bound)]
 
     def with_files(self, project: str, after_id: str, limit: int) -> list[Stored]:
         """Records that have related files, whatever their status, by id."""

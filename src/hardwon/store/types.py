@@ -186,9 +186,11 @@ class Found(NamedTuple):
     """A record as ranking sees it, without reading its body: who says it, its status, whether it
     turned out well (None: that is no question), its search terms, the session (`source.id`) it came
     from, and how often it helped and did not: as was credited, and as attempts turned out that say
-    they recalled it, no author more than three times.
+    they recalled it, no author more than three times. `seq` is its number, in the order in which
+    records came in.
     """
 
+    seq: int
     stored: Stored
     author: str
     status: str
