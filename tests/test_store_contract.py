@@ -14,12 +14,12 @@ from hardwon.limits import DAY_US
 from hardwon.records.fields import from_us, new_id, to_us
 from hardwon.records.kinds import ACTIONS, STATUSES, Event, EventKind, Moment, Source, Validation
 from hardwon.search.terms import Filters
-from hardwon.text.terms import query_terms
 from hardwon.store import places as place
 from hardwon.store.base import Store, row_of
 from hardwon.store.places import open_store
 from hardwon.store.query import record_of
 from hardwon.store.types import Cursor, Row, TokenRow
+from hardwon.text.terms import query_terms
 from strategies import at
 
 EVERYTHING = Filters()
