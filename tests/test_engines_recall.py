@@ -19,7 +19,8 @@ from engines import ENGINES, a_location
 from hardwon import Memory
 from hardwon.learn.tallies import generate_issue_signature
 from hardwon.search import rank as bm25
-from hardwon.text.terms import TERM_PUNCTUATION
+from hardwon.store.sqlite.words import WordIndex, marks_of
+from hardwon.text.terms import FORM
 
 RECORDS = 10_000
 QUESTIONS = 200
@@ -96,7 +97,7 @@ def test_contexts_and_advice_say_the_same(memories: list[Memory]) -> None:
 
 # --- scores ---
 
-WORDS = ("cache", "token", "src/auth/login.py", "e0382", "retry", "lock")
+WORDS = ("cache", "token", "src/auth/login.py", "e0382", "retry", "lock", "+caches", "+locked")
 
 
 @given(
@@ -107,19 +108,29 @@ WORDS = ("cache", "token", "src/auth/login.py", "e0382", "retry", "lock")
 )
 def test_texts_are_scored_as_sqlite_scores_them(texts: list[list[str]], asked: list[str]) -> None:
     connection = apsw.Connection(":memory:")
-    connection.execute(
-        f'CREATE VIRTUAL TABLE texts USING fts5 (terms, tokenize = "ascii tokenchars '
-        f"'{TERM_PUNCTUATION}'\")"
-    ).fetchall()
-    connection.executemany(
-        "INSERT INTO texts VALUES (?)", [(" ".join(text),) for text in texts]
-    ).fetchall()
+    connection.execute("CREATE TABLE record (seq INTEGER PRIMARY KEY, project_id TEXT)")
+    connection.execute("CREATE TABLE record_text (seq INTEGER PRIMARY KEY, terms, marks)")
+    index = WordIndex(connection, "default")
+    kept = [
+        "\n".join(
+            " ".join(word for word in text if word.startswith(FORM) == form)
+            for form in (False, True)
+        )
+        for text in texts
+    ]
+    marks = marks_of("agent", "hypothesis")
+    index.add_texts((seq, text, marks) for seq, text in enumerate(kept))
     match = " OR ".join(f'"{term}"' for term in asked)
-    sql = "SELECT terms, -bm25(texts) FROM texts WHERE texts MATCH ? ORDER BY rowid"
+    sql = (
+        f"SELECT t.terms, -i.rank FROM {index.name} i JOIN record_text t ON t.seq = i.rowid "
+        f"WHERE {index.name} MATCH ? ORDER BY i.rowid"
+    )
     theirs: list[Any] = connection.execute(sql, (match,)).fetchall()
     having = {term: sum(term in text for text in texts) for term in asked}
     known = [term for term in asked if having[term]]
-    frequencies = bm25.Frequencies(len(texts), sum(map(len, texts)), having)
+    frequencies = bm25.Frequencies(
+        len(texts), sum(len(text) + bm25.MARKS for text in texts), having
+    )
     ours = bm25.scores(known, [terms for terms, _ in theirs], frequencies)
     assert all(
         math.isclose(one, score, rel_tol=1e-6) for one, (_, score) in zip(ours, theirs, strict=True)

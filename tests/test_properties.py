@@ -152,7 +152,8 @@ def test_terms_are_what_the_index_tokenizer_keeps_whole(text: str) -> None:
             char.isalnum() or char in "_.-/:@#+$" or not char.isascii() for char in term
         ), term
         assert len(term) <= 128
-    assert set(query_terms(text)) <= set(index_text(text).split())
+    held = set(index_text(text).split())
+    assert not held or held & set(query_terms(text)), "a text is found by itself"
     assert all(original == original.strip() for original in index_text(text).split())
 
 

@@ -229,8 +229,12 @@ K1: Final = 1.2
 # How far a text is made to answer for its length.
 B: Final = 0.75
 
-# What the very form of a word counts, beside its stem.
+# How often a text seems to have the very form of a word, each time that it has it: little beside the
+# stem, which it has as well.
 FORM_WEIGHT: Final = 0.1
+
+# Words that each text has beside those it is found by: SQLite keeps marks of it among them.
+MARKS: Final = 2
 
 # a word that more than half of all texts have still tells two texts apart that have nothing else
 _WORTH_MIN: Final = 1e-6
@@ -254,22 +258,27 @@ class Frequencies:
     def worth(self, term: str) -> float:
         """What it is worth to have this word: the rarer, the more."""
         having = max(1, self.having.get(term, 0))
-        worth = math.log((max(self.texts, having) - having + 0.5) / (having + 0.5))
-        return max(worth, _WORTH_MIN) * (FORM_WEIGHT if term.startswith(FORM) else 1)
+        return max(math.log((max(self.texts, having) - having + 0.5) / (having + 0.5)), _WORTH_MIN)
+
+
+def weight_of(term: str) -> float:
+    """How much each time counts that a text has a term."""
+    return FORM_WEIGHT if term.startswith(FORM) else 1.0
 
 
 def scores(terms: Sequence[str], texts: Sequence[str], frequencies: Frequencies) -> list[float]:
     """Of each text, given as its terms with spaces between."""
     worth = {term: frequencies.worth(term) for term in dict.fromkeys(terms)}
+    weight = {term: weight_of(term) for term in worth}
     usual = frequencies.usual_length
     found = []
     for text in texts:
         words = text.split()
-        slowness = K1 * (1 - B + B * len(words) / usual)
-        times = dict.fromkeys(worth, 0)
+        slowness = K1 * (1 - B + B * (len(words) + MARKS) / usual)
+        times = dict.fromkeys(worth, 0.0)
         for word in words:
             if word in times:
-                times[word] += 1
+                times[word] += weight[word]
         found.append(
             sum(
                 worth[term] * count * (K1 + 1) / (count + slowness) for term, count in times.items()

@@ -876,18 +876,22 @@ def _matching(
     if whose:
         whose = f" AND EXISTS (SELECT 1 FROM record r WHERE r.seq = x.seq AND {whose})"
     queries = as_queries(_affordable(terms, frequencies))
-    texts = bound.add([query for _, query, _ in queries])
-    times = bound.add([float(times) for _, _, times in queries])
-    worth = bound.add([frequencies.worth(term) for term, _, _ in queries])
-    wanted = f"unnest({texts}::text[]::tsquery[], {times}::float8[], {worth}::float8[])"
+    texts = bound.add([query for _, query, _, _ in queries])
+    times = bound.add([times for _, _, times, _ in queries])
+    less = bound.add([less for _, _, _, less in queries])
+    worth = bound.add([frequencies.worth(term) for term, _, _, _ in queries])
+    wanted = (
+        f"unnest({texts}::text[]::tsquery[], {times}::float8[], {less}::float8[], "
+        f"{worth}::float8[])"
+    )
     # BM25 (`search.rank`), where a term that a text has `times` adds what it is worth more than one
     # time less. All of it comes from the index and the length: to unpack the vectors of all that
     # match would take ten times as long. OFFSET 0: each is looked up by its number. The planner
     # would go through all records, thinking that many are found.
     sql = (
         f"WITH b AS MATERIALIZED (SELECT t.seq, sum(u.worth * (u.times / (u.times + t.slowness) "
-        "- (u.times - 1) / (u.times - 1 + t.slowness))) AS score "
-        f"FROM {wanted} AS u (term, times, worth) CROSS JOIN LATERAL (SELECT x.seq, "
+        "- u.less / (u.less + t.slowness))) AS score "
+        f"FROM {wanted} AS u (term, times, less, worth) CROSS JOIN LATERAL (SELECT x.seq, "
         f"{bm25.K1}::float8 * ({1 - bm25.B}::float8 + {bm25.B}::float8 * (x.length / "
         f"{bound.add(frequencies.usual_length)}::float8)) AS slowness "
         f"FROM record_text x WHERE x.vector @@ u.term{whose} OFFSET 0) t "

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from hardwon import limits
+from hardwon.search.rank import MARKS, weight_of
 from hardwon.store.postgres.schema import columns_of
 from hardwon.store.types import Dialect, Session, Values
 
@@ -142,15 +143,17 @@ def as_vector(words: Sequence[str]) -> str:
 def text_columns(terms: str) -> dict[str, Any]:
     """What is kept of a text, beside the number of its record."""
     words = terms.split()
-    return {"terms": terms, "length": len(words), "vector": as_vector(words)}
+    return {"terms": terms, "length": len(words) + MARKS, "vector": as_vector(words)}
 
 
-def as_queries(terms: Iterable[str]) -> list[tuple[str, str, int]]:
-    """Each term, what to search for to find it, and how often a text that is found has it at
-    least.
+def as_queries(terms: Iterable[str]) -> list[tuple[str, str, float, float]]:
+    """Each term, what to search for to find it, how often a text that is found seems to have it at
+    least, and how often it would seem to with one time less.
     """
     return [
-        (term, f"'{sign}{term}'", times) for term in terms for times, sign in enumerate(_TIMES, 1)
+        (term, f"'{sign}{term}'", weight_of(term) * times, weight_of(term) * (times - 1))
+        for term in terms
+        for times, sign in enumerate(_TIMES, 1)
     ]
 
 

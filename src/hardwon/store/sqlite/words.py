@@ -4,7 +4,7 @@ beside a large one.
 
 The index keeps no texts of its own: it reads them from a view of `record_text`. Three columns are
 searched: the terms, the forms of words as they were written, which count less, and the marks, which
-count nothing: whose a record is (`@a…`), and whether somebody vouches for it (`@v`).
+count nothing: whose a record is (`@a…`), and whether somebody vouches for it (`@v`) or not (`@u`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from hardwon.text.terms import TERM_PUNCTUATION
 
 NAME: Final = "words_"
 VOUCHED: Final = "@v"
+_UNVOUCHED: Final = "@u"
 _SOURCE: Final = "@a"
 _AFTER_SOURCES: Final = "@b"
 
@@ -32,8 +33,7 @@ def mark_of_source(author: str) -> str:
 
 
 def marks_of(author: str, status: str) -> str:
-    vouched = f" {VOUCHED}" if status in VOUCHED_STATUSES else ""
-    return mark_of_source(author) + vouched
+    return f"{mark_of_source(author)} {VOUCHED if status in VOUCHED_STATUSES else _UNVOUCHED}"
 
 
 @lru_cache
