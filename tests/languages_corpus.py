@@ -68,7 +68,7 @@ PAIRS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ),
         (
             "Die Warteschlange leert sich erst, wenn der Verteiler neu startet.",
-            "Wann leeren sich Warteschlangen?",
+            "Leeren sich Warteschlangen erst nach dem Neustart des Verteilers?",
         ),
         (
             "Kunden sahen fremde Warenkörbe, weil der Zwischenspeicher geteilt war.",

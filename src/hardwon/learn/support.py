@@ -9,8 +9,10 @@ suggests until records of this memory bear it out or somebody verifies what was 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
@@ -168,6 +170,18 @@ class Evidence:
     def _greatest(self, figure: Callable[[Claim], N]) -> Iterable[N]:
         """Of each who claims it, the greatest figure."""
         return {claim.author: figure(claim) for claim in sorted(self.claims, key=figure)}.values()
+
+
+def by_turns(things: Iterable[T], source: Callable[[T], str | None]) -> list[T]:
+    """In their order, but each source's first before any one's second, and before both what several
+    say, or somebody vouches for: of that, `source` is None.
+    """
+    before = defaultdict[str, "count[int]"](count)
+    turns = [
+        (-1 if (name := source(each)) is None else next(before[name]), place, each)
+        for place, each in enumerate(things)
+    ]
+    return [each for _, _, each in sorted(turns, key=lambda turn: turn[:2])]
 
 
 def shared_out(

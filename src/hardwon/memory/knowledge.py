@@ -70,6 +70,7 @@ from hardwon.learn.support import (
     adopted_card,
     adopted_claims,
     adopted_text,
+    by_turns,
     cards_of,
     gather,
     rules_of,
@@ -654,10 +655,18 @@ class Knowledge:
         own = [] if task_id is None else self.weighed_rules(task_id)
         claimed = self._weighed_claims(task_id, own)
         for weighed, same in ((own, self.merged_rules(task_id)), (claimed, {})):
-            ordered = sorted(weighed, key=attrgetter("order"))
+            ordered = by_turns(
+                sorted(weighed, key=attrgetter("order")), lambda each: each.support.only_source
+            )
             rules += self._worded_rules(ordered, same, state, limit)
-        wanted = [rule for rule in rules if state in (None, rule.state)]
-        wanted.sort(key=lambda rule: (STATE_ORDER[rule.state], rule.task_id is None, -rule.helpful))
+        wanted = by_turns(
+            sorted(
+                (rule for rule in rules if state in (None, rule.state)),
+                key=lambda rule: -rule.helpful,
+            ),
+            lambda rule: rule.sources[0] if len(rule.sources) == 1 and not rule.vouched else None,
+        )
+        wanted.sort(key=lambda rule: (STATE_ORDER[rule.state], rule.task_id is None))
         return [self._trusted_as_far(rule) for rule in wanted[:limit]]
 
     def candidate_rules(self, limit: int) -> list[Rule]:
