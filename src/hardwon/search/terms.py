@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from hardwon.errors import InvalidInputError
 from hardwon.records.fields import Model, Name, Text, Time, refuse
 from hardwon.records.kinds import (
+    FactType,
     Kind,
     Outcome,
+    SourceType,
     Status,
 )
 
@@ -22,26 +25,72 @@ def _check_pair(pair: str) -> str:
     return pair
 
 
-class Filters(Model):
+def _check_commit(commit: str) -> str:
+    if not _COMMIT.fullmatch(commit):
+        raise refuse("a git commit, or its first 7 or more hexadecimal digits")
+    return commit.lower()
+
+
+_COMMIT: Final = re.compile(r"[0-9a-fA-F]{7,64}")
+
+
+class Narrowing(Model):
+    """What a question may be narrowed by; all that are given must hold."""
+
+    kind: Annotated[
+        Kind | None, Field(description="experience, fact, trajectory, episode or fix.")
+    ] = None
+    outcome: Annotated[
+        Outcome | None,
+        Field(description="Of experiences: success, failure, learning or interaction."),
+    ] = None
+    tool: Annotated[Name | None, Field(description="Of experiences with this tool.")] = None
+    fact_type: Annotated[
+        FactType | None, Field(description="Of facts: error, solution, observation or decision.")
+    ] = None
+    entity: Annotated[
+        Name | None,
+        Field(description="Of facts that name it: a file, function, library or error code."),
+    ] = None
+    task_id: Annotated[Name | None, Field(description="Of this task's episodes.")] = None
+    model: Annotated[Name | None, Field(description="Of this model's fixes.")] = None
+    issue_type: Annotated[Name | None, Field(description="Of fixes of this issue type.")] = None
+    key: Annotated[
+        Annotated[Name, AfterValidator(_check_pair)] | None,
+        Field(
+            description="Of experiences with this key and value.", examples=["error_type=runtime"]
+        ),
+    ] = None
+    status: Annotated[
+        Status | None, Field(description="hypothesis, verified, published or archived.")
+    ] = None
+    failure_hash: Annotated[Name | None, Field(description="Of this very failure.")] = None
+    tag: Annotated[Name | None, Field(description="With this tag.")] = None
+    author: Annotated[Name | None, Field(description="By this author.")] = None
+    source_type: Annotated[
+        SourceType | None,
+        Field(description="From user_interaction, agent_execution, test_result or file_analysis."),
+    ] = None
+    source_id: Annotated[Name | None, Field(description="Of this session, run or trace.")] = None
+    commit: Annotated[
+        Annotated[Name, AfterValidator(_check_commit)] | None,
+        Field(description="Recorded at this git commit, or one that begins so."),
+    ] = None
+    since: Annotated[Time | None, Field(description="From this time on, with a zone.")] = None
+    until: Annotated[Time | None, Field(description="Before this time.")] = None
+    path: Annotated[
+        Text | None,
+        Field(description="About files whose path matches this glob.", examples=["src/*.py"]),
+    ] = None
+
+
+class Filters(Narrowing):
     """All given ones must hold. `since` is included, `until` is not; `path` is a glob over the
     related files in which `*` also crosses folders; `key` is a key of experiences with its value,
     as `error_type=runtime`. `any_standing` is our own: also what is archived now, and sources that
     do not count now.
     """
 
-    kind: Kind | None = None
-    outcome: Outcome | None = None
-    tool: Name | None = None
-    task_id: Name | None = None
-    model: Name | None = None
-    issue_type: Name | None = None
-    key: Annotated[Name, AfterValidator(_check_pair)] | None = None
-    status: Status | None = None
-    tag: Name | None = None
-    author: Name | None = None
-    since: Time | None = None
-    until: Time | None = None
-    path: Text | None = None
     any_standing: bool = False
 
     @classmethod
@@ -60,4 +109,4 @@ class Filters(Model):
         return cls.model_validate(given)
 
 
-_ASKED: Final = [name for name in Filters.model_fields if name != "any_standing"]
+_ASKED: Final = list(Narrowing.model_fields)

@@ -342,6 +342,13 @@ def found_of(row: Sequence[Any]) -> Found:
     return Found(seq, kept, author, status, worked, terms, session or "", helped, hindered)
 
 
+# Where the body of a record has what a filter asks for.
+_INSIDE: Final = {
+    "fact_type": ("fact_type",),
+    "source_type": ("metadata", "source", "type"),
+}
+
+
 def condition_of(dialect: Dialect, project: str, filters: Filters) -> tuple[str, Bound]:
     """Conditions from our own constants; what the caller gave is bound, never written into the
     statement.
@@ -361,6 +368,16 @@ def condition_of(dialect: Dialect, project: str, filters: Filters) -> tuple[str,
             glob,
         ),
     ]
+    for name, names in _INSIDE.items():
+        asked.append((f"{dialect.inside(*names)} = {{}}", getattr(filters, name)))
+    if filters.commit is not None:  # the whole of it, or its beginning
+        commit = dialect.inside("metadata", "context", "git_commit")
+        asked.append((f"substr({commit}, 1, {len(filters.commit)}) = {{}}", filters.commit))
+    for name, key in (("source_id", session_key), ("failure_hash", "failure:{}".format)):
+        if (value := getattr(filters, name)) is not None:
+            having = "r.seq IN (SELECT seq FROM record_key WHERE project_id = ?1 AND key = {})"
+            asked.append((having, key(value)))
+    asked.append((f"(r.kind = 'fact' AND {dialect.names_entity})", filters.entity))
     conditions = ["r.project_id = ?1", *([f"r.{ORDINARY}"] if filters.kind is None else [])]
     conditions += [text.format(bound.add(value)) for text, value in asked if value is not None]
     if filters.key is not None:

@@ -92,6 +92,14 @@ class Dialect(ABC):
     given: Callable[[str], str]
     # Whether the record `r` is an experience with this key and this value of it, both parameters.
     has_key: Callable[[str, str], str]
+    # Whether the fact `r` names an entity, a parameter that is put in.
+    names_entity: str
+
+    @abstractmethod
+    def inside(self, *names: str) -> str:
+        """What the body of the record `r` has under a name, or under one below it; NULL where it
+        has nothing, or cannot be read.
+        """
 
     @abstractmethod
     def listed(self, values: Iterable[Any]) -> Any:

@@ -62,7 +62,6 @@ from hardwon.records.kinds import (
     AnyRecord,
     Experience,
     Issue,
-    Kind,
     Metadata,
     Moment,
     Outcome,
@@ -75,6 +74,7 @@ from hardwon.records.kinds import (
     Validation,
     Verifier,
 )
+from hardwon.search.terms import Narrowing
 from hardwon.trust.access import Caller, Scope, includes
 from hardwon.trust.redact import redact_json
 
@@ -336,37 +336,8 @@ class Credit(Arguments):
         return {"context_or_ids": self.ids, "outcome": self.outcome}
 
 
-class Filtered(Arguments):
+class Filtered(Arguments, Narrowing):
     """What a question may be narrowed by; all that are given must hold."""
-
-    kind: Annotated[
-        Kind | None, Field(description="experience, fact, trajectory, episode or fix.")
-    ] = None
-    outcome: Annotated[
-        Outcome | None,
-        Field(description="Of experiences: success, failure, learning or interaction."),
-    ] = None
-    tool: Annotated[Name | None, Field(description="Of experiences with this tool.")] = None
-    task_id: Annotated[Name | None, Field(description="Of this task's episodes.")] = None
-    model: Annotated[Name | None, Field(description="Of this model's fixes.")] = None
-    issue_type: Annotated[Name | None, Field(description="Of fixes of this issue type.")] = None
-    key: Annotated[
-        Name | None,
-        Field(
-            description="Of experiences with this key and value.", examples=["error_type=runtime"]
-        ),
-    ] = None
-    status: Annotated[
-        Status | None, Field(description="hypothesis, verified, published or archived.")
-    ] = None
-    tag: Annotated[Name | None, Field(description="With this tag.")] = None
-    author: Annotated[Name | None, Field(description="By this author.")] = None
-    since: Annotated[Time | None, Field(description="From this time on, with a zone.")] = None
-    until: Annotated[Time | None, Field(description="Before this time.")] = None
-    path: Annotated[
-        Text | None,
-        Field(description="About files whose path matches this glob.", examples=["src/*.py"]),
-    ] = None
 
 
 class Forget(Filtered):

@@ -43,6 +43,14 @@ class PostgresDialect(Dialect):
         "THEN r.body::json ->> {0} = {1} ELSE r.extra ->> {0} = {1} END"
     ).format
 
+    names_entity = (
+        "jsonb_path_exists(r.body::jsonb, '$.entities.*[*] ? (@ == $name)', "
+        "jsonb_build_object('name', {}::text))"
+    )
+
+    def inside(self, *names: str) -> str:
+        return f"r.body::json #>> '{{{{{','.join(names)}}}}}'"
+
     def listed(self, values: Iterable[Any]) -> list[Any]:
         return list(values)
 

@@ -76,6 +76,14 @@ class SqliteDialect(Dialect):
         "ELSE 0 END"
     ).format
 
+    names_entity = (
+        "CASE WHEN json_valid(r.body) THEN EXISTS (SELECT 1 FROM json_tree(r.body, '$.entities') "
+        "WHERE type = 'text' AND value = {}) ELSE 0 END"
+    )
+
+    def inside(self, *names: str) -> str:
+        return f"CASE WHEN json_valid(r.body) THEN r.body ->> '$.{'.'.join(names)}' END"
+
     def listed(self, values: Iterable[Any]) -> str:
         return json.dumps(list(values))
 
