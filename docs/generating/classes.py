@@ -15,7 +15,7 @@ from generating.markdown import code, fields_table, listed, prose, table
 from generating.signatures import call, named_in, returned, words_in, written
 from hardwon.learn.odds import Rated
 from hardwon.memory import Memory
-from hardwon.memory.designs import Noun
+from hardwon.memory.project import Noun
 from hardwon.records import kinds as model
 from hardwon.records.fields import Model
 from hardwon.records.kinds import Record

@@ -19,7 +19,7 @@ from hardwon import limits
 from hardwon.capture import run as attempts
 from hardwon.capture.process import OutputExcerpt, RunResult
 from hardwon.memory import Memory
-from hardwon.memory.project import memory_exists
+from hardwon.memory.places import memory_exists
 from hardwon.outside.git import Repository, repository_root
 from hardwon.text import shell as shell_lines
 from hardwon.text.failures import shows_error

@@ -14,8 +14,7 @@ from typing import Any, Final, TypedDict, Unpack
 from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, LlmError
 from hardwon.first_use import making
-from hardwon.memory.designs import Group
-from hardwon.memory.project import NO_LLM, Change, Project, R, refresh_status
+from hardwon.memory.project import NO_LLM, Change, Group, Project, R, refresh_status
 from hardwon.outside import files, git
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import (

@@ -389,7 +389,7 @@ class Design(NamedTuple):
     listener: str
 
 
-# Those that are registered (`memory/designs.py`).
+# Those that are registered (`memory/project.py`).
 DESIGNS: Final[list[Design]] = []
 
 

@@ -23,11 +23,11 @@ from pydantic_core import to_json
 from hardwon import limits
 from hardwon.errors import FileOnlyError, ForbiddenError, StorageError
 from hardwon.learn.tallies import FixRow, RecordCounts, entry_of, shortened, strategy_text
+from hardwon.outside.locations import COPIES
 from hardwon.records.kinds import SOLVED_FROM, VOUCHED_STATUSES, Event
 from hardwon.search import rank as bm25
 from hardwon.search.terms import Filters
 from hardwon.store.base import Store, Writer, add_tallies, check_rows, count_differing, taught_by
-from hardwon.store.places import COPIES
 from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted
 from hardwon.store.postgres.schema import (

@@ -33,19 +33,19 @@ from hardwon.learn.tallies import keys_of
 from hardwon.outside import files
 from hardwon.store.base import check_rows, listeners, recount
 from hardwon.store.query import is_whole, original_of
-from hardwon.store.sqlite.migrations import (
-    APPLICATION_ID,
-    KNOWLEDGE_SINCE,
-    MIGRATIONS,
-    SCHEMA_VERSION,
-)
-from hardwon.store.sqlite.session import (
+from hardwon.store.sqlite.connection import (
     CUT_OFF,
     SQLITE,
     SqliteSession,
     draw_number,
     is_cut_off,
     storage_errors,
+)
+from hardwon.store.sqlite.migrations import (
+    APPLICATION_ID,
+    KNOWLEDGE_SINCE,
+    MIGRATIONS,
+    SCHEMA_VERSION,
 )
 from hardwon.store.types import Finding, Progress, Stored
 

@@ -33,8 +33,7 @@ import hardwon
 from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, MissingExtraError
 from hardwon.memory import Memory
-from hardwon.memory.project import memory_exists, project_of
-from hardwon.memory.settings import VARIABLES, Settings
+from hardwon.memory.places import VARIABLES, Settings, find_place, memory_exists
 from hardwon.outside.locations import without_password
 from hardwon.surfaces.cli.output import Line, Look, render, visible
 
@@ -476,7 +475,7 @@ class Target:
         if not memory_exists(self.memory):
             from tempfile import TemporaryDirectory
 
-            project = self.project or project_of(self.memory)
+            project = self.project or find_place(self.memory).project
             with (
                 TemporaryDirectory(prefix="hardwon-trying-") as folder,
                 Memory(folder, project) as passing,
