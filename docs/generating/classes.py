@@ -13,6 +13,7 @@ from typing import Any
 import hardwon
 from generating.markdown import code, fields_table, listed, prose, table
 from generating.signatures import call, named_in, returned, words_in, written
+from hardwon.first_use import lazy
 from hardwon.learn.odds import Rated
 from hardwon.memory import Memory
 from hardwon.memory.project import Noun
@@ -159,9 +160,7 @@ def _typed(annotation: str, module: str) -> str:
 
 def _told(found: Any) -> str:
     """The docstring of what can be called or read."""
-    readable = (
-        inspect.isfunction(found) or isinstance(found, property) or hasattr(found, "attrname")
-    )
+    readable = inspect.isfunction(found) or isinstance(found, property | lazy)
     return (inspect.getdoc(found) or "") if readable else ""
 
 
