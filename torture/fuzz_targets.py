@@ -39,7 +39,6 @@ from hardwon.learn import tallies as signatures
 from hardwon.memory import places as place
 from hardwon.memory.care import parse_cursor, write_cursor
 from hardwon.memory.places import Settings
-from hardwon.outside import files
 from hardwon.outside import git as checkout
 from hardwon.outside.git import Repository
 from hardwon.outside.llm import ChatModel
@@ -47,6 +46,7 @@ from hardwon.outside.locations import without_password
 from hardwon.records.fields import check_time, parse_id, parse_time
 from hardwon.records.kinds import Fact, parse_record
 from hardwon.store import query as packing
+from hardwon.store.sqlite.file import file_system_of
 from hardwon.surfaces import adopt as adoption
 from hardwon.surfaces.mcp import clients as mcp_clients
 from hardwon.surfaces.operations import OPERATIONS
@@ -673,10 +673,10 @@ TARGETS: Final = (
     ),
     Target(
         "mounts",
-        ("hardwon.outside.files",),
+        ("hardwon.store.sqlite.file",),
         "text",
         lambda: mounts(),
-        by(lambda text: files.file_system_of(Path("/a/b"), text)),
+        by(lambda text: file_system_of(Path("/a/b"), text)),
     ),
     Target(
         "server's name",

@@ -29,7 +29,6 @@ from typing import Final, Literal, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, MissingExtraError, PlaceError, Problem
-from hardwon.outside import files
 from hardwon.outside.git import repository_root
 from hardwon.outside.locations import (
     DATABASE_URL,
@@ -132,7 +131,7 @@ def memory_exists(location: str | Path | None = None) -> bool:
     it tells.
     """
     path = find_place(location).path
-    return path is None or files.exists(path)
+    return path is None or os.path.exists(path)  # noqa: PTH110  # False, too, of what cannot even be named
 
 
 def current_folder() -> Path:
@@ -218,7 +217,9 @@ class Settings:
 
         given = os.environ if environ is None else environ
         user_file = user_config_path("hardwon", appauthor=False) / SETTINGS_NAME
-        file = _nearest(folder or current_folder())
+        here = folder or current_folder()
+        above = (each / FOLDER_NAME / SETTINGS_NAME for each in (here, *here.parents))
+        file = next(filter(os.path.exists, above), None)  # False, too, where we may not look
         user, project = _values(user_file), _values(file) if file else {}
         own = user.get("memory", "~")
         # a relative one would be another memory in every folder
@@ -242,7 +243,7 @@ class Settings:
 
         memory = find("memory", project)
         heard, ignored = project, list[str]()
-        if file and project.keys() - {"memory"} and not _speaks_for(file, memory.value):
+        if file and project.keys() - {"memory"} and not _lies_in(_root(file), memory.value):
             why = f"it speaks for memories inside {_root(file)} alone"
             ignored = [f"{name} in {file}: {why}" for name in NAMES[1:] if name in project]
             heard = {}
@@ -251,11 +252,6 @@ class Settings:
 
     def __iter__(self) -> Iterator[Setting]:
         return iter((self.memory, self.project, self.author))
-
-
-def _nearest(folder: Path) -> Path | None:
-    above = (each / FOLDER_NAME / SETTINGS_NAME for each in (folder, *folder.parents))
-    return next(filter(os.path.exists, above), None)  # False, too, where we may not look
 
 
 def _root(project_file: Path) -> Path:
@@ -321,15 +317,11 @@ def _memory_of_project(given: str, file: Path) -> str:
     return path
 
 
-def _speaks_for(project_file: Path, memory: str | None) -> bool:
-    """Whether the project's file has anything to say about this memory."""
-    return "://" not in (memory or "") and _lies_in(_root(project_file), memory)
-
-
 def _lies_in(root: Path, memory: str | None) -> bool:
-    """Whether the file of the memory is below the folder, whatever links lead to it."""
+    """Whether the memory is a file below the folder, whatever links lead to it."""
     try:
-        return Path(find_place(memory).location).resolve().is_relative_to(root.resolve())
+        path = find_place(memory).path
+        return path is not None and path.resolve().is_relative_to(root.resolve())
     except (OSError, RuntimeError, InvalidInputError):
         return False
 

@@ -600,7 +600,8 @@ def _repeat(change: Change, first: Fact, again: Fact) -> None:
         for each in change.writer.events_of(first.project_id, first.id)
     ):
         change.writer.add_events(first.project_id, [event])
-        refresh_status(change.writer, first.project_id, first.id)
+        if event.by != first.metadata.source.author:  # whose own word changes nothing
+            refresh_status(change.writer, first.project_id, first.id)
     change.concern([first.id])
 
 
