@@ -552,11 +552,6 @@ class FixHistory:
             found = session.first(sql, values)
         return found[0] if found else None
 
-    def id_of(self, record_id: str) -> int | None:
-        """The number of a fix; None where there is no such fix."""
-        number: int | None = self._first(f"SELECT seq {_FIX} AND id = ?", (record_id,))
-        return number
-
     def record_id(self, fix_id: int) -> str | None:
         """The id of the record behind a number."""
         record_id: str | None = self._first(f"SELECT id {_FIX} AND seq = ?", (fix_id,))
