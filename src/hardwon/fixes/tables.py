@@ -62,10 +62,10 @@ _FIX: Final = f"FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' AND kind
 _FRESH: Final = "temp.fresh_"
 _FULL: Final = float(ATTEMPTS_OF_FULL_CONFIDENCE)
 
+# A fix with its row number, which is its id in the tables.
 Numbered = tuple[int, FixEntry]
-"""A fix with its row number, which is its id in the tables."""
+# An issue type, or the key of a strategy; its attempts, and how many of them were verified.
 CountedItem = tuple[str, int, int]
-"""An issue type, or the key of a strategy; its attempts, and how many of them were verified."""
 
 
 class PatternRow(NamedTuple):

@@ -24,7 +24,6 @@ from hardwon.memory.ask import Asking, Learned
 from hardwon.memory.care import Care, Keeping
 from hardwon.memory.decide import Deciding
 from hardwon.memory.places import current_folder, memory_exists
-from hardwon.memory.project import BY_MEMORY as BY_MEMORY
 from hardwon.memory.project import Clock as Clock
 from hardwon.memory.project import Noun, Project
 from hardwon.memory.record import Entries, Envelope, Recording

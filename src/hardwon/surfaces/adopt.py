@@ -29,8 +29,8 @@ from hardwon.tree.files import TreeFiles
 if TYPE_CHECKING:
     from hardwon.store.types import Progress
 
+# What an older store is.
 StoreKind = Literal["tree", "training-memory", "fix-history", "knowledge-base", "data-set"]
-"""What an older store is."""
 
 _MEMORY_NAMES: Final = ("memory.db", fix_adoption.FILE_NAME)
 _TRAINING_KEYS: Final = frozenset(
