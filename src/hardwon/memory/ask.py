@@ -19,8 +19,7 @@ from uuid import UUID
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError, LlmError
 from hardwon.first_use import lazy
-from hardwon.memory.designs import ROUTER, Group
-from hardwon.memory.project import NO_LLM, Project
+from hardwon.memory.project import NO_LLM, ROUTER, Group, Project
 from hardwon.records.fields import (
     TIME_US_MAX,
     check_items,
