@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from engines import ENGINES
 from hardwon import Fact, Memory
+from hardwon.errors import InvalidInputError
+from hardwon.search.times import time_asked
 from languages_corpus import PAIRS
 
 pytestmark = pytest.mark.engines(*ENGINES)
@@ -197,3 +201,82 @@ def test_the_answer_beside_a_hit_is_found_with_it(memory: Memory) -> None:
     hits = memory.recall("which database was chosen for the ledger", k=2)
     assert [hit.record.content for hit in hits if isinstance(hit.record, Fact)] == said[1:]
     assert hits[1].why["neighbour"] > 0
+
+
+# --- filters ---
+
+
+def test_filters_by_type_entity_source_commit_and_failure(memory: Memory) -> None:
+    wanted = memory.record_fact(
+        "The worker died of E0382 in src/worker.rs",
+        "error",
+        entities={"files": ["src/worker.rs"], "error_codes": ["E0382"]},
+        source={"type": "test_result", "id": "run-7"},
+        git_commit="0123456789abcdef0123456789abcdef01234567",
+    )
+    other = memory.record_fact("The worker was restarted", "solution")
+    memory.remember("The worker rests", "interaction", sentiment="neutral")
+    failure = wanted.metadata.validation.failure_hash
+    filters: dict[str, Any] = {
+        "fact_type": "error",
+        "entity": "E0382",
+        "source_type": "test_result",
+        "source_id": "run-7",
+        "commit": "0123456",
+        **({"failure_hash": failure} if failure else {}),
+    }
+    for name, value in filters.items():
+        assert [record.id for record in memory.browse(**{name: value})] == [wanted.id], name
+        assert [hit.record.id for hit in memory.recall("worker", **{name: value})] == [wanted.id]
+    assert [record.id for record in memory.browse(fact_type="solution")] == [other.id]
+    assert not list(memory.browse(entity="src"))
+    wrong: dict[str, Any] = {"commit": "xyz", "fact_type": "guess", "source_type": "rumour"}
+    for name, value in wrong.items():
+        with pytest.raises(InvalidInputError, match=value):
+            memory.recall("worker", **{name: value})
+    with pytest.raises(InvalidInputError, match="fact_type, entity"):
+        memory.recall("worker", colour="red")
+
+
+# --- times ---
+
+NOW = datetime(2026, 11, 17, 12, tzinfo=UTC)  # a Tuesday
+
+
+@pytest.mark.parametrize(
+    ("question", "since", "until"),
+    [
+        ("what broke yesterday?", "2026-11-16", "2026-11-17"),
+        ("what did we decide last week", "2026-11-09", "2026-11-16"),
+        ("errors of last month", "2026-10-01", "2026-11-01"),
+        ("what happened three days ago", "2026-11-14", "2026-11-15"),
+        ("deploys in March", "2026-03-01", "2026-04-01"),
+        ("deploys in December 2025", "2025-12-01", "2026-01-01"),
+        ("the outage of 3 December", "2025-12-03", "2025-12-04"),
+        ("the outage on March 4th, 2026", "2026-03-04", "2026-03-05"),
+        ("the outage on 2026-03-04", "2026-03-04", "2026-03-05"),
+        ("who may deploy", None, None),
+        ("what comes next week", None, None),
+        ("tests of 30 February 2026", None, None),
+    ],
+)
+@pytest.mark.engines("sqlite")
+def test_the_time_that_a_question_names(
+    question: str, since: str | None, until: str | None
+) -> None:
+    found = time_asked(question, lambda: NOW)
+    assert (found and tuple(f"{at:%Y-%m-%d}" for at in found)) == (since and (since, until))
+
+
+def test_what_is_of_the_time_that_is_asked_about_comes_first(place: Callable[[str], str]) -> None:
+    with Memory(place("brain"), clock=lambda: NOW) as memory:
+        for days in range(60):
+            memory.record_fact(
+                f"The nightly build {days} broke in the linker",
+                "error",
+                timestamp=NOW - timedelta(days=days),
+            )
+        hits = memory.recall("why did the nightly build break three days ago?", k=3)
+        assert "build 3 " in str(hits[0])
+        assert hits[0].why["time"] > 0
+        assert "time" not in hits[1].why

@@ -45,6 +45,7 @@ from hardwon.records.kinds import (
 )
 from hardwon.search.rank import AFTER, BEFORE, Candidate, Hit, Ranked, lowered, rank
 from hardwon.search.terms import Filters
+from hardwon.search.times import time_asked
 from hardwon.store.query import original_of, readable, record_of, restored
 from hardwon.store.types import Counts, Found, Stored
 from hardwon.text.failures import failure_hash, shows_error
@@ -145,8 +146,11 @@ NEIGHBOURED: Final = 20
 class Finder:
     """Finds the records of one project that answer a question."""
 
-    def __init__(self, project: Project, today: int) -> None:
-        self._store, self._project, self._today = project.store, project.name, today
+    def __init__(self, project: Project, at: datetime | None = None) -> None:
+        """`at`: when it is asked, where that is not now."""
+        self._store, self._project = project.store, project.name
+        self._today = project.today if at is None else to_us(at) // limits.DAY_US
+        self._now = project.now if at is None else lambda: at
         self._embed = project.embed_query if project.embedder else None
         self._changes_of = project.staleness
 
@@ -161,9 +165,15 @@ class Finder:
         asked = filters
         if then:
             filters = filters.altered(status=None, any_standing=True)
-        searched = self._store.search(
-            self._project, terms, filters, max(RANKED_MIN, min(4 * k, k + CANDIDATES))
-        )
+        wanted = max(RANKED_MIN, min(4 * k, k + CANDIDATES))
+        searched = self._store.search(self._project, terms, filters, wanted)
+        span = time_asked(query, self._now)
+        if span:
+            dated = filters.altered(
+                since=max(filter(None, (filters.since, span[0]))),
+                until=min(filter(None, (filters.until, span[1]))),
+            )
+            searched += self._store.search(self._project, terms, dated, RANKED_MIN)
         found = {each.stored.id: each for each, _ in searched}
         texts = {each.stored.id: text for each, text in searched}
         by_number = {each.seq: text for each, text in searched}
@@ -203,6 +213,7 @@ class Finder:
                 exact=record_id in exact,
                 neighbour=beside.get(record_id, 0.0),
                 vector=cosines.get(record_id, 0.0),
+                in_time=span is not None and to_us(span[0]) <= each.stored.at_us < to_us(span[1]),
                 helped=each.helped,
                 hindered=each.hindered,
             )
@@ -317,10 +328,10 @@ class Asking(Group):
             at = check_time("as_of", as_of)
             last = from_us(min(to_us(at) + 1, TIME_US_MAX))
             asked = asked.altered(until=last if asked.until is None else min(asked.until, last))
-            finder = Finder(project, to_us(at) // limits.DAY_US)
+            finder = Finder(project, at)
             found = finder.find(query, k, asked, PastView(project, at))
             return finder.read_hits(found, marked=False)
-        finder = Finder(project, to_us(project.now()) // limits.DAY_US)
+        finder = Finder(project)
         hits = finder.read_hits(finder.find(query, k, asked))
         if project.listeners:
             ids = [hit.record.id for hit in hits]

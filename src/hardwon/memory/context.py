@@ -174,7 +174,7 @@ class Recaller(Finder):
 
     def __init__(self, project: Project) -> None:
         self._known = project.knowledge
-        super().__init__(project, self._known.today)
+        super().__init__(project)
 
     # --- context ---
 

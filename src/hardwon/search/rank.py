@@ -57,6 +57,7 @@ REPEATS: Final = -0.3
 STALE: Final = -0.2
 
 PHRASE: Final = 0.2
+TIME: Final = 0.3
 NEIGHBOUR_MAX: Final = 0.5
 # What a hit is worth to what was said right after it (often the answer), and right before it.
 AFTER: Final = 1.0
@@ -64,14 +65,15 @@ BEFORE: Final = 0.6
 # Terms of a text, from which on it speaks for itself: a longer one gains less from its neighbours.
 SHORT: Final = 15
 # Of the best one's relevance: who is less relevant displaces nobody.
-RELEVANT_FROM: Final = 0.5
+RELEVANT_FROM: Final = 0.8
 
 
 class Candidate(NamedTuple):
     """A record that may answer, with what the store knows of it. `good`: whether it turned out
     well, None where that is no question; `said`: its terms, for telling two that say the same;
     `neighbour`: the text scores of hits of the same session, the less the farther away they are;
-    `vector`: the cosine to the question, where there is an embedder.
+    `vector`: the cosine to the question, where there is an embedder; `in_time`: it is of the time
+    that the question names.
     """
 
     id: str
@@ -84,6 +86,7 @@ class Candidate(NamedTuple):
     exact: bool = False
     neighbour: float = 0.0
     vector: float = 0.0
+    in_time: bool = False
     helped: int = 0
     hindered: int = 0
 
@@ -172,6 +175,8 @@ def _parts(
         short = min(1.0, SHORT / (candidate.said.partition("\n")[0].count(" ") + 1))
         beside = NEIGHBOUR * short * short * candidate.neighbour / best_text
         why["neighbour"] = min(beside, NEIGHBOUR_MAX)
+    if candidate.in_time:
+        why["time"] = TIME
     if candidate.vector > 0:
         why["vector"] = VECTOR * candidate.vector
     if candidate.good or (candidate.good is False and about_error):

@@ -136,7 +136,7 @@ def _times(text: str, at: datetime) -> Iterator[Flaw]:
             what_to_do = "say the date, if a certain one is meant"
         else:
             try:
-                resolved = _resolve(found, at)
+                resolved = resolve(found, at)
                 if found["ago"] and RE.about.search(before):
                     resolved = f"about {resolved}"
                 what_to_do = f"it is {resolved}"
@@ -224,7 +224,8 @@ _HALVES: Final = {
 }
 
 
-def _resolve(found: re.Match[str], at: datetime) -> str:
+def resolve(found: re.Match[str], at: datetime) -> str:
+    """The date, month, year or moment that words of time mean, or two dates with ` to ` between."""
     if found["day"]:
         words = " ".join(found["day"].lower().split())
         away = next((days for name, days in _DAYS_FROM_NOW if name in words), 0)

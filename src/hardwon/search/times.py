@@ -1,0 +1,87 @@
+"""The time that a question asks about: `yesterday`, `last week`, `three days ago`, `in March 2026`,
+`on 2026-03-04`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from hardwon.text.sentences import RE, resolve
+
+Span = tuple[datetime, datetime]
+
+_MONTHS: Final = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_MONTH: Final = (
+    "(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    "|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+)
+_DAY: Final = "(?P<day>[0-3]?\\d)(?:st|nd|rd|th)?"
+_YEAR: Final = "(?:,?\\s(?P<year>[12]\\d{3}))"
+# `May` and `March` are words of other meanings too: alone, they need the `in` of a month.
+_NAMED: Final = [
+    re.compile(rf"(?i)\b{pattern}\b")
+    for pattern in (
+        rf"{_DAY}(?:\sof)?\s{_MONTH}{_YEAR}?",
+        rf"{_MONTH}\s{_DAY}{_YEAR}?",
+        rf"{_MONTH}{_YEAR}",
+        rf"(?:in|during|since|of)\s{_MONTH}",
+    )
+]
+_DATED: Final = re.compile(r"(?<![\w-])(?P<date>\d{4}(?:-\d\d(?:-\d\d)?)?)(?![\w-])")
+
+
+def time_asked(question: str, clock: Callable[[], datetime]) -> Span | None:
+    """From when until when; None where no time is named, or none that has begun."""
+    try:
+        span = _dated(question) or _named(question, clock) or _relative(question, clock)
+    except (OverflowError, ValueError):  # no such day, or before the first year
+        return None
+    return span if span and span[0] <= clock() else None
+
+
+def _dated(question: str) -> Span | None:
+    # a year alone is often another number
+    found = next(
+        (each for each in _DATED.finditer(question) if len(each["date"]) > len("2026")), None
+    )
+    return _span_of(found["date"]) if found else None
+
+
+def _named(question: str, clock: Callable[[], datetime]) -> Span | None:
+    for pattern in _NAMED:
+        if found := pattern.search(question):
+            now = clock()
+            given = found.groupdict()
+            month = _MONTHS.index(given["month"][:3].lower()) + 1
+            day = int(given.get("day") or 0)
+            # without a year, the last such day
+            year = int(given.get("year") or now.year)
+            if not given.get("year") and (month, day or 1) > (now.month, now.day):
+                year -= 1
+            return _span_of(f"{year:04}-{month:02}" + (f"-{day:02}" if day else ""))
+    return None
+
+
+def _relative(question: str, clock: Callable[[], datetime]) -> Span | None:
+    for found in RE.time.finditer(question):
+        if not found["vague"]:
+            first, _, last = resolve(found, clock()).removeprefix("night to ").partition(" to ")
+            return _span_of(first)[0], _span_of(last or first)[1]
+    return None
+
+
+def _span_of(date: str) -> Span:
+    """Of a day, a month, a year, or the hour around a moment."""
+    if "T" in date:
+        moment = datetime.fromisoformat(date)
+        return moment - timedelta(minutes=30), moment + timedelta(minutes=30)
+    year, month, day = ([int(part) for part in date.split("-")] + [0, 0])[:3]
+    first = datetime(year, month or 1, day or 1, tzinfo=UTC)
+    if day:
+        return first, first + timedelta(days=1)
+    if month:
+        return first, datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC)
+    return first, datetime(year + 1, 1, 1, tzinfo=UTC)
