@@ -190,10 +190,11 @@ def lines_of(examples: Sequence[Example]) -> Iterator[Line]:
     """The likest tasks with the action that earned most; first those that earned everything there
     was. What earned less is nothing to follow, and says so. A program keeps its lines.
     """
+    likest = max((each.relevance for each in examples), default=0.0)
     like = [
         each
         for each in examples
-        if each.steps and each.relevance >= EXAMPLE_RELEVANCE_MIN * examples[0].relevance
+        if each.steps and each.relevance >= EXAMPLE_RELEVANCE_MIN * likest
     ]
     best = [(each, max(reversed(each.steps), key=lambda step: step.earned)) for each in like]
     for example, step in sorted(best, key=lambda pair: pair[1].earned < FULL_REWARD_FROM):

@@ -528,7 +528,7 @@ def _case(hit: Hit) -> Example:
         task = record.task
     elif isinstance(record, Fix):
         task, strategy = record.issue.description, strategy_key(record)
-    relevance = max(hit.why.get("text", 0.0), _LEAST)
+    relevance = max(hit.why.get("text", 0.0) + hit.why.get("phrase", 0.0), _LEAST)
     return Example(
         record.id,
         task,

@@ -56,7 +56,7 @@ USEFUL: Final = 0.2
 REPEATS: Final = -0.3
 STALE: Final = -0.2
 
-PHRASE: Final = 0.2
+PHRASE: Final = 0.4
 TIME: Final = 0.3
 NEIGHBOUR_MAX: Final = 0.5
 # What a hit is worth to what was said right after it (often the answer), and right before it.
