@@ -269,7 +269,8 @@ def path_words(text: str) -> list[str]:
     and never upward. Only the beginning of a long text is looked at.
     """
     found: dict[str, None] = {}
-    for part in text[: limits.PATHS_SOUGHT_CHARS_MAX].split():
+    beginning = text[: limits.PATHS_SOUGHT_CHARS_MAX]
+    for part in beginning.split() if "/" in beginning or "." in beginning else ():
         if "/" in part or "." in part:  # the pattern costs ten times what this does
             for word in RE.path.findall(part):
                 if len(word) <= limits.PATH_CHARS_MAX and _may_be_named(word):
