@@ -23,7 +23,6 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from hashlib import blake2b
@@ -61,8 +60,7 @@ class Flaw(NamedTuple):
         return f'{self.kind.replace("_", " ")} "{self.words}": {self.what_to_do}'
 
 
-@dataclass(frozen=True)
-class Linted:
+class Linted(NamedTuple):
     """A sentence with its times resolved, and everything that was found."""
 
     text: str
