@@ -72,7 +72,10 @@ def _visible_part(text: str) -> str:
 
 
 def _harmless(text: str) -> str:
-    text = _replaced(text, [fence.span() for fence in _fences(text)], EARLIER_CONTEXT)
+    if not _BEGINS_EITHER.search(_plainly(text)):  # as most texts
+        return text
+    fences = [fence.span() for fence in _FENCE.finditer(_plainly(text))]
+    text = _replaced(text, fences, EARLIER_CONTEXT)
     return _replaced(
         text, [(special.end(), special.end()) for special in _SPECIAL.finditer(_plainly(text))], " "
     )
@@ -182,6 +185,7 @@ _SPECIAL: Final = re.compile(
       | \](?=\]>)""",
     re.VERBOSE,
 )
+_BEGINS_EITHER: Final = re.compile(r"[<\[\]]|&lt;")
 _BLOCK_STARTS: Final = frozenset("#>-*+|`~=_0123456789")
 # Group 1 is what a backslash takes the meaning from.
 _MARKDOWN_BLOCK: Final = re.compile(
@@ -191,11 +195,6 @@ _MARKDOWN_BLOCK: Final = re.compile(
 
 def _plainly(text: str) -> str:
     return text.lower() if text.isascii() else text.translate(_plain)
-
-
-def _fences(text: str) -> list[re.Match[str]]:
-    plain = _plainly(text)
-    return list(_FENCE.finditer(plain)) if "<" in plain or "&lt;" in plain else []
 
 
 def _replaced(text: str, spans: list[tuple[int, int]], new: str) -> str:
