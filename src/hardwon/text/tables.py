@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from hardwon.first_use import lazy
@@ -63,18 +62,17 @@ class WordLists:
         return words
 
 
-@dataclass(frozen=True)
 class Form:
     """One form that something takes in a text: a row of a table. Its pattern runs only where one of
     its triggers occurs; small letters stand for both cases.
     """
 
-    row: Mapping[str, Any]
-    patterns: Patterns
+    def __init__(self, row: Mapping[str, Any], patterns: Patterns) -> None:
+        self.row, self._patterns = row, patterns
 
     @lazy
     def pattern(self) -> re.Pattern[str]:
-        return self.patterns.compile(self.row["pattern"])
+        return self._patterns.compile(self.row["pattern"])
 
 
 class Forms:
