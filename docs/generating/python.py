@@ -12,7 +12,6 @@ from generating.classes import answers_section, is_told, link, records_section
 from generating.markdown import MADE, allowed, code, listed, prose, table
 from generating.signatures import call, named_in, returned, signature, words_in
 from hardwon import errors, limits
-from hardwon.first_use import lazy
 from hardwon.memory import Memory
 from hardwon.memory.ask import Asking, Learned
 from hardwon.memory.care import Keeping
@@ -143,8 +142,8 @@ def _methods_of(group: str) -> list[str]:
 def _member(owner: type, name: str, noun: str = "") -> str:
     found = inspect.getattr_static(owner, name)
     heading = f"### Memory.{noun}{name}\n\n"
-    if isinstance(found, property | lazy):
-        getter = found.fget if isinstance(found, property) else found.func
+    if isinstance(found, property):
+        getter = found.fget
         return (
             f"{heading}{signature(name, getter).replace('() ->', ':')}\n{prose(getter.__doc__)}\n"
         )

@@ -22,16 +22,14 @@ os.register_at_fork(
 
 
 class lazy(Generic[T]):  # noqa: N801  # it is used like `property`
-    """An attribute that is computed when it is asked for first, and kept in the object. It tells its
-    function and its name as `functools.cached_property` does.
-    """
+    """An attribute that is computed when it is asked for first, and kept in the object."""
 
     def __init__(self, make: Callable[[Any], T]) -> None:
-        self.func = make
+        self._make = make
         self.__doc__ = make.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self.attrname = name
+        self._name = name
 
     @overload
     def __get__(self, instance: None, owner: type) -> Self: ...
@@ -42,6 +40,6 @@ class lazy(Generic[T]):  # noqa: N801  # it is used like `property`
     def __get__(self, instance: object | None, owner: type) -> Self | T:
         if instance is None:
             return self
-        value = self.func(instance)
-        instance.__dict__[self.attrname] = value  # not by assignment: the object may be frozen
+        value = self._make(instance)
+        instance.__dict__[self._name] = value  # not by assignment: the object may be frozen
         return value
