@@ -192,9 +192,7 @@ def lines_of(examples: Sequence[Example]) -> Iterator[Line]:
     """
     likest = max((each.relevance for each in examples), default=0.0)
     like = [
-        each
-        for each in examples
-        if each.steps and each.relevance >= EXAMPLE_RELEVANCE_MIN * likest
+        each for each in examples if each.steps and each.relevance >= EXAMPLE_RELEVANCE_MIN * likest
     ]
     best = [(each, max(reversed(each.steps), key=lambda step: step.earned)) for each in like]
     for example, step in sorted(best, key=lambda pair: pair[1].earned < FULL_REWARD_FROM):

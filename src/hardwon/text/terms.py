@@ -22,7 +22,7 @@ import Stemmer
 
 from hardwon import limits
 from hardwon.records.kinds import Episode, Experience, Fact, Fix, Record, Trajectory
-from hardwon.text.tables import read_tables
+from hardwon.text.terms_tables import WORDS
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -125,7 +125,7 @@ def own_texts(record: Record) -> Iterable[str]:
 @cache
 def stop_words(language: str) -> frozenset[str]:
     """The words of a language that tell nothing."""
-    return frozenset(read_tables("text/terms")["words"].get(language, "").split())
+    return frozenset(WORDS.get(language, "").split())
 
 
 @cache
