@@ -43,7 +43,10 @@ from hardwon.text.terms import FORM
 TEXT: Final = 1.0
 EXACT: Final = 0.5
 NEIGHBOUR: Final = 0.4
-VECTOR: Final = 0.8
+VECTOR: Final = 0.5
+# The cosine from which on something is near, and how far apart cosines are at least.
+NEAR: Final = 0.4
+_SPREAD_MIN: Final = 0.05
 OUTCOME: Final = 0.05
 TRUST: Final[Mapping[str, float]] = {
     "published": 0.15,
@@ -122,8 +125,12 @@ def rank(
     given = list(candidates)
     asked = [term for term in terms if not term.startswith(FORM)]
     best_text = max((candidate.text for candidate in given), default=0.0) or 1.0
+    nearness = _nearness(given)
     ranked = _sorted(
-        Ranked.of(each, _parts(each, best_text, today, about_error, asked)) for each in given
+        Ranked.of(
+            each, _parts(each, best_text, nearness.get(each.id, 0.0), today, about_error, asked)
+        )
+        for each in given
     )
     # what a better hit says is worth less when it is said again
     if len({each.said for each in given}) < len(given):
@@ -156,8 +163,25 @@ def _sorted(ranked: Iterable[Ranked]) -> list[Ranked]:
     return sorted(ranked, key=lambda each: (-each.score, -each.candidate.at_us, each.candidate.id))
 
 
+def _nearness(candidates: Sequence[Candidate]) -> dict[str, float]:
+    """How near each is by its vector, from 0 to 1 for the nearest: what a cosine means depends on who
+    made the vectors. Less where even the nearest is far away.
+    """
+    cosines = {each.id: each.vector for each in candidates if each.vector > 0}
+    if not cosines:
+        return {}
+    low, high = min(cosines.values()), max(cosines.values())
+    share = min(1.0, high / NEAR) / max(high - low, _SPREAD_MIN)
+    return {record_id: (cosine - low) * share for record_id, cosine in cosines.items()}
+
+
 def _parts(
-    candidate: Candidate, best_text: float, today: int, about_error: bool, asked: Sequence[str]
+    candidate: Candidate,
+    best_text: float,
+    nearness: float,
+    today: int,
+    about_error: bool,
+    asked: Sequence[str],
 ) -> dict[str, float]:
     age_days = max(0, today - candidate.at_us // limits.DAY_US)
     why = {
@@ -177,8 +201,8 @@ def _parts(
         why["neighbour"] = min(beside, NEIGHBOUR_MAX)
     if candidate.in_time:
         why["time"] = TIME
-    if candidate.vector > 0:
-        why["vector"] = VECTOR * candidate.vector
+    if nearness:
+        why["vector"] = VECTOR * nearness
     if candidate.good or (candidate.good is False and about_error):
         why["outcome"] = OUTCOME
     if TRUST[candidate.status]:
