@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 
 import hardwon
+import warm
 from hardwon import Memory
 
 SOURCE = Path(hardwon.__file__).parent.parent
@@ -99,7 +99,7 @@ class Project:
         more: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", *without_our_plugins(), *arguments],
+            [warm.python(), "-m", "pytest", "-q", *without_our_plugins(), *arguments],
             cwd=self.folder,
             env=self.environment | dict(more or {}),
             capture_output=True,
