@@ -413,7 +413,7 @@ class _RaisesTypedErrors(ModelMetaclass):
             return _validate(cls, super().__call__, *args, **fields)
 
 
-def _validate(model: type[T], make: Callable[..., T], *args: Any, **fields: Any) -> T:
+def _validate(model: type[T], make: Callable[..., T], /, *args: Any, **fields: Any) -> T:
     try:
         if model in _used:
             return make(*args, **fields)
