@@ -18,10 +18,11 @@ test: $(VENV)/.installed-dev chromium  ## Install what the tests need, then ruff
 	@$(MAKE) --no-print-directory --jobs 2 pytest lint audit
 
 # Compiled first: hundreds of tests start a program, and where Python writes no bytecode each of them
-# would compile everything anew. Three at a time: they wait for servers and for one another.
+# would compile everything anew. pytest writes its own, so that its workers share them. Three at a time: they wait
+# for servers and for one another.
 pytest: $(VENV)/.installed-dev
 	$(BIN)/python -m compileall -q src drop_in
-	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -q --numprocesses 3 --dist worksteal
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q --numprocesses 3 --dist worksteal
 
 # The dashboard is tested in a real browser: installed where that needs nobody's leave, asked for elsewhere.
 chromium:

@@ -1,10 +1,10 @@
 """A Python that starts at once, for the hundreds of tests that start a program.
 
 `python()` is called as `sys.executable` is: with `-m` and a module, `-c` and code, or a file. It
-runs in a process of its own, which is forked from one that has loaded hardwon and pytest already;
-that takes a fifth of the time. It is for programs that run to their end. What is about the start
-itself, about signals, terminals or memory takes `sys.executable`, and where a variable changes how
-Python starts, that takes over here as well.
+runs in a process of its own, which is forked from one that has loaded hardwon already; that takes a
+fifth of the time. It is for programs that run to their end. What is about the start itself, about
+signals, terminals or limits takes `sys.executable`, and where a variable changes how Python starts,
+that takes over here as well.
 """
 
 from __future__ import annotations
@@ -56,7 +56,6 @@ _LOADED: Final = (
     "csv",
     "importlib.metadata",
     "platformdirs.unix",
-    "pytest",
     "tomllib",
     "typer._adapters",
 )
@@ -64,8 +63,11 @@ _LOADED: Final = (
 
 
 @cache
-def python() -> str:
-    """Where the program is, as long as this process runs. The command `hardwon` is beside it."""
+def python(*loaded: str) -> str:
+    """Where the program is, as long as this process runs. The command `hardwon` is beside it.
+
+    Without that command and its modules where it is named what is loaded.
+    """
     folder = Path(tempfile.mkdtemp(prefix="hardwon-warm-", dir="/tmp"))  # a short path
     at, starter = folder / "socket", os.getpid()
     (folder / "socket.start").write_bytes(warm_start.read_at_the_start())
@@ -74,7 +76,7 @@ def python() -> str:
         (folder / name).write_text(f'#!/bin/sh\nexec {shlex.join(words)} {more} "$@"\n')
         (folder / name).chmod(0o755)
     serving = subprocess.Popen(
-        [sys.executable, __file__, str(at)],
+        [sys.executable, __file__, str(at), *(loaded or _LOADED)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,  # an interrupt of the tests is not meant for it
@@ -92,8 +94,8 @@ def python() -> str:
     return str(folder / "python")
 
 
-def _serve(at: str) -> None:
-    for name in _LOADED:
+def _serve(at: str, *loaded: str) -> None:
+    for name in loaded:
         import_module(name)
     gc.freeze()
     listening = socket.socket(socket.AF_UNIX)
@@ -163,8 +165,12 @@ def _become(words: list[bytes], files: list[int]) -> NoReturn:
         code = left.code
         if not isinstance(code, int | None):
             print(code, file=sys.stderr)
-    except BaseException:  # noqa: BLE001  # whatever it is, it is shown
-        traceback.print_exc()
+    except BaseException as error:  # noqa: BLE001  # whatever it is, it is shown
+        at = error.__traceback__
+        while at and at.tb_frame.f_code.co_filename in (__file__, "<frozen runpy>"):
+            at = at.tb_next
+        sys.stdout.flush()
+        traceback.print_exception(type(error), error, at)
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     with contextlib.suppress(OSError, ValueError):
@@ -174,7 +180,7 @@ def _become(words: list[bytes], files: list[int]) -> NoReturn:
 
 
 def _run(asked: list[str]) -> None:
-    if asked[:2] == ["-m", MAIN]:
+    if asked[:2] == ["-m", MAIN] and MAIN in sys.modules:
         sys.argv = [str(sys.modules[MAIN].__file__), *asked[2:]]
         sys.modules[MAIN].main()
     elif asked[0] == "-m":
@@ -190,4 +196,4 @@ def _run(asked: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1])
+    _serve(*sys.argv[1:])
