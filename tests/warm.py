@@ -104,7 +104,7 @@ def _serve(at: str, *loaded: str) -> None:
     print("ready", flush=True)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that watch
     while True:
-        ready, _, _ = select.select([0, listening], [], [])
+        ready, _, _ = select.select([0, listening.fileno()], [], [])
         if 0 in ready:
             return
         connection, _ = listening.accept()
@@ -127,7 +127,7 @@ def _watch(connection: socket.socket) -> NoReturn:
     for file in files:
         os.close(file)
     ended = os.pidfd_open(child)
-    if ended not in select.select([ended, connection], [], [])[0]:
+    if ended not in select.select([ended, connection.fileno()], [], [])[0]:
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     with contextlib.suppress(OSError):
