@@ -24,7 +24,7 @@ from hardwon.errors import (
     PlaceError,
     StorageError,
 )
-from hardwon.outside.files import file_system_of, refuse_network_file_system
+from hardwon.store.sqlite.file import file_system_of, refuse_network_file_system
 from hardwon.store.sqlite.migrations import SCHEMA_VERSION
 from processes import Child, Tell
 
@@ -278,7 +278,7 @@ def test_network_file_systems_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
     assert file_system_of(Path("/mnt/größe\\x/brain"), mounts) == "nfs4"
     assert file_system_of(Path("/x"), "") == ""
     refuse_network_file_system(tmp_path)
-    monkeypatch.setattr("hardwon.outside.files.file_system_of", lambda *_: "nfs4")
+    monkeypatch.setattr("hardwon.store.sqlite.file.file_system_of", lambda *_: "nfs4")
     with pytest.raises(
         PlaceError, match=r"network file system \(nfs4\).* local disk, or use PostgreSQL"
     ):

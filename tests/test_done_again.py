@@ -39,7 +39,7 @@ class CutOff(SqliteStore):
 
 @pytest.fixture
 def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
-    monkeypatch.setattr("hardwon.store.places.SqliteStore", CutOff)
+    monkeypatch.setattr("hardwon.memory.places.SqliteStore", CutOff)
     monkeypatch.setattr(CutOff, "cuts", 0)
     monkeypatch.setattr(CutOff, "begun", 0)
     with Memory(tmp_path / "brain", consolidate_every=0) as opened:

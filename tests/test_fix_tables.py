@@ -212,12 +212,12 @@ def test_other_projects_are_not_shown(tmp_path: Path) -> None:
 
 
 def test_no_id_is_given_out_twice(memory: Memory) -> None:
-    first = memory.fixes.history.id_of(a_fix(memory).id)
+    first = a_fix(memory).number
     last = a_fix(memory)
-    number = memory.fixes.history.id_of(last.id)
+    number = last.number
     memory.forget(last.id)
     memory.record_fact("something else", "error")
-    third = memory.fixes.history.id_of(a_fix(memory).id)
+    third = a_fix(memory).number
     assert first is not None
     assert number is not None
     assert third is not None

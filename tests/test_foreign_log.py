@@ -23,8 +23,8 @@ import warm
 from hardwon import Fact, Memory
 from hardwon.errors import ForeignLogWarning, HardwonError
 from hardwon.fixes.ai_memory import AIMemory
+from hardwon.store.sqlite import connection as presence
 from hardwon.store.sqlite import log as sqlite_log
-from hardwon.store.sqlite import open as presence
 from processes import Child, Tell
 
 RELEASED = sorted((Path(__file__).parent / "released").glob("*.db"))
@@ -406,7 +406,7 @@ def test_the_log_is_left_alone_while_somebody_has_the_file_open(tmp_path: Path) 
         with presence.alone(path) as descriptor:
             assert descriptor is None
         ask = (
-            "import pathlib; from hardwon.store.sqlite.open import alone\nwith "
+            "import pathlib; from hardwon.store.sqlite.connection import alone\nwith "
             "alone(pathlib.Path('memory.db')) as d: print(d)"
         )
         done = subprocess.run(

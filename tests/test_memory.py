@@ -568,7 +568,7 @@ def test_a_size_bound_with_a_warning_before_it(
         def __init__(self, path: Path, **options: Any) -> None:
             super().__init__(path, bytes_max=400_000, **options)
 
-    monkeypatch.setattr("hardwon.store.places.SqliteStore", SmallStore)
+    monkeypatch.setattr("hardwon.memory.places.SqliteStore", SmallStore)
     monkeypatch.setattr("hardwon.store.sqlite.engine._WRITES_BETWEEN_SIZE_CHECKS", 2)
     kept: list[str] = []
     with Memory(place("brain")) as memory:

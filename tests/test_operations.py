@@ -19,7 +19,7 @@ from command_line import COMMANDS
 from hardwon import Client, Experience, Memory, limits
 from hardwon.errors import ForbiddenError, InvalidInputError, NotAdmittedError, TooManyRequestsError
 from hardwon.memory import RENAMED
-from hardwon.memory.designs import Noun
+from hardwon.memory.project import Noun
 from hardwon.surfaces import operations as arguments
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.operations import (

@@ -17,9 +17,8 @@ from command_line import COMMANDS, at_once
 from hardwon import Memory
 from hardwon.errors import InvalidInputError, MissingExtraError, PlaceError
 from hardwon.fixes.ai_memory import AIMemory
-from hardwon.memory.project import memory_exists, place_of, project_of
+from hardwon.memory.places import Place, find_place, memory_exists
 from hardwon.outside.locations import is_url, without_password
-from hardwon.store.places import Place, find
 from hardwon.training.functions import load_agent_memory
 from hardwon.tree.engine import MemoryEngine
 
@@ -76,10 +75,15 @@ def test_folders_that_are_made_for_a_memory_are_on_disk(
     ("postgresql://h/db?sslpassword=p&service=brain", "postgresql://h/db?service=brain"),
 ])  # fmt: skip
 def test_a_database_is_shown_without_its_password(url: str, shown: str, tmp_path: Path) -> None:
-    assert find(url, tmp_path) == Place(None, "default", url)
-    assert place_of(url) == find(url, tmp_path).location == without_password(url) == shown
+    assert find_place(url, tmp_path) == Place(None, "default", url)
+    assert (
+        find_place(url).location
+        == find_place(url, tmp_path).location
+        == without_password(url)
+        == shown
+    )
     assert without_password(shown) == shown
-    assert project_of(url) == "default"
+    assert find_place(url).project == "default"
     assert memory_exists(url)
 
 
@@ -99,10 +103,10 @@ def test_what_cannot_be_told_apart_from_its_password_is_refused_and_not_shown(
     with pytest.raises(
         InvalidInputError, match="location: 'postgres(ql)?://…' is not allowed; .*%40"
     ):
-        find(url, tmp_path)
+        find_place(url, tmp_path)
     for odd in (f"{URL} ", f"{URL}\0", f"Postgresql{URL[10:]}", Path(URL)):
         with pytest.raises(InvalidInputError, match="location") as caught:
-            find(odd, tmp_path)
+            find_place(odd, tmp_path)
         assert SECRET not in str(caught.value)
 
 
@@ -129,9 +133,9 @@ def test_what_is_no_address_is_shown_as_it_is(text: str) -> None:
 
 def test_files_are_there_or_not(tmp_path: Path) -> None:
     assert not memory_exists("brain")
-    assert place_of("brain") == str(tmp_path / "brain" / "memory.db")
+    assert find_place("brain").location == str(tmp_path / "brain" / "memory.db")
     with Memory("brain") as memory:
-        assert memory.location == place_of("brain")
+        assert memory.location == find_place("brain").location
         assert memory_exists("brain")
         with memory.care.in_project("shop") as other:
             assert (other.location, other.project) == (memory.location, "shop")

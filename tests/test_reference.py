@@ -20,8 +20,8 @@ import pytest
 
 import hardwon
 from hardwon import Memory, limits
-from hardwon.memory import settings
-from hardwon.memory.designs import Noun
+from hardwon.memory import places
+from hardwon.memory.project import Noun
 from hardwon.memory.record import ENVELOPE_KEYWORDS
 from hardwon.search.terms import Filters
 from hardwon.surfaces.mcp.btb import BTB_TOOLS
@@ -290,8 +290,8 @@ def test_resources_and_prompts_are_told() -> None:
 
 
 def test_every_setting_is_told() -> None:
-    for name in settings.NAMES:
-        row = rf"^\| `{name}` \| `--{name}` \| `{settings.VARIABLES[name]}` \| .+ \| .+ \| .+ \|$"
+    for name in places.NAMES:
+        row = rf"^\| `{name}` \| `--{name}` \| `{places.VARIABLES[name]}` \| .+ \| .+ \| .+ \|$"
         assert re.search(row, page("settings.md"), re.MULTILINE)
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from command_line import answered, at_once, hardwon_does, refused, settle
 from hardwon import Experience, Memory, limits
 from hardwon.errors import HardwonError, InvalidInputError, PlaceError
-from hardwon.memory.settings import Settings
+from hardwon.memory.places import Settings
 
 FAILURE = ("--outcome", "failure", "--tool", "unknown")
 
@@ -318,7 +318,7 @@ def test_no_secret_is_shown_where_it_is_refused() -> None:
 
 
 def test_without_files_no_parser_is_loaded() -> None:
-    code = "import sys; from hardwon.memory.settings import Settings; Settings.read({}); print('tomllib' in sys.modules)"
+    code = "import sys; from hardwon.memory.places import Settings; Settings.read({}); print('tomllib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 

@@ -11,12 +11,12 @@ from engines import ENGINES, a_location
 from hardwon import Decision, Episode, Fact, Metadata
 from hardwon.learn.tallies import Increment, rule_key
 from hardwon.limits import DAY_US
+from hardwon.memory import places as place
+from hardwon.memory.places import open_store
 from hardwon.records.fields import from_us, new_id, to_us
 from hardwon.records.kinds import ACTIONS, STATUSES, Event, EventKind, Moment, Source, Validation
 from hardwon.search.terms import Filters
-from hardwon.store import places as place
 from hardwon.store.base import Store, row_of
-from hardwon.store.places import open_store
 from hardwon.store.query import record_of
 from hardwon.store.types import Cursor, Row, TokenRow
 from strategies import at
@@ -27,7 +27,7 @@ EVERYTHING = Filters()
 @pytest.fixture(params=ENGINES)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     with a_location(request.param, tmp_path) as location:
-        opened = open_store(place.find(location, tmp_path), None)
+        opened = open_store(place.find_place(location, tmp_path), None)
         yield opened
         opened.close()
 

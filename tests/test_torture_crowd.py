@@ -24,8 +24,8 @@ from hardwon.memory import record as recording
 from hardwon.memory.project import Project
 from hardwon.memory.record import Recording
 from hardwon.store.base import add_tallies
+from hardwon.store.sqlite.connection import SqliteDialect
 from hardwon.store.sqlite.engine import SqliteStore
-from hardwon.store.sqlite.session import SqliteDialect
 
 ROOT = Path(hardwon.__file__).parent.parent.parent
 STEPS = 4_000
@@ -140,7 +140,7 @@ def tear_a_batch(patch: pytest.MonkeyPatch) -> None:
 
 
 def hand_errors_of_sqlite_on(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("hardwon.store.sqlite.session.translated", lambda error, _path: error)
+    patch.setattr("hardwon.store.sqlite.connection.translated", lambda error, _path: error)
 
 
 def leave_the_log_as_it_is(patch: pytest.MonkeyPatch) -> None:

@@ -766,7 +766,7 @@ MEMORY_TARGETS: Final = (
     ),
     Target(
         "knowledge base",
-        ("hardwon.fixes.knowledge_base", "hardwon.fixes.knowledge_file"),
+        ("hardwon.fixes.knowledge_base", "hardwon.fixes.knowledge_file", "hardwon.outside.files"),
         "json",
         _knowledge,
         _taken_in("knowledge_base.json", lambda file, memory: adopt_knowledge_base(file, memory)),

@@ -36,17 +36,17 @@ from hardwon.errors import HardwonError
 from hardwon.learn import prompts as distil
 from hardwon.learn import prompts as restating
 from hardwon.learn import tallies as signatures
+from hardwon.memory import places as place
 from hardwon.memory.care import parse_cursor, write_cursor
-from hardwon.memory.settings import Settings
-from hardwon.outside import files
+from hardwon.memory.places import Settings
 from hardwon.outside import git as checkout
 from hardwon.outside.git import Repository
 from hardwon.outside.llm import ChatModel
 from hardwon.outside.locations import without_password
 from hardwon.records.fields import check_time, parse_id, parse_time
 from hardwon.records.kinds import Fact, parse_record
-from hardwon.store import places as place
 from hardwon.store import query as packing
+from hardwon.store.sqlite.file import file_system_of
 from hardwon.surfaces import adopt as adoption
 from hardwon.surfaces.mcp import clients as mcp_clients
 from hardwon.surfaces.operations import OPERATIONS
@@ -333,7 +333,7 @@ def _place(text: str) -> None:
     shown = without_password(text)
     if text.startswith("postgresql://anna:hunter2hunter2@"):
         assert "hunter2hunter2" not in shown, "a password is shown"
-    place.find(text, Path("/nowhere"))
+    place.find_place(text, Path("/nowhere"))
 
 
 def _query(given: str) -> None:
@@ -613,7 +613,7 @@ TARGETS: Final = (
     Target("cursor", ("hardwon.memory.care",), "text", lambda: cursors(), by(_cursor)),
     Target(
         "place",
-        ("hardwon.outside.locations", "hardwon.store.places"),
+        ("hardwon.outside.locations", "hardwon.memory.places"),
         "text",
         lambda: addresses(),
         by(_place),
@@ -628,7 +628,7 @@ TARGETS: Final = (
     Target("REST body", ("hardwon.surfaces.operations",), "bytes", _bodies, by(_body)),
     Target(
         "settings file",
-        ("hardwon.memory.settings",),
+        ("hardwon.memory.places",),
         "text",
         lambda: ['project = "a"\nauthor = "b"\n', 'memory = "x/y.db"\n'],
         _settings,
@@ -673,10 +673,10 @@ TARGETS: Final = (
     ),
     Target(
         "mounts",
-        ("hardwon.outside.files",),
+        ("hardwon.store.sqlite.file",),
         "text",
         lambda: mounts(),
-        by(lambda text: files.file_system_of(Path("/a/b"), text)),
+        by(lambda text: file_system_of(Path("/a/b"), text)),
     ),
     Target(
         "server's name",

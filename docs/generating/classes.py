@@ -13,9 +13,10 @@ from typing import Any
 import hardwon
 from generating.markdown import code, fields_table, listed, prose, table
 from generating.signatures import call, named_in, returned, words_in, written
+from hardwon.first_use import lazy
 from hardwon.learn.odds import Rated
 from hardwon.memory import Memory
-from hardwon.memory.designs import Noun
+from hardwon.memory.project import Noun
 from hardwon.records import kinds as model
 from hardwon.records.fields import Model
 from hardwon.records.kinds import Record
@@ -159,9 +160,7 @@ def _typed(annotation: str, module: str) -> str:
 
 def _told(found: Any) -> str:
     """The docstring of what can be called or read."""
-    readable = (
-        inspect.isfunction(found) or isinstance(found, property) or hasattr(found, "attrname")
-    )
+    readable = inspect.isfunction(found) or isinstance(found, property | lazy)
     return (inspect.getdoc(found) or "") if readable else ""
 
 

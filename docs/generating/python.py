@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from operator import attrgetter
 from typing import Any, Final
 
@@ -143,8 +142,8 @@ def _methods_of(group: str) -> list[str]:
 def _member(owner: type, name: str, noun: str = "") -> str:
     found = inspect.getattr_static(owner, name)
     heading = f"### Memory.{noun}{name}\n\n"
-    if isinstance(found, property | cached_property):
-        getter = found.fget if isinstance(found, property) else found.func
+    if isinstance(found, property):
+        getter = found.fget
         return (
             f"{heading}{signature(name, getter).replace('() ->', ':')}\n{prose(getter.__doc__)}\n"
         )

@@ -6,7 +6,7 @@ from typing import Final
 
 from generating.markdown import MADE, code, number, table
 from hardwon import limits
-from hardwon.memory import settings
+from hardwon.memory import places
 
 BEGINS: Final = f"""\
 # Settings
@@ -67,12 +67,12 @@ VARIABLES: Final = {
 
 def page() -> str:
     rows = []
-    for name in settings.NAMES:
+    for name in places.NAMES:
         default, about = SETTING_IS[name]
         most = limits.PATH_CHARS_MAX if name == "memory" else limits.NAME_CHARS_MAX
         takes = f"text, one line, at most {most:,} characters"
         rows.append(
-            (code(name), code(f"--{name}"), code(settings.VARIABLES[name]), default, takes, about)
+            (code(name), code(f"--{name}"), code(places.VARIABLES[name]), default, takes, about)
         )
     head = ("setting and file key", "option", "variable", "default", "what it takes", "")
     others = table(("variable", ""), ((code(name), about) for name, about in VARIABLES.items()))

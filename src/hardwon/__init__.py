@@ -2,45 +2,47 @@
 
 import typing as _typing
 
-from hardwon.errors import HardwonError as HardwonError
-from hardwon.learn.actions import step_credit as step_credit
-from hardwon.learn.odds import Odds as Odds
-from hardwon.learn.tallies import fix_history_signature as fix_history_signature
-from hardwon.learn.tallies import generate_issue_signature as generate_issue_signature
-from hardwon.memory import Memory as Memory
-from hardwon.records.kinds import AgentDBMetadata as AgentDBMetadata
-from hardwon.records.kinds import AtomicFact as AtomicFact
-from hardwon.records.kinds import Decision as Decision
-from hardwon.records.kinds import Entities as Entities
-from hardwon.records.kinds import Episode as Episode
-from hardwon.records.kinds import Experience as Experience
-from hardwon.records.kinds import Fact as Fact
-from hardwon.records.kinds import Fix as Fix
-from hardwon.records.kinds import Issue as Issue
-from hardwon.records.kinds import Metadata as Metadata
-from hardwon.records.kinds import MistakeCard as MistakeCard
-from hardwon.records.kinds import ReasoningTrajectory as ReasoningTrajectory
-from hardwon.records.kinds import SolutionPattern as SolutionPattern
-from hardwon.records.kinds import Source as Source
-from hardwon.records.kinds import Step as Step
-from hardwon.records.kinds import Trajectory as Trajectory
-from hardwon.records.kinds import json_schema as json_schema
-from hardwon.text.failures import failure_hash as failure_hash
+from hardwon.errors import HardwonError
+from hardwon.learn.actions import step_credit
+from hardwon.learn.odds import Odds
+from hardwon.learn.tallies import fix_history_signature, generate_issue_signature
+from hardwon.memory import Memory
+from hardwon.records.kinds import (
+    AgentDBMetadata,
+    AtomicFact,
+    Decision,
+    Entities,
+    Episode,
+    Experience,
+    Fact,
+    Fix,
+    Issue,
+    Metadata,
+    MistakeCard,
+    ReasoningTrajectory,
+    SolutionPattern,
+    Source,
+    Step,
+    Trajectory,
+    json_schema,
+)
+from hardwon.text.failures import failure_hash
 
 if _typing.TYPE_CHECKING:
-    from hardwon.brief.advice import Advice as Advice
-    from hardwon.learn.fixes import Pattern as Pattern
-    from hardwon.learn.rules import Card as Card
-    from hardwon.learn.rules import Rule as Rule
-    from hardwon.memory.context import Context as Context
-    from hardwon.outside.embedders import CallableEmbedder as CallableEmbedder
-    from hardwon.outside.embedders import EndpointEmbedder as EndpointEmbedder
-    from hardwon.outside.embedders import FastembedEmbedder as FastembedEmbedder
-    from hardwon.outside.embedders import MiniLmEmbedder as MiniLmEmbedder
-    from hardwon.outside.embedders import WordLlamaEmbedder as WordLlamaEmbedder
-    from hardwon.outside.llm import ChatModel as ChatModel
-    from hardwon.search.rank import Hit as Hit
-    from hardwon.surfaces.client import Client as Client
+    from hardwon.brief.advice import Advice
+    from hardwon.learn.fixes import Pattern
+    from hardwon.learn.rules import Card, Rule
+    from hardwon.memory.context import Context
+    from hardwon.outside.embedders import (
+        CallableEmbedder,
+        EndpointEmbedder,
+        FastembedEmbedder,
+        MiniLmEmbedder,
+        WordLlamaEmbedder,
+    )
+    from hardwon.outside.llm import ChatModel
+    from hardwon.search.rank import Hit
+    from hardwon.surfaces.client import Client
 
 __version__ = "0.11.1"
 

@@ -8,8 +8,8 @@ package of its own.
 import gc
 import sys
 
+# As a shell reports a program that Ctrl-C ended.
 INTERRUPTED = 130
-"""As a shell reports a program that Ctrl-C ended."""
 
 
 def main() -> None:

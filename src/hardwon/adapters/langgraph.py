@@ -22,7 +22,14 @@ from hardwon.adapters.items import check_filter, json_object, name_of, passes
 from hardwon.errors import InvalidInputError, MissingExtraError
 from hardwon.memory import Memory
 from hardwon.memory.recorders import cut
-from hardwon.records.fields import check_items, check_name, check_text, check_whole_number, new_id
+from hardwon.records.fields import (
+    check_items,
+    check_name,
+    check_text,
+    check_whole_number,
+    new_id,
+    read_json,
+)
 from hardwon.records.kinds import AnyRecord, Experience, Metadata, Moment, Source
 from hardwon.trust.redact import redact
 
@@ -295,10 +302,7 @@ def _namespace_tag(namespace: Namespace) -> str:
 
 def _namespace_in(tag: str) -> Namespace | None:
     """None where somebody else used such a tag for something else."""
-    try:
-        labels = json.loads(tag.removeprefix(_SAYS_NAMESPACE))
-    except (ValueError, RecursionError):
-        return None
+    labels = read_json(tag.removeprefix(_SAYS_NAMESPACE))
     return (
         tuple(labels)
         if isinstance(labels, list) and all(isinstance(label, str) for label in labels)

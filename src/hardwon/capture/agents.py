@@ -6,7 +6,6 @@ Whatever comes in is somebody else's: what has another shape than expected is ig
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -19,8 +18,9 @@ from hardwon import limits
 from hardwon.capture import run as attempts
 from hardwon.capture.process import OutputExcerpt, RunResult
 from hardwon.memory import Memory
-from hardwon.memory.project import memory_exists
+from hardwon.memory.places import memory_exists
 from hardwon.outside.git import Repository, repository_root
+from hardwon.records.fields import read_json
 from hardwon.text import shell as shell_lines
 from hardwon.text.failures import shows_error
 
@@ -62,10 +62,7 @@ def read_event(stream: BinaryIO) -> Event:
         while stream.read(limits.RUN_READ_BYTES):
             pass
         return {}
-    try:
-        event = json.loads(data)
-    except (ValueError, RecursionError):
-        return {}
+    event = read_json(data)
     return event if isinstance(event, dict) else {}
 
 

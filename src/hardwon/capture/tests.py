@@ -34,10 +34,9 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.tallies import keys_of
 from hardwon.memory import Memory
-from hardwon.memory.designs import Group
-from hardwon.memory.project import Change, Project, memory_exists, place_of
+from hardwon.memory.places import Settings, find_place, memory_exists
+from hardwon.memory.project import Change, Group, Project
 from hardwon.memory.record import metadata_of
-from hardwon.memory.settings import Settings
 from hardwon.outside.git import Commit, repository_root
 from hardwon.records.fields import (
     TIME_US_MAX,
@@ -717,7 +716,7 @@ def record_pytest_run(
     with chdir(folder):
         settings = Settings.read({"memory": memory, "project": project})
         memory, project = settings.memory.value, settings.project.value
-        location = place_of(memory)
+        location = find_place(memory).location
         if not failed and not memory_exists(memory):  # a pass alone makes no memory
             return "", location, True
         checkout = (repository_root(Path(folder)) or root).resolve()

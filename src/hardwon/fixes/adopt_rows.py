@@ -32,11 +32,11 @@ from pydantic_core import PydanticCustomError
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.fixes.input import read_json, seconds
+from hardwon.fixes.input import seconds
 from hardwon.fixes.legacy import LegacyDatabase, LegacyRow
 from hardwon.learn.support import FIX_HISTORY
 from hardwon.learn.tallies import RECORDED_SIGNATURE, fix_history_signature
-from hardwon.records.fields import check_json, derived_id, from_us, parse_time
+from hardwon.records.fields import check_json, derived_id, from_us, parse_time, read_json
 from hardwon.records.kinds import Adopted, Fix, Issue, Metadata, Moment, Source
 from hardwon.store.types import Progress
 from hardwon.trust.redact import without_secrets

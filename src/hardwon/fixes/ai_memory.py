@@ -42,7 +42,6 @@ from hardwon.fixes.input import (
     fix_from,
     fixer,
     issue_from,
-    read_json,
     readable,
     system_info,
 )
@@ -53,7 +52,7 @@ from hardwon.memory import Clock, Memory
 from hardwon.memory.results import CleanedUp, Compressed
 from hardwon.outside import files, own_files
 from hardwon.outside.locations import DEFAULT_PROJECT, check_path
-from hardwon.records.fields import check_flag, check_whole_number, new_id
+from hardwon.records.fields import check_flag, check_whole_number, new_id, read_json
 from hardwon.records.kinds import Metadata, Moment, Source
 from hardwon.store.types import Progress
 from hardwon.text.clean import clean_line

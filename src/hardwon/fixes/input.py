@@ -346,14 +346,6 @@ def as_text(value: Any) -> str:
     return text.replace("\0", "\ufffd").encode(errors="surrogatepass").decode(errors="replace")
 
 
-def read_json(text: str, otherwise: Any = None) -> Any:
-    """What a text says as JSON; something else where it is none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return otherwise
-
-
 def as_name(value: Any) -> str:
     """A name on one line."""
     text = as_text(value)[: limits.TEXT_CHARS_MAX]

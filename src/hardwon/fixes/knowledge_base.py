@@ -18,9 +18,8 @@ from pydantic_core import PydanticCustomError
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, ask_foreign
-from hardwon.fixes.input import read_json
 from hardwon.fixes.tables import CountedStrategy, FixKnowledge, PatternRow
-from hardwon.records.fields import check_json
+from hardwon.records.fields import check_json, read_json
 from hardwon.text.clean import clean_line
 
 PATTERNS: Final = "general_patterns"

@@ -22,9 +22,9 @@ import apsw
 from hardwon import limits
 from hardwon.errors import BusyError, DamagedError, ForeignFileError, PlaceError, StorageError
 from hardwon.outside import files
+from hardwon.store.sqlite.connection import storage_errors
 from hardwon.store.sqlite.file import be_patient, connect, size_of
 from hardwon.store.sqlite.migrations import APPLICATION_ID
-from hardwon.store.sqlite.session import storage_errors
 
 FIX_TABLE: Final = "fix_history"
 AGGREGATE_TABLES: Final = ("issue_patterns", "model_characteristics")

@@ -18,7 +18,7 @@ from hardwon import limits
 from hardwon.errors import FileOnlyError
 from hardwon.learn import odds
 from hardwon.learn.tallies import APPLIED, BETWEEN_NAMES, SUCCEEDED
-from hardwon.memory.designs import Group
+from hardwon.memory.project import Group
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import (
     TIME_US_MAX,

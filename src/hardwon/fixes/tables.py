@@ -40,6 +40,7 @@ from hardwon.learn.tallies import (
     strategy_text,
     text_of,
 )
+from hardwon.memory.project import batches
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import check_limit, check_time, from_us
 from hardwon.records.kinds import VOUCHED_STATUSES, Decision, Issue, Record
@@ -61,10 +62,10 @@ _FIX: Final = f"FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' AND kind
 _FRESH: Final = "temp.fresh_"
 _FULL: Final = float(ATTEMPTS_OF_FULL_CONFIDENCE)
 
+# A fix with its row number, which is its id in the tables.
 Numbered = tuple[int, FixEntry]
-"""A fix with its row number, which is its id in the tables."""
+# An issue type, or the key of a strategy; its attempts, and how many of them were verified.
 CountedItem = tuple[str, int, int]
-"""An issue type, or the key of a strategy; its attempts, and how many of them were verified."""
 
 
 class PatternRow(NamedTuple):
@@ -116,7 +117,7 @@ class FixTables(Listener):
     # --- what happens to records ---
 
     def on_append(self, added: Sequence[tuple[int, Row]]) -> None:
-        self._count(self._counting((seq, row, row.record, row.body) for seq, row in added), 1)
+        self._count(self._counting((seq, row, row.record, False) for seq, row in added), 1)
         numbers = [
             seq
             for seq, row in added
@@ -135,14 +136,14 @@ class FixTables(Listener):
             self._follow_rollbacks()
 
     def on_replace(self, seq: int, row: Row) -> None:
-        if entries := self._counting([(seq, row, row.record, row.body)]):
+        if entries := self._counting([(seq, row, row.record, is_packed(row.body))]):
             with self._unlocked():
                 self._hide(entries)
                 self._show(entries)
 
     def on_status(self, kept: Kept, status: str) -> None:
         before, after = (
-            self._counting([(kept.seq, head, kept.record, kept.body)])
+            self._counting([(kept.seq, head, kept.record, is_packed(kept.body))])
             for head in (kept.taught, kept.taught._replace(status=status))
         )
         if not before:
@@ -154,7 +155,10 @@ class FixTables(Listener):
 
     def on_erase(self, gone: Sequence[Kept]) -> None:
         self._count(
-            self._counting((kept.seq, kept.taught, kept.record, kept.body) for kept in gone), -1
+            self._counting(
+                (kept.seq, kept.taught, kept.record, is_packed(kept.body)) for kept in gone
+            ),
+            -1,
         )
         if any(map(_is_rollback, gone)):
             self._follow_rollbacks()
@@ -174,15 +178,15 @@ class FixTables(Listener):
     # --- keeping them current ---
 
     def _counting(
-        self, found: Iterable[tuple[int, Row | RecordCounts, Record | None, str]]
+        self, found: Iterable[tuple[int, Row | RecordCounts, Record | None, bool]]
     ) -> list[Numbered]:
-        """Those of these records (number, what it is kept under, record, body) that are fixes and
-        count.
+        """Those of these records (number, what it is kept under, record, whether its details are
+        packed away) that are fixes and count.
         """
         left_out = self._left_out()
         return [
-            (seq, shortened(entry) if is_packed(body) else entry)
-            for seq, head, record, body in found
+            (seq, shortened(entry) if packed else entry)
+            for seq, head, record, packed in found
             if head.status != "archived" and head.author not in left_out
             if record and head.project_id == DEFAULT_PROJECT and (entry := entry_of(record))
         ]
@@ -236,9 +240,7 @@ class FixTables(Listener):
             "ORDER BY seq",
             values,
         )
-        found = self._entries(rows)
-        while batch := list(islice(found, limits.BATCH_ROWS)):
-            yield batch
+        return batches(self._entries(rows), limits.BATCH_ROWS)
 
     def _entries(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[Numbered]:
         for seq, *stored in rows:
@@ -549,11 +551,6 @@ class FixHistory:
         with self._store.snapshot(DEFAULT_PROJECT) as session:
             found = session.first(sql, values)
         return found[0] if found else None
-
-    def id_of(self, record_id: str) -> int | None:
-        """The number of a fix; None where there is no such fix."""
-        number: int | None = self._first(f"SELECT seq {_FIX} AND id = ?", (record_id,))
-        return number
 
     def record_id(self, fix_id: int) -> str | None:
         """The id of the record behind a number."""

@@ -365,11 +365,11 @@ def choices(tried: TriedIn, usual_p: float, today: int) -> Choices:
         good: list[Scope] = [scope for scope, share in shares.items() if share.verified]
         widest: Scope = next(iter(found))
         if good:
-            hopeless = (
-                failed_here
-                and here.attempts >= limits.FAILED_TRIES_MIN
-                and not _one_against_others(found)
-            )
+            hopeless = failed_here and here.attempts >= limits.FAILED_TRIES_MIN
+            # unless a single source that nobody vouches for reports the failures here, and others
+            # tried the same elsewhere
+            if hopeless and (source := found["signature"].only_source) is not None:
+                hopeless = all(support.authors == {source} for support in found.values())
             scope: Scope = "signature" if hopeless else good[-1]
             chosen = Choice(scope, RankedStrategy(found[scope], shares[scope], p), failed_here)
             (failed if hopeless else worked).append(chosen)
@@ -395,14 +395,6 @@ def _narrowed(shares: list[Share], usual_p: float) -> float:
         if before is None or share.attempts < before.attempts:
             p, before = shrink(share, p, STRATEGY_STRENGTH), share
     return p
-
-
-def _one_against_others(found: Mapping[Scope, Evidence]) -> bool:
-    """Whether a single source that nobody vouches for reports the failures here, and others tried
-    the same elsewhere.
-    """
-    source = found["signature"].only_source
-    return source is not None and any(support.authors != {source} for support in found.values())
 
 
 def _newest_first(choice: Choice) -> tuple[int, str]:

@@ -19,17 +19,16 @@ from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError
+from hardwon.memory import places
 from hardwon.memory.ask import Asking, Learned
 from hardwon.memory.care import Care, Keeping
 from hardwon.memory.decide import Deciding
-from hardwon.memory.designs import Noun
-from hardwon.memory.project import BY_MEMORY as BY_MEMORY
+from hardwon.memory.places import current_folder, memory_exists
 from hardwon.memory.project import Clock as Clock
-from hardwon.memory.project import Project, current_folder, memory_exists
+from hardwon.memory.project import Noun, Project
 from hardwon.memory.record import Entries, Envelope, Recording
 from hardwon.memory.recorders import EpisodeRecorder, TrajectoryRecorder
 from hardwon.records.fields import check_flag, check_whole_number
-from hardwon.store import places
 
 if TYPE_CHECKING:
     from hardwon.capture.tests import Tests
@@ -139,7 +138,7 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
         check_flag("checkout", checkout)
         check_flag("upgrade", upgrade)
         folder = current_folder()
-        where = places.find(location, folder)
+        where = places.find_place(location, folder)
         self._project = Project(
             where,
             where.project if project is None else project,

@@ -20,8 +20,7 @@ from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError, LlmError
 from hardwon.first_use import lazy
 from hardwon.learn.tallies import session_key
-from hardwon.memory.designs import ROUTER, Group
-from hardwon.memory.project import NO_LLM, Project
+from hardwon.memory.project import NO_LLM, ROUTER, Group, Project
 from hardwon.records.fields import (
     TIME_US_MAX,
     check_items,

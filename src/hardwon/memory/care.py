@@ -13,11 +13,11 @@ from uuid import UUID
 
 from hardwon import limits
 from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError
-from hardwon.memory.designs import Group
-from hardwon.memory.project import R, batches, current_folder, derive_again, embedded
+from hardwon.memory.places import find_place
+from hardwon.memory.project import Group, R, batches, derive_again, embedded
 from hardwon.memory.record import keep_all, record_many
 from hardwon.outside import own_files
-from hardwon.outside.locations import check_path
+from hardwon.outside.locations import COPIES, check_path
 from hardwon.records.fields import (
     TIME_US_MAX,
     check_items,
@@ -41,8 +41,6 @@ from hardwon.records.kinds import (
     Status,
 )
 from hardwon.search.terms import Filters
-from hardwon.store import places as place
-from hardwon.store.places import COPIES
 from hardwon.store.query import original_of, readable, record_of
 from hardwon.store.sqlite.file import restore as restore_file
 from hardwon.store.sqlite.log import refuse_foreign_log
@@ -175,7 +173,7 @@ class Keeping(Group):
         """Puts the backup at `path` where the memory at `location` is, also while others have it
         open. Returns where the memory that was there is kept, or None if there was none.
         """
-        found = place.find(location, current_folder())
+        found = find_place(location)
         if found.path is None:
             raise FileOnlyError(f"{found.location} is a database: {COPIES}")
         refuse_foreign_log(found.path)

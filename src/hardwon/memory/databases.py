@@ -12,10 +12,10 @@ from typing import Final
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError
-from hardwon.memory.project import current_folder, project_name
+from hardwon.memory.places import find_place
+from hardwon.memory.project import project_name
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import check_items, check_text
-from hardwon.store import places as place
 from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link
 from hardwon.store.postgres.projects import Setup
@@ -74,7 +74,7 @@ def describe(url: str) -> Setup:
 
 @contextmanager
 def _link(url: str) -> Iterator[Link]:
-    found = place.find(url, current_folder())
+    found = find_place(url)
     if found.url is None:
         raise InvalidInputError.one(
             "url", url, "the address of a database: postgresql://user@host/database"

@@ -10,8 +10,7 @@ from uuid import UUID
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, UnknownRecordError
-from hardwon.memory.designs import Group
-from hardwon.memory.project import Change, batches, checkout_of, refresh_status
+from hardwon.memory.project import Change, Group, batches, checkout_of, refresh_status
 from hardwon.outside.git import Repository, repository_root
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import ABSENT, check_items, check_text, parse_id

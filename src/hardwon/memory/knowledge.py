@@ -85,8 +85,7 @@ from hardwon.learn.tallies import (
     rule_key,
     signature_keys,
 )
-from hardwon.memory.designs import Group
-from hardwon.memory.project import Project, R
+from hardwon.memory.project import Group, Project, R
 from hardwon.memory.results import SimilarIssues
 from hardwon.records.fields import (
     check_flag,

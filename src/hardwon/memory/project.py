@@ -16,7 +16,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
 from hardwon import limits
 from hardwon.errors import (
@@ -29,8 +29,7 @@ from hardwon.errors import (
 )
 from hardwon.first_use import lazy, making
 from hardwon.learn.tallies import tidied_key
-from hardwon.memory import designs
-from hardwon.outside import files
+from hardwon.memory.places import FILE_NAME, FIX_HISTORY_FILE_NAME, Place, open_store
 from hardwon.outside.git import NO_HEAD, Checkout, Head, Repository, repository_root
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import TIME_US_MAX, from_us, new_id, now, to_us
@@ -51,9 +50,7 @@ from hardwon.records.kinds import (
     Validation,
 )
 from hardwon.search.terms import Filters
-from hardwon.store import places as place
-from hardwon.store.base import Writer, kept_row, row_of
-from hardwon.store.places import Place, open_store
+from hardwon.store.base import DESIGNS, Design, Writer, kept_row, row_of
 from hardwon.store.query import has_tree, original_of, record_of, restored
 from hardwon.store.types import (
     Cursor,
@@ -77,6 +74,7 @@ from hardwon.trust.redact import clean_event, redact, without_secrets
 
 if TYPE_CHECKING:
     from hardwon.learn.topology import FolderCount
+    from hardwon.memory import Memory
     from hardwon.memory.knowledge import Knowledge
     from hardwon.memory.staleness import Watch
     from hardwon.outside.embedders import Embedder
@@ -90,6 +88,12 @@ R = TypeVar("R", bound=Record)
 _RECORD_TYPES: Final = frozenset[type](MODEL_OF_KIND.values())
 # Who does what nobody asked for: what follows from what others did.
 BY_MEMORY: Final = "hardwon"
+
+# The designs that are built on a memory are imported when they are first needed.
+DESIGNS.append(Design(frozenset({"fix", "cleaned", "decision"}), "hardwon.fixes.tables:FixTables"))
+
+MIRROR: Final = "hardwon.tree.mirror:Mirror"
+ROUTER: Final = "hardwon.tree.routing:Coherence"
 
 
 class ProjectListener:
@@ -328,7 +332,7 @@ class Project:
             return self.listeners  # only a local file can have a tree beside it
         with nullcontext(session) if session else self.store.read(self.name) as opened:
             if has_tree(opened, self.name):
-                mirror = resolve_name(designs.MIRROR)
+                mirror = resolve_name(MIRROR)
                 folder = self.place.path.parent
                 self.listeners.append(
                     mirror(self.store, opened, self.name, folder, self.prepare, self.now)
@@ -566,7 +570,7 @@ def checkout_of(
     """The files beside a repository; None where there are none."""
     if repository is None or not repository.has_files:
         return None
-    own_names = (place.FILE_NAME, place.FIX_HISTORY_FILE_NAME)
+    own_names = (FILE_NAME, FIX_HISTORY_FILE_NAME)
     in_folder = memory_file is not None and memory_file.name in own_names
     return Checkout(
         repository, folder, memory_file, memory_file.parent if memory_file and in_folder else None
@@ -583,33 +587,6 @@ def embedded(embedder: Embedder, records: Sequence[Record]) -> list[tuple[str, b
     ]
 
 
-def place_of(location: str | Path | None = None) -> str:
-    """The `location` of the memory that `Memory(location)` opens, or would make: of a database,
-    without the password.
-    """
-    return place.find(location, current_folder()).location
-
-
-def memory_exists(location: str | Path | None = None) -> bool:
-    """Whether `Memory(location)` opens something that is there. A database is taken to be: opening
-    it tells.
-    """
-    path = place.find(location, current_folder()).path
-    return path is None or files.exists(path)
-
-
-def project_of(location: str | Path | None = None) -> str:
-    """The project that `Memory(location)` works in, where none is named."""
-    return place.find(location, current_folder()).project
-
-
-def current_folder() -> Path:
-    try:
-        return Path.cwd()
-    except OSError:  # it was deleted under us; an absolute location still works
-        return Path("/")
-
-
 def project_name(given: str) -> str:
     """The name as that of a project."""
     if given == DEFAULT_PROJECT:
@@ -622,6 +599,38 @@ def project_name(given: str) -> str:
     if not name.strip() or secrets:
         raise InvalidInputError.one("project", told, "a name that is neither empty nor a secret")
     return name
+
+
+# --- what hangs on a memory ---
+
+
+class Group:
+    """Some of the uses of a memory: those that hang on a noun, such as `memory.fixes`, and those
+    that `Memory` has itself.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+
+
+G = TypeVar("G", bound=Group)
+
+
+class Noun(Generic[G]):
+    """Where a group hangs on `Memory`; "module:class" is imported when it is first asked for."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+
+    @overload
+    def __get__(self, memory: None, owner: type) -> type[G]: ...
+
+    @overload
+    def __get__(self, memory: Memory, owner: type) -> G: ...
+
+    def __get__(self, memory: Memory | None, owner: type) -> type[G] | G:
+        group: type[G] = resolve_name(self._where)
+        return group if memory is None else group(memory._project)
 
 
 # --- what is derived ---

@@ -14,8 +14,7 @@ from typing import Any, Final, TypedDict, Unpack
 from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, LlmError
 from hardwon.first_use import making
-from hardwon.memory.designs import Group
-from hardwon.memory.project import NO_LLM, Change, Project, R, refresh_status
+from hardwon.memory.project import NO_LLM, Change, Group, Project, R, refresh_status
 from hardwon.outside import files, git
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import (
@@ -601,7 +600,8 @@ def _repeat(change: Change, first: Fact, again: Fact) -> None:
         for each in change.writer.events_of(first.project_id, first.id)
     ):
         change.writer.add_events(first.project_id, [event])
-        refresh_status(change.writer, first.project_id, first.id)
+        if event.by != first.metadata.source.author:  # whose own word changes nothing
+            refresh_status(change.writer, first.project_id, first.id)
     change.concern([first.id])
 
 

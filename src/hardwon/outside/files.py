@@ -7,7 +7,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import re
 import secrets
 import stat
 from collections.abc import Iterator
@@ -23,11 +22,6 @@ FOLDER_MODE: Final = 0o700
 _GITIGNORE: Final = ".gitignore"
 _ALL_BUT_SETTINGS: Final = (
     b"# A memory is of one machine; the project's settings are for everybody.\n*\n!config.toml\n"
-)
-
-NETWORK_FILE_SYSTEMS: Final = frozenset(
-    """nfs nfs4 cifs smb smb2 smb3 smbfs ncpfs 9p afs ceph glusterfs lustre beegfs gpfs orangefs davfs ocfs2 gfs2 fuse.sshfs
-    fuse.s3fs fuse.rclone fuse.glusterfs fuse.davfs2 fuse.gcsfuse fuse.juicefs fuse.ceph""".split()
 )
 
 
@@ -295,24 +289,6 @@ def is_of_the_system(real: str, root: str = "/") -> bool:
     )
 
 
-# a line of the list of mounts: where it is mounted, and its type
-_MOUNTED: Final = re.compile(r"^(?:\S+ ){4}(\S+) .*? - (\S+)", re.MULTILINE)
-# how the list writes blanks and backslashes
-_ESCAPED: Final = re.compile(r"\\([0-7]{3})")
-
-
-def file_system_of(path: Path, mounts: str) -> str:
-    """The type of the file system that `path` is on, from the text of /proc/self/mountinfo; empty
-    when unknown.
-    """
-    best, best_type = "", ""
-    for escaped, kind in _MOUNTED.findall(mounts):
-        point = _ESCAPED.sub(lambda found: chr(int(found[1], 8)), escaped)
-        if f"{path}/".startswith(f"{point.rstrip('/')}/") and len(point) >= len(best):
-            best, best_type = point, kind
-    return best_type
-
-
 def boot_id() -> str:
     """Changes whenever the machine starts anew: what was written and not synced since is still
     there as long as it has not. Empty where the system does not tell.
@@ -321,21 +297,3 @@ def boot_id() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return ""
-
-
-def refuse_network_file_system(folder: Path) -> None:
-    """SQLite's write-ahead log needs shared memory and honest locks, which network file systems do
-    not give.
-    """
-    try:
-        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:  # not Linux: there is no list to look at
-        return
-    kind = file_system_of(folder.resolve(), mounts)
-    if kind in NETWORK_FILE_SYSTEMS:
-        raise PlaceError(
-            f"{folder} is on a network file system ({kind}), where SQLite cannot keep a shared "
-            f"memory safe. "
-            "Choose a folder on a local disk, or use PostgreSQL to share one memory between "
-            "machines"
-        )

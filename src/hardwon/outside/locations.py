@@ -28,6 +28,11 @@ _HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]*\]|[^:/\[\]=&]*)(?::[0-9]*)?(?:/
 _SECRET: Final = re.compile(r"password|secret|scram", re.IGNORECASE)
 # Stands for an address that cannot be told apart from its password.
 UNCLEAR: Final = "…"
+# How a database is backed up.
+COPIES: Final = (
+    "pg_dump copies it whole, and pg_restore puts it back; hardwon --memory copy.db merge URL "
+    "copies a project of it into a file, and hardwon --memory URL merge copy.db brings that in"
+)
 
 
 def is_url(location: object) -> bool:

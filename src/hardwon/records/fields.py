@@ -4,6 +4,7 @@ say so. No I/O.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import unicodedata
@@ -189,6 +190,14 @@ _ANY_ID: Final = core_schema.union_schema(
     ],
     mode="left_to_right",
 )
+
+
+def read_json(text: str | bytes, otherwise: Any = None) -> Any:
+    """What a text says as JSON; something else where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return otherwise
 
 
 def check_json(value: object) -> object:

@@ -389,7 +389,7 @@ class Design(NamedTuple):
     listener: str
 
 
-# Those that are registered (`memory/designs.py`).
+# Those that are registered (`memory/project.py`).
 DESIGNS: Final[list[Design]] = []
 
 
@@ -491,10 +491,10 @@ class Writer(Reader):
                 result.conflicting.append(row)
 
     def _seq_of(self, project: str, record_id: str) -> int | None:
-        found: int | None = self.session.value(
+        found = self.session.first(
             "SELECT seq FROM record WHERE project_id = ?1 AND id = ?2", (project, record_id)
         )
-        return found
+        return found[0] if found else None
 
     def _kept(self, project: str, record_id: str) -> Kept | None:
         row = self.session.first(
@@ -521,17 +521,21 @@ class Writer(Reader):
         to. What the record teaches counts accordingly: archived, not at all; verified or published,
         as vouched for.
         """
-        kept = self._kept(project, record_id)
+        place = project, record_id
+        before = self.session.first(
+            "SELECT status FROM record WHERE project_id = ?1 AND id = ?2", place
+        )
+        changed = self._kept(*place) if before and before[0] != status else None
         self.session.run(
             "UPDATE record SET status = ?3, validation = ?4, helped = ?5, hindered = ?6 WHERE "
             "project_id = ?1 AND id = ?2",
-            (project, record_id, status, validation, *credited),
+            (*place, status, validation, *credited),
         )
-        if kept and kept.taught.status != status:
-            if kept.taught.increments:
-                change_status(self.session, self.dialect, kept.taught, status)
-            for listener in self._listeners([kept.record.kind]):
-                listener.on_status(kept, status)
+        if changed:
+            if changed.taught.increments:
+                change_status(self.session, self.dialect, changed.taught, status)
+            for listener in self._listeners([changed.record.kind]):
+                listener.on_status(changed, status)
 
     def rewrite(self, row: Row) -> None:
         """Replaces everything derived of a row that is kept."""

@@ -13,8 +13,8 @@ from typing import Final
 import apsw
 
 from hardwon.errors import ForeignFileError
+from hardwon.store.sqlite.connection import SqliteSession, storage_errors
 from hardwon.store.sqlite.file import connect, create_if_missing
-from hardwon.store.sqlite.session import SqliteSession, storage_errors
 from hardwon.store.types import TokenKeep, TokenRow
 
 _APPLICATION_ID: Final = 0x48574E54  # "HWNT"

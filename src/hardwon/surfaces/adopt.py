@@ -14,8 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pydantic_core import from_json
-
 from hardwon import limits
 from hardwon.errors import ForeignFileError, InvalidInputError, PlaceError
 from hardwon.fixes import adopt as fix_adoption
@@ -24,15 +22,15 @@ from hardwon.memory import Memory
 from hardwon.memory.results import Loaded
 from hardwon.outside import files
 from hardwon.outside.locations import check_path
-from hardwon.records.fields import derived_id
+from hardwon.records.fields import derived_id, read_json
 from hardwon.records.kinds import AnyRecord, Source, is_record
 from hardwon.tree.files import TreeFiles
 
 if TYPE_CHECKING:
     from hardwon.store.types import Progress
 
+# What an older store is.
 StoreKind = Literal["tree", "training-memory", "fix-history", "knowledge-base", "data-set"]
-"""What an older store is."""
 
 _MEMORY_NAMES: Final = ("memory.db", fix_adoption.FILE_NAME)
 _TRAINING_KEYS: Final = frozenset(
@@ -144,13 +142,13 @@ def _kind_of_text(file: Path) -> StoreKind:
         data = files.read_regular(file, most)
     except OSError as error:
         raise PlaceError(f"cannot read {file}: {error.strerror or error}") from error
-    whole = None if of_lines else _json_of(data)
+    whole = None if of_lines else read_json(data)
     if isinstance(whole, dict) and whole.keys() & _TRAINING_KEYS:
         return "training-memory"
     if isinstance(whole, dict) and whole.keys() & _KNOWLEDGE_KEYS:
         return "knowledge-base"
     if whole is None:
-        whole = _json_of(data[: limits.RECORD_BYTES_MAX].lstrip().partition(b"\n")[0])
+        whole = read_json(data[: limits.RECORD_BYTES_MAX].lstrip().partition(b"\n")[0])
     if is_record(whole[0] if isinstance(whole, list) and whole else whole):
         raise InvalidInputError.one(
             "path",
@@ -159,14 +157,6 @@ def _kind_of_text(file: Path) -> StoreKind:
             "takes in as JSON Lines",
         )
     return "data-set"
-
-
-def _json_of(data: bytes) -> Any:
-    """None where it is no JSON."""
-    try:
-        return from_json(data)
-    except (ValueError, RecursionError):
-        return None
 
 
 # --- each kind ---

@@ -52,6 +52,7 @@ from hardwon.outside.locations import DEFAULT_PROJECT, check_path
 from hardwon.records.fields import check_items, check_text, check_whole_number
 from hardwon.records.kinds import AnyRecord, Record
 from hardwon.surfaces.operations import (
+    NOT_SENT,
     OPERATIONS,
     Enveloped,
     Operation,
@@ -63,9 +64,6 @@ from hardwon.surfaces.operations import (
 
 _IDLE_S: Final = 2.0  # a server hangs up after 5: none that is about to is asked once more
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
-_NOT_SENT: Final = frozenset({"author", "by", "progress", "count_tokens"})
-"""Keywords of `Memory` that a caller elsewhere has no say in, or that do not go over a wire."""
-
 if TYPE_CHECKING:
     _Methods = Memory
 else:
@@ -248,7 +246,7 @@ def _refuse_unsendable(name: str, given: dict[str, Any]) -> None:
     """
     usual = inspect.signature(OPERATIONS[name].method_of(Memory)).parameters
     allowed = "nothing: the token says who asks, and a server tells no progress"
-    for unsendable in given.keys() & _NOT_SENT - OPERATIONS[name].takes.model_fields.keys():
+    for unsendable in given.keys() & NOT_SENT - OPERATIONS[name].takes.model_fields.keys():
         value = given.pop(unsendable)
         if unsendable not in usual or value != usual[unsendable].default:
             raise InvalidInputError.one(unsendable, value, allowed)

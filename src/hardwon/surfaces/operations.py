@@ -381,8 +381,8 @@ class Forget(Filtered):
         return given if ids is None else {"ids_or_filters": ids, **given}
 
 
-NOT_SENT: Final = ("self", "author", "by", "progress", "count_tokens", "path", "format")
-"""Keywords of `Memory` that a caller elsewhere has no say in, or that do not go over a wire."""
+# Keywords of `Memory` that a caller elsewhere has no say in, or that do not go over a wire.
+NOT_SENT: Final = frozenset({"self", "author", "by", "progress", "count_tokens", "path", "format"})
 
 _A_DAY: Final = "2026-11-01T00:00:00Z"
 _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
@@ -501,6 +501,7 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
 }
 
 
+# Of what is recorded.
 _EXAMPLES: Final[Mapping[str, Any]] = {
     "Fact.content": "Uploads over 2 GB fail with HTTP 413.",
     "Fact.fact_type": "error",
@@ -518,7 +519,6 @@ _EXAMPLES: Final[Mapping[str, Any]] = {
     "Fix.fix_commands": ["raise the timeout to 60 s"],
     "Fix.fixer_type": "claude",
 }
-"""Of what is recorded."""
 
 
 def arguments_of(method: Callable[..., Any]) -> type[Arguments]:
@@ -907,10 +907,10 @@ _OLD_PLACES: Final = {
     "tree.hotspots": "GET /hotspots",
     "tree.sync": "POST /sync",
 }
+# Operations at the addresses that they had up to 0.11, which go on working and are not described.
 ALIASES: Final = tuple(replace(OPERATIONS[name], place=old) for name, old in _OLD_PLACES.items())
-"""Operations at the addresses that they had up to 0.11, which go on working and are not described.
-"""
 
+# What `Memory` offers to its own process alone, and why.
 HERE_ALONE: Final[Mapping[str, str]] = MappingProxyType(
     {
         "close": "ends the caller's own memory",
@@ -946,4 +946,3 @@ HERE_ALONE: Final[Mapping[str, str]] = MappingProxyType(
         "location": "a path of this machine",
     }
 )
-"""What `Memory` offers to its own process alone, and why."""

@@ -349,7 +349,7 @@ def fact_key(fact: Fact) -> str:
 
 def same_words(one: Fact, other: Fact) -> bool:
     """Of two facts that say the same: whether nobody would see a difference."""
-    return canonical(one.content) == canonical(other.content)
+    return one.content == other.content or canonical(one.content) == canonical(other.content)
 
 
 def repeats(first: Fact, again: Fact) -> bool:

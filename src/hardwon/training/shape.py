@@ -334,19 +334,19 @@ def _is_finite(value: object) -> bool:
         return False
 
 
-def _is_sum(value: object) -> bool:
-    return (
-        isinstance(value, dict) and _is_count(value.get("count")) and _is_finite(value.get("sum"))
-    )
-
-
 # what the keys hold, beyond being lists and objects
 _PARTS: Final[tuple[tuple[str, Callable[[object], bool], str], ...]] = (
     ("task_rules", lambda part: isinstance(part, list), "lists"),
     ("score_history", lambda part: isinstance(part, list), "lists"),
     ("episode_log", lambda part: isinstance(part, dict), "objects"),
     ("mistake_cards", lambda part: isinstance(part, dict), "objects"),
-    ("older_scores", _is_sum, "counts and sums"),
+    (
+        "older_scores",
+        lambda part: (
+            isinstance(part, dict) and _is_count(part.get("count")) and _is_finite(part.get("sum"))
+        ),
+        "counts and sums",
+    ),
     ("skipped", _is_count, "counts"),
     ("shared_episodes", _is_count, "counts"),
 )

@@ -21,8 +21,7 @@ from typing import Any, Final
 
 from hardwon import limits
 from hardwon.outside import files
-from hardwon.outside.own_files import MARK as MARK
-from hardwon.outside.own_files import SUFFIX as SUFFIX
+from hardwon.outside.own_files import MARK, SUFFIX
 from hardwon.records.kinds import INTAKE
 from hardwon.tree.tables import File, FileContent, Seen, digest_of_file
 

@@ -32,8 +32,7 @@ from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError, Probl
 from hardwon.learn.tallies import OWN_KEYS, given_key
 from hardwon.learn.topology import FolderCount, Hotspot, hotspots_of
 from hardwon.memory.ask import branch_of
-from hardwon.memory.designs import Group
-from hardwon.memory.project import Change, ProjectListener, batches, happen, in_order
+from hardwon.memory.project import Change, Group, ProjectListener, batches, happen, in_order
 from hardwon.memory.results import Synced
 from hardwon.outside import files
 from hardwon.records.fields import derived_id

@@ -23,11 +23,11 @@ from pydantic_core import to_json
 from hardwon import limits
 from hardwon.errors import FileOnlyError, ForbiddenError, StorageError
 from hardwon.learn.tallies import FixRow, RecordCounts, entry_of, shortened, strategy_text
+from hardwon.outside.locations import COPIES
 from hardwon.records.kinds import SOLVED_FROM, VOUCHED_STATUSES, Event
 from hardwon.search import rank as bm25
 from hardwon.search.terms import Filters
 from hardwon.store.base import Store, Writer, add_tallies, check_rows, count_differing, taught_by
-from hardwon.store.places import COPIES
 from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted
 from hardwon.store.postgres.schema import (
@@ -467,7 +467,15 @@ def _given(row: Row) -> dict[str, Any]:
         **{name: getattr(row, name) for name in RECORD if name in Row._fields},
         "digest": row.digest.hex(),
         "good": judge(row, said) if judge else None,
-        "extra": _extra(said) if row.kind == "experience" else None,
+        "extra": json.dumps(
+            {
+                name: as_text(value)
+                for name, value in said.items()
+                if name not in IN_BODY_ALONE and value is not None
+            }
+        )
+        if row.kind == "experience"
+        else None,
         "terms": row.terms,
         "length": len(words),
         "vector": as_vector(words),
@@ -485,16 +493,6 @@ _JUDGES: Final[Mapping[str, Callable[[Row, dict[str, Any]], bool | None]]] = {
     "episode": lambda _, said: bool(said["score"] >= SOLVED_FROM),
     "trajectory": lambda _, said: bool(said["final_reward"] >= SOLVED_FROM),
 }
-
-
-def _extra(said: Mapping[str, Any]) -> str:
-    """What an experience says under its keys."""
-    keys = {
-        name: as_text(value)
-        for name, value in said.items()
-        if name not in IN_BODY_ALONE and value is not None
-    }
-    return json.dumps(keys)
 
 
 def as_text(value: Any) -> str:

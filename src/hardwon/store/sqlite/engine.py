@@ -42,6 +42,15 @@ from hardwon.store.query import (
     search_condition_of,
 )
 from hardwon.store.sqlite import search as vectors
+from hardwon.store.sqlite.connection import (
+    MAKE_VOCABULARY,
+    SQLITE,
+    OpenFile,
+    SqliteSession,
+    clear_after,
+    draw_number,
+    storage_errors,
+)
 from hardwon.store.sqlite.file import (
     BEFORE_UPGRADE,
     back_up,
@@ -59,15 +68,6 @@ from hardwon.store.sqlite.file import (
 )
 from hardwon.store.sqlite.log import ASIDE, refuse_foreign_log
 from hardwon.store.sqlite.migrations import SCHEMA_VERSION
-from hardwon.store.sqlite.open import OpenFile
-from hardwon.store.sqlite.session import (
-    MAKE_VOCABULARY,
-    SQLITE,
-    SqliteSession,
-    clear_after,
-    draw_number,
-    storage_errors,
-)
 from hardwon.store.types import Appended, Finding, Found, Progress, Row, TokenKeep
 
 # --- sqlite writer ---
@@ -257,7 +257,6 @@ class SqliteWriter(Writer):
 # --- sqlite ---
 
 _WRITES_BETWEEN_SIZE_CHECKS: Final = 64
-_ROW_COLUMNS: Final = ", ".join(f"r.{name}" for name in ROW.split(", "))
 _NEAREST_SPARE: Final = 5  # so many times as many as are wanted, in case some are archived or gone
 _FIRST_SPARE: Final = 5
 _FIRST_MIN: Final = 100

@@ -33,19 +33,19 @@ from hardwon.learn.tallies import keys_of
 from hardwon.outside import files
 from hardwon.store.base import check_rows, listeners, recount
 from hardwon.store.query import is_whole, original_of
-from hardwon.store.sqlite.migrations import (
-    APPLICATION_ID,
-    KNOWLEDGE_SINCE,
-    MIGRATIONS,
-    SCHEMA_VERSION,
-)
-from hardwon.store.sqlite.session import (
+from hardwon.store.sqlite.connection import (
     CUT_OFF,
     SQLITE,
     SqliteSession,
     draw_number,
     is_cut_off,
     storage_errors,
+)
+from hardwon.store.sqlite.migrations import (
+    APPLICATION_ID,
+    KNOWLEDGE_SINCE,
+    MIGRATIONS,
+    SCHEMA_VERSION,
 )
 from hardwon.store.types import Finding, Progress, Stored
 
@@ -162,7 +162,7 @@ def create_if_missing(path: Path, fill: Callable[[apsw.Connection], object]) -> 
             return False
         temporary = files.temporary_beside(path)
         files.make_folder(path.parent)
-        files.refuse_network_file_system(path.parent)
+        refuse_network_file_system(path.parent)
         files.create(temporary).close()
         try:
             with storage_errors(path), closing(connect(temporary)) as connection:
@@ -195,7 +195,7 @@ def inspect_before_opening(
     path: Path, busy_timeout_ms: int | None = None, *, may_upgrade: bool = True
 ) -> None:
     """Refuses what is not a sound memory, read-only, so that not a byte of it changes."""
-    files.refuse_network_file_system(path.parent)
+    refuse_network_file_system(path.parent)
     if not path.is_file():
         raise PlaceError(f"{path} is not a file: choose another place for the memory")
     size = path.stat().st_size
@@ -299,6 +299,48 @@ def check_whole_file(connection: apsw.Connection) -> list[str]:
     finally:
         if begun and connection.in_transaction:  # where the disk fails, SQLite ends it by itself
             connection.execute("ROLLBACK")
+
+
+# --- where it may lie ---
+
+NETWORK_FILE_SYSTEMS: Final = frozenset(
+    """nfs nfs4 cifs smb smb2 smb3 smbfs ncpfs 9p afs ceph glusterfs lustre beegfs gpfs orangefs davfs ocfs2 gfs2 fuse.sshfs
+    fuse.s3fs fuse.rclone fuse.glusterfs fuse.davfs2 fuse.gcsfuse fuse.juicefs fuse.ceph""".split()
+)
+# a line of the list of mounts: where it is mounted, and its type
+_MOUNTED: Final = re.compile(r"^(?:\S+ ){4}(\S+) .*? - (\S+)", re.MULTILINE)
+# how the list writes blanks and backslashes
+_ESCAPED: Final = re.compile(r"\\([0-7]{3})")
+
+
+def file_system_of(path: Path, mounts: str) -> str:
+    """The type of the file system that `path` is on, from the text of /proc/self/mountinfo; empty
+    when unknown.
+    """
+    best, best_type = "", ""
+    for escaped, kind in _MOUNTED.findall(mounts):
+        point = _ESCAPED.sub(lambda found: chr(int(found[1], 8)), escaped)
+        if f"{path}/".startswith(f"{point.rstrip('/')}/") and len(point) >= len(best):
+            best, best_type = point, kind
+    return best_type
+
+
+def refuse_network_file_system(folder: Path) -> None:
+    """SQLite's write-ahead log needs shared memory and honest locks, which network file systems do
+    not give.
+    """
+    try:
+        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:  # not Linux: there is no list to look at
+        return
+    kind = file_system_of(folder.resolve(), mounts)
+    if kind in NETWORK_FILE_SYSTEMS:
+        raise PlaceError(
+            f"{folder} is on a network file system ({kind}), where SQLite cannot keep a shared "
+            f"memory safe. "
+            "Choose a folder on a local disk, or use PostgreSQL to share one memory between "
+            "machines"
+        )
 
 
 # --- schema ---
@@ -482,7 +524,7 @@ def restore(
                 f"backup to make one"
             )
         files.make_folder(target.parent)
-        files.refuse_network_file_system(target.parent)
+        refuse_network_file_system(target.parent)
         _stage(backup, staged)
         if not target.exists():
             _begin_log(staged, target)

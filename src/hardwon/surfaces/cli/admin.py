@@ -13,7 +13,7 @@ import typer
 from hardwon import limits
 from hardwon.errors import ConflictError, InvalidInputError, UnknownTokenError
 from hardwon.memory import Memory
-from hardwon.memory.project import memory_exists, place_of, project_of
+from hardwon.memory.places import find_place, memory_exists
 from hardwon.memory.tokens import Token
 from hardwon.outside import files
 from hardwon.outside.locations import DEFAULT_PROJECT, FOLDER_NAME, is_url, without_password
@@ -165,10 +165,10 @@ def demo(
 def config(ctx: typer.Context) -> Output:
     """Show every setting, its value, and where that comes from."""
     found = settings_of(ctx)
-    location = place_of(found.memory.value)
+    location = find_place(found.memory.value).location
     defaults = {
         "memory": location,
-        "project": project_of(found.memory.value),
+        "project": find_place(found.memory.value).project,
         "author": Source().author,
     }
     settings: list[dict[str, Any]] = [

@@ -24,7 +24,7 @@ from hardwon.capture import agent_settings as claude_code
 from hardwon.capture import git_hooks
 from hardwon.errors import PlaceError
 from hardwon.memory import Memory
-from hardwon.memory.project import memory_exists, place_of
+from hardwon.memory.places import find_place, memory_exists
 from hardwon.outside.git import Repository, last_commit, repository_root
 from hardwon.surfaces.cli.main import (
     FAILED,
@@ -259,7 +259,7 @@ def install(
     claude_code.install(path, command)
     if not make_memory and not memory_exists(chosen(ctx).memory):
         complain(
-            f"there is no memory at {place_of(chosen(ctx).memory)} yet: until there is one, nothing is "
+            f"there is no memory at {find_place(chosen(ctx).memory).location} yet: until there is one, nothing is "
             f"recorded (or install with --make-memory)"
         )
     _note_on_others(path, "where both apply, everything is recorded twice: also installed in")

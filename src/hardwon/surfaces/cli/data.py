@@ -15,7 +15,7 @@ import typer
 
 from hardwon import limits
 from hardwon.memory import Memory
-from hardwon.memory.project import memory_exists, place_of
+from hardwon.memory.places import find_place, memory_exists
 from hardwon.memory.results import Merged
 from hardwon.outside.locations import is_url
 from hardwon.surfaces import adopt as adoption
@@ -285,7 +285,7 @@ def merge(
         text = f"there is nothing in project {project} of the other memory: --project names another"
     well = ["both memories are well"] if wrong == [] else []
     lines = [text, *map(_conflict, done.conflicting), *well]
-    value = {"other": place_of(other), **asdict(done), "not_well": wrong}
+    value = {"other": find_place(other).location, **asdict(done), "not_well": wrong}
     return Output(value, "\n".join(lines), bool(done.conflicting or wrong), wrong or ())
 
 

@@ -155,6 +155,7 @@ def _patterns(memory: Memory, limit: int, *, every: bool) -> Output:
 
 FOLDER: Final = "AIMemory"
 HEADING: Final = "🧠 Claude Memory Statistics:"
+# In this order, and nothing else between them: scripts take them by their place.
 STATISTICS: Final = (
     "total_fixes_attempted",
     "successful_fixes",
@@ -165,7 +166,6 @@ STATISTICS: Final = (
     "knowledge_base_size",
     "memory_directory",
 )
-"""In this order, and nothing else between them: scripts take them by their place."""
 
 
 def folder_option(

@@ -33,8 +33,7 @@ import hardwon
 from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, MissingExtraError
 from hardwon.memory import Memory
-from hardwon.memory.project import memory_exists, project_of
-from hardwon.memory.settings import VARIABLES, Settings
+from hardwon.memory.places import VARIABLES, Settings, find_place, memory_exists
 from hardwon.outside.locations import without_password
 from hardwon.surfaces.cli.output import Line, Look, render, visible
 
@@ -44,14 +43,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FAILED: Final = 1
+# As a shell reports a program that a broken pipe ended.
 READER_LEFT: Final = 141
-"""As a shell reports a program that a broken pipe ended."""
 
 _WRONG_USAGE: Final = 2
 _SHELLS: Final = ("bash", "zsh", "fish")
 WIDTH_MIN: Final = 20
 _WIDTH: Final = 80
 
+# In the sections and the order of the help, and the module that declares each: it is imported
+# when somebody asks for the command. Without a module: a word of `NOUNS` that is declared here.
 COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     "Remember and recall": {
         "init": "admin",
@@ -109,10 +110,8 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "For scripts written for memory.sh": {"fix-history": "fixes"},
 }
-"""In the sections and the order of the help, and the module that declares each: it is imported when
-somebody asks for the command. Without a module: a word of `NOUNS` that is declared here.
-"""
 
+# The commands that have a word before them; `add_group` says what each of these words is for.
 NOUNS: Final[Mapping[str, Mapping[str, str]]] = {
     "record": dict.fromkeys(("fact", "episode", "fix", "trajectory"), "record"),
     "tree": {"hotspots": "derived", "sync": "data"},
@@ -135,8 +134,9 @@ NOUNS: Final[Mapping[str, Mapping[str, str]]] = {
         ("stats", "model", "export", "recent", "successful", "patterns", "cleanup"), "fixes"
     ),
 }
-"""The commands that have a word before them; `add_group` says what each of these words is for."""
 
+# What commands were called up to 0.11: these names go on working, and the help does not list
+# them.
 ALIASES: Final[Mapping[str, str]] = {
     "hotspots": "tree hotspots",
     "sync": "tree sync",
@@ -150,15 +150,13 @@ ALIASES: Final[Mapping[str, str]] = {
     "compress": "fixes compress",
     "decisions": "care decisions",
 }
-"""What commands were called up to 0.11: these names go on working, and the help does not list them.
-"""
 
 MODULE_OF: Final = {name: module for names in COMMANDS.values() for name, module in names.items()}
 MODULE_OF.update(
     (f"{noun} {name}", module) for noun, names in NOUNS.items() for name, module in names.items()
 )
+# What the examples of a command stand under.
 EXAMPLES: Final = "\b\nExamples:\n"
-"""What the examples of a command stand under."""
 
 Function = Callable[..., Any]
 
@@ -189,8 +187,8 @@ class Output(NamedTuple):
             raise typer.Exit(FAILED)
 
 
+# What builds each command, by its words, of the modules that are imported.
 builders: Final[dict[str, Callable[[], Any]]] = {}
-"""What builds each command, by its words, of the modules that are imported."""
 
 
 class _ByName(Mapping[str, Any]):
@@ -398,8 +396,8 @@ def epilog_of(examples: Iterable[str]) -> str:
     return EXAMPLES + "\n".join(f"  {example}" for example in examples)
 
 
+# What was given of a group of options, by name; what was not is not there.
 Options = dict[str, Any]
-"""What was given of a group of options, by name; what was not is not there."""
 
 
 def gathered(into: str, options: Iterable[inspect.Parameter]) -> Callable[[Function], Function]:
@@ -476,7 +474,7 @@ class Target:
         if not memory_exists(self.memory):
             from tempfile import TemporaryDirectory
 
-            project = self.project or project_of(self.memory)
+            project = self.project or find_place(self.memory).project
             with (
                 TemporaryDirectory(prefix="hardwon-trying-") as folder,
                 Memory(folder, project) as passing,

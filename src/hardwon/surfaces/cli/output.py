@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from hardwon.records.kinds import INTAKE
 
+# The colour of an outcome, which everything below its folder has too.
 STYLES: Final[Mapping[str, str]] = {
     "success": "green",
     "failure": "red",
@@ -23,7 +24,6 @@ STYLES: Final[Mapping[str, str]] = {
     "interaction": "magenta",
     INTAKE: "yellow",
 }
-"""The colour of an outcome, which everything below its folder has too."""
 
 QUIET: Final = "dim"
 STRONG: Final = "bold"

@@ -27,6 +27,7 @@ from hardwon.surfaces.cli.main import (
 
 STDIN: Final = "-"
 
+# The parameter `envelope` becomes the options that say where a record comes from.
 enveloped: Final = gathered(
     "envelope",
     [
@@ -50,7 +51,6 @@ enveloped: Final = gathered(
         }.items()
     ],
 )
-"""The parameter `envelope` becomes the options that say where a record comes from."""
 
 
 @command(

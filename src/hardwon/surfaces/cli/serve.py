@@ -36,8 +36,8 @@ from hardwon.surfaces.cli.output import size_text, visible
 from hardwon.surfaces.mcp import clients as mcp_clients
 from hardwon.trust.access import Caller, Scope
 
+# Who everybody is where no token is asked for.
 ANYBODY: Final = Caller("anonymous", "admin")
-"""Who everybody is where no token is asked for."""
 
 
 @command(
@@ -178,10 +178,10 @@ def _check_reach(host: str, loopback: bool, tls: bool, *, no_auth: bool, plain_h
 
 # --- MCP ---
 
+# `mcp_clients.CLIENTS`.
 ClientName = Literal[
     "claude-code", "claude-desktop", "cursor", "vscode", "windsurf", "gemini-cli", "codex"
 ]
-"""`mcp_clients.CLIENTS`."""
 
 Which = Annotated[
     ClientName,
@@ -333,8 +333,8 @@ def _program(*, shared: bool) -> list[str]:
 
 # --- the report ---
 
+# As the dashboard has them.
 TimeRange = Literal["7d", "30d", "90d", "all"]
-"""As the dashboard has them."""
 
 
 @command(

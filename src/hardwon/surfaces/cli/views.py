@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.records.kinds import INTAKE, AnyRecord, Decision
-from hardwon.search.rank import headline
+from hardwon.records.kinds import INTAKE, AnyRecord, Decision, Fix
+from hardwon.search.rank import Hit, headline
 from hardwon.search.rank import outcome_of as outcome_of_record
 from hardwon.surfaces.cli.output import (
     QUIET,
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from hardwon.learn.fixes import ModelInsights, Pattern, Strategy
     from hardwon.learn.topology import Branch, Hotspot, Reflection
     from hardwon.memory.ask import Stats
-    from hardwon.records.kinds import Fix
-    from hardwon.search.rank import Hit
 
 _SHARE_CELLS: Final = 4
 _SIZE_CELLS: Final = 9

@@ -466,8 +466,11 @@ class Guard:
                 raise RefusedError("busy", "too much is under way: try again")
             if path != "/" and not f"{path}/".startswith(f"{WEB}/"):
                 given = headers.getlist("authorization")
+                match = _BEARER.fullmatch(given[0]) if len(given) == 1 else None
+                # a header that is no such thing is a token that nobody has
+                token = match[1] if match else "" if given else None
                 scope.setdefault("state", {})["caller"] = await self._service.run(
-                    self._service.gate.admit, _secret(given)
+                    self._service.gate.admit, token
                 )
         scope[BODY] = body
         if f"{path}/".startswith(f"{MCP}/"):
@@ -583,12 +586,6 @@ class _Sending:
             await self({"type": "http.response.body", "body": answer.body, "more_body": True})
             await self._body.linger()
             await self({"type": "http.response.body", "body": b""})
-
-
-def _secret(given: list[str]) -> str | None:
-    """What a caller sent as a token; a header that is no such thing is a token that nobody has."""
-    match = _BEARER.fullmatch(given[0]) if len(given) == 1 else None
-    return match[1] if match else "" if given else None
 
 
 def _route_path(scope: Scope) -> str:

@@ -1,4 +1,6 @@
-"""The settings: which memory, which project in it, and who writes. Nobody else reads their files.
+"""Which memory is meant: by what a caller said, or by the settings; and opening the store there.
+
+The settings say which memory, which project in it, and who writes. Nobody else reads their files.
 
 An option says it, else the environment (`HARDWON_MEMORY`, `HARDWON_PROJECT`, `HARDWON_AUTHOR`),
 else the project's file, else the user's, else nobody, and then it is as `Memory` finds it. Both
@@ -26,15 +28,155 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, PlaceError, Problem
-from hardwon.memory.project import current_folder, place_of
-from hardwon.outside.locations import FOLDER_NAME
+from hardwon.errors import InvalidInputError, MissingExtraError, PlaceError, Problem
+from hardwon.outside.git import repository_root
+from hardwon.outside.locations import (
+    DATABASE_URL,
+    DEFAULT_PROJECT,
+    FOLDER_NAME,
+    UNCLEAR,
+    without_password,
+)
 from hardwon.records.kinds import Source
+from hardwon.store.base import Store
+from hardwon.store.sqlite.engine import SqliteStore
+from hardwon.store.types import Progress
+
+# --- places ---
+
+FILE_NAME: Final = "memory.db"
+FIX_HISTORY_FILE_NAME: Final = "ai_memory.db"
+_ALLOWED: Final = (
+    "a folder, a file whose name ends in .db, postgresql://user@host/database, or nothing"
+)
+
+
+class Place(NamedTuple):
+    """A file of this machine, or a database by its url: of `path` and `url`, one is there."""
+
+    path: Path | None
+    project: str
+    url: str | None = None
+
+    @property
+    def location(self) -> str:
+        """As an open memory tells it: without the password."""
+        return str(self.path) if self.url is None else without_password(self.url)
+
+
+def find_place(location: str | Path | None, start: Path | None = None) -> Place:
+    """A folder keeps its memory in memory.db, one of fix history in ai_memory.db; a url is that of
+    a database. Nothing said: the nearest .hardwon folder upward, else the user's data folder, and
+    the project is named after the git checkout we are in.
+    """
+    start = start or current_folder()
+    if location is None:
+        return _discover(start)
+    if not isinstance(location, str | Path):
+        raise InvalidInputError.one("location", location, _ALLOWED)
+    text = str(location)
+    if DATABASE_URL.match(text):
+        return _database(text)
+    if text.lower().startswith(("postgresql:/", "postgres:/")):  # a Path makes one slash of two
+        raise InvalidInputError.one(
+            "location",
+            "postgresql:/…",
+            "the url of a database as text, in small letters: postgresql://…",
+        )
+    if not text.strip() or "\0" in text or text == ":memory:":
+        raise InvalidInputError.one("location", location, _ALLOWED)
+    try:
+        text.encode()
+        path = start / Path(text).expanduser()
+        if path.suffix != ".db" or path.is_dir():
+            # a folder of fix history has its memory under the name that it always had
+            older = path / FIX_HISTORY_FILE_NAME
+            path /= FILE_NAME
+            path = older if older.exists() and not path.exists() else path
+        # Through a link, SQLite would look for the log beside the link's target, and we beside the
+        # link.
+        path = path.resolve()
+    except (UnicodeEncodeError, RuntimeError, OSError) as error:
+        raise InvalidInputError.one("location", location, f"{_ALLOWED} ({error})") from None
+    return Place(path, DEFAULT_PROJECT)
+
+
+def _database(url: str) -> Place:
+    shown = without_password(url)
+    if not url.isprintable() or " " in url:
+        raise InvalidInputError.one(
+            "location",
+            shown,
+            "an address on one line, other characters written as %20 and the like",
+        )
+    if shown.endswith(UNCLEAR):
+        allowed = "postgresql://user@host:5432/database; inside its parts, @ is written %40, / is %2F, : is %3A and ? is %3F"
+        raise InvalidInputError.one("location", shown, allowed)
+    return Place(None, DEFAULT_PROJECT, url)
+
+
+def _discover(start: Path) -> Place:
+    root = repository_root(start)
+    project = root.name if root and root.name else DEFAULT_PROJECT
+    for folder in (start, *start.parents):
+        if (folder / FOLDER_NAME).is_dir():
+            return Place(folder / FOLDER_NAME / FILE_NAME, project)
+    from platformdirs import user_data_path  # only this branch needs it
+
+    return Place(user_data_path("hardwon", appauthor=False) / FILE_NAME, project)
+
+
+def memory_exists(location: str | Path | None = None) -> bool:
+    """Whether `Memory(location)` opens something that is there. A database is taken to be: opening
+    it tells.
+    """
+    path = find_place(location).path
+    return path is None or os.path.exists(path)  # noqa: PTH110  # False, too, of what cannot even be named
+
+
+def current_folder() -> Path:
+    try:
+        return Path.cwd()
+    except OSError:  # it was deleted under us; an absolute location still works
+        return Path("/")
+
+
+def open_store(
+    found: Place,
+    busy_timeout_ms: int | None = None,
+    *,
+    may_upgrade: bool = True,
+    progress: Progress | None = None,
+) -> Store:
+    """Opens what is there; a file that is not there yet is made. One of an older version is brought
+    to this one's format, after a backup whose `progress` is told, or refused: OlderFileError.
+    """
+    if found.path is not None:
+        return SqliteStore(
+            found.path,
+            busy_timeout_ms=busy_timeout_ms,
+            may_upgrade=may_upgrade,
+            progress=progress,
+        )
+    assert found.url is not None  # noqa: S101  # for type checkers: a place is one of the two
+    try:
+        import psycopg  # noqa: F401  # told here: what is missing of our own is another error
+    except ImportError as error:
+        said = f"{type(error).__name__}: {error}"
+        raise MissingExtraError(
+            f"psycopg cannot be imported ({said}); install it with: pip install 'hardwon[postgres]'"
+        ) from None
+    from hardwon.store.postgres.engine import PostgresStore
+
+    return PostgresStore(found.url, busy_timeout_ms=busy_timeout_ms)
+
+
+# --- settings ---
 
 NAMES: Final = ("memory", "project", "author")
 VARIABLES: Final = {name: f"HARDWON_{name.upper()}" for name in NAMES}
-FILE_NAME: Final = "config.toml"
-_ALLOWED: Final = f"{', '.join(NAMES)}, each with a text"
+SETTINGS_NAME: Final = "config.toml"
+_KEYS: Final = f"{', '.join(NAMES)}, each with a text"
 
 Origin = Literal["option", "environment", "project file", "user file", "default"]
 
@@ -74,8 +216,10 @@ class Settings:
         from platformdirs import user_config_path
 
         given = os.environ if environ is None else environ
-        user_file = user_config_path("hardwon", appauthor=False) / FILE_NAME
-        file = _nearest(folder or current_folder())
+        user_file = user_config_path("hardwon", appauthor=False) / SETTINGS_NAME
+        here = folder or current_folder()
+        above = (each / FOLDER_NAME / SETTINGS_NAME for each in (here, *here.parents))
+        file = next(filter(os.path.exists, above), None)  # False, too, where we may not look
         user, project = _values(user_file), _values(file) if file else {}
         own = user.get("memory", "~")
         # a relative one would be another memory in every folder
@@ -99,7 +243,7 @@ class Settings:
 
         memory = find("memory", project)
         heard, ignored = project, list[str]()
-        if file and project.keys() - {"memory"} and not _speaks_for(file, memory.value):
+        if file and project.keys() - {"memory"} and not _lies_in(_root(file), memory.value):
             why = f"it speaks for memories inside {_root(file)} alone"
             ignored = [f"{name} in {file}: {why}" for name in NAMES[1:] if name in project]
             heard = {}
@@ -108,11 +252,6 @@ class Settings:
 
     def __iter__(self) -> Iterator[Setting]:
         return iter((self.memory, self.project, self.author))
-
-
-def _nearest(folder: Path) -> Path | None:
-    above = (each / FOLDER_NAME / FILE_NAME for each in (folder, *folder.parents))
-    return next(filter(os.path.exists, above), None)  # False, too, where we may not look
 
 
 def _root(project_file: Path) -> Path:
@@ -128,10 +267,10 @@ def _values(file: Path) -> dict[str, str]:
     try:
         found = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _refused(file, "syntax", str(error), f"TOML: {_ALLOWED}") from None
+        raise _refused(file, "syntax", str(error), f"TOML: {_KEYS}") from None
     for key, value in found.items():
         if key not in NAMES:  # what it is set to is not told: it may be a secret
-            raise _refused(file, "key", key, _ALLOWED)
+            raise _refused(file, "key", key, _KEYS)
         most = limits.PATH_CHARS_MAX if key == "memory" else limits.NAME_CHARS_MAX
         is_line = isinstance(value, str) and value.isprintable() and bool(value.strip())
         if not is_line or len(value) > most:
@@ -178,15 +317,11 @@ def _memory_of_project(given: str, file: Path) -> str:
     return path
 
 
-def _speaks_for(project_file: Path, memory: str | None) -> bool:
-    """Whether the project's file has anything to say about this memory."""
-    return "://" not in (memory or "") and _lies_in(_root(project_file), memory)
-
-
 def _lies_in(root: Path, memory: str | None) -> bool:
-    """Whether the file of the memory is below the folder, whatever links lead to it."""
+    """Whether the memory is a file below the folder, whatever links lead to it."""
     try:
-        return Path(place_of(memory)).resolve().is_relative_to(root.resolve())
+        path = find_place(memory).path
+        return path is not None and path.resolve().is_relative_to(root.resolve())
     except (OSError, RuntimeError, InvalidInputError):
         return False
 
