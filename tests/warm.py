@@ -149,13 +149,14 @@ def _become(words: list[bytes], files: list[int]) -> NoReturn:
         os.environb[name] = value
     sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
     through = bool(os.environ.get("PYTHONUNBUFFERED"))
-    errors = sys.stdin.errors
-    sys.stdin = open(0, errors=errors, closefd=False)  # noqa: SIM115  # while it lives
-    sys.stdout = open(1, "w", errors=errors, closefd=False)  # noqa: SIM115
-    sys.stderr = open(2, "w", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    encoding, errors = sys.stdin.encoding, sys.stdin.errors
+    sys.stdin = open(0, encoding=encoding, errors=errors, closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", encoding=encoding, errors=errors, closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding=encoding, errors="backslashreplace", closefd=False)  # noqa: SIM115
     sys.stdout.reconfigure(write_through=through, line_buffering=sys.stdout.isatty())
     sys.stderr.reconfigure(write_through=through, line_buffering=True)
-    first = {"-c": "", "-m": str(Path.cwd())}.get(asked[0]) or str(Path(asked[0]).resolve().parent)
+    beside = str(Path(asked[0]).resolve().parent)
+    first = {"-c": "", "-m": str(Path.cwd())}.get(asked[0], beside)
     sys.path[:1] = [first, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     code: object = 1
     try:
