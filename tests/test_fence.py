@@ -15,7 +15,15 @@ from cases import examples
 from hardwon import limits
 from hardwon.brief.fence import NOT_INSTRUCTIONS, fenced
 from hardwon.errors import InvalidInputError
-from hardwon.text.clean import CODE_INDENT, CUT, EARLIER_CONTEXT, _fences, clean_code, clean_line
+from hardwon.text.clean import (
+    CODE_INDENT,
+    CUT,
+    EARLIER_CONTEXT,
+    RE,
+    _plainly,
+    clean_code,
+    clean_line,
+)
 
 MARK = "3f9c0a1b2c3d4e5f"
 OTHER = "00ff00ff00ff00ff"
@@ -96,7 +104,7 @@ def broken_rules(context: str, mark: str = MARK) -> list[str]:
         "opens with the mark": lines[0] == f"<hardwon-memory {mark}>",
         "closes with the mark": lines[-1] == f"</hardwon-memory {mark}>",
         "the mark is nowhere else": context.count(mark) == 2 and context.lower().count(mark) == 2,
-        "no look-alike of a fence": len(_fences(context)) == 2,
+        "no look-alike of a fence": len(RE.fence.findall(_plainly(context))) == 2,
         "a line is a line for everybody": context.splitlines() == lines,
         "our structure": all(
             line.startswith(CODE_INDENT) or (line.startswith(("- ", "  ")) and line[2:3].strip())

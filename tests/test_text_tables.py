@@ -6,35 +6,37 @@ from __future__ import annotations
 
 import ast
 import re
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from hardwon.learn import prompts
 from hardwon.text import entities, failures, sentences, shell
-from hardwon.text.tables import Patterns, read_tables
+from hardwon.text.tables import Patterns
 from hardwon.trust import redact
 
 
 @pytest.mark.parametrize("module", [entities, failures, prompts, redact, sentences, shell])
-def test_every_entry_is_used_and_every_one_used_is_there(module: object) -> None:
-    path = Path(str(getattr(module, "__file__", "")))
+def test_every_entry_is_used_and_every_one_used_is_there(module: ModuleType) -> None:
+    path = Path(str(module.__file__))
     asked: dict[str, set[str]] = {"RE": set(), "WORDS": set()}
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             asked.get(node.value.id, set()).add(node.attr)
-    name = f"{path.parent.name}/{path.stem}"
-    tables = read_tables(name)
-    inside = set(re.findall(r"\{\{(\w+)\}\}", path.with_suffix(".toml").read_text()))
-    assert asked["WORDS"] == tables["words"].keys()
-    assert asked["RE"] <= tables["patterns"].keys()
-    assert tables["patterns"].keys() | tables.get("any", {}).keys() == (asked["RE"] | inside)
-    patterns = Patterns(name)
-    assert all(isinstance(getattr(patterns, name), re.Pattern) for name in tables["patterns"])
+    tables = import_module(f"{module.__name__}_tables")
+    inside = set(re.findall(r"\{\{(\w+)\}\}", Path(str(tables.__file__)).read_text()))
+    any_of = getattr(tables, "ANY_OF", {})
+    assert asked["WORDS"] == tables.WORDS.keys()
+    assert asked["RE"] <= tables.PATTERNS.keys()
+    assert tables.PATTERNS.keys() | any_of.keys() == (asked["RE"] | inside)
+    patterns = Patterns(tables.PATTERNS, any_of)
+    assert all(isinstance(getattr(patterns, name), re.Pattern) for name in tables.PATTERNS)
 
 
 def test_a_name_that_is_not_there_is_named() -> None:
-    with pytest.raises(
-        AttributeError, match=r"text/failures\.toml has no 'nonsense' under \[patterns\]"
-    ):
-        _ = Patterns("text/failures").nonsense
+    with pytest.raises(AttributeError, match="there is no pattern 'nonsense'"):
+        _ = failures.RE.nonsense
+    with pytest.raises(AttributeError, match="there is no word list 'nonsense'"):
+        _ = failures.WORDS.nonsense

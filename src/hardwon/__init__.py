@@ -2,36 +2,15 @@
 
 import typing as _typing
 
-from hardwon.errors import HardwonError
-from hardwon.learn.actions import step_credit
-from hardwon.learn.odds import Odds
-from hardwon.learn.tallies import fix_history_signature, generate_issue_signature
-from hardwon.memory import Memory
-from hardwon.records.kinds import (
-    AgentDBMetadata,
-    AtomicFact,
-    Decision,
-    Entities,
-    Episode,
-    Experience,
-    Fact,
-    Fix,
-    Issue,
-    Metadata,
-    MistakeCard,
-    ReasoningTrajectory,
-    SolutionPattern,
-    Source,
-    Step,
-    Trajectory,
-    json_schema,
-)
-from hardwon.text.failures import failure_hash
-
 if _typing.TYPE_CHECKING:
     from hardwon.brief.advice import Advice
+    from hardwon.errors import HardwonError
+    from hardwon.learn.actions import step_credit
     from hardwon.learn.fixes import Pattern
+    from hardwon.learn.odds import Odds
     from hardwon.learn.rules import Card, Rule
+    from hardwon.learn.tallies import fix_history_signature, generate_issue_signature
+    from hardwon.memory import Memory
     from hardwon.memory.context import Context
     from hardwon.outside.embedders import (
         CallableEmbedder,
@@ -41,8 +20,28 @@ if _typing.TYPE_CHECKING:
         WordLlamaEmbedder,
     )
     from hardwon.outside.llm import ChatModel
+    from hardwon.records.kinds import (
+        AgentDBMetadata,
+        AtomicFact,
+        Decision,
+        Entities,
+        Episode,
+        Experience,
+        Fact,
+        Fix,
+        Issue,
+        Metadata,
+        MistakeCard,
+        ReasoningTrajectory,
+        SolutionPattern,
+        Source,
+        Step,
+        Trajectory,
+        json_schema,
+    )
     from hardwon.search.rank import Hit
     from hardwon.surfaces.client import Client
+    from hardwon.text.failures import failure_hash
 
 __version__ = "0.11.1"
 
@@ -86,22 +85,46 @@ __all__ = [
     "step_credit",
 ]
 
-# Imported when somebody asks for them: a memory opens without, and Client's HTTP and TLS take
-# longer than all the rest.
+# Imported when somebody asks for them: whoever needs an error, a record or a client does without
+# the store, and whoever opens a memory without HTTP and TLS.
 _LATER: _typing.Final = {
     "Advice": "hardwon.brief.advice",
+    "AgentDBMetadata": "hardwon.records.kinds",
+    "AtomicFact": "hardwon.records.kinds",
     "CallableEmbedder": "hardwon.outside.embedders",
     "Card": "hardwon.learn.rules",
     "ChatModel": "hardwon.outside.llm",
     "Client": "hardwon.surfaces.client",
     "Context": "hardwon.memory.context",
+    "Decision": "hardwon.records.kinds",
     "EndpointEmbedder": "hardwon.outside.embedders",
+    "Entities": "hardwon.records.kinds",
+    "Episode": "hardwon.records.kinds",
+    "Experience": "hardwon.records.kinds",
+    "Fact": "hardwon.records.kinds",
     "FastembedEmbedder": "hardwon.outside.embedders",
+    "Fix": "hardwon.records.kinds",
+    "HardwonError": "hardwon.errors",
     "Hit": "hardwon.search.rank",
+    "Issue": "hardwon.records.kinds",
+    "Memory": "hardwon.memory",
+    "Metadata": "hardwon.records.kinds",
     "MiniLmEmbedder": "hardwon.outside.embedders",
+    "MistakeCard": "hardwon.records.kinds",
+    "Odds": "hardwon.learn.odds",
     "Pattern": "hardwon.learn.fixes",
+    "ReasoningTrajectory": "hardwon.records.kinds",
     "Rule": "hardwon.learn.rules",
+    "SolutionPattern": "hardwon.records.kinds",
+    "Source": "hardwon.records.kinds",
+    "Step": "hardwon.records.kinds",
+    "Trajectory": "hardwon.records.kinds",
     "WordLlamaEmbedder": "hardwon.outside.embedders",
+    "failure_hash": "hardwon.text.failures",
+    "fix_history_signature": "hardwon.learn.tallies",
+    "generate_issue_signature": "hardwon.learn.tallies",
+    "json_schema": "hardwon.records.kinds",
+    "step_credit": "hardwon.learn.actions",
 }
 
 if not _typing.TYPE_CHECKING:  # for type checkers every name would be there

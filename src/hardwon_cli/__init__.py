@@ -1,8 +1,8 @@
 """The `hardwon` command as its console script starts it.
 
 Whatever is imported stays, and looking through it for garbage takes longer than many a command.
-Importing any part of `hardwon` imports most of it, so what switches that off for so long is a
-package of its own.
+The command imports most of `hardwon`, so what switches that off for so long is a package of its
+own.
 """
 
 import gc

@@ -22,19 +22,20 @@ from typing import Any, Final, NoReturn
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
+from hardwon.learn import prompts_tables as tables
 from hardwon.records.kinds import Episode, Fact
 from hardwon.text.entities import Named, find
-from hardwon.text.tables import Patterns, WordLists, read_tables
+from hardwon.text.tables import Patterns, WordLists
 from hardwon.text.words import LITTLE, NEGATIONS, all_words_in
 
-RE: Final = Patterns("learn/prompts")
-WORDS: Final = WordLists("learn/prompts")
+RE: Final = Patterns(tables.PATTERNS)
+WORDS: Final = WordLists(tables.WORDS)
 
 
 @cache
 def _system(name: str) -> str:
     """What a model is told to do: `rules` or `sentence`."""
-    return Template(read_tables("learn/prompts")["texts"][name]).substitute(
+    return Template(tables.TEXTS[name]).substitute(
         rules_max=limits.LLM_RULES_MAX,
         chars_max=limits.LLM_RULE_CHARS_MAX if name == "rules" else limits.RESTATED_CHARS_MAX,
     )

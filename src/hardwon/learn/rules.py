@@ -23,10 +23,10 @@ from hardwon.learn.tallies import (
 )
 from hardwon.records.fields import from_us
 from hardwon.records.kinds import AnyRecord, Decision, Episode, Experience, Fix, MistakeCard, Status
+from hardwon.records.kinds import RuleState as RuleState
 from hardwon.text.words import Words, key_of, say_the_same, words_of
 
 RuleKind = Literal["works", "avoid", "written"]
-RuleState = Literal["candidate", "active", "retired"]
 
 HIGH_LEVEL: Final = level_of_score(0.85)
 # Training memory's thresholds: at least 0.85 is good, below 0.50 is bad.

@@ -61,7 +61,8 @@ from hardwon.store.types import (
     Session,
     Stored,
 )
-from hardwon.text.terms import searchable_text
+from hardwon.text.entities import path_words
+from hardwon.text.terms import own_texts, searchable_text
 from hardwon.trust.lifecycle import (
     check_claim,
     credits_of,
@@ -257,17 +258,25 @@ class Project:
             )
             raise InvalidInputError.one("metadata.project_id", metadata.project_id, allowed)
         changes: dict[str, Any] = {} if metadata.project_id else {"project_id": self.name}
-        moment = metadata.context
-        if head is not NO_HEAD and not moment.git_commit and not moment.git_branch:
-            changes["context"] = moment.altered(git_commit=head.commit, git_branch=head.branch)
+        if head is not NO_HEAD and (here := self._here(record, head)):
+            changes["context"] = metadata.context.altered(**here)
         if changes:
             record = record.altered(metadata=metadata.altered(**changes))
-        if head is not NO_HEAD and self.checkout:
-            with making:
-                from hardwon.memory.staleness import with_files_found
-
-            record = with_files_found(record, self.checkout)
         return without_secrets(record)
+
+    def _here(self, record: Record, head: Head) -> dict[str, Any]:
+        """Commit and branch, and the files that the record's texts name, unless whoever recorded it
+        named some.
+        """
+        moment = record.metadata.context
+        here: dict[str, Any] = {}
+        if not moment.git_commit and not moment.git_branch:
+            here = {"git_commit": head.commit, "git_branch": head.branch}
+        if self.checkout and not moment.related_files:
+            words = path_words("\n".join(own_texts(record)))
+            if words and (found := self.checkout.find(words)):
+                here["related_files"] = found
+        return here
 
     def decision(self, action: Action, by: str, **fields: Any) -> Decision:
         """A decision of now, as it will be kept. It is not in effect yet."""

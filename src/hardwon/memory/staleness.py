@@ -9,32 +9,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hardwon import limits
-from hardwon.memory.project import Change, Project, R
+from hardwon.memory.project import Change, Project
 from hardwon.outside.git import UNSURE, Checkout, Patience
 from hardwon.records.kinds import AnyRecord, EventKind, StaleFile
 from hardwon.store.base import Store, Writer
 from hardwon.store.query import original_of, readable
 from hardwon.store.types import Progress
-from hardwon.text.entities import path_words
-from hardwon.text.terms import own_texts
 from hardwon.trust.lifecycle import effective_validation, is_held_as_stale, stale_files
 
 if TYPE_CHECKING:
     from hardwon.memory.results import StaleReport
-
-
-def with_files_found(record: R, checkout: Checkout) -> R:
-    """The record with the files that its texts name, unless whoever recorded it named some."""
-    moment = record.metadata.context
-    if moment.related_files:
-        return record
-    words = path_words("\n".join(own_texts(record)))
-    found = checkout.find(words) if words else []
-    if not found:
-        return record
-    return record.altered(
-        metadata=record.metadata.altered(context=moment.altered(related_files=found))
-    )
 
 
 class Watch:

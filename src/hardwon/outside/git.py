@@ -151,8 +151,7 @@ def _stamp(path: str) -> Signature | None:
 # --- asking git ---
 
 
-@dataclass(frozen=True)
-class Commit:
+class Commit(NamedTuple):
     """A commit that was just made: its id, the commits it follows or replaces, when its parent was
     made (None: it has none), the files it changed, and whether it left nothing behind (no tracked
     file differs from it).

@@ -88,6 +88,8 @@ EventKind = Literal[
     "forgotten",
 ]
 
+RuleState = Literal["candidate", "active", "retired"]
+
 OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
 STATUSES: Final = get_args(Status)
 # Somebody, or a test, stands behind a record of these.

@@ -268,8 +268,7 @@ class Request(NamedTuple):
     ids: list[str]
 
 
-@dataclass(frozen=True)
-class Appended:
+class Appended(NamedTuple):
     """What became of the rows of one `append`: ids, and for those that may conflict the rows
     themselves. `has_tree`: whether a tree of files mirrors some project of the store.
     """

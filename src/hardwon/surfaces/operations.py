@@ -40,7 +40,6 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from hardwon import limits
 from hardwon.errors import InvalidInputError, UnknownRecordError
 from hardwon.first_use import lazy
-from hardwon.learn.rules import RuleState
 from hardwon.memory import Memory
 from hardwon.outside.locations import is_url
 from hardwon.records.fields import (
@@ -68,6 +67,7 @@ from hardwon.records.kinds import (
     Outcome,
     Record,
     RelatedFile,
+    RuleState,
     Source,
     SourceType,
     Status,

@@ -18,6 +18,7 @@ import unicodedata
 from typing import Final
 
 from hardwon import limits
+from hardwon.text.tables import Patterns
 from hardwon.text.terms import Remembered
 
 # The last character of a line that was longer.
@@ -38,7 +39,7 @@ def clean_line(text: str, limit: int) -> str:
     with them a word can be made that reads the same and is found by no filter.
     """
     text = _harmless(" ".join(_visible_part(text).split()))
-    if text[:1] in _BLOCK_STARTS and (block := _MARKDOWN_BLOCK.match(text)):
+    if text[:1] in _BLOCK_STARTS and (block := RE.markdown_block.match(text)):
         text = f"{text[: block.start(1)]}\\{text[block.start(1) :]}"
     return _cut(text, limit)
 
@@ -67,14 +68,19 @@ def clean_code_line(line: str) -> str:
 def _visible_part(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
-    text = _ESCAPE_SEQUENCE.sub("", text).translate(_visible)
-    return _ACCENTS.sub(lambda run: run.group()[: limits.ACCENTS_MAX], text)
+    text = RE.escape_sequence.sub("", text).translate(_visible)
+    return RE.accents.sub(lambda run: run.group()[: limits.ACCENTS_MAX], text)
 
 
 def _harmless(text: str) -> str:
-    text = _replaced(text, [fence.span() for fence in _fences(text)], EARLIER_CONTEXT)
+    if not RE.begins_either.search(_plainly(text)):  # as most texts
+        return text
+    fences = [fence.span() for fence in RE.fence.finditer(_plainly(text))]
+    text = _replaced(text, fences, EARLIER_CONTEXT)
     return _replaced(
-        text, [(special.end(), special.end()) for special in _SPECIAL.finditer(_plainly(text))], " "
+        text,
+        [(special.end(), special.end()) for special in RE.special.finditer(_plainly(text))],
+        " ",
     )
 
 
@@ -89,11 +95,6 @@ FENCE_NAME: Final = "hardwon-memory"
 
 # ---- what is seen
 
-_ESCAPE_SEQUENCE: Final = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]")
-_ACCENTS: Final = re.compile(
-    "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
-    f"{{{limits.ACCENTS_MAX + 1},}}"
-)
 # Letters and accents by their class that nobody sees: fillers, and the variation selectors in which
 # whole messages hide.
 _INVISIBLE: Final = frozenset(
@@ -168,34 +169,35 @@ def _written(word: str) -> str:
     return "".join(f"{re.escape(letter)}{_SKIPPED}*" for letter in word)
 
 
-_FENCE: Final = re.compile(
-    rf"(?:<|&lt;)[ \t{_SKIPPED}]{{0,9}}/?[ \t{_SKIPPED}]{{0,9}}"
-    rf"{_written('hardwon')}[ \t_.-]?{_SKIPPED}{{0,9}}{_written('memory')}"
-    r"(?:[^<>\n]{0,200}?(?:>|&gt;)|[ \t0-9a-f]*)"
-)
-_SPECIAL: Final = re.compile(
-    r"""<(?=\||!--|!\[cdata|<sys>|</sys>|/?antml:|
+RE: Final = Patterns(
+    {
+        "escape_sequence": r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]",
+        "accents": [
+            "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u1ab0-\u1aff",
+            f"\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{{{limits.ACCENTS_MAX + 1},}}",
+        ],
+        "fence": rf"(?:<|&lt;)[ \t{_SKIPPED}]{{0,9}}/?[ \t{_SKIPPED}]{{0,9}}"
+        rf"{_written('hardwon')}[ \t_.-]?{_SKIPPED}{{0,9}}{_written('memory')}"
+        r"(?:[^<>\n]{0,200}?(?:>|&gt;)|[ \t0-9a-f]*)",
+        "special": r"""(?x)<(?=\||!--|!\[cdata|<sys>|</sys>|/?antml:|
         /?(?:s|bos|eos|pad|unk|mask|system|user|human|assistant|model|tool|think|thinking|instructions?|system-reminder|
             (?:start|end|begin)_of_[a-z_]+|tool_(?:call|response|result)s?|function_(?:call|result)s?|invoke|im_(?:start|end))
         [\s>])
       | \[(?=/?(?:inst|system_prompt|available_tools|tool_(?:call|result)s?|tool_content|cls|sep|mask|unk|pad)\])
       | \](?=\]>)""",
-    re.VERBOSE,
+        "begins_either": r"[<\[\]]|&lt;",
+        # Group 1 is what a backslash takes the meaning from.
+        "markdown_block": [
+            r"(?:\d{1,9}(?=[.)](?:\s|$)))?((?:#{1,6}|[-*+.)])(?=\s|$)|>|\||`{3}|~{3}",
+            r"|(?:=+|-+|(?:[-*_]\s?){3,})$)",
+        ],
+    }
 )
 _BLOCK_STARTS: Final = frozenset("#>-*+|`~=_0123456789")
-# Group 1 is what a backslash takes the meaning from.
-_MARKDOWN_BLOCK: Final = re.compile(
-    r"(?:\d{1,9}(?=[.)](?:\s|$)))?((?:#{1,6}|[-*+.)])(?=\s|$)|>|\||`{3}|~{3}|(?:=+|-+|(?:[-*_]\s?){3,})$)"
-)
 
 
 def _plainly(text: str) -> str:
     return text.lower() if text.isascii() else text.translate(_plain)
-
-
-def _fences(text: str) -> list[re.Match[str]]:
-    plain = _plainly(text)
-    return list(_FENCE.finditer(plain)) if "<" in plain or "&lt;" in plain else []
 
 
 def _replaced(text: str, spans: list[tuple[int, int]], new: str) -> str:

@@ -1,7 +1,7 @@
 """What a sentence is about: the files, functions, libraries and error codes that it names. No I/O.
 
 It would rather miss one than see one where there is none: facts are distinguished by what they
-name. Its words and patterns are in entities.toml.
+name. Its words and patterns are in entities_tables.py.
 Whatever a pattern repeats is bounded, so that time grows with the text alone.
 
 At the end: the words of a text that look like paths. Whether there are such files is for others to
@@ -18,10 +18,11 @@ from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.records.kinds import Entities
+from hardwon.text import entities_tables as tables
 from hardwon.text.tables import Patterns, WordLists
 
-RE: Final = Patterns("text/entities")
-WORDS: Final = WordLists("text/entities")
+RE: Final = Patterns(tables.PATTERNS)
+WORDS: Final = WordLists(tables.WORDS)
 
 
 class _Mention(NamedTuple):
@@ -269,7 +270,8 @@ def path_words(text: str) -> list[str]:
     and never upward. Only the beginning of a long text is looked at.
     """
     found: dict[str, None] = {}
-    for part in text[: limits.PATHS_SOUGHT_CHARS_MAX].split():
+    beginning = text[: limits.PATHS_SOUGHT_CHARS_MAX]
+    for part in beginning.split() if "/" in beginning or "." in beginning else ():
         if "/" in part or "." in part:  # the pattern costs ten times what this does
             for word in RE.path.findall(part):
                 if len(word) <= limits.PATH_CHARS_MAX and _may_be_named(word):

@@ -3,7 +3,7 @@ went wrong at all.
 
 A report of a failure is mostly about the one time it happened: line numbers, addresses, paths, the
 log around it. The few words that say what failed are found by a table of the ways in which programs
-report failures (`[[reports]]` in failures.toml), from the most to the least telling: the exception
+report failures (`REPORTS` in failures_tables.py), from the most to the least telling: the exception
 that ends a traceback says more than the exit code it led to. What differs between two runs is then
 taken out of these words.
 
@@ -29,10 +29,11 @@ from typing import Final
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
+from hardwon.text import failures_tables as tables
 from hardwon.text.tables import Form, Forms, Patterns, WordLists
 
-RE: Final = Patterns("text/failures")
-WORDS: Final = WordLists("text/failures")
+RE: Final = Patterns(tables.PATTERNS)
+WORDS: Final = WordLists(tables.WORDS)
 
 
 def error_core(error_text: str) -> str:
@@ -472,7 +473,7 @@ _ACCEPT: Final[dict[str, Callable[[re.Match[str]], bool]]] = {
 }
 
 
-REPORTS: Final = Forms("text/failures", "reports")  # from the most to the least telling
+REPORTS: Final = Forms(tables.REPORTS, RE)  # from the most to the least telling
 
 
 def _find(report: Form, text: str) -> re.Match[str] | None:

@@ -8,7 +8,7 @@ Times are resolved where the record's own time tells them, in UTC: `yesterday` b
 (2026-11-14)`. That is done only in sentences that report what happened, or announce what will: what
 is done every day, or has such a name, would get a date that is false. Elsewhere in prose the words
 are named and stay as they are. Nothing is touched inside code, quotes, paths and identifiers, and
-what has its date behind it already stays as it is. Words and patterns are in sentences.toml.
+what has its date behind it already stays as it is. Words and patterns are in sentences_tables.py.
 
 Facts that say the same meet under one key. Rather two records of one thing than one record of two:
 what is taken for a repetition is not kept as a record of its own. So no word is weighed here. Two
@@ -23,7 +23,6 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from hashlib import blake2b
@@ -32,13 +31,14 @@ from typing import Final, Literal, NamedTuple
 
 from hardwon import limits
 from hardwon.records.kinds import Fact
+from hardwon.text import sentences_tables as tables
 from hardwon.text.entities import read_part
 from hardwon.text.tables import Patterns, WordLists
 from hardwon.text.terms import Remembered
 from hardwon.text.words import canonical
 
-RE: Final = Patterns("text/sentences")
-WORDS: Final = WordLists("text/sentences")
+RE: Final = Patterns(tables.PATTERNS, tables.ANY_OF)
+WORDS: Final = WordLists(tables.WORDS)
 
 FlawKind = Literal["pronoun", "relative_date", "reference"]
 
@@ -61,8 +61,7 @@ class Flaw(NamedTuple):
         return f'{self.kind.replace("_", " ")} "{self.words}": {self.what_to_do}'
 
 
-@dataclass(frozen=True)
-class Linted:
+class Linted(NamedTuple):
     """A sentence with its times resolved, and everything that was found."""
 
     text: str

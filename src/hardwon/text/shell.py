@@ -15,11 +15,12 @@ from collections import deque
 from itertools import dropwhile
 from typing import Final, NamedTuple
 
+from hardwon.text import shell_tables as tables
 from hardwon.text.failures import shows_error
 from hardwon.text.tables import Patterns, WordLists
 
-RE: Final = Patterns("text/shell")
-WORDS: Final = WordLists("text/shell")
+RE: Final = Patterns(tables.PATTERNS)
+WORDS: Final = WordLists(tables.WORDS)
 
 
 class CommandParts(NamedTuple):

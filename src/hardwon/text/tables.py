@@ -1,105 +1,89 @@
-"""Patterns, word lists and longer texts are data: a TOML file beside each module that needs one,
-named as `text/failures`.
+"""Patterns and word lists are data: a module beside each one that needs them, named as
+`failures_tables`.
 
-Under `[patterns]` stands one regular expression for each name, as a text or as several that are
-joined. `{{name}}` stands for another pattern, or for any of the words of that name under `[any]`:
-there an underscore is a space, and an apostrophe may be curly. Under `[words]` stand lists of
-words. A file is read, and a pattern compiled, when it is used first: most commands need few.
+`PATTERNS` has one regular expression for each name, as a text or as several that are joined.
+`{{name}}` stands for another pattern, or for any of the words of that name in `ANY_OF`: there an
+underscore is a space, and an apostrophe may be curly. `WORDS` are lists of words. A pattern is
+compiled when it is used first: most commands need few.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
-from pkgutil import get_data
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from hardwon.first_use import lazy, making
+from hardwon.first_use import lazy
 
 _PART: Final = re.compile(r"\{\{(\w+)\}\}")
-
-
-@cache
-def read_tables(file: str) -> dict[str, Any]:
-    """Everything in `file`.toml."""
-    with making:  # a fork in the middle of an import would leave the module's lock behind
-        import tomllib  # most commands need none of it
-
-    return tomllib.loads((get_data("hardwon", f"{file}.toml") or b"").decode())
+_NO_WORDS: Final[Mapping[str, str]] = {}
 
 
 class Patterns:
-    """The patterns of a file, each an attribute."""
+    """Patterns by their names, each an attribute."""
 
-    def __init__(self, file: str) -> None:
-        self._file = file
+    def __init__(
+        self, sources: Mapping[str, str | list[str]], any_of: Mapping[str, str] = _NO_WORDS
+    ) -> None:
+        self._sources, self._any_of = sources, any_of
 
     def __getattr__(self, name: str) -> re.Pattern[str]:
-        pattern = _compile(self._file, _entry(self._file, "patterns", name))
+        if name not in self._sources:
+            raise AttributeError(f"there is no pattern {name!r}")
+        pattern = self.compile(self._sources[name])
         setattr(self, name, pattern)
         return pattern
 
+    def compile(self, source: str | list[str]) -> re.Pattern[str]:
+        return re.compile(self._join(source))
+
+    def _join(self, source: str | list[str]) -> str:
+        return _PART.sub(self._expand, "".join(source))
+
+    def _expand(self, part: re.Match[str]) -> str:
+        if words := self._any_of.get(part[1]):
+            words = words.replace("'", "['\u2019]").replace("_", r"\s")
+            return f"(?:{'|'.join(words.split())})"
+        return self._join(self._sources[part[1]])
+
 
 class WordLists:
-    """The word lists of a file, each an attribute."""
+    """Word lists by their names, each an attribute."""
 
-    def __init__(self, file: str) -> None:
-        self._file = file
+    def __init__(self, lists: Mapping[str, str]) -> None:
+        self._lists = lists
 
     def __getattr__(self, name: str) -> frozenset[str]:
-        words = frozenset(_entry(self._file, "words", name).split())
+        if name not in self._lists:
+            raise AttributeError(f"there is no word list {name!r}")
+        words = frozenset(self._lists[name].split())
         setattr(self, name, words)
         return words
 
 
-def _entry(file: str, table: str, name: str) -> Any:
-    try:
-        return read_tables(file)[table][name]
-    except KeyError:
-        raise AttributeError(f"{file}.toml has no {name!r} under [{table}]") from None
-
-
-def _compile(file: str, source: str | list[str]) -> re.Pattern[str]:
-    tables = read_tables(file)
-
-    def expand(part: re.Match[str]) -> str:
-        if words := tables.get("any", {}).get(part[1]):
-            words = words.replace("'", "['\u2019]").replace("_", r"\s")
-            return f"(?:{'|'.join(words.split())})"
-        return join(tables["patterns"][part[1]])
-
-    def join(source: str | list[str]) -> str:
-        return _PART.sub(expand, "".join(source))
-
-    return re.compile(join(source))
-
-
-@dataclass(frozen=True)
 class Form:
     """One form that something takes in a text: a row of a table. Its pattern runs only where one of
     its triggers occurs; small letters stand for both cases.
     """
 
-    file: str
-    row: Mapping[str, Any]
+    def __init__(self, row: Mapping[str, Any], patterns: Patterns) -> None:
+        self.row, self._patterns = row, patterns
 
     @lazy
     def pattern(self) -> re.Pattern[str]:
-        return _compile(self.file, self.row["pattern"])
+        return self._patterns.compile(self.row["pattern"])
 
 
 class Forms:
-    """The rows of one table of a file."""
+    """The rows of one table, whose patterns may name others."""
 
-    def __init__(self, file: str, table: str) -> None:
-        self._file, self._table = file, table
+    def __init__(self, rows: Sequence[Mapping[str, Any]], patterns: Patterns) -> None:
+        self._rows, self._patterns = rows, patterns
 
     @lazy
     def all(self) -> list[Form]:
-        return [Form(self._file, row) for row in read_tables(self._file)[self._table]]
+        return [Form(row, self._patterns) for row in self._rows]
 
     @lazy
     def _places(self) -> Mapping[tuple[bool, str], set[int]]:

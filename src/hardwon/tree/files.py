@@ -54,24 +54,24 @@ class Listing:
         """The paths of the folders in it, where its own is this one."""
         return [f"{folder}/{name}" if folder else name for name in self.folders]
 
-    def add(self, entry: os.DirEntry[str], folder: str, *, look: bool) -> None:
+    def add(self, entry: os.DirEntry[str], folder: str, look: bool) -> None:
         name = entry.name
         # a name that is no text is none that a memory has, and none that could be told
-        if name.startswith(".") or _NO_TEXT.search(name):
+        if name[0] == "." or not (name.isascii() or _NO_TEXT.search(name) is None):
             return
-        if entry.is_dir(follow_symlinks=False):
+        if folder and name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
+            if not look:
+                self.files[name] = None
+            else:
+                with suppress(FileNotFoundError):
+                    self.files[name] = _look_of(entry.stat(follow_symlinks=False))
+        elif entry.is_dir(follow_symlinks=False):
             # The root may be somebody's project: only what looks like a folder of ours is one.
             is_ours = folder or "=" in name or name == INTAKE
             if is_ours and folder.count("/") < limits.TREE_DEPTH_MAX:
                 self.folders.append(name)
         elif folder and name.endswith(SUFFIX):
-            if not entry.is_file(follow_symlinks=False):
-                self.odd[name] = "is a link, or no regular file"
-            elif not look:
-                self.files[name] = None
-            else:
-                with suppress(FileNotFoundError):
-                    self.files[name] = _look_of(entry.stat(follow_symlinks=False))
+            self.odd[name] = "is a link, or no regular file"
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class TreeFiles:
                 listing = Listing(os.fstat(handle).st_mtime_ns)
                 with os.scandir(handle) as entries:
                     for entry in entries:
-                        listing.add(entry, folder, look=look)
+                        listing.add(entry, folder, look)
         except OSError as error:
             if error.errno not in _NO_FOLDER:
                 raise

@@ -452,70 +452,74 @@ class Mirror(ProjectListener):
         self._listed.clear()
         self._left = {}
         with self._reading() as index:
-            folders = list(index.folders().values())
-        self._take_in(self._walk(["", *folders], look=True), restoring=restoring)
+            folders = index.folders()
+            changes = self._walk(index, folders, ["", *folders.values()], look=True)
+        self._take_in(changes, restoring=restoring)
 
     def before_read(self) -> None:
         """Looks at the folders whose content changed since they were last listed."""
         now_ns = time.time_ns()
-        with self._reading() as index:
-            folders = index.folders().values()
         waiting = []
-        for path in {"", *folders, *self._listed}:
-            mtime_ns = self._files.folder_mtime_ns(path)
-            racy = 0 <= now_ns - mtime_ns < limits.FILE_UNSURE_NS
-            if racy or mtime_ns != self._listed.get(path):
-                waiting.append(path)
-        changes = self._walk(waiting, look=False)
+        with self._reading() as index:
+            folders = index.folders()
+            for path in {"", *folders.values(), *self._listed}:
+                mtime_ns = self._files.folder_mtime_ns(path)
+                racy = 0 <= now_ns - mtime_ns < limits.FILE_UNSURE_NS
+                if racy or mtime_ns != self._listed.get(path):
+                    waiting.append(path)
+            changes = self._walk(index, folders, waiting, look=False)
         for path, (seen, _) in self._left.items():  # they were left alone: do they look otherwise?
             folder, _, name = path.rpartition("/")
             if seen and self._files.look(folder, name) not in (seen, None):
                 changes.arrived.append((folder, name))
         self._take_in(changes)
 
-    def _walk(self, waiting: list[str], *, look: bool) -> _Changes:
+    def _walk(
+        self, index: TreeIndex, folders: Mapping[int, str], waiting: list[str], *, look: bool
+    ) -> _Changes:
         """What differs from the index in these folders, and in those of theirs that were not listed
         yet. `look`: also at the files that are known.
         """
         changes, met = _Changes(), set[str]()
-        with self._reading() as index:
-            while waiting:
-                path = waiting.pop()
-                if path in met:
-                    continue
-                met.add(path)
-                try:
-                    listing = self._files.listed(path, look=look)
-                except OSError as error:  # which does not mean that anything is gone
-                    reason = f"cannot be looked into ({error.strerror or error})"
-                    self._leave_alone(path or ".", None, reason)
-                    continue
-                changes.listed[path] = listing.mtime_ns
-                for name, reason in listing.odd.items():
-                    self._leave_alone(f"{path}/{name}", None, reason)
-                there, moving = index.known(path)
-                news = listing.files.keys() - there.keys() - moving
-                if look:
-                    looks = listing.files.items()
-                    news |= {name for name, seen in looks if seen != there.get(name, seen)}
-                # those that were left alone are looked at by themselves
-                changes.arrived += [
-                    (path, name)
-                    for name in (listing.files if news else ())
-                    if name in news and f"{path}/{name}" not in self._left
-                ]
-                changes.vanished += [(path, name) for name in there.keys() - listing.files.keys()]
-                waiting += [inner for inner in listing.paths(path) if inner not in self._listed]
+        numbers = {path: number for number, path in folders.items()}
+        while waiting:
+            path = waiting.pop()
+            if path in met:
+                continue
+            met.add(path)
+            try:
+                listing = self._files.listed(path, look=look)
+            except OSError as error:  # which does not mean that anything is gone
+                reason = f"cannot be looked into ({error.strerror or error})"
+                self._leave_alone(path or ".", None, reason)
+                continue
+            changes.listed[path] = listing.mtime_ns
+            for name, reason in listing.odd.items():
+                self._leave_alone(f"{path}/{name}", None, reason)
+            there, moving = index.known(numbers[path]) if path in numbers else ({}, set[str]())
+            news = listing.files.keys() - there.keys() - moving
+            if look:
+                looks = listing.files.items()
+                news |= {name for name, seen in looks if seen != there.get(name, seen)}
+            # those that were left alone are looked at by themselves
+            changes.arrived += [
+                (path, name)
+                for name in (listing.files if news else ())
+                if name in news and f"{path}/{name}" not in self._left
+            ]
+            changes.vanished += [(path, name) for name in there.keys() - listing.files.keys()]
+            waiting += [inner for inner in listing.paths(path) if inner not in self._listed]
         return changes
 
     # --- taking in ---
 
     def _take_in(self, changes: _Changes, *, restoring: bool = False) -> None:
         gone: dict[bytes, list[tuple[str, File]]] = {}
-        with self._reading() as index:
-            for folder, name in changes.vanished:
-                for lost in filter(_was_there, index.at(folder, name)):
-                    gone.setdefault(lost.digest, []).append((folder, lost))
+        if changes.vanished:
+            with self._reading() as index:
+                for folder, name in changes.vanished:
+                    for lost in filter(_was_there, index.at(folder, name)):
+                        gone.setdefault(lost.digest, []).append((folder, lost))
         for batch in batches(changes.arrived, limits.TREE_BATCH_FILES):
             arrived = [file for folder, name in batch if (file := self._read(folder, name))]
             if arrived:
@@ -752,7 +756,8 @@ class Mirror(ProjectListener):
         known = self._payloads
         # By what the file says, too: the number of a record that was forgotten may be another's by
         # now.
-        digests = {match.seq: match.digest for match in found if match.key not in known}
+        keys = [match.key for match in found]
+        digests = dict(key for key in keys if key not in known)
         fresh: dict[tuple[int, bytes], dict[str, Any]] = {}
         if digests:
             with self._reading() as index:
@@ -763,7 +768,7 @@ class Mirror(ProjectListener):
             room = {} if len(known) + len(fresh) > limits.TREE_REMEMBERED_MAX else known
             new = islice(fresh.items(), limits.TREE_REMEMBERED_MAX)
             self._payloads = {**room, **{key: each for key, each in new if is_flat(each)}}
-        told = [(fresh.get(match.key) or known.get(match.key) or {}).copy() for match in found]
+        told = [(fresh.get(key) or known.get(key) or {}).copy() for key in keys]
         for payload in filter(None, told):
             payload["metadata"] = payload["metadata"].copy()
         return told

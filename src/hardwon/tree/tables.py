@@ -175,16 +175,16 @@ class TreeIndex:
 
     # --- files ---
 
-    def known(self, folder: str) -> tuple[dict[str, tuple[int, int]], set[str]]:
+    def known(self, folder: int) -> tuple[dict[str, tuple[int, int]], set[str]]:
         """Time and size of a folder's files that are there, as far as is known, by their names; and
         the names of those on their way in or out: another process is at it, or died over it.
         """
         sql = (
-            "SELECT f.name, f.state, f.mtime_ns, f.size FROM tree_folder d CROSS JOIN tree_file f "
-            f"ON f.folder = d.id WHERE d.project_id = ? AND d.path = ? AND f.state <> {PAST}"
+            "SELECT name, state, mtime_ns, size FROM tree_file "
+            f"WHERE folder = ? AND state <> {PAST}"
         )
         there, moving = dict[str, tuple[int, int]](), set[str]()
-        rows: list[Any] = self._run(sql, (self._project, folder)).fetchall()
+        rows: list[Any] = self._run(sql, (folder,)).fetchall()
         for name, state, mtime_ns, size in rows:
             if state != GOING and mtime_ns != NOTHING_THERE:
                 there[name] = mtime_ns, size

@@ -2,7 +2,7 @@
 repeat.
 
 A secret is known in one of two ways. Some carry a mark of their maker (`ghp_…`, `-----BEGIN …
-PRIVATE KEY`): those are the rows of `[[secrets]]` in redact.toml. Others are known only by the name
+PRIVATE KEY`): those are the rows of `SECRETS` in redact_tables.py. Others are known only by the name
 they stand under (`password = "…"`): there the name is judged first, then whether the value is meant
 literally or is code or prose about a secret.
 
@@ -28,10 +28,11 @@ from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Event, Experience, Metadata, Record, safe_summary
 from hardwon.text.tables import Form, Forms, Patterns, WordLists
 from hardwon.text.terms import Remembered
+from hardwon.trust import redact_tables as tables
 
-RE: Final = Patterns("trust/redact")
-WORDS: Final = WordLists("trust/redact")
-SECRET_FORMS: Final = Forms("trust/redact", "secrets")
+RE: Final = Patterns(tables.PATTERNS)
+WORDS: Final = WordLists(tables.WORDS)
+SECRET_FORMS: Final = Forms(tables.SECRETS, RE)
 
 _OPEN: Final = "[REDACTED:"
 _ROUNDS: Final = 4  # a replacement may uncover another; as a rule the second round finds nothing

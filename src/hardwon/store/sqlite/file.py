@@ -10,8 +10,6 @@ from __future__ import annotations
 import logging
 import random
 import re
-import shlex
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -210,6 +208,8 @@ def inspect_before_opening(
                 be_patient(connection, busy_timeout_ms)
                 version = _refuse_unless_ours(connection, path)
                 if version < SCHEMA_VERSION and not may_upgrade:
+                    import shlex  # few files are older
+
                     raise OlderFileError(
                         f"{path} was written by an older Hardwon (format {version}, this one "
                         f"writes {SCHEMA_VERSION}) and was left as it is. Run hardwon --memory "
@@ -564,7 +564,8 @@ def _stage(backup: Path, staged: Path) -> None:
         backup.open("rb") as origin,
         files.create(staged) as copy,
     ):
-        shutil.copyfileobj(origin, copy, limits.MIB)
+        while part := origin.read(limits.MIB):
+            copy.write(part)
     expected = _checksum_beside(backup)
     if expected is not None and expected != files.sha256_of(staged):
         raise DamagedError(

@@ -1,0 +1,40 @@
+"""What a line that a shell runs tells by its looks: read by shell.py."""
+
+from __future__ import annotations
+
+from typing import Final
+
+WORDS: Final[dict[str, str]] = {
+    # commands that only look around
+    "looking": """
+    cd pushd popd pwd ls ll dir tree cat bat head tail less more wc nl tac file stat du df
+    realpath readlink basename dirname echo printf true false : test [ sleep wait date whoami id
+    hostname uname printenv export unset set alias type which whereis man help history jobs ps top
+    free uptime lsof grep egrep fgrep rg ag ack find fd locate sort uniq cut tr awk column jq yq
+    diff cmp comm xxd hexdump od strings md5sum sha1sum sha256sum tee seq clear hardwon""",
+    "looking_in_git": """
+    status log diff show blame branch remote rev-parse rev-list ls-files ls-tree ls-remote
+    cat-file describe reflog shortlog grep config tag name-rev merge-base for-each-ref help
+    version""",
+    "git_with_value": "-C -c --git-dir --work-tree",
+    # of find
+    "doing": "-exec -execdir -ok -delete",
+}
+
+PATTERNS: Final[dict[str, str | list[str]]] = {
+    "heredoc": r"(?<!<)<<-?(?!<)\s*(['\"]?)(\w+)\1",
+    "quoted": r"""(?s)'[^']*'|"(?:[^\"\\]|\\.)*"|\\.""",
+    "redirected": r"(?<!\d)\d*(?:&>>?|>>|[<>]&|>\||<<<?-?|[<>])\s*[^\s;|&<>]*",
+    "operator": r"(&&|\|\||\|&|[;|&\n])",
+    "substitutes": r"`|\$\(|[<>]\(",
+    "assigned": r"[A-Za-z_]\w*=",
+    "leading_cd": [
+        r'''(?s)\s*cd\s+(?:'(?P<single>[^']+)'|"(?P<double>[^\"$`\\]+)"''',
+        r"|(?P<bare>[^\s;&|<>()$`'\"\\*?~#]+))\s*(?:&&|;|\n)\s*(?P<rest>\S.*)",
+    ],
+    # how an observation begins
+    "first_line": [
+        r"(?:exit code (?P<code>\d{1,3})|killed by (?P<signal>SIG[A-Z0-9]+|signal \d+))",
+        r" after \d+\.\d s(?:\n|\Z)",
+    ],
+}
