@@ -105,7 +105,8 @@ def _serve(at: str, *loaded: str) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that watch
     while True:
         ready, _, _ = select.select([0, listening.fileno()], [], [])
-        if 0 in ready:
+        if 0 in ready:  # whoever started it was killed
+            shutil.rmtree(Path(at).parent)
             return
         connection, _ = listening.accept()
         if os.fork() == 0:
