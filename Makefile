@@ -18,10 +18,11 @@ test: $(VENV)/.installed-dev chromium  ## Install what the tests need, then ruff
 	@$(MAKE) --no-print-directory --jobs 2 pytest lint audit
 
 # Compiled first: hundreds of tests start a program, and where Python writes no bytecode each of them
-# would compile everything anew. Three at a time: they wait for servers and for one another.
+# would compile everything anew. pytest writes its own, so that its workers share them. Four at a time: they wait
+# for the disk, for servers and for one another.
 pytest: $(VENV)/.installed-dev
 	$(BIN)/python -m compileall -q src drop_in
-	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -q --numprocesses 3 --dist worksteal
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q --numprocesses 4 --dist worksteal
 
 # The dashboard is tested in a real browser: installed where that needs nobody's leave, asked for elsewhere.
 chromium:
@@ -73,7 +74,8 @@ torture: $(VENV)/.installed-dev  ## The long crash and contention runs, and a mi
 	$(BIN)/python torture/fuzz.py --runs 5000 --seed $(SEED)
 	HARDWON_TORTURE=1 $(BIN)/python -m pytest -q -s tests/test_crash.py tests/test_contention.py \
 	    tests/test_tree.py tests/test_training_memory_file.py tests/test_tidying.py tests/test_fix_adoption.py \
-	    tests/test_postgres_many.py tests/test_postgres_crash.py tests/test_backup.py tests/test_openapi.py
+	    tests/test_postgres_many.py tests/test_postgres_crash.py tests/test_backup.py tests/test_openapi.py \
+	    tests/test_postgres_carry_over.py
 	HARDWON_TORTURE=1 $(BIN)/python -m pytest -q -m hypothesis
 
 lock: $(VENV)/.installed-dev  ## Resolve the lock files anew

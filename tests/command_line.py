@@ -21,6 +21,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+import warm
 from hardwon.surfaces.cli import main as _cli  # noqa: F401  # it declares its commands
 from hardwon.surfaces.cli.main import ALIASES, app
 from hardwon.surfaces.operations import OPERATIONS, jsonable, parsed, schema_of
@@ -75,7 +76,7 @@ def hardwon_does(
     *arguments: str, stdin: str = "", **environment: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "hardwon.surfaces.cli.main", *arguments],
+        [warm.python(), "-m", "hardwon.surfaces.cli.main", *arguments],
         input=stdin,
         env={**os.environ, **environment},
         capture_output=True,

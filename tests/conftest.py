@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,9 @@ from cases import examples
 from clocks import Clock
 from hardwon import Memory
 
+# With it jsonschema builds 38 parsers, in every worker, for a format that none of our schemas has.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
 settings.register_profile(
     "hardwon",
     deadline=None,
@@ -18,6 +24,22 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("hardwon")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Every worker loads every file of tests, and the first to load one has to rewrite its
+    assertions. So each begins with others, and finds the rest written.
+    """
+    count, worker = (
+        os.environ.get("PYTEST_XDIST_WORKER_COUNT"),
+        os.environ.get("PYTEST_XDIST_WORKER"),
+    )
+    everything = session.config.args == session.config.getini("testpaths")
+    if count and worker and everything and not sys.dont_write_bytecode:
+        files = sorted(Path(__file__).parent.glob("test_*.py"))
+        for file in files[int(worker.removeprefix("gw")) :: int(count)]:
+            import_module(file.stem)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -12,9 +12,13 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import hardwon
+import warm
 from hardwon import Memory
 
 SOURCE = Path(hardwon.__file__).parent.parent
+LOADED = ("pytest", "apsw", "pydantic")
+"""Not hardwon itself: whether it is loaded is what some ask for."""
+
 WRONG = "def add(one, other):\n    return one - other\n"
 RIGHT = "def add(one, other):\n    return one + other\n"
 TESTS = "from calc import add\n\n\ndef test_addition():\n    assert add(1, 2) == 3\n"
@@ -98,8 +102,10 @@ class Project:
         before: Callable[[], None] | None = None,
         more: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
+        # what is done before it starts is done to a Python that starts
+        python = sys.executable if before else warm.python(*LOADED)
         return subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", *without_our_plugins(), *arguments],
+            [python, "-m", "pytest", "-q", *without_our_plugins(), *arguments],
             cwd=self.folder,
             env=self.environment | dict(more or {}),
             capture_output=True,

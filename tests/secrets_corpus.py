@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import random
 import string
+import sys
+from collections import Counter
 
 _ALNUM = string.ascii_letters + string.digits
 _HEX = "0123456789abcdef"
 _URLSAFE = _ALNUM + "_-"
 _BASE64 = _ALNUM + "+/"
+_MADE = Counter[str]()
 
 
 def made_up(length: int, alphabet: str = _ALNUM) -> str:
-    """A value that is random but the same in every run; it has a digit, as a real one has."""
-    made_up.seed += 1  # type: ignore[attr-defined]
-    rng = random.Random(made_up.seed)  # type: ignore[attr-defined]
+    """A value that is random but the same in every run, whatever files of tests were loaded before;
+    it has a digit, as a real one has.
+    """
+    asking = sys._getframe(1).f_globals["__name__"]
+    _MADE[asking] += 1
+    rng = random.Random(_MADE[asking] if asking == __name__ else f"{asking} {_MADE[asking]}")
     value = "".join(rng.choice(alphabet) for _ in range(length - 2))
     return value + rng.choice([c for c in alphabet if c.isalpha()]) + rng.choice("234567")
-
-
-made_up.seed = 0  # type: ignore[attr-defined]
 
 
 def pem(kind: str, newline: str = "\n", end: bool = True, headers: str = "") -> str:

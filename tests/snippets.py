@@ -28,6 +28,7 @@ import psutil  # type: ignore[import-untyped]
 import yaml  # type: ignore[import-untyped]
 
 import hardwon
+import warm
 from little_projects import environment, without_our_plugins
 from processes import free_port
 
@@ -199,7 +200,7 @@ class Shell:
         """A server in the background. What it printed until it could be reached at the port."""
         self._end_what_runs()  # one server at a time: whoever starts the next has ended the last
         script, printed = self._written(code)
-        self._say(f". {script} >{printed} 2>&1 </dev/null &")
+        self._say(f"(export {warm.COLD}=1; . {script}) >{printed} 2>&1 </dev/null &")
         deadline = time.monotonic() + _WAIT_S
         while True:
             try:
@@ -428,7 +429,12 @@ def surroundings(home: Path, more: dict[str, str]) -> dict[str, str]:
     """
     own = ("PG", "XDG_", "VIRTUAL_ENV", "PYTHON")
     kept = {name: value for name, value in environment().items() if not name.startswith(own)}
-    path = [str(Path(sys.executable).parent), more.pop("PATH", ""), kept["PATH"]]
+    path = [
+        str(Path(warm.python()).parent),
+        str(Path(sys.executable).parent),
+        more.pop("PATH", ""),
+        kept["PATH"],
+    ]
     return {
         **kept,
         "HOME": str(home),

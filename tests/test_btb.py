@@ -10,7 +10,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import warnings
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -21,6 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import warm
 from clocks import Clock
 from hardwon import Memory
 from hardwon.errors import HardwonError, InvalidInputError
@@ -592,7 +592,7 @@ DOCUMENTS = os.environ.get("HARDWON_SEEDS")
 def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "drop_in")}
     return subprocess.run(
-        [sys.executable, "-c", code],
+        [warm.python(), "-c", code],
         cwd=folder,
         env=environment,
         capture_output=True,

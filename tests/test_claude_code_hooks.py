@@ -20,6 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import warm
 from cases import examples
 from checkouts import new_repository
 from command_line import answered, at_once
@@ -109,7 +110,7 @@ def said_to(told: dict[str, Any] | bytes, *options: str) -> subprocess.Completed
     data = told if isinstance(told, bytes) else json.dumps(told).encode()
     done = subprocess.run(
         [
-            sys.executable,
+            warm.python(),
             "-m",
             "hardwon.surfaces.cli.main",
             "hooks",
@@ -187,7 +188,7 @@ def test_a_command_that_failed_is_recorded_and_warned_of_until_it_works(
 def test_what_hardwon_run_recorded_is_the_same_command(
     project: Path, memory: Callable[[], Memory]
 ) -> None:
-    run = [sys.executable, "-m", "hardwon.surfaces.cli.main", "run", "--", "sh", "-c", "exit 3"]
+    run = [warm.python(), "-m", "hardwon.surfaces.cli.main", "run", "--", "sh", "-c", "exit 3"]
     assert subprocess.run(run, check=False, cwd=project / "src").returncode == 3
     assert kept(memory)[0].steps[0].action == "cd src && sh -c 'exit 3'"
     assert (
@@ -889,9 +890,7 @@ def test_the_installed_command_as_a_shell_runs_it(
     programs = tmp_path / "bin"
     programs.mkdir()
     ours = programs / "hardwon"
-    ours.write_text(
-        f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hardwon.surfaces.cli.main "$@"\n'
-    )
+    ours.write_text(f'#!/bin/sh\nexec {warm.python()} -m hardwon.surfaces.cli.main "$@"\n')
     ours.chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}/usr/bin{os.pathsep}/bin")
     assert "cannot be found" not in hooks("install", "claude-code")

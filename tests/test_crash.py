@@ -14,7 +14,7 @@ from cases import TORTURE
 from hardwon import Experience, Memory
 from processes import Child, Tell
 
-KILLS = 1000 if TORTURE else 60
+KILLS = 1000 if TORTURE else 36
 WRITERS = 2
 
 

@@ -9,7 +9,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import textwrap
 import warnings
 from collections.abc import Callable
@@ -20,6 +19,7 @@ import apsw
 import pytest
 
 import legacy_fixes
+import warm
 from hardwon import Fact, Memory
 from hardwon.errors import ForeignLogWarning, HardwonError
 from hardwon.fixes.ai_memory import AIMemory
@@ -36,7 +36,7 @@ def killed(folder: Path, script: str) -> None:
     """
     lines = f"import os\nfrom hardwon import Memory\n{textwrap.dedent(script)}\nos.kill(os.getpid(), {int(signal.SIGKILL)})"
     done = subprocess.run(
-        [sys.executable, "-c", lines], cwd=folder, capture_output=True, text=True, check=False
+        [warm.python(), "-c", lines], cwd=folder, capture_output=True, text=True, check=False
     )
     assert done.returncode == -signal.SIGKILL, done.stderr
 
@@ -210,9 +210,9 @@ def test_a_fix_history_is_put_back_with_cp(tmp_path: Path) -> None:
             m.record_fix_attempt({{"model": "m", "issue_type": "TIMEOUT"}}, {{"analysis": "slow"}}, True, True, 1.0)
     """
     lines = textwrap.dedent(record.format(1))
-    subprocess.run([sys.executable, "-c", lines], cwd=tmp_path, check=True)
+    subprocess.run([warm.python(), "-c", lines], cwd=tmp_path, check=True)
     cp(tmp_path, "x/ai_memory.db", "backup.db")
-    subprocess.run([sys.executable, "-c", lines], cwd=tmp_path, check=True)
+    subprocess.run([warm.python(), "-c", lines], cwd=tmp_path, check=True)
     killed(tmp_path, record.format(2))
     cp(tmp_path, "backup.db", "x/ai_memory.db")
     with pytest.warns(ForeignLogWarning), AIMemory(tmp_path / "x") as history:
@@ -410,7 +410,7 @@ def test_the_log_is_left_alone_while_somebody_has_the_file_open(tmp_path: Path) 
             "alone(pathlib.Path('memory.db')) as d: print(d)"
         )
         done = subprocess.run(
-            [sys.executable, "-c", ask], cwd=path.parent, capture_output=True, text=True, check=True
+            [warm.python(), "-c", ask], cwd=path.parent, capture_output=True, text=True, check=True
         )
         assert done.stdout == "None\n"
         assert memory.stats().records == 2

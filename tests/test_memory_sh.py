@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import legacy_fixes
+import warm
 from command_line import (
     ROOT,
     answered,
@@ -112,9 +113,7 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "installed here"
     folder.mkdir()
     command = folder / "hardwon"
-    command.write_text(
-        f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hardwon.surfaces.cli.main "$@"\n'
-    )
+    command.write_text(f'#!/bin/sh\nexec {warm.python()} -m hardwon.surfaces.cli.main "$@"\n')
     command.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     return Path(shutil.copy(SCRIPT, tmp_path / "memory.sh"))

@@ -7,13 +7,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import warm
 from hardwon import Memory
 from hardwon.errors import InvalidInputError
 from hardwon.fixes.ai_memory import AIMemory
@@ -90,7 +90,7 @@ def aside(tmp_path: Path) -> Path:
 def report(memory: Memory, target: Path) -> None:
     """As `hardwon report` is called, in a process of its own."""
     command = [
-        sys.executable,
+        warm.python(),
         "-c",
         "from hardwon_cli import main; main()",
         "--memory",

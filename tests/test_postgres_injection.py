@@ -7,6 +7,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -86,9 +87,9 @@ def records_of(text: str, number: int) -> list[AnyRecord]:
     return made
 
 
-RECORDS: list[AnyRecord] = [
-    record for number, text in enumerate(HOSTILE) for record in records_of(text, number)
-]
+@cache
+def all_records() -> list[AnyRecord]:
+    return [record for number, text in enumerate(HOSTILE) for record in records_of(text, number)]
 
 
 def refusal_or(use: Any) -> Any:
@@ -166,11 +167,11 @@ def test_texts_come_back_and_questions_are_answered_alike(tmp_path: Path) -> Non
             Memory(location, "p", clock=lambda: at(0) + timedelta(days=1)) as memory,
         ):
             before = shape(location) if engine == "postgres" else []
-            for record in RECORDS:
+            for record in all_records():
                 memory.add(record)
             kept = {record.id: record for record in memory.browse()}
             assert {key: of_no_project(record) for key, record in kept.items()} == {
-                record.id: of_no_project(record) for record in RECORDS
+                record.id: of_no_project(record) for record in all_records()
             }
             told[engine] = answers(memory)
             assert [

@@ -26,6 +26,7 @@ from typing import Any
 import apsw
 import pytest
 
+import warm
 from hardwon import Memory, limits
 from hardwon.capture import process as running
 from hardwon.capture import run as attempts
@@ -62,7 +63,9 @@ def run(
     how = {"capture_output": True, "timeout": PATIENCE_S, "stdin": subprocess.DEVNULL, **how}
     if "input" in how:
         del how["stdin"]
-    return subprocess.run([*HARDWON, "run", *options, "--", *command], check=False, **how)
+    warmly = how.keys() <= {"capture_output", "timeout", "stdin", "input", "cwd", "env"}
+    hardwon = [warm.python(), *HARDWON[1:]] if warmly else HARDWON
+    return subprocess.run([*hardwon, "run", *options, "--", *command], check=False, **how)
 
 
 def started(*command: str, **how: Any) -> subprocess.Popen[bytes]:
@@ -114,7 +117,8 @@ def test_a_success_is_recorded() -> None:
     assert kept.metadata.validation.failure_hash is None
 
 
-def test_around_pytest() -> None:
+def test_around_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # what is installed takes seconds
     Path("test_sums.py").write_text("def test_sum():\n    assert 1 + 1 == 3\n")
     command = [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_sums.py"]
     failed = run(*command)

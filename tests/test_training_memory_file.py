@@ -51,7 +51,7 @@ from hardwon.training.shape import EpisodeInput, add, score_total
 from processes import Child, Tell
 from training_model import EPISODES, Model, untimed
 
-KILLS = 300 if TORTURE else 30
+KILLS = 300 if TORTURE else 16
 KEYS = set(Model().as_dict())
 
 
