@@ -485,7 +485,7 @@ def test_the_filters_are_the_same_everywhere() -> None:
         return set(re.findall(r"^  --([a-z-]+)", at_once(name, "--help").stdout, re.MULTILINE))
 
     whole = filters_of("recall") - {"as-of", "json"}
-    assert len(whole) == 13
+    assert len(whole) == 19
     assert whole <= filters_of("browse")
     assert whole <= filters_of("forget")
     assert whole - filters_of("compare") == {"kind", "tag"}

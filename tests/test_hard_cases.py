@@ -251,7 +251,7 @@ def test_doctor_is_calm_while_others_write(memory: Memory) -> None:
     [
         "INSERT INTO record_tag VALUES (99, 't', 'default')",
         "INSERT INTO record_file VALUES (99, 'f', 'default')",
-        "INSERT INTO record_text (rowid, terms) VALUES (99, 'stray')",
+        "INSERT INTO record_text VALUES (99, 'stray', '@a')",
         "UPDATE event SET kind = 'status' WHERE kind = 'forgotten'",
         "UPDATE event SET at_us = 5",
         "UPDATE event SET body = '{}'",

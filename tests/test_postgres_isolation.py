@@ -35,13 +35,14 @@ from hardwon.store.postgres.schema import (
     VIEWS,
     WRITER,
 )
-from hardwon.store.types import Cursor, Request, Row, TokenRow
+from hardwon.store.types import Cursor, Found, Request, Row, Stored, TokenRow
 from strategies import at
 
 A, B = "alpha", "beta"
 SECRET = "xylophone"
 """Nobody but B says it."""
 EVERYTHING = Filters()
+A_HIT = Found(1, Stored("", "fact", 0, "", b"", None), "", "hypothesis", None, "", SECRET, 0, 0)
 ISSUE = {"model": "m-beta", "issue_type": "oom", "description": SECRET}
 
 
@@ -507,6 +508,7 @@ READS: dict[str, StoreCase] = {
     "totals": lambda store, project, _: store.totals(project, "episode", 9),
     "day_totals": lambda store, project, _: store.day_totals(project, "episode", 9, 0),
     "distinct_keys": lambda store, project, _: store.distinct_keys(project, "episode"),
+    "beside": lambda store, project, _: store.beside(project, [A_HIT], EVERYTHING),
     "by_key": lambda store, project, _: store.by_key(project, [SECRET], EVERYTHING, 9),
     "with_files": lambda store, project, _: store.with_files(project, "", 9),
     "fixes_before": lambda store, project, _: store.fixes_before(project, 2**62, Cursor(0, ""), 9),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -280,3 +282,12 @@ def test_what_is_of_the_time_that_is_asked_about_comes_first(place: Callable[[st
         assert "build 3 " in str(hits[0])
         assert hits[0].why["time"] > 0
         assert "time" not in hits[1].why
+
+
+def test_what_another_process_wrote_first_is_found(place: Callable[[str], str]) -> None:
+    location = place("brain")
+    with Memory(location) as memory:
+        assert not memory.recall("zebra")
+        program = "import sys; from hardwon import Memory; Memory(sys.argv[1]).record_fact('A zebra', 'observation')"
+        subprocess.run([sys.executable, "-c", program, location], check=True)
+        assert first(memory, "zebra") == "A zebra"

@@ -361,6 +361,7 @@ def test_what_the_library_needs_is_little() -> None:
         "pydantic",
         "pydantic-core",
         "pygments",
+        "pystemmer",
         "rich",
         "shellingham",
         "typer",

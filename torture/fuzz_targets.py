@@ -45,6 +45,7 @@ from hardwon.outside.llm import ChatModel
 from hardwon.outside.locations import without_password
 from hardwon.records.fields import check_time, parse_id, parse_time
 from hardwon.records.kinds import Fact, parse_record
+from hardwon.search import times
 from hardwon.store import query as packing
 from hardwon.store.sqlite.file import file_system_of
 from hardwon.surfaces import adopt as adoption
@@ -261,6 +262,7 @@ def _searched(text: str) -> None:
     wanted = terms.query_terms(text)
     terms.index_text(text)
     list(terms.matches(text, wanted))
+    times.time_asked(text, lambda: datetime(2026, 11, 17, tzinfo=UTC))
 
 
 def _counted(text: str) -> None:
@@ -569,7 +571,9 @@ TARGETS: Final = (
         lambda: [json.loads(each) for each in records()],
         by(redact_json),
     ),
-    Target("search terms", ("hardwon.text.terms",), "text", texts, by(_searched)),
+    Target(
+        "search terms", ("hardwon.text.terms", "hardwon.search.times"), "text", texts, by(_searched)
+    ),
     Target("tokens", ("hardwon.text.tokens",), "text", texts, by(_counted)),
     Target("fence", ("hardwon.brief.fence", "hardwon.brief.lines"), "text", texts, by(_fenced)),
     Target(

@@ -68,7 +68,7 @@ BEFORE: Final = 0.6
 # Terms of a text, from which on it speaks for itself: a longer one gains less from its neighbours.
 SHORT: Final = 15
 # Of the best one's relevance: who is less relevant displaces nobody.
-RELEVANT_FROM: Final = 0.8
+RELEVANT_FROM: Final = 0.6
 
 
 class Candidate(NamedTuple):

@@ -54,7 +54,9 @@ class WordIndex:
 
     @property
     def exists(self) -> bool:
-        return self._connection.table_exists("main", self.name)
+        # asked of the file, not of the connection, which may not know yet what others made
+        sql = "SELECT 1 FROM sqlite_schema WHERE name = ?"
+        return self._connection.execute(sql, (self.name,)).get is not None
 
     def make(self) -> None:
         for statement in definitions(self.project):
