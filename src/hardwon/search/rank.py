@@ -44,9 +44,8 @@ TEXT: Final = 1.0
 EXACT: Final = 0.5
 NEIGHBOUR: Final = 0.4
 VECTOR: Final = 0.5
-# The cosine from which on something is near, and how far apart cosines are at least.
+# The cosine from which on something is near.
 NEAR: Final = 0.4
-_SPREAD_MIN: Final = 0.05
 OUTCOME: Final = 0.05
 TRUST: Final[Mapping[str, float]] = {
     "published": 0.15,
@@ -170,8 +169,9 @@ def _nearness(candidates: Sequence[Candidate]) -> dict[str, float]:
     cosines = {each.id: each.vector for each in candidates if each.vector > 0}
     if not cosines:
         return {}
-    low, high = min(cosines.values()), max(cosines.values())
-    share = min(1.0, high / NEAR) / max(high - low, _SPREAD_MIN)
+    high = max(cosines.values())
+    low = min(*cosines.values(), high / 2)
+    share = min(1.0, high / NEAR) / (high - low)
     return {record_id: (cosine - low) * share for record_id, cosine in cosines.items()}
 
 
