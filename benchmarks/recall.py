@@ -16,11 +16,13 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import apsw
 import numpy as np
 
 from hardwon import Memory
+from hardwon.store.sqlite.words import WordIndex, index_name
 from hardwon.text.terms import query_terms
 from write import CAUSES, COMPONENTS, ERRORS, FILES, experiences
 
@@ -56,15 +58,18 @@ def measure(folder: Path, records: int, asked: list[str]) -> tuple[float, float,
         for start in range(0, records, BATCH):
             memory.add_many(experiences(min(BATCH, records - start), seed=start))
         connection = apsw.Connection(memory.location)
+        name = index_name("default")
         sql = (
-            "SELECT r.id, r.body, -bm25(record_text) AS score FROM record_text JOIN record r ON "
-            "r.seq = record_text.rowid "
-            "WHERE record_text MATCH ? AND r.project_id = 'default' ORDER BY score DESC LIMIT 20"
+            f"SELECT r.id, r.body, -{name}.rank AS score FROM {name} JOIN record r ON "
+            f"r.seq = {name}.rowid "
+            f"WHERE {name} MATCH ? AND r.project_id = 'default' ORDER BY score DESC LIMIT 20"
         )
 
         def bare(question: str) -> None:
-            with memory._project.store._connected() as reading:  # type: ignore[attr-defined]
-                terms = memory._project.store._rare_enough(reading, query_terms(question))  # type: ignore[attr-defined]
+            store: Any = memory._project.store
+            with store._connected() as reading:
+                index = WordIndex(reading, "default")
+                terms = store._count_words(index).rare_enough(index, query_terms(question))
             match = " OR ".join(f'"{term}"' for term in terms)
             begin = time.perf_counter()
             connection.execute(sql, (match,)).fetchall()

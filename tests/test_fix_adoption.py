@@ -1180,7 +1180,8 @@ def test_killed_at_any_instant_it_is_the_old_database_or_the_memory(tmp_path: Pa
         shutil.copyfile(template, folder / "ai_memory.db")
         for _ in range(3):
             child = Child.start(adopt_in(folder))
-            time.sleep(rng.uniform(0.0, 1.3 * needed))
+            # from the beginning to the end, whatever chance says
+            time.sleep(1.3 * needed * (turn + rng.random()) / KILLS)
             child.kill()
         outcomes[check_after_kill(folder, 300)] += 1
         shutil.rmtree(folder)
