@@ -125,9 +125,10 @@ def rank(
     asked = [term for term in terms if not term.startswith(FORM)]
     best_text = max((candidate.text for candidate in given), default=0.0) or 1.0
     nearness = _nearness(given)
+    pairs = [f" {one} {other} " for one, other in pairwise(asked)]
     ranked = _sorted(
         Ranked.of(
-            each, _parts(each, best_text, nearness.get(each.id, 0.0), today, about_error, asked)
+            each, _parts(each, best_text, nearness.get(each.id, 0.0), today, about_error, pairs)
         )
         for each in given
     )
@@ -181,7 +182,7 @@ def _parts(
     nearness: float,
     today: int,
     about_error: bool,
-    asked: Sequence[str],
+    pairs: Sequence[str],
 ) -> dict[str, float]:
     age_days = max(0, today - candidate.at_us // limits.DAY_US)
     why = {
@@ -190,11 +191,11 @@ def _parts(
     }
     if candidate.exact:
         why["exact"] = EXACT
-    if len(asked) > 1 and candidate.text:
+    if pairs and candidate.text:
         text = f" {candidate.said} "
-        pairs = sum(f" {one} {other} " in text for one, other in pairwise(asked))
-        if pairs:
-            why["phrase"] = PHRASE * pairs / (len(asked) - 1)
+        together = len([pair for pair in pairs if pair in text])
+        if together:
+            why["phrase"] = PHRASE * together / len(pairs)
     if candidate.neighbour:
         short = min(1.0, SHORT / (candidate.said.partition("\n")[0].count(" ") + 1))
         beside = NEIGHBOUR * short * short * candidate.neighbour / best_text

@@ -296,6 +296,8 @@ def _best_matching(
     among: Among,
 ) -> list[Scored]:
     """The best of a project that match, and pass the filters."""
+    if among.vouched and not index.has(VOUCHED):
+        return []
     where, values = search_condition_of(SQLITE, index.project, filters)
     match = f"({' OR '.join(_quoted(terms))})"
     if among.vouched:

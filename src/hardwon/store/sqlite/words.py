@@ -149,6 +149,11 @@ class WordIndex:
         ).fetchall()
         return name
 
+    def has(self, term: str) -> bool:
+        """Whether any text has it."""
+        sql = f"SELECT 1 FROM {self.name} WHERE {self.name} MATCH ? LIMIT 1"
+        return bool(self.select(sql, (f'"{term}"',)))
+
     def having(self, term: str) -> int:
         """How many texts have it."""
         sql = f"SELECT doc FROM {self._vocabulary()} WHERE term = ?"
