@@ -91,7 +91,7 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
         "|Library|Applications",
     ],
     "segment": r"[\w.@+~$%-]{1,100}",
-    "token": r"[^\s,;|()<>\[\]{}\"'`=*?!\u2018\u2019\u201c\u201d]{1,1000}",
+    "token": r"[^\s,;|()<>\[\]{}\"'`=*?!\u2018\u2019\u201c\u201d]{1,1000}",  # nosec B105  # a pattern
     "windows": r"(?:[A-Za-z]:\\|\\\\|\.{1,2}\\)?(?:{{segment}}\\){0,30}{{segment}}",
     "posix": "(?:[A-Za-z]:/|~/|/)?(?:{{segment}}/{1,2}){0,30}{{segment}}",
     "anchored": r"/(?:{{roots}})/\w|~/[.\w]|\.{1,2}/[\w.]|[A-Za-z]:[\\/]\w",
@@ -181,5 +181,5 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
         | [^/]*\.tfstate\.[^/]*
         | [^/]*(?:credential|secret)s?(?:[._-][^/]*)?
             \.(?:json|ya?ml|toml|ini|cfg|conf|xml|properties|csv|txt|enc))$
-    | /\.(?:aws|ssh|gnupg|kube|azure)/ | /\.docker/config\.json$""",
+    | /\.(?:aws|ssh|gnupg|kube|azure)/ | /\.docker/config\.json$""",  # nosec B105  # a pattern
 }

@@ -7,7 +7,7 @@ from typing import Any, Final
 WORDS: Final[dict[str, str]] = {
     # before `pass` they make it a password
     "have_pass": """
-    admin auth db ftp http login mail mongo my mysql pg postgres proxy redis root smtp user""",
+    admin auth db ftp http login mail mongo my mysql pg postgres proxy redis root smtp user""",  # nosec B105  # words, no password
     # password_prod is a password, password_policy is none: only these may follow
     "tails": """
     admin again anthropic aws azure b backup base confirm confirmation current db default dev
@@ -18,9 +18,10 @@ WORDS: Final[dict[str, str]] = {
     "no_token": """
     begin bos cached cls completion continuation cur current end eos first image input last
     lookahead mask max min n next num output pad page peek per prev previous prompt sep
-    special start stop sync total unk""",
+    special start stop sync total unk""",  # nosec B105  # words, no password
     # has_password is answered by yes or no
-    "no_secret": "allow disable enable forgot has hide is no require requires show toggle use uses",
+    "no_secret": """
+    allow disable enable forgot has hide is no require requires show toggle use uses""",  # nosec B105  # words, no password
     "speaks_of_flag": """
     again argument first flag here instead option options parameter switch value with""",
 }
