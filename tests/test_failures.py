@@ -401,6 +401,7 @@ HOSTILE = r"""
     exit_code_1_if_ :_permission_denied if_permission_denied:_ no_1_errors ~a_failed ~a_timed_out a=1_ err=" msg="a"_
     a.sh:_ ~ERROR_ ~[a]_ a_-_ ~web-1_|_ Table_' near_" violates_a http:// _404 status_404_ request_id tmpabcdefgh_
     /tmp/ C:\ Jan_1 assert_ validation_error~ ERROR_in_~ 12:00:00_ ~__" |_
+    R0- a-1 a.com a.com_ a@ a@b. for_user_ a=b_ -_ [a[a]]_ INFO_ 1131566461_ Jan_1_00:00:00_ a.b:_ a/10.0.0.1 00:1b: refused:1
 """
 
 
