@@ -247,7 +247,7 @@ def test_both_sides_of_a_fork_embed(place: Places) -> None:
         def work(tell: Tell) -> None:
             for number in range(5):
                 tell(remember(memory, f"child {os.getpid()}, {number}").id)
-            assert memory.care.wait_for_vectors(60) == 0
+            memory.care.wait_for_vectors(60)  # those of the others may still wait
 
         children = []
         for number in range(6):

@@ -88,12 +88,12 @@ TERM_CHARS_MAX: Final = 64
 # Distinct words of a query that are looked up; the cost of a search grows with each of them.
 QUERY_TERMS_MAX: Final = 64
 
-# From so many records on, terms that very many of them have are left out of a search: in a small
-# memory they cost nothing.
-PRUNED_FROM_RECORDS: Final = 20_000
+# Texts that a search may look at before it leaves out terms that very many records have: so few
+# cost little.
+SEARCHED_TEXTS: Final = 500
 
-# From so many records on, a search takes the best by their words before it asks whether they pass
-# the filters: in a smaller memory looking at all that match takes no longer.
+# From so many records on, a search with filters takes the best by their words before it asks whether
+# they pass: in a smaller memory looking at all that match takes no longer.
 FIRST_BY_WORDS_FROM_RECORDS: Final = 200_000
 
 # Records with one tag up to which they are looked up and sorted; of more, the newest are found
@@ -1438,15 +1438,19 @@ POSTGRES_VECTORS_COMPARED_MAX: Final = 20_000
 VECTOR_CODE_BITS: Final = 512
 
 # Memory for the codes of vectors, of one open memory: more than three million of them. What is beyond
-# is read from the file again for each question, about two seconds a million.
+# is read from the file again for each question, some seconds a million.
 VECTOR_CODES_BYTES: Final = 256 * MIB
 
-# Codes of a question's nearest whose bits are compared with its numbers: at first, and at most, where
-# everything is about equally near. A thousand take half a millisecond.
+# Codes of a question's nearest whose bits are compared with its numbers at first: half a
+# millisecond a thousand.
 VECTOR_CODES_SIFTED_MIN: Final = 500
+
+# And at most, where everything is about equally near.
 VECTOR_CODES_SIFTED_MAX: Final = 10_000
 
-# Vectors that are then read from the file and compared exactly: at first, and at most beyond these. A
-# hundred take half a millisecond.
+# Vectors that are then read from the file and compared exactly, at first: half a millisecond a
+# hundred.
 VECTORS_COMPARED_MIN: Final = 64
+
+# And at most beyond these.
 VECTORS_COMPARED_MAX: Final = 4_000
