@@ -217,7 +217,7 @@ SHORT_TURNS: Final = (
     "turn writes one row of JSON"
 )
 EXACT: Final = (
-    "Hardwon compares the question with every vector and looks for its words as well; Chroma walks "
+    "Hardwon compares the question with the code of every vector and looks for its words as well; Chroma walks "
     "an approximate index of vectors alone, and finds fewer of these records"
 )
 
@@ -273,9 +273,12 @@ REASONS: Final[dict[str, dict[tuple[str, str], str]]] = {
     "memory of a reader": {
         (H, FTS): f"{PYTHON_ALONE}.",
         (H, FILES): f"{PYTHON_ALONE}.",
-        (V, STORE_V): "Hardwon keeps the vectors in memory between questions; the store reads them "
-        "from the file each time.",
-        (V, CHROMA): "both hold the vectors in memory; Hardwon's text search, records and their "
+        (V, STORE_V): "Hardwon keeps a code of each vector in memory between questions; the store "
+        "reads the vectors from the file each time.",
+        (
+            V,
+            CHROMA,
+        ): "Chroma holds an index of the vectors in memory, Hardwon a code of each; Hardwon's text search, records and their "
         "envelope come on top.",
     },
     "cold start": {

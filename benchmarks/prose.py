@@ -128,6 +128,8 @@ def hardwon(paragraphs: list[Paragraph], embedder: str | None) -> Search:
         )
         for each in paragraphs
     )
+    if made_by:
+        memory.care.wait_for_vectors()
     number = {record_id: place for place, record_id in enumerate(ids)}
     return lambda question: [number[hit.record.id] for hit in memory.recall(question, k=HITS)]
 

@@ -246,6 +246,7 @@ def test_a_caller_cannot_say_who_it_is() -> None:
 NOT_OF_A_CLIENT = {
     *("tokens", "merge", "restore", "check_stale", "fixes.history", "tree.make", "tree.mirror"),
     *("tests.record", "tests.publish"),
+    "care.wait_for_vectors",
     *("care.once", "care.now", "care.take_in", "care.in_project", "care.record_many"),
     *("entries.put", "entries.append", "entries.list", "entries.names"),
 }

@@ -33,7 +33,10 @@ def topics(name: str = "topics") -> CallableEmbedder:
 
 def fill(memory: Memory) -> dict[str, str]:
     texts = ("the puppy barks", "an auto stalls", "a loaf burns")
-    return {text: memory.remember(text, "success", "file_operation").id for text in texts}
+    ids = {text: memory.remember(text, "success", "file_operation").id for text in texts}
+    if memory._project.embedder:
+        memory.care.wait_for_vectors()
+    return ids
 
 
 def test_what_means_the_same_is_found_without_a_common_word(place: Places) -> None:
@@ -114,6 +117,7 @@ def test_bulk_writes_have_vectors_too(place: Places) -> None:
     with Memory(place("a"), embedder=topics()) as memory, Memory(place("b")) as plain:
         fill(plain)
         memory.add_many(list(plain.browse()))
+        assert memory.care.wait_for_vectors() == 0
         assert memory.recall("hound", k=1)[0].why["vector"] > 0.3
         plain.remember("the hound returns", "success", "file_operation")
         memory.merge(plain)
@@ -124,6 +128,7 @@ def test_a_real_embedder(place: Places) -> None:
     with Memory(place("brain"), embedder=WordLlamaEmbedder()) as memory:
         kept = memory.remember("The database connection pool was exhausted", "failure", "unknown")
         memory.remember("The cake recipe needs more sugar", "failure", "unknown")
+        assert memory.care.wait_for_vectors() == 0
         hit = memory.recall("ran out of SQL sessions", k=1)[0]
         assert hit.record.id == kept.id
         assert hit.why["vector"] > 0
@@ -135,6 +140,7 @@ def test_a_row_number_that_is_used_again_is_not_mixed_up(place: Places) -> None:
         assert memory.recall("bun", k=1)[0].record.id == ids["a loaf burns"]
         memory.forget(ids["a loaf burns"])
         hound = memory.remember("a second hound", "success", "file_operation")
+        memory.care.wait_for_vectors()
         assert {
             hit.record.id for hit in memory.recall("puppy") if hit.why.get("vector", 0) > 0.3
         } == {
@@ -155,6 +161,7 @@ def test_two_who_reembed_do_not_mix(place: Places) -> None:
             other.reembed()
 
         memory.remember("one more hound", "success", "file_operation")
+        memory.care.wait_for_vectors()
         assert other.reembed() == 4
         with pytest.raises(EmbeddingError, match="reembed"):
             memory.remember("too late", "success", "file_operation")
@@ -167,6 +174,7 @@ def test_many_threads_ask_at_once(place: Places) -> None:
     with Memory(place("brain"), embedder=topics()) as memory:
         for number in range(300):
             memory.remember(f"the puppy number {number} barks", "success", "file_operation")
+        memory.care.wait_for_vectors()
         with ThreadPoolExecutor(8) as pool:
             answers = list(
                 pool.map(lambda number: len(memory.recall(f"hound {number}", k=20)), range(40))

@@ -19,6 +19,7 @@ def experience(record: Record) -> Experience:
 
 class HardwonMemory(Peer):
     def __init__(self, folder: Path, *, vectors: bool) -> None:
+        self.vectors = vectors
         embedder = None
         if vectors:
             from hardwon.outside.embedders import WordLlamaEmbedder
@@ -37,6 +38,8 @@ class HardwonMemory(Peer):
 
     def write_bulk(self, records: Sequence[Record]) -> None:
         self.memory.add_many([experience(record) for record in records])
+        if self.vectors:  # the others make them before they return
+            self.memory.care.wait_for_vectors()
 
     def recall(self, query: str, k: int) -> list[str]:
         return [str(getattr(hit.record, "content", "")) for hit in self.memory.recall(query, k)]

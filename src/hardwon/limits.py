@@ -520,6 +520,18 @@ EMBED_DIMENSION_MAX: Final = 8_192
 # this, as many texts are sent at once as have replies that stay below LLM_REPLY_BYTES_MAX.
 EMBED_NUMBER_BYTES: Final = 40
 
+# Records that wait in memory for their vectors, some kilobytes each; more are read from the store
+# again when it is their turn.
+EMBED_WAITING_MAX: Final = 2_000
+
+# After an embedder refused so many texts in a row, the others are not tried: an endpoint that is down
+# takes its whole timeout for each.
+EMBED_REFUSED_MAX: Final = 3
+
+# How long a memory that is closed, or a process that ends, waits for the vectors of what was just
+# recorded. What is left after that has its vectors made when the memory is used next.
+EMBED_CLOSE_WAIT_S: Final = 5.0
+
 # --- topology ---
 
 # Levels of folders that are told apart; what lies deeper counts in the last of them. A schema has
@@ -1419,4 +1431,26 @@ VECTOR_INDEXES_MAX: Final = 8
 
 # Without pgvector, so many vectors are read for one question, the newest first: of 256 numbers 20
 # MB, a tenth of a second.
-VECTORS_COMPARED_MAX: Final = 20_000
+POSTGRES_VECTORS_COMPARED_MAX: Final = 20_000
+
+# Bits of a vector's code in SQLite, at least; twice as many where it has more numbers than that. With
+# half as many four times as many vectors are read; twice as many take twice the time to compare.
+VECTOR_CODE_BITS: Final = 512
+
+# Memory for the codes of vectors, of one open memory: more than three million of them. What is beyond
+# is read from the file again for each question, some seconds a million.
+VECTOR_CODES_BYTES: Final = 256 * MIB
+
+# Codes of a question's nearest whose bits are compared with its numbers at first: half a
+# millisecond a thousand.
+VECTOR_CODES_SIFTED_MIN: Final = 500
+
+# And at most, where everything is about equally near.
+VECTOR_CODES_SIFTED_MAX: Final = 10_000
+
+# Vectors that are then read from the file and compared exactly, at first: half a millisecond a
+# hundred.
+VECTORS_COMPARED_MIN: Final = 64
+
+# And at most beyond these.
+VECTORS_COMPARED_MAX: Final = 4_000

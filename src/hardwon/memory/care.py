@@ -14,7 +14,7 @@ from uuid import UUID
 from hardwon import limits
 from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError
 from hardwon.memory.places import find_place
-from hardwon.memory.project import Group, R, batches, derive_again, embedded
+from hardwon.memory.project import Group, R, batches, derive_again
 from hardwon.memory.record import keep_all, record_many
 from hardwon.outside import own_files
 from hardwon.outside.locations import COPIES, check_path
@@ -61,6 +61,10 @@ if TYPE_CHECKING:
         Loaded,
         Page,
     )
+_WAIT: Final = (
+    "records wait for their vectors: whoever opens the memory with the embedder makes them, and so "
+    "does reembed"
+)
 _SAMPLE: Final = 3  # ids named in a finding; doctor counts the rest
 
 
@@ -68,25 +72,24 @@ class Keeping(Group):
     """Looks after the memory."""
 
     def reembed(self, progress: Progress | None = None) -> int:
-        """Makes the vectors that are missing; with another embedder than before, all of them anew.
-        Can be interrupted and goes on where it was. Returns how many were made.
+        """Makes the vectors that are missing, at once and not in the background; with another
+        embedder than before, all of them anew. Can be interrupted and goes on where it was. Returns
+        how many were made.
         """
         project = self._project
-        embedder = project.embedder
-        if embedder is None:
-            raise InvalidInputError.one(
-                "embedder", None, "a memory that was opened with an embedder: Memory(…, embedder=…)"
-            )
+        project.embedding.leave()
+        embedder = project.embedding.embedder
         with project.write() as change:
             change.writer.set_embedder(project.name, embedder.name, embedder.dimension)
-        done, total = 0, project.store.counts(project.name).records
-        while missing := project.store.without_vector(project.name, limits.EMBED_BATCH_TEXTS):
-            made = embedded(embedder, [original_of(stored) for stored in missing])
-            with project.write() as change:
-                change.keep_vectors(made)
-            done += len(made)
-            if progress:
-                progress(done, max(total, done))
+        done, total = 0, project.store.counts(project.name).unembedded
+        while missing := project.store.without_vector(project.name, limits.EMBED_WAITING_MAX):
+            for batch in batches(missing, limits.EMBED_BATCH_TEXTS):
+                made = project.embedding.made([original_of(stored) for stored in batch])
+                with project.write() as change:
+                    change.keep_vectors(made)
+                done += len(made)
+                if progress:
+                    progress(done, max(total, done))
         return done
 
     def cleanup(
@@ -196,6 +199,8 @@ class Keeping(Group):
                         "records", False, f"what is derived from them was not looked at: {error}"
                     )
                 )
+            if waiting := self._project.store.count_without_vector(self._project.name):
+                findings.append(Finding("embedding", True, f"{waiting} {_WAIT}"))
             for listener in self._project.listeners:
                 findings += listener.check()
         return Diagnosis(findings)
@@ -258,6 +263,15 @@ def _finding(check: str, ids: Sequence[str], fine: str, remedy: str) -> Finding:
 
 class Care(Group):
     """What people and servers need who look after a memory: `memory.care`."""
+
+    def wait_for_vectors(self, timeout_s: float | None = None) -> int:
+        """Waits, at most `timeout_s` seconds, until everything that was recorded has its vector,
+        which is made in the background; returns how many records have none.
+        """
+        project = self._project
+        project.embed()
+        project.embedding.wait(timeout_s)
+        return project.store.count_without_vector(project.name)
 
     def links(self, record_id: str | UUID) -> Links:
         """What replaced the record of that `record_id`, what it replaced, and what contradicts

@@ -62,7 +62,7 @@ from hardwon.store.types import (
     Stored,
 )
 from hardwon.text.entities import path_words
-from hardwon.text.terms import own_texts, searchable_text
+from hardwon.text.terms import own_texts
 from hardwon.trust.lifecycle import (
     check_claim,
     credits_of,
@@ -76,6 +76,7 @@ from hardwon.trust.redact import clean_event, redact, without_secrets
 if TYPE_CHECKING:
     from hardwon.learn.topology import FolderCount
     from hardwon.memory import Memory
+    from hardwon.memory.embedding import Embedding
     from hardwon.memory.knowledge import Knowledge
     from hardwon.memory.staleness import Watch
     from hardwon.outside.embedders import Embedder
@@ -175,6 +176,8 @@ class Project:
         self._looks_at_files = staleness
         self.listeners: list[ProjectListener] = []
         self.store = open_store(where, busy_timeout_ms, may_upgrade=upgrade, progress=progress)
+        # After the store: what is done here before a fork, and at the end, comes before what it does.
+        self._embedding = None if embedder is None else _embedding(embedder)
         try:
             self.find_listeners()
         except BaseException:
@@ -184,6 +187,8 @@ class Project:
     def close(self) -> None:
         listeners, self.listeners = self.listeners, []
         try:
+            if self._embedding:
+                self._embedding.close(limits.EMBED_CLOSE_WAIT_S)
             for listener in listeners:
                 listener.close()
         finally:
@@ -378,7 +383,24 @@ class Project:
         from hardwon.outside import embedders
 
         self.check_embedder()
+        self.embed()
         return list(embedders.as_vectors(self.embedder, [query])[0]) if self.embedder else []
+
+    def embed(self, records: Sequence[Record] = ()) -> None:
+        """Has the vectors made, in the background, of these records and of what was left without
+        one.
+        """
+        if self._embedding:
+            self._embedding.add(self, records)
+
+    @property
+    def embedding(self) -> Embedding:
+        """What makes vectors in the background, where there is an embedder."""
+        if self._embedding is None:
+            raise InvalidInputError.one(
+                "embedder", None, "a memory that was opened with an embedder: Memory(…, embedder=…)"
+            )
+        return self._embedding
 
     def check_embedder(self, within: Writer | None = None) -> None:
         """Vectors of two embedders must never be compared, or kept together."""
@@ -389,19 +411,6 @@ class Project:
                 f"{self.embedder.name} ({self.embedder.dimension}): open the memory with the "
                 "former, or run reembed() to replace them"
             )
-
-    def vectors_of(self, records: Sequence[Record]) -> list[tuple[str, bytes]]:
-        """The records' vectors. None where the embedder fails: a record is kept all the same, and
-        reembed makes up for it.
-        """
-        if not self.embedder or not records:
-            return []
-        self.check_embedder()
-        try:
-            return embedded(self.embedder, records)
-        except EmbeddingError as error:
-            _log.warning("kept without vectors, which reembed() will add: %s", error)
-            return []
 
 
 @dataclass
@@ -564,13 +573,23 @@ class Change:
         in_effect = decision.metadata.validation.altered(status="verified")
         return decision.altered(metadata=decision.metadata.altered(validation=in_effect))
 
+    def embed(self, records: Sequence[Record]) -> None:
+        """Has the vectors of these made when they are kept. Refuses them where those of another
+        embedder are kept.
+        """
+        if self.project.embedder and records:
+            self._stamp(self.project.embedder)
+            self.afterwards.append(partial(self.project.embed, records))
+
     def keep_vectors(self, made: Sequence[tuple[str, bytes]]) -> None:
-        embedder, name = self.project.embedder, self.project.name
-        if embedder and made:
-            self.project.check_embedder(self.writer)
-            if self.writer.embedder(name) is None:
-                self.writer.set_embedder(name, embedder.name, embedder.dimension)
-            self.writer.keep_vectors(name, made)
+        if self.project.embedder and made:
+            self._stamp(self.project.embedder)
+            self.writer.keep_vectors(self.project.name, made)
+
+    def _stamp(self, embedder: Embedder) -> None:
+        self.project.check_embedder(self.writer)
+        if self.writer.embedder(self.project.name) is None:
+            self.writer.set_embedder(self.project.name, embedder.name, embedder.dimension)
 
 
 def checkout_of(
@@ -586,14 +605,11 @@ def checkout_of(
     )
 
 
-def embedded(embedder: Embedder, records: Sequence[Record]) -> list[tuple[str, bytes]]:
-    """The records' ids and vectors, as a store keeps them."""
-    from hardwon.outside import embedders
+def _embedding(embedder: Embedder) -> Embedding:
+    with making:
+        from hardwon.memory.embedding import Embedding
 
-    rows = embedders.as_vectors(embedder, [searchable_text(record) for record in records])
-    return [
-        (record.id, row.astype("<f4").tobytes()) for record, row in zip(records, rows, strict=True)
-    ]
+    return Embedding(embedder)
 
 
 def project_name(given: str) -> str:

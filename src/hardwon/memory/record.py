@@ -272,7 +272,6 @@ class Entries(Group):
             name: record and self._entry(name, record)
             for name, record in check_mapping("entries", entries).items()
         }
-        vectors = project.vectors_of([record for record in ready.values() if record])
         by = check_text("by", by)
 
         def work(change: Change) -> bool:
@@ -291,7 +290,7 @@ class Entries(Group):
                         change.happen(
                             old.id, "superseded", by, replaced_by=record.id, reason=_PUT_AGAIN
                         )
-            change.keep_vectors(vectors)
+            change.embed([record for record in ready.values() if record])
             change.follow()
             return erases
 
@@ -305,7 +304,6 @@ class Entries(Group):
         """
         project = self._project
         ready = [self._entry(name, record) for record in check_items("records", records)]
-        vectors = project.vectors_of(ready)
 
         def work(change: Change) -> list[R]:
             stood = change.writer.page(project.name, Filters(tag=name), None, 1)
@@ -313,7 +311,7 @@ class Entries(Group):
             for record in ready:
                 kept.append(_behind(record, kept[-1:] or stood))
             change.append(kept)
-            change.keep_vectors(vectors)
+            change.embed(kept)
             return kept
 
         return project.carry_out(work) if ready else []
@@ -356,10 +354,8 @@ def keep_all(project: Project, given: Sequence[R], *, returned: bool = True) -> 
     the time.
     """
     head, size = project.head, limits.ADD_BATCH_ROWS
-    # Before anybody waits for us, where they are few, or a model takes its time over them.
-    early = project.embedder or len(given) <= size
+    early = len(given) <= size  # before anybody waits for us, where they are few
     ready = [project.prepare(recordable(each), head) for each in given] if early else given
-    vectors = project.vectors_of(ready) if project.embedder else []
 
     def work(change: Change) -> list[R]:
         kept: list[R] = []
@@ -368,15 +364,14 @@ def keep_all(project: Project, given: Sequence[R], *, returned: bool = True) -> 
             if not early:
                 batch = [project.prepare(recordable(each), head) for each in batch]
             change.append(batch, given[start : start + size])
+            change.embed(batch)
             kept += batch if returned else ()
-        if vectors:
-            change.keep_vectors(vectors)
         return change.with_places(kept)
 
-    # Where nothing but new rows comes of it, others may append at the same time. Vectors, and
-    # records that prove themselves by these, are more. What is no record is refused later.
-    more = vectors or any(getattr(record, "recalled", None) for record in given)
-    kept = project.carry_out(work, exclusive=bool(more or len(given) > size))
+    # Where nothing but new rows comes of it, others may append at the same time. Records that prove
+    # themselves by these are more. What is no record is refused later.
+    more = any(getattr(record, "recalled", None) for record in given)
+    kept = project.carry_out(work, exclusive=more or len(given) > size)
     if project.consolidate_every and any(type(record) is Episode for record in given):
         _consolidate_when_due(project)
     return kept
@@ -559,7 +554,6 @@ def _named(fact: Fact) -> Fact:
 
 def _record_facts(project: Project, given: Sequence[Fact]) -> list[Fact]:
     """Keeps what is new of these; of what is known, the first fact that says it comes back."""
-    vectors = dict(project.vectors_of(given))
 
     def work(change: Change) -> list[Fact]:
         kept: list[Fact] = []
@@ -567,7 +561,7 @@ def _record_facts(project: Project, given: Sequence[Fact]) -> list[Fact]:
             first = _said_before(change.writer, fact)
             if first is None:
                 change.append([fact])
-                change.keep_vectors([(fact.id, vectors[fact.id])] if fact.id in vectors else [])
+                change.embed([fact])
             else:
                 _repeat(change, first, fact)
             kept.append(first or fact)

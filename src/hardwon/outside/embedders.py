@@ -41,7 +41,8 @@ _EMBEDDINGS: Final = Api(
 class Embedder(Protocol):
     """Whatever turns texts into vectors. `embed` returns what `numpy.asarray` makes an array of
     shape (texts, dimension) of, in the order of the texts. The name changes whenever the vectors
-    do.
+    do. A memory embeds what is recorded in a thread of its own: `embed` may be called by several
+    threads at once.
     """
 
     @property

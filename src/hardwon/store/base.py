@@ -60,6 +60,7 @@ from hardwon.store.query import (
     packed_body,
     packed_by,
     sound_body,
+    unembedded,
     untrue_events,
 )
 from hardwon.store.types import (
@@ -801,12 +802,19 @@ class Store(TallyReader):
 
     def without_vector(self, project: str, limit: int) -> list[Stored]:
         """Records that have no vector, those that came in first first."""
+        by_project = self.dialect.hint("record_vector_by_project")  # narrower than the vectors
         return self._stored(
             f"SELECT {STORED} FROM record r WHERE r.seq IN (SELECT n.seq FROM record n "
-            "LEFT JOIN record_vector v ON v.seq = n.seq WHERE n.project_id = ?1 AND v.seq IS NULL "
+            f"WHERE n.project_id = ?1 AND NOT EXISTS (SELECT 1 FROM record_vector v{by_project} "
+            "WHERE v.project_id = ?1 AND v.seq = n.seq) "
             f"AND n.{ORDINARY} ORDER BY n.seq LIMIT ?2) ORDER BY r.seq",
             (project, limit),
         )
+
+    def count_without_vector(self, project: str) -> int:
+        """How many those are; none where no embedder was ever used."""
+        with self.snapshot(project) as session:
+            return unembedded(session, project)
 
     # --- everything of a project ---
 

@@ -448,6 +448,17 @@ def embedder_of(session: Session, project: str) -> tuple[str, int] | None:
     return (row[0], row[1]) if row else None
 
 
+def unembedded(session: Session, project: str) -> int:
+    """How many records wait for their vector; none where no embedder was ever used."""
+    if embedder_of(session, project) is None:
+        return 0
+    records = session.value(
+        f"SELECT count(*) FROM record WHERE project_id = ?1 AND {ORDINARY}", (project,)
+    )
+    vectors = session.value("SELECT count(*) FROM record_vector WHERE project_id = ?1", (project,))
+    return max(0, int(records) - int(vectors))
+
+
 def rolled_back_authors(session: Session, project: str) -> set[str]:
     """The sources that do not count at present."""
     return {author for (author,) in session.select(ROLLED_BACK, (project,))}
@@ -786,6 +797,7 @@ class Query(Reader):
         with self.snapshot(project) as session:
             groups = session.select(sql, (project,))
             events, forgotten = session.first(happened, (project,)) or (0, 0)
+            waiting = unembedded(session, project)
         internal = {
             kind: sum(group[5] for group in groups if group[0] == kind) for kind in INTERNAL_KINDS
         }
@@ -812,6 +824,7 @@ class Query(Reader):
             authors,
             min((group[6] for group in ordinary), default=None),
             max((group[7] for group in ordinary), default=None),
+            waiting,
         )
 
     def count(self, project: str, filters: Filters, *, trusted: bool = False) -> int:

@@ -293,7 +293,8 @@ class Appended(NamedTuple):
 @dataclass(frozen=True)
 class Counts:
     """How many records there are, seen from several sides. Decisions, what was adopted without
-    records, and fixes that left the history, are counted apart.
+    records, and fixes that left the history, are counted apart. `unembedded` wait for their vectors,
+    where an embedder is used.
     """
 
     records: int
@@ -309,6 +310,7 @@ class Counts:
     by_author: Mapping[str, int]
     first_us: int | None
     last_us: int | None
+    unembedded: int
 
     @property
     def total(self) -> int:

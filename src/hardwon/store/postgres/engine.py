@@ -678,7 +678,7 @@ class PostgresStore(Store):
             else:
                 sql = (
                     f"SELECT v.seq, v.vector FROM {vectors} ORDER BY r.at_us DESC, r.id DESC "
-                    f"LIMIT {limits.VECTORS_COMPARED_MAX}"
+                    f"LIMIT {limits.POSTGRES_VECTORS_COMPARED_MAX}"
                 )
                 cosines = _compared(session.select(sql, bound), vector, kept[1], limit)
             near = {seq: cosine for seq, cosine in cosines.items() if cosine > COSINE_MIN}

@@ -251,7 +251,6 @@ class SqliteWriter(Writer):
 # --- sqlite ---
 
 _WRITES_BETWEEN_SIZE_CHECKS: Final = 64
-_NEAREST_SPARE: Final = 5  # so many times as many as are wanted, in case some are archived or gone
 _FIRST_SPARE: Final = 2
 _FIRST_MIN: Final = 40
 
@@ -344,6 +343,44 @@ def _best_matching(
     return [(found_of(row[:-1]), row[-1]) for row in rows]
 
 
+def _nearest(
+    connection: apsw.Connection,
+    project: str,
+    codes: vectors.Codes,
+    vector: Sequence[float],
+    filters: Filters,
+    limit: int,
+) -> list[Scored]:
+    """The nearest that pass the filters."""
+    where, values = search_condition_of(SQLITE, project, filters)
+    voted = bool(connection.execute(_VOTED, (project,)).fetchall())
+    # NOT INDEXED: by the row numbers, not through all records of the project.
+    within = SQLITE.within("r.seq", f"?{len(values) + 1}")
+    sql = (
+        f"SELECT {found_columns(SQLITE, votes=voted)}, r.seq FROM record r NOT INDEXED "
+        f"JOIN record_text ON record_text.seq = r.seq WHERE {where} AND {within}"
+    )
+
+    def passing(best: Sequence[tuple[int, float]]) -> list[Scored]:
+        near = [(seq, cosine) for seq, cosine in best if cosine > vectors.COSINE_MIN]
+        found: list[Scored] = []
+        for start in range(0, len(near), limit):  # nearly always, all of the nearest pass
+            cosines = dict(near[start : start + limit])
+            rows: list[Any] = connection.execute(sql, (*values, SQLITE.listed(cosines))).fetchall()
+            found += [(found_of(row[:-1]), cosines[row[-1]]) for row in rows]
+            if len(found) >= limit:
+                break
+        return sorted(found, key=lambda pair: (-pair[1], pair[0].id))[:limit]
+
+    best = codes.nearest(connection, vector, limit)
+    found = passing(best)
+    if len(found) < limit and best and best[-1][1] > vectors.COSINE_MIN:
+        # Too few of the nearest pass: the nearest of all that do.
+        all_passing = connection.execute(f"SELECT r.seq FROM record r WHERE {where}", values)
+        found = passing(codes.nearest(connection, vector, limit, [seq for (seq,) in all_passing]))
+    return found
+
+
 class SqliteStore(Store):
     """Everything the contract promises, on one file."""
 
@@ -365,7 +402,7 @@ class SqliteStore(Store):
         self._writes = 0
         self._erasure_pending = False
         self._words: dict[str, _Counted] = {}
-        self._vectors: dict[str, tuple[tuple[str, int], vectors.Vectors]] = {}
+        self._codes: dict[str, tuple[tuple[str, int], vectors.Codes]] = {}
         if not create_if_missing(path, make_memory):
             if size_of(log_of(path)):
                 refuse_foreign_log(path)
@@ -522,27 +559,36 @@ class SqliteStore(Store):
     def nearest(
         self, project: str, vector: Sequence[float], filters: Filters, limit: int
     ) -> list[tuple[Found, float]]:
-        with self._connected() as connection:
-            kept = embedder_of(SqliteSession(connection), project)
+        with self.snapshot(project) as session:
+            connection = session.connection
+            kept = embedder_of(session, project)
             if kept is None:
                 return []
-            known = self._vectors.get(project)
-            if known is None or known[0] != kept:
-                known = self._vectors[project] = kept, vectors.Vectors(project, kept[1])
-            wanted = limit * _NEAREST_SPARE if filters == Filters() else None
-            best = known[1].nearest(connection, vector, wanted)
-            cosines = dict(best)
-            where, values = search_condition_of(SQLITE, project, filters)
-            within = SQLITE.within("r.seq", values.add(SQLITE.listed(cosines)))
-            # NOT INDEXED: by the row numbers, not through all records of the project.
-            sql = (
-                f"SELECT {found_columns(SQLITE)}, r.seq FROM record r NOT INDEXED JOIN record_text "
-                f"ON record_text.seq = r.seq JOIN record_vector v ON v.seq = r.seq WHERE {where} "
-                f"AND {within}"
-            )
-            rows: list[Any] = connection.execute(sql, values).fetchall()
-        found = [(found_of(row[:-1]), cosines[row[-1]]) for row in rows]
-        return sorted(found, key=lambda pair: (-pair[1], pair[0].id))[:limit]
+            if not vectors.lacks_codes(connection, project):
+                codes = self._codes_of(project, kept)
+                return _nearest(connection, project, codes, vector, filters, limit)
+        while self._add_codes(project):
+            pass
+        return self.nearest(project, vector, filters, limit)
+
+    def _add_codes(self, project: str) -> bool:
+        """To some vectors of an older version, and whether there are more."""
+        with self.write(project) as writer:
+            vectors.add_codes(writer.session, project)
+        with self._connected() as connection:
+            return vectors.lacks_codes(connection, project)
+
+    def _codes_of(self, project: str, kept: tuple[str, int]) -> vectors.Codes:
+        """Of vectors of this embedder. Where those of several projects take too much room, the
+        others go.
+        """
+        known = self._codes.get(project)
+        if known is None or known[0] != kept:
+            known = kept, vectors.Codes(project, kept[1])
+        used = sum(each.kept_bytes for _, each in [*self._codes.values(), known])
+        others = {} if used > limits.VECTOR_CODES_BYTES else self._codes
+        self._codes = {**others, project: known}
+        return known[1]
 
     def untrue_tallies(self, project: str) -> int:
         with self.snapshot(project) as session:

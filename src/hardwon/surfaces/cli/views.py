@@ -214,6 +214,8 @@ def stats_lines(stats: Stats, look: Look) -> list[Line]:
         ("decisions", str(stats.decisions)),
         ("events", str(stats.events)),
     ]
+    if stats.unembedded:
+        facts.append(("no vector", str(stats.unembedded)))
     if stats.first and stats.last:
         facts.append(("from, to", f"{stats.first:%Y-%m-%d %H:%M}, {stats.last:%Y-%m-%d %H:%M} UTC"))
     lines: list[Line] = [
