@@ -65,6 +65,7 @@ from hardwon.store.postgres.search import (
 from hardwon.store.query import (
     FIX_KINDS,
     FIXES,
+    ROLLED_BACK,
     Among,
     Scored,
     did,
@@ -620,7 +621,8 @@ class PostgresStore(Store):
         with self.read(project) as session:
             known = _known(session, wanted)
             # all of them, if need be
-            for chosen in dict.fromkeys((_rare_enough(wanted, known.frequencies), wanted)):
+            having, texts = known.frequencies.having, known.frequencies.texts
+            for chosen in dict.fromkeys((bm25.rare_enough(having, texts), wanted)):
                 search = _Search(session, project, chosen, known, filters, limit)
                 if found := from_everybody(search.best, known.sources, limit):
                     return found
@@ -782,13 +784,15 @@ _EF_SEARCH: Final = 100
 
 class _Known(NamedTuple):
     """Of a project, before it is searched: how many texts there are, and have each term, as of the
-    last count; how many sources it has; whether anybody vouched for a record, or was helped by one.
+    last count; how many sources it has; whether anybody vouched for a record, or was helped by one,
+    and whether any source was rolled back.
     """
 
     frequencies: bm25.Frequencies
     sources: int
     vouched: bool
     voted: bool
+    rolled_back: bool
 
 
 # Sources are counted from one to the next by the index.
@@ -801,7 +805,8 @@ _KNOWN: Final = (
     "UNION ALL SELECT 'term ' || term, documents FROM term_count WHERE term = ANY (?2) "
     "UNION ALL SELECT 'sources', count(*) FROM source "
     f"UNION ALL SELECT 'vouched', 1 WHERE EXISTS (SELECT 1 FROM record WHERE {VOUCHED}) "
-    "UNION ALL SELECT 'voted', 1 WHERE EXISTS (SELECT 1 FROM tally WHERE scope = 'credit')"
+    "UNION ALL SELECT 'voted', 1 WHERE EXISTS (SELECT 1 FROM tally WHERE scope = 'credit') "
+    f"UNION ALL SELECT 'rolled back', 1 WHERE EXISTS ({ROLLED_BACK})"
 )
 
 
@@ -813,22 +818,8 @@ def _known(session: PostgresSession, terms: Sequence[str]) -> _Known:
         known["sources"],
         "vouched" in known,
         "voted" in known,
+        "rolled back" in known,
     )
-
-
-def _rare_enough(terms: tuple[str, ...], frequencies: bm25.Frequencies) -> tuple[str, ...]:
-    """Without terms that a tenth of all records have: they cost the most and tell the least."""
-    if frequencies.texts < limits.PRUNED_FROM_RECORDS or len(terms) <= 1:
-        return terms
-    rare = [
-        term
-        for term in terms
-        if frequencies.having[term] <= limits.FREQUENT_SHARE * frequencies.texts
-    ]
-    if any(frequencies.having[term] for term in rare):
-        return tuple(rare)
-    known = [term for term in terms if frequencies.having[term]]
-    return (*rare, *sorted(known, key=lambda term: (frequencies.having[term], term))[:1])
 
 
 def _affordable(terms: Sequence[str], frequencies: bm25.Frequencies) -> list[str]:
@@ -895,7 +886,9 @@ class _Search:
 
     def _ask(self, whose: Sequence[Among], most: int | None) -> None:
         """The best records of each that pass the filters, of those that match best."""
-        where, bound = search_condition_of(POSTGRES, self._project, self._filters)
+        where, bound = search_condition_of(
+            POSTGRES, self._project, self._filters, rolled_back=self._known.rolled_back
+        )
         frequencies = self._known.frequencies
         queries = as_queries(_affordable(self._terms, frequencies))
         texts = bound.add([query for _, query, _, _ in queries])
