@@ -26,11 +26,13 @@ from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
+import apsw
 import psycopg
 
 from hardwon import Memory
 from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link
+from hardwon.store.sqlite.words import NAME
 from recall import percentile, timed
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
@@ -89,7 +91,21 @@ def settled(url: str) -> None:
 
 def size_of(location: str) -> int:
     with opened(location) as memory:
-        return memory._project.store.size_bytes()
+        return memory.stats().size_bytes
+
+
+def index_bytes(sqlite: str, url: str) -> tuple[int, int]:
+    """What is kept of texts so that they are found: terms and their index."""
+    with apsw.Connection(sqlite) as connection:
+        named = f"name GLOB '{NAME}*' OR name = 'record_text'"
+        lite = connection.execute(f"SELECT sum(pgsize) FROM dbstat WHERE {named}").get
+    with psycopg.connect(url, autocommit=True) as server:
+        sql = (
+            "SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' "
+            "AND relname IN ('record_text', 'term_count')"
+        )
+        ((ours,),) = server.execute(sql).fetchall()
+    return int(lite), int(ours)
 
 
 # --- recalling ---
@@ -236,6 +252,10 @@ def measure(server: str, folder: Path, options: argparse.Namespace) -> bool:
     print(
         f"add_many, {options.records:,} records: SQLite {lite_s * per:.0f} µs, PostgreSQL "
         f"{one_s * per:.0f} µs a record"
+    )
+    lite_bytes, one_bytes = (size / options.records for size in index_bytes(sqlite, one))
+    print(
+        f"terms and their index: SQLite {lite_bytes:.0f}, PostgreSQL {one_bytes:.0f} bytes a record"
     )
     for name, values in (
         took := in_turn({"SQLite": (sqlite, "default"), "one project": (one, "default")}, asked)

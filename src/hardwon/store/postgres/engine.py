@@ -811,7 +811,8 @@ _KNOWN: Final = (
 
 
 def _known(session: PostgresSession, terms: Sequence[str]) -> _Known:
-    known = dict(session.select(_KNOWN, ([TEXTS_COUNTED, WORDS_COUNTED], list(terms))))
+    counts = [TEXTS_COUNTED, WORDS_COUNTED]
+    known = dict(session.select(_KNOWN, (counts, list(terms)), often=True))
     having = {term: known.get(f"term {term}", 0) for term in terms}
     return _Known(
         bm25.Frequencies(known.get(TEXTS_COUNTED, 0), known.get(WORDS_COUNTED, 0), having),
@@ -936,7 +937,7 @@ class _Search:
             "CROSS JOIN LATERAL (SELECT terms FROM record_text WHERE seq = best.seq OFFSET 0) "
             "record_text"
         )
-        rows = self._session.select(sql, bound)
+        rows = self._session.select(sql, bound, often=True)
         found = [found_of(row[2 * len(whose) :]) for row in rows]
         for number, among in enumerate(whose):
             chosen_ones = [
