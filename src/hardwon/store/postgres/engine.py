@@ -319,9 +319,9 @@ class PostgresWriter(Writer):
         """Counts the terms of these texts so many times more."""
         self._terms_taken_back |= times < 0
         self.session.run(
-            "INSERT INTO term_count AS c (term, documents) SELECT u.word, ?2 * count(*) FROM "
-            "(SELECT DISTINCT t.seq, w.word FROM record_text t, unnest(words(t.terms, NULL)) "
-            "AS w (word) WHERE t.seq = ANY (?1)) AS u GROUP BY 1 ORDER BY 1 "
+            "INSERT INTO term_count AS c (term, documents) SELECT ltrim(u.lexeme, '='), "
+            "?2 * count(*) FROM record_text t, unnest(words(t.terms, t.often)) u "
+            "WHERE t.seq = ANY (?1) GROUP BY 1 ORDER BY 1 "
             "ON CONFLICT (term) DO UPDATE SET documents = c.documents + excluded.documents",
             (list(seqs), times),
         )
@@ -891,24 +891,30 @@ class _Search:
             POSTGRES, self._project, self._filters, rolled_back=self._known.rolled_back
         )
         frequencies = self._known.frequencies
-        queries = as_queries(_affordable(self._terms, frequencies))
-        texts = bound.add([query for _, query, _, _ in queries])
-        times = bound.add([times for _, _, times, _ in queries])
-        less = bound.add([less for _, _, _, less in queries])
-        worth = bound.add([frequencies.worth(term) for term, _, _, _ in queries])
+        searched = _affordable(self._terms, frequencies)
+        queries = as_queries(searched)
+        texts = bound.add([query for _, query, _ in queries])
+        times = bound.add([times for _, _, times in queries])
+        worth = bound.add([frequencies.worth(term) for term, _, _ in queries])
         wanted = bound.add(self._limit)
-        most_often = bound.add([query for _, query, _, _ in queries if query.startswith(MOST)])
+        # Of so many more, those whose score may be higher than it seems; all of them, where some
+        # terms only count among what others find.
+        higher = "true"
+        if len(searched) == len(self._terms):
+            most_often = bound.add([f"{MOST}{term}" for term in searched])
+            higher = (
+                f"(SELECT string_to_array(x.often, ' ') && {most_often} FROM record_text x "
+                "WHERE x.seq = p.seq)"
+            )
         in_order = "ORDER BY f.score DESC, f.at_us DESC, f.id DESC"
-        # Each part: the best of some sources by their words, then those of them that pass. Of so
-        # many more, those whose score may be higher than it seems.
+        # Each part: the best of some sources by their words, then those of them that pass.
         parts = [
             f"first{number} AS MATERIALIZED (SELECT m.seq, m.score FROM {_of(among, bound)} "
             f"ORDER BY score DESC, seq DESC LIMIT {bound.add(most)}::bigint), "
             f"best{number} AS (SELECT p.seq FROM (SELECT f.seq, row_number() OVER ({in_order}) "
             f"AS place FROM (SELECT * FROM first{number} CROSS JOIN LATERAL (SELECT r.at_us, r.id "
             f"FROM record r WHERE {where} AND r.seq = first{number}.seq OFFSET 0) r) f {in_order} "
-            f"LIMIT {_RESCORED} * {wanted}) p WHERE p.place <= {wanted} OR (SELECT "
-            f"string_to_array(x.often, ' ') && {most_often} FROM record_text x WHERE x.seq = p.seq))"
+            f"LIMIT {_RESCORED} * {wanted}) p WHERE p.place <= {wanted} OR {higher})"
             for number, among in enumerate(whose)
         ]
         numbers = range(len(whose))
@@ -917,18 +923,17 @@ class _Search:
         together = " UNION ALL ".join(
             f"SELECT {number}, seq FROM best{number}" for number in numbers
         )
-        # BM25 (`search.rank`), where a term that a text has `times` adds what it is worth more than
-        # one time less. All of it comes from the index and short rows: to read the texts of all that
-        # match would take ten times as long. OFFSET 0: each is looked up by its number. The planner
-        # would go through all records, thinking that many are found.
+        # BM25 (`search.rank`). All of it comes from the index and short rows: to read the texts of
+        # all that match would take ten times as long. OFFSET 0: each is looked up by its number. The
+        # planner would go through all records, thinking that many are found.
         sql = (
             f"WITH matching AS MATERIALIZED (SELECT t.seq, bool_or(t.vouched) AS vouched, "
-            "sum(u.worth * (u.times / (u.times + t.slowness) - u.less / (u.less + t.slowness))) "
-            f"AS score FROM unnest({texts}::text[], {times}::float8[], {less}::float8[], "
-            f"{worth}::float8[]) AS u (term, times, less, worth) CROSS JOIN LATERAL (SELECT x.seq, "
+            "sum(u.worth * u.times / (u.times + t.slowness)) AS score "
+            f"FROM unnest({texts}::text[]::tsquery[], {times}::float8[], {worth}::float8[]) "
+            "AS u (query, times, worth) CROSS JOIN LATERAL (SELECT x.seq, "
             f"x.vouched, {bm25.K1}::float8 * ({1 - bm25.B}::float8 + {bm25.B}::float8 * (x.length / "
             f"{bound.add(frequencies.usual_length)}::float8)) AS slowness FROM record_text x "
-            "WHERE words(x.terms, x.often) @> ARRAY[u.term] OFFSET 0) t GROUP BY t.seq), "
+            "WHERE words(x.terms, x.often) @@ u.query OFFSET 0) t GROUP BY t.seq), "
             f"{', '.join(parts)}, best AS MATERIALIZED (SELECT seq, {chosen} FROM ({together}) "
             f"AS each (number, seq) GROUP BY seq) SELECT {looked_at}, "
             f"{', '.join(f'best.is{number}' for number in numbers)}, "

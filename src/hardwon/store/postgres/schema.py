@@ -186,11 +186,15 @@ CREATE TABLE record_text (
 ) WITH (toast_tuple_target = 128);
 ALTER TABLE record_text ALTER terms SET STORAGE EXTERNAL, ALTER often SET STORAGE EXTERNAL,
     ALTER ballast SET STORAGE MAIN;
--- What is indexed of a text. It costs so much that a plan goes by the index, however few there are.
-CREATE FUNCTION words(terms text, often text) RETURNS text[]
+-- What is indexed of a text: each term once, with a sign where the text has it more than once. It
+-- costs so much that a plan goes by the index, however few there are.
+CREATE FUNCTION words(terms text, often text) RETURNS tsvector
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE COST 100 AS $$
 BEGIN
-    RETURN array_remove(string_to_array(concat_ws(' ', translate(terms, E'\\n', ' '), often), ' '), '');
+    RETURN ts_delete(
+        array_to_tsvector(array_remove(string_to_array(translate(terms, E'\\n', ' '), ' '), '')),
+        string_to_array(replace(often, '=', ''), ' ')
+    ) || array_to_tsvector(string_to_array(often, ' '));
 END $$;
 CREATE INDEX record_text_by_term ON record_text USING gin (words(terms, often))
     WITH (gin_pending_list_limit = {limits.TERMS_PENDING_KIB});
