@@ -895,7 +895,9 @@ class _Search:
         queries = as_queries(searched)
         texts = bound.add([query for _, query, _ in queries])
         times = bound.add([times for _, _, times in queries])
-        worth = bound.add([frequencies.worth(term) for term, _, _ in queries])
+        gain = bound.add([frequencies.worth(term) * times for term, _, times in queries])
+        slow = bm25.K1 * (1 - bm25.B), bm25.K1 * bm25.B / frequencies.usual_length
+        least, each = (f"{bound.add(number)}::float8" for number in slow)
         wanted = bound.add(self._limit)
         # Of so many more, those whose score may be higher than it seems; all of them, where some
         # terms only count among what others find.
@@ -917,6 +919,9 @@ class _Search:
             f"LIMIT {_RESCORED} * {wanted}) p WHERE p.place <= {wanted} OR {higher})"
             for number, among in enumerate(whose)
         ]
+        # only where it is read more than once, or for those who are vouched for
+        kept = "MATERIALIZED " if len(whose) > 1 else ""
+        vouched = "bool_or(t.vouched) AS vouched, " if Among(vouched=True) in whose else ""
         numbers = range(len(whose))
         looked_at = ", ".join(f"(SELECT count(*) FROM first{number})" for number in numbers)
         chosen = ", ".join(f"bool_or(number = {number}) AS is{number}" for number in numbers)
@@ -927,12 +932,11 @@ class _Search:
         # all that match would take ten times as long. OFFSET 0: each is looked up by its number. The
         # planner would go through all records, thinking that many are found.
         sql = (
-            f"WITH matching AS MATERIALIZED (SELECT t.seq, bool_or(t.vouched) AS vouched, "
-            "sum(u.worth * u.times / (u.times + t.slowness)) AS score "
-            f"FROM unnest({texts}::text[]::tsquery[], {times}::float8[], {worth}::float8[]) "
-            "AS u (query, times, worth) CROSS JOIN LATERAL (SELECT x.seq, "
-            f"x.vouched, {bm25.K1}::float8 * ({1 - bm25.B}::float8 + {bm25.B}::float8 * (x.length / "
-            f"{bound.add(frequencies.usual_length)}::float8)) AS slowness FROM record_text x "
+            f"WITH matching AS {kept}(SELECT t.seq, {vouched}"
+            "sum(u.gain / (u.times + t.slowness)) AS score "
+            f"FROM unnest({texts}::text[]::tsquery[], {times}::float8[], {gain}::float8[]) "
+            f"AS u (query, times, gain) CROSS JOIN LATERAL (SELECT x.seq, x.vouched, "
+            f"{least} + {each} * x.length AS slowness FROM record_text x "
             "WHERE words(x.terms, x.often) @@ u.query OFFSET 0) t GROUP BY t.seq), "
             f"{', '.join(parts)}, best AS MATERIALIZED (SELECT seq, {chosen} FROM ({together}) "
             f"AS each (number, seq) GROUP BY seq) SELECT {looked_at}, "
