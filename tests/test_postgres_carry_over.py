@@ -221,9 +221,11 @@ def test_killed_after_every_statement_it_goes_on(old: str, monkeypatch: pytest.M
     before = rows_before(old)
     execute, left = PostgresSession._execute, 0
 
-    def dying(session: PostgresSession, sql: str, values: Values = ()) -> psycopg.Cursor[Any]:
+    def dying(
+        session: PostgresSession, sql: str, values: Values = (), *, often: bool = False
+    ) -> psycopg.Cursor[Any]:
         nonlocal left
-        done = execute(session, sql, values)
+        done = execute(session, sql, values, often=often)
         left -= 1
         if left == 0:
             postgres_server.server().run(f"SELECT pg_terminate_backend({session.backend}, 5000)")

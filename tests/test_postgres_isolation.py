@@ -192,6 +192,15 @@ def event_row(kind: str, record_id: str, body: str) -> dict[str, Any]:
     }
 
 
+def copied(schema: str, table: str) -> str:
+    """One column of texts is the server's own."""
+    into, columns = table, "*"
+    if table == "record_text":
+        columns = "seq, length, vouched, terms, often"
+        into = f"{table} ({columns})"
+    return f"INSERT INTO {schema}.{into} SELECT {columns} FROM {{a}}.{table} ON CONFLICT DO NOTHING"
+
+
 def on_tables() -> Iterator[tuple[str, str]]:
     """Statement, and from which level on it is allowed: `{a}` and `{b}` are the schemas."""
     for table in (*PROJECT_TABLES, *VIEWS):
@@ -202,8 +211,7 @@ def on_tables() -> Iterator[tuple[str, str]]:
         changed = WRITER if by_writers else GOVERNOR
         inserted = WRITER if by_writers or table == "request" else GOVERNOR
         deleted = WRITER if table in ("request", "record_vector") else GOVERNOR
-        copied = f"INSERT INTO {{a}}.{table} SELECT * FROM {{a}}.{table} ON CONFLICT DO NOTHING"
-        yield copied, inserted
+        yield copied("{a}", table), inserted
         yield f"UPDATE {{a}}.{table} SET {{first of {table}}} = {{first of {table}}}", changed
         yield f"DELETE FROM {{a}}.{table}", deleted
         yield f"TRUNCATE {{a}}.{table}", NOBODY
@@ -215,7 +223,7 @@ def on_tables() -> Iterator[tuple[str, str]]:
             "SELECT count(*) FROM ONLY {b}.%s",
             "COPY {b}.%s TO STDOUT",
             "INSERT INTO {b}.%s DEFAULT VALUES",
-            "INSERT INTO {b}.%s SELECT * FROM {a}.%s ON CONFLICT DO NOTHING",
+            copied("{b}", table),
             "DELETE FROM {b}.%s",
             "MERGE INTO {b}.%s t USING (SELECT 1) s ON true WHEN MATCHED THEN DELETE",
             "TRUNCATE {b}.%s",
@@ -254,7 +262,7 @@ def on_functions(place: Place) -> Iterator[tuple[str, str]]:
     body = row_of(a_fact(A)).body
     plain = {"id": new_id(), "kind": "fact", "at_us": 1, "author": "ann", "body": body}
     plain |= {"digest": "00", "status": "hypothesis", "validation": None, "helped": 0}
-    plain |= {"hindered": 0, "terms": "", "length": 0, "vector": "", "tags": [], "files": []}
+    plain |= {"hindered": 0, "terms": "", "length": 0, "often": "", "tags": [], "files": []}
     published = body.replace('"hypothesis"', '"published"')
     verified = json.dumps({"status": "verified"})
     yield called("add_records", plain), WRITER

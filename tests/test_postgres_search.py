@@ -91,3 +91,34 @@ def test_a_context_an_advice_and_patterns_are_one_transaction_each(
             assert begun == []
             threads.submit(store.change_mark, "small").result()  # another thread has its own
             assert len(begun) == 1
+
+
+def test_the_rows_that_a_search_reads_are_short(unequal: str) -> None:
+    with Memory(unequal, "large") as memory, memory._project.store.read("large") as session:
+        rows, size = session.first(
+            "SELECT count(*), pg_relation_size('record_text') FROM record_text"
+        ) or (0, 0)
+    assert rows == SIZES["large"]
+    assert size / rows < 150
+
+
+def test_a_text_is_vouched_for_as_long_as_its_record_is(unequal: str) -> None:
+    untrue = (
+        "SELECT count(*) FILTER (WHERE t.vouched <> (r.status IN ('verified', 'published'))), "
+        "count(*) FILTER (WHERE t.vouched) FROM record_text t JOIN record r ON r.seq = t.seq"
+    )
+
+    def counted() -> tuple[int, int]:
+        with memory._project.store.read("small") as session:
+            wrong, vouched = session.first(untrue) or (-1, -1)
+            return int(wrong), int(vouched)
+
+    with Memory(unequal, "small") as memory:
+        wrong, before = counted()
+        assert wrong == 0
+        assert before > 0
+        found = next(iter(memory.browse(status="hypothesis")))
+        memory.verify(found.id, by="human_approval")
+        assert counted() == (0, before + 1)
+        memory.archive(found.id, "no longer so")
+        assert counted() == (0, before)

@@ -160,6 +160,18 @@ class Finder:
         """The best `k` by what the store knows of the records; none of them is read. `then`: as it
         would have been answered at that time.
         """
+        vector = self._embed(query) if self._embed and query.strip() else None
+        with self._store.together(self._project):
+            return self._find(query, k, filters, then, vector)
+
+    def _find(
+        self,
+        query: str,
+        k: int,
+        filters: Filters,
+        then: PastView | None,
+        vector: Sequence[float] | None,
+    ) -> list[tuple[Ranked, Found]]:
         about_error = shows_error(query)
         terms = query_terms(query)
         asked = filters
@@ -178,10 +190,8 @@ class Finder:
         texts = {each.stored.id: text for each, text in searched}
         by_number = {each.seq: text for each, text in searched}
         exact, beside, cosines = set[str](), dict[str, float](), dict[str, float]()
-        if self._embed and query.strip():
-            for each, cosine in self._store.nearest(
-                self._project, self._embed(query), filters, CANDIDATES
-            ):
+        if vector is not None:
+            for each, cosine in self._store.nearest(self._project, vector, filters, CANDIDATES):
                 found[each.id] = each
                 cosines[each.id] = cosine
         # of the very failure that it reports, or of the signature or failure hash that it is

@@ -322,15 +322,13 @@ def scores(terms: Sequence[str], texts: Sequence[str], frequencies: Frequencies)
     for text in texts:
         words = text.split()
         slowness = K1 * (1 - B + B * (len(words) + MARKS) / usual)
-        times = dict.fromkeys(worth, 0.0)
-        for word in words:
-            if word in times:
-                times[word] += weight[word]
-        found.append(
-            sum(
-                worth[term] * count * (K1 + 1) / (count + slowness) for term, count in times.items()
-            )
-        )
+        times: dict[str, float] = {}
+        for word in filter(worth.__contains__, words):
+            times[word] = times.get(word, 0.0) + weight[word]
+        score = 0.0
+        for term in filter(times.__contains__, worth):  # in one order, whatever the text's is
+            score += worth[term] * times[term] * (K1 + 1) / (times[term] + slowness)
+        found.append(score)
     return found
 
 

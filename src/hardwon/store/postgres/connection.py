@@ -255,8 +255,13 @@ class PostgresSession(Session):
 
     # --- statements ---
 
-    def select(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
-        return self._execute(sql, values).fetchall()
+    def select(
+        self, sql: str, values: Values = (), *, often: bool = False
+    ) -> list[tuple[Any, ...]]:
+        """`often`: the statement takes long to plan and comes again and again, so that it is
+        prepared at its first time.
+        """
+        return self._execute(sql, values, often=often).fetchall()
 
     def first(self, sql: str, values: Values = ()) -> tuple[Any, ...] | None:
         found: tuple[Any, ...] | None = self._execute(sql, values).fetchone()
@@ -292,18 +297,20 @@ class PostgresSession(Session):
             yield
         self._is_spoilt = was_spoilt
 
-    def _execute(self, sql: str, values: Values = ()) -> psycopg.Cursor[Any]:
+    def _execute(
+        self, sql: str, values: Values = (), *, often: bool = False
+    ) -> psycopg.Cursor[Any]:
         text, used = in_postgres(sql)
         given = [values[place] for place in used] or None
         try:
-            return self._connection.execute(text, given)
+            return self._connection.execute(text, given, prepare=often or None)
         except psycopg.Error as error:
             failure = self._failed(error)
             reconnect, self.reconnect = self.reconnect, None
             if reconnect is None or not isinstance(failure, ConnectionLostError):
                 raise failure from self._address.cause(error)
         reconnect()
-        return self._execute(sql, values)
+        return self._execute(sql, values, often=often)
 
     # --- transactions ---
 

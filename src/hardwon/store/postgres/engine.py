@@ -13,7 +13,6 @@ import json
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from threading import local
@@ -52,7 +51,7 @@ from hardwon.store.postgres.search import (
     COUNTS,
     GROWN,
     IN_BODY_ALONE,
-    ONCE,
+    MOST,
     POSTGRES,
     TEXTS_COUNTED,
     UNCOUNTED,
@@ -66,6 +65,7 @@ from hardwon.store.postgres.search import (
 from hardwon.store.query import (
     FIX_KINDS,
     FIXES,
+    ROLLED_BACK,
     Among,
     Scored,
     did,
@@ -81,6 +81,7 @@ from hardwon.store.query import (
 from hardwon.store.sqlite.search import COSINE_MIN, cosines_of
 from hardwon.store.types import (
     Appended,
+    Bound,
     Finding,
     Found,
     Progress,
@@ -318,9 +319,9 @@ class PostgresWriter(Writer):
         """Counts the terms of these texts so many times more."""
         self._terms_taken_back |= times < 0
         self.session.run(
-            "INSERT INTO term_count AS c (term, documents) SELECT substr(u.lexeme, 2), "
-            "?2 * count(*) FROM record_text t, unnest(t.vector) u WHERE t.seq = ANY (?1) "
-            f"AND starts_with(u.lexeme, '{ONCE}') GROUP BY 1 ORDER BY 1 "
+            "INSERT INTO term_count AS c (term, documents) SELECT ltrim(u.lexeme, '='), "
+            "?2 * count(*) FROM record_text t, unnest(words(t.terms, t.often)) u "
+            "WHERE t.seq = ANY (?1) GROUP BY 1 ORDER BY 1 "
             "ON CONFLICT (term) DO UPDATE SET documents = c.documents + excluded.documents",
             (list(seqs), times),
         )
@@ -527,7 +528,7 @@ class TokenTable(TokenKeep):
 
 _FIRST_SPARE: Final = 5
 _FIRST_MIN: Final = 200
-# so many times as many as are wanted: the server's score takes more than four of a word for four
+# of so many times as many as are wanted: the server's score takes more than four of a word for four
 _RESCORED: Final = 2
 
 
@@ -618,16 +619,12 @@ class PostgresStore(Store):
         if not wanted:
             return []
         with self.read(project) as session:
-            frequencies = _frequencies(session, wanted)
+            known = _known(session, wanted)
             # all of them, if need be
-            sources = len(session.select(_SOURCES))
-            for chosen in dict.fromkeys(
-                (bm25.rare_enough(frequencies.having, frequencies.texts), wanted)
-            ):
-                best = partial(
-                    _best_matching, session, project, chosen, frequencies, filters, limit
-                )
-                if found := from_everybody(best, sources, limit):
+            having, texts = known.frequencies.having, known.frequencies.texts
+            for chosen in dict.fromkeys((bm25.rare_enough(having, texts), wanted)):
+                search = _Search(session, project, chosen, known, filters, limit)
+                if found := from_everybody(search.best, known.sources, limit):
                     return found
         return []
 
@@ -785,15 +782,45 @@ _EF_SEARCH: Final = 100
 # --- searching ---
 
 
-def _frequencies(session: PostgresSession, terms: Sequence[str]) -> bm25.Frequencies:
-    """How many texts there are, and have each term, as of the last count."""
-    sql = (
-        "SELECT name, value FROM state WHERE name = ANY (?1) "
-        "UNION ALL SELECT 'term ' || term, documents FROM term_count WHERE term = ANY (?2)"
-    )
-    known = dict(session.select(sql, ([TEXTS_COUNTED, WORDS_COUNTED], list(terms))))
+class _Known(NamedTuple):
+    """Of a project, before it is searched: how many texts there are, and have each term, as of the
+    last count; how many sources it has; whether anybody vouched for a record, or was helped by one,
+    and whether any source was rolled back.
+    """
+
+    frequencies: bm25.Frequencies
+    sources: int
+    vouched: bool
+    voted: bool
+    rolled_back: bool
+
+
+# Sources are counted from one to the next by the index.
+_KNOWN: Final = (
+    "WITH RECURSIVE next (author) AS (SELECT min(author) FROM record UNION ALL "
+    "SELECT (SELECT min(author) FROM record WHERE author > next.author) FROM next "
+    "WHERE author IS NOT NULL), source AS (SELECT author FROM next WHERE author IS NOT NULL "
+    f"LIMIT {limits.SOURCES_COUNTED_MAX}) "
+    "SELECT name, value FROM state WHERE name = ANY (?1) "
+    "UNION ALL SELECT 'term ' || term, documents FROM term_count WHERE term = ANY (?2) "
+    "UNION ALL SELECT 'sources', count(*) FROM source "
+    f"UNION ALL SELECT 'vouched', 1 WHERE EXISTS (SELECT 1 FROM record WHERE {VOUCHED}) "
+    "UNION ALL SELECT 'voted', 1 WHERE EXISTS (SELECT 1 FROM tally WHERE scope = 'credit') "
+    f"UNION ALL SELECT 'rolled back', 1 WHERE EXISTS ({ROLLED_BACK})"
+)
+
+
+def _known(session: PostgresSession, terms: Sequence[str]) -> _Known:
+    counts = [TEXTS_COUNTED, WORDS_COUNTED]
+    known = dict(session.select(_KNOWN, (counts, list(terms)), often=True))
     having = {term: known.get(f"term {term}", 0) for term in terms}
-    return bm25.Frequencies(known.get(TEXTS_COUNTED, 0), known.get(WORDS_COUNTED, 0), having)
+    return _Known(
+        bm25.Frequencies(known.get(TEXTS_COUNTED, 0), known.get(WORDS_COUNTED, 0), having),
+        known["sources"],
+        "vouched" in known,
+        "voted" in known,
+        "rolled back" in known,
+    )
 
 
 def _affordable(terms: Sequence[str], frequencies: bm25.Frequencies) -> list[str]:
@@ -808,89 +835,136 @@ def _affordable(terms: Sequence[str], frequencies: bm25.Frequencies) -> list[str
     return chosen
 
 
-# From one to the next by the index.
-_SOURCES: Final = (
-    "WITH RECURSIVE next (author) AS (SELECT min(author) FROM record UNION ALL "
-    "SELECT (SELECT min(author) FROM record WHERE author > next.author) FROM next "
-    "WHERE author IS NOT NULL) SELECT author FROM next WHERE author IS NOT NULL "
-    f"LIMIT {limits.SOURCES_COUNTED_MAX}"
-)
+class _Search:
+    """One search of a project for some terms, whoever's records are asked for."""
+
+    def __init__(
+        self,
+        session: PostgresSession,
+        project: str,
+        terms: Sequence[str],
+        known: _Known,
+        filters: Filters,
+        limit: int,
+    ) -> None:
+        self._session = session
+        self._project = project
+        self._terms = terms
+        self._known = known
+        self._filters = filters
+        self._limit = limit
+        # records, and how many were looked at
+        self._answers: dict[Among, tuple[list[Found], int]] = {}
+        self._scores: dict[int, float] = {}
+
+    def best(self, among: Among) -> list[Scored]:
+        """The best of a project that match, and pass the filters."""
+        if among.vouched and not self._known.vouched:
+            return []
+        if among not in self._answers:
+            # What is vouched for is asked for next, nearly always: matching takes the time.
+            both = among == Among() and self._known.vouched
+            self._ask([among, Among(vouched=True)] if both else [among], self._most)
+        rows, looked_at = self._answers[among]
+        # The best by their words alone, which nearly always pass; only where too few do, all that
+        # match are asked.
+        if len(rows) < self._limit and looked_at >= self._most:
+            self._ask([among], None)
+            rows, _ = self._answers[among]
+        fresh = [found for found in rows if found.seq not in self._scores]
+        scores = bm25.scores(self._terms, [found.terms for found in fresh], self._known.frequencies)
+        self._scores.update(zip((found.seq for found in fresh), scores, strict=True))
+        scored = sorted(
+            ((found, self._scores[found.seq]) for found in rows),
+            key=lambda pair: (pair[1], pair[0].stored.at_us, pair[0].id),
+            reverse=True,
+        )
+        return scored[: self._limit]
+
+    @property
+    def _most(self) -> int:
+        return max(_FIRST_MIN, _FIRST_SPARE * self._limit)
+
+    def _ask(self, whose: Sequence[Among], most: int | None) -> None:
+        """The best records of each that pass the filters, of those that match best."""
+        where, bound = search_condition_of(
+            POSTGRES, self._project, self._filters, rolled_back=self._known.rolled_back
+        )
+        frequencies = self._known.frequencies
+        searched = _affordable(self._terms, frequencies)
+        queries = as_queries(searched)
+        texts = bound.add([query for _, query, _ in queries])
+        times = bound.add([times for _, _, times in queries])
+        gain = bound.add([frequencies.worth(term) * times for term, _, times in queries])
+        slow = bm25.K1 * (1 - bm25.B), bm25.K1 * bm25.B / frequencies.usual_length
+        least, each = (f"{bound.add(number)}::float8" for number in slow)
+        wanted = bound.add(self._limit)
+        # Of so many more, those whose score may be higher than it seems; all of them, where some
+        # terms only count among what others find.
+        higher = "true"
+        if len(searched) == len(self._terms):
+            most_often = bound.add([f"{MOST}{term}" for term in searched])
+            higher = (
+                f"(SELECT string_to_array(x.often, ' ') && {most_often} FROM record_text x "
+                "WHERE x.seq = p.seq)"
+            )
+        in_order = "ORDER BY f.score DESC, f.at_us DESC, f.id DESC"
+        # Each part: the best of some sources by their words, then those of them that pass.
+        parts = [
+            f"first{number} AS MATERIALIZED (SELECT m.seq, m.score FROM {_of(among, bound)} "
+            f"ORDER BY score DESC, seq DESC LIMIT {bound.add(most)}::bigint), "
+            f"best{number} AS (SELECT p.seq FROM (SELECT f.seq, row_number() OVER ({in_order}) "
+            f"AS place FROM (SELECT * FROM first{number} CROSS JOIN LATERAL (SELECT r.at_us, r.id "
+            f"FROM record r WHERE {where} AND r.seq = first{number}.seq OFFSET 0) r) f {in_order} "
+            f"LIMIT {_RESCORED} * {wanted}) p WHERE p.place <= {wanted} OR {higher})"
+            for number, among in enumerate(whose)
+        ]
+        # only where it is read more than once, or for those who are vouched for
+        kept = "MATERIALIZED " if len(whose) > 1 else ""
+        vouched = "bool_or(t.vouched) AS vouched, " if Among(vouched=True) in whose else ""
+        numbers = range(len(whose))
+        looked_at = ", ".join(f"(SELECT count(*) FROM first{number})" for number in numbers)
+        chosen = ", ".join(f"bool_or(number = {number}) AS is{number}" for number in numbers)
+        together = " UNION ALL ".join(
+            f"SELECT {number}, seq FROM best{number}" for number in numbers
+        )
+        # BM25 (`search.rank`). All of it comes from the index and short rows: to read the texts of
+        # all that match would take ten times as long. OFFSET 0: each is looked up by its number. The
+        # planner would go through all records, thinking that many are found.
+        sql = (
+            f"WITH matching AS {kept}(SELECT t.seq, {vouched}"
+            "sum(u.gain / (u.times + t.slowness)) AS score "
+            f"FROM unnest({texts}::text[]::tsquery[], {times}::float8[], {gain}::float8[]) "
+            f"AS u (query, times, gain) CROSS JOIN LATERAL (SELECT x.seq, x.vouched, "
+            f"{least} + {each} * x.length AS slowness FROM record_text x "
+            "WHERE words(x.terms, x.often) @@ u.query OFFSET 0) t GROUP BY t.seq), "
+            f"{', '.join(parts)}, best AS MATERIALIZED (SELECT seq, {chosen} FROM ({together}) "
+            f"AS each (number, seq) GROUP BY seq) SELECT {looked_at}, "
+            f"{', '.join(f'best.is{number}' for number in numbers)}, "
+            f"{found_columns(POSTGRES, votes=self._known.voted)} FROM best "
+            "CROSS JOIN LATERAL (SELECT * FROM record WHERE seq = best.seq OFFSET 0) r "
+            "CROSS JOIN LATERAL (SELECT terms FROM record_text WHERE seq = best.seq OFFSET 0) "
+            "record_text"
+        )
+        rows = self._session.select(sql, bound, often=True)
+        found = [found_of(row[2 * len(whose) :]) for row in rows]
+        for number, among in enumerate(whose):
+            chosen_ones = [
+                each for each, row in zip(found, rows, strict=True) if row[len(whose) + number]
+            ]
+            self._answers[among] = chosen_ones, rows[0][number] if rows else (most or 0)
 
 
-def _best_matching(
-    session: PostgresSession,
-    project: str,
-    terms: Sequence[str],
-    frequencies: bm25.Frequencies,
-    filters: Filters,
-    limit: int,
-    among: Among,
-) -> list[Scored]:
-    """The best of a project that match, and pass the filters."""
-    rows: list[Found] = []
-    # The best by their words alone, which nearly always pass; only where too few do, all that match
-    # are asked.
-    for most in (max(_FIRST_MIN, _FIRST_SPARE * limit), None):
-        rows, matched = _matching(session, project, terms, frequencies, filters, limit, most, among)
-        if len(rows) >= limit or most is None or matched < most:
-            break
-    scores = bm25.scores(terms, [found.terms for found in rows], frequencies)
-    scored = sorted(
-        zip(rows, scores, strict=True),
-        key=lambda pair: (pair[1], pair[0].stored.at_us, pair[0].id),
-        reverse=True,
-    )
-    return scored[:limit]
-
-
-def _matching(
-    session: PostgresSession,
-    project: str,
-    terms: Sequence[str],
-    frequencies: bm25.Frequencies,
-    filters: Filters,
-    limit: int,
-    most: int | None,
-    among: Among,
-) -> tuple[list[Found], int]:
-    """The best records that pass the filters, and how many were looked at."""
-    where, bound = search_condition_of(POSTGRES, project, filters)
-    whose = f"r.{VOUCHED}" if among.vouched else ""
+def _of(among: Among, bound: Bound) -> str:
+    """Those that match, of these sources alone."""
     if among.without:
-        whose = f"r.author <> ALL ({bound.add(list(among.without))}::text[])"
-    if whose:
-        whose = f" AND EXISTS (SELECT 1 FROM record r WHERE r.seq = x.seq AND {whose})"
-    queries = as_queries(_affordable(terms, frequencies))
-    texts = bound.add([query for _, query, _, _ in queries])
-    times = bound.add([times for _, _, times, _ in queries])
-    less = bound.add([less for _, _, _, less in queries])
-    worth = bound.add([frequencies.worth(term) for term, _, _, _ in queries])
-    wanted = (
-        f"unnest({texts}::text[]::tsquery[], {times}::float8[], {less}::float8[], "
-        f"{worth}::float8[])"
-    )
-    # BM25 (`search.rank`), where a term that a text has `times` adds what it is worth more than one
-    # time less. All of it comes from the index and the length: to unpack the vectors of all that
-    # match would take ten times as long. OFFSET 0: each is looked up by its number. The planner
-    # would go through all records, thinking that many are found.
-    sql = (
-        f"WITH b AS MATERIALIZED (SELECT t.seq, sum(u.worth * (u.times / (u.times + t.slowness) "
-        "- u.less / (u.less + t.slowness))) AS score "
-        f"FROM {wanted} AS u (term, times, less, worth) CROSS JOIN LATERAL (SELECT x.seq, "
-        f"{bm25.K1}::float8 * ({1 - bm25.B}::float8 + {bm25.B}::float8 * (x.length / "
-        f"{bound.add(frequencies.usual_length)}::float8)) AS slowness "
-        f"FROM record_text x WHERE x.vector @@ u.term{whose} OFFSET 0) t "
-        f"GROUP BY t.seq ORDER BY 2 DESC, 1 DESC LIMIT {bound.add(most)}::bigint), "
-        "best AS MATERIALIZED (SELECT b.seq FROM b CROSS JOIN LATERAL (SELECT r.at_us, r.id "
-        f"FROM record r WHERE {where} AND r.seq = b.seq OFFSET 0) r "
-        f"ORDER BY b.score DESC, r.at_us DESC, r.id DESC LIMIT {bound.add(_RESCORED * limit)}) "
-        f"SELECT (SELECT count(*) FROM b), {found_columns(POSTGRES)} FROM best "
-        "CROSS JOIN LATERAL (SELECT * FROM record WHERE seq = best.seq OFFSET 0) r "
-        "CROSS JOIN LATERAL (SELECT terms FROM record_text WHERE seq = best.seq OFFSET 0) "
-        "record_text"
-    )
-    rows = session.select(sql, bound)
-    return [found_of(row) for _, *row in rows], rows[0][0] if rows else (most or 0)
+        # one after the other, until there are enough
+        author = "(SELECT r.author FROM record r WHERE r.seq = o.seq)"
+        return (
+            "(SELECT o.seq, o.score FROM (SELECT * FROM matching ORDER BY score DESC, seq DESC "
+            f"OFFSET 0) o WHERE {author} <> ALL ({bound.add(list(among.without))}::text[])) m"
+        )
+    return "matching m WHERE m.vouched" if among.vouched else "matching m"
 
 
 def _compared(

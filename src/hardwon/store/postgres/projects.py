@@ -38,6 +38,7 @@ from hardwon.store.postgres.schema import (
     SCHEMA,
     SCHEMA_VERSION,
     SHARED,
+    VOUCHED,
     project_schema,
     with_vectors,
 )
@@ -474,15 +475,16 @@ def _key_anew(session: PostgresSession) -> None:
 
 def _index_anew(session: PostgresSession) -> None:
     last = 0
-    sql = f"SELECT r.seq, {STORED} FROM record r WHERE r.seq > ?1 ORDER BY r.seq LIMIT ?2"
+    sql = f"SELECT r.seq, r.{VOUCHED}, {STORED} FROM record r WHERE r.seq > ?1 ORDER BY r.seq LIMIT ?2"
     while rows := session.select(sql, (last, limits.BATCH_ROWS)):
         texts = []
-        for last, *columns in rows:
-            texts.append({"seq": last, **text_columns(terms_of(Stored._make(columns)))})
+        for last, vouched, *columns in rows:
+            own = text_columns(terms_of(Stored._make(columns)))
+            texts.append({"seq": last, "vouched": vouched, **own})
         session.run(
-            "INSERT INTO record_text (seq, terms, length, vector) SELECT * FROM "
-            "json_to_recordset(?1::json) AS t (seq bigint, terms text, length integer, "
-            "vector tsvector)",
+            "INSERT INTO record_text (seq, length, vouched, terms, often) SELECT * FROM "
+            "json_to_recordset(?1::json) AS t (seq bigint, length integer, vouched boolean, "
+            "terms text, often text)",
             (as_json(texts),),
         )
     count_terms(session, afresh=True)

@@ -7,7 +7,7 @@ with tables and columns named as in SQLite (`store/sqlite/migrations.py`), and t
 project_id      is no column: a schema holds one project.
 record          `good` (whether it turned out well) and `extra` (keys of the caller's own) are
                 columns, so that no body is parsed.
-record_text     `vector` holds the same terms for the index (`search.as_vector`).
+record_text     what a search reads of each text that has a term, in rows as short as can be.
 event           what queries ask of its body has columns of its own.
 term_count      how many records have a term, as of the last count; how many were counted is in
                 `state`.
@@ -173,11 +173,40 @@ CREATE INDEX record_by_author ON record (author);
 CREATE INDEX record_vouched ON record (seq) WHERE {VOUCHED};
 CREATE INDEX record_helped ON record (status, helped, at_us, id) WHERE helped > 0;
 
+-- A search reads the row of each text that has a term, and of the texts themselves only a few. So
+-- rows are short: texts are kept aside, which the server does where a row is longer than 2 KiB. The
+-- ballast makes it so, and is compressed to a few bytes then.
 CREATE TABLE record_text (
-    seq bigint PRIMARY KEY, terms TEXT NOT NULL, length integer NOT NULL, vector tsvector NOT NULL
-);
-CREATE INDEX record_text_by_term ON record_text USING gin (vector)
+    seq bigint PRIMARY KEY,
+    length integer NOT NULL,
+    vouched boolean NOT NULL,
+    terms TEXT NOT NULL,
+    often TEXT NOT NULL,
+    ballast text GENERATED ALWAYS AS (repeat(' ', 2048)) STORED
+) WITH (toast_tuple_target = 128);
+ALTER TABLE record_text ALTER terms SET STORAGE EXTERNAL, ALTER often SET STORAGE EXTERNAL,
+    ALTER ballast SET STORAGE MAIN;
+-- What is indexed of a text: each term once, with a sign where the text has it more than once. It
+-- costs so much that a plan goes by the index, however few there are.
+CREATE FUNCTION words(terms text, often text) RETURNS tsvector
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE COST 100 AS $$
+BEGIN
+    RETURN ts_delete(
+        array_to_tsvector(array_remove(string_to_array(translate(terms, E'\\n', ' '), ' '), '')),
+        string_to_array(replace(often, '=', ''), ' ')
+    ) || array_to_tsvector(string_to_array(often, ' '));
+END $$;
+CREATE INDEX record_text_by_term ON record_text USING gin (words(terms, often))
     WITH (gin_pending_list_limit = {limits.TERMS_PENDING_KIB});
+-- Nobody asks how often a word occurs here: `term_count` knows.
+ALTER INDEX record_text_by_term ALTER COLUMN 1 SET STATISTICS 0;
+CREATE FUNCTION follow_status() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE record_text SET vouched = NEW.{VOUCHED} WHERE seq = NEW.seq;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER follow_status AFTER UPDATE OF status ON record
+    FOR EACH ROW WHEN (OLD.status <> NEW.status) EXECUTE FUNCTION follow_status();
 CREATE TABLE term_count (
     term TEXT PRIMARY KEY, documents bigint NOT NULL
 ) WITH (fillfactor = 80);
@@ -341,13 +370,13 @@ def columns_of(columns: Mapping[str, str]) -> str:
 # As they come in JSON, with what is derived of each record.
 _GIVEN: Final = columns_of(
     RECORD
-    | {"digest": "text", "extra": "text", "terms": "text", "length": "integer"}
-    | {"vector": "tsvector", "tags": "text[]", "files": "text[]", "keys": "text[]", "fix": "json"}
+    | {"digest": "text", "extra": "text", "terms": "text", "often": "text", "length": "integer"}
+    | {"tags": "text[]", "files": "text[]", "keys": "text[]", "fix": "json"}
 )
 _DERIVED: Final = f"""
 texts AS (
-    INSERT INTO record_text (seq, terms, length, vector)
-    SELECT g.seq, g.terms, g.length, g.vector FROM added JOIN given g USING (seq)
+    INSERT INTO record_text (seq, length, vouched, terms, often)
+    SELECT g.seq, g.length, g.{VOUCHED}, g.terms, g.often FROM added JOIN given g USING (seq)
 ), tags AS (
     INSERT INTO record_tag (seq, tag)
     SELECT g.seq, t.tag FROM added JOIN given g USING (seq), unnest(g.tags) AS t (tag)
@@ -475,6 +504,7 @@ GRANT INSERT, UPDATE, DELETE ON {", ".join(PROJECT_TABLES)} TO {governor};
 GRANT USAGE ON SEQUENCE record_seq_seq TO {governor};
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA "{schema}" FROM PUBLIC;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA "{schema}" TO {writer}, {governor};
+GRANT EXECUTE ON FUNCTION words TO {reader};
 """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from hardwon import limits
@@ -16,9 +16,10 @@ from hardwon.store.types import Dialect, Session, Values
 # Keys of experiences that no column has beside: nobody asks for them often, and they are long.
 IN_BODY_ALONE: Final = ("id", "kind", "content", "metadata")
 
-ONCE: Final = ":"
-# before a term in the index, where a text has the term at least so often
-_TIMES: Final = (ONCE, "2", "3", "4")
+# before a term in the index, by how often a text has it: once, twice, three times, more; no term
+# has this sign in it
+_TIMES: Final = ("", "=", "==", "===")
+MOST: Final = _TIMES[-1]
 
 
 class PostgresDialect(Dialect):
@@ -137,29 +138,25 @@ def as_json(rows: Iterable[Mapping[str, Any]]) -> str:
 # --- terms ---
 
 
-def as_vector(words: Sequence[str]) -> str:
-    """What is indexed of a text: each term once, once more where the text has it twice, three
-    times, more often. Terms have no quotes or backslashes in them: `text.terms` makes them.
-    """
-    found = [f"'{ONCE}{term}'" for term in dict.fromkeys(words)]
-    if len(found) < len(words):
-        for term, times in Counter(words).items():
-            found += [f"'{sign}{term}'" for sign in _TIMES[1:times]]
-    return " ".join(found)
-
-
 def text_columns(terms: str) -> dict[str, Any]:
-    """What is kept of a text, beside the number of its record."""
+    """What is kept of a text, beside the number of its record and whether somebody vouches for it.
+    `often` are the terms that it has more than once, as they are indexed.
+    """
     words = terms.split()
-    return {"terms": terms, "length": len(words) + MARKS, "vector": as_vector(words)}
+    often = [
+        _TIMES[min(times, len(_TIMES)) - 1] + term
+        for term, times in Counter(words).items()
+        if times > 1
+    ]
+    return {"terms": terms, "often": " ".join(often), "length": len(words) + MARKS}
 
 
-def as_queries(terms: Iterable[str]) -> list[tuple[str, str, float, float]]:
-    """Each term, what to search for to find it, how often a text that is found seems to have it at
-    least, and how often it would seem to with one time less.
+def as_queries(terms: Iterable[str]) -> list[tuple[str, str, float]]:
+    """Each term, what to search for to find it, and how often a text that is found seems to have
+    it. Terms have no quotes or backslashes in them: `text.terms` makes them.
     """
     return [
-        (term, f"'{sign}{term}'", weight_of(term) * times, weight_of(term) * (times - 1))
+        (term, f"'{sign}{term}'", weight_of(term) * times)
         for term in terms
         for times, sign in enumerate(_TIMES, 1)
     ]
@@ -199,10 +196,9 @@ def count_terms(session: Session, *, afresh: bool = False) -> None:
     if not more:
         return
     session.run(
-        "INSERT INTO term_count AS c (term, documents) SELECT substr(word, 2), ndoc "
-        "FROM ts_stat(format("
-        "'SELECT vector FROM record_text WHERE seq > %s AND seq <= %s', "
-        f"?1::bigint, ?2::bigint)) WHERE starts_with(word, '{ONCE}') ORDER BY 1 "
+        "INSERT INTO term_count AS c (term, documents) SELECT ltrim(word, '='), sum(ndoc) FROM "
+        "ts_stat(format('SELECT words(terms, often) FROM record_text WHERE seq > %s AND seq <= %s', "
+        "?1::bigint, ?2::bigint)) GROUP BY 1 ORDER BY 1 "
         "ON CONFLICT (term) DO UPDATE SET documents = c.documents + excluded.documents",
         (counted_to, last),
     )
