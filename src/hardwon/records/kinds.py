@@ -454,6 +454,10 @@ class Step(Model):
     action: Annotated[Text, Field(description="What was done.")]
     observation: Annotated[Text, Field(description="What came of it.")] = ""
     reward: Annotated[Finite, Field(description="What that was worth.")] = 0.0
+    ok: Annotated[
+        bool | None,
+        Field(description="Whether it worked; left out, what came of it tells."),
+    ] = None
 
 
 class Trajectory(Record):
