@@ -398,30 +398,25 @@ class TriedAction(NamedTuple):
 
 def pairs_of(trajectory: Trajectory) -> list[tuple[TriedAction, int]]:
     """Every diagnosis with what was tried against it, and the number of the step that tried it. An
-    action helped when it earned a reward, or when nothing was wrong after it and the trajectory
-    ended well; then the error is settled. It did not when an error came after it, or a reward below
-    zero. Whatever lies in between says nothing.
+    action helped when it worked, and earned a reward, was said to be ok, or belongs to a trajectory
+    that ended well; then the error is settled. It did not when it failed; then there is another
+    error to get rid of. Whatever lies in between says nothing.
     """
     steps, outcomes = trajectory.steps, judge_steps(trajectory.steps)
     ended_well = trajectory.turned_out_well
     found: dict[tuple[str, str], tuple[TriedAction, int]] = {}
-    open_errors: dict[str, None] = {}
+    error = ""
     for number in range(max(0, len(steps) - limits.STEPS_LEARNED_MAX), len(steps)):
-        step, (good, error) = steps[number], outcomes[number]
+        step, (good, failure) = steps[number], outcomes[number]
         helped = good and (step.reward > 0 or step.ok is True or ended_well)
-        action = same_action(step.action) if step.action.strip() else ""
-        if action and open_errors and (helped or not good):
-            for diagnosis in open_errors:
-                known = found.get((diagnosis, action))
-                if known is None or (helped and not known[0].helped):
-                    found[diagnosis, action] = (
-                        TriedAction(diagnosis, action, helped),
-                        number,
-                    )
+        if error and step.action.strip() and (helped or not good):
+            tried = TriedAction(error, same_action(step.action), helped)
+            known = found.get(tried[:2])
+            if known is None or (helped and not known[0].helped):
+                found[tried[:2]] = (tried, number)
         if helped:
-            open_errors = {}
-        if error:
-            open_errors[error] = None
+            error = ""
+        error = failure or error
         if len(found) >= limits.LESSONS_PER_RECORD_MAX:
             break
-    return list(found.values())[: limits.LESSONS_PER_RECORD_MAX]
+    return list(found.values())

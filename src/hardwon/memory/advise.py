@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, islice, zip_longest
+from itertools import chain, zip_longest
 from typing import Final
 
 from hardwon import limits
@@ -40,7 +40,7 @@ from hardwon.records.kinds import (
 from hardwon.search.rank import RELEVANT_FROM, relevance
 from hardwon.search.terms import Filters
 from hardwon.store.query import readable
-from hardwon.text.alike import likeness
+from hardwon.text.alike import likeness, overlap
 from hardwon.text.clean import clean_action, clean_line
 from hardwon.text.failures import error_core, failure_hash
 from hardwon.text.shell import reported_failure
@@ -178,27 +178,32 @@ class Adviser(Finder):
         it.
         """
         diagnosis = error_in(error) or failure_hash(error)
-        anywhere = self._helped_most("pair", diagnosis, diagnosis, limit)
+        anywhere = self._helped_most("pair", diagnosis, diagnosis, error)
         lists = [anywhere]
         if task:
             here, after_others = (
-                self._helped_most("pair.task", task_key(task, failure), failure, limit)
+                self._helped_most("pair.task", task_key(task, failure), failure, error)
                 for failure in (diagnosis, ANY_FAILURE)
             )
             lists = [here, anywhere, after_others]
-        if len(anywhere) < limit:
-            lists.append(self._like_solutions(error))
         found: dict[str, Solution] = {}
-        for each in chain.from_iterable(zip_longest(*lists)):
-            if each:
+        for each in filter(None, chain.from_iterable(zip_longest(*lists))):
+            found.setdefault(same_action(each.action), each)
+        if len(anywhere) < limit:
+            for each in self._like_solutions(error):
                 found.setdefault(same_action(each.action), each)
         return list(found.values())[:limit]
 
-    def _helped_most(self, scope: str, key: str, diagnosis: str, limit: int) -> list[Solution]:
+    def _helped_most(self, scope: str, key: str, diagnosis: str, error: str) -> list[Solution]:
+        """What helped most often; of what did as often, first what helped against an error that is
+        worded more like this one.
+        """
         ranked = sorted(self._known.supports(scope, key).values(), key=most_helpful_first)
-        helped = (each for each in ranked if each.levels[HELPED])
-        said = (self._known.solution(each, diagnosis) for each in helped)
-        return list(islice(filter(None, said), limit))
+        helped = [each for each in ranked if each.levels[HELPED]][: limits.SOLUTIONS_READ_MAX]
+        said = filter(None, (self._known.solution(each, diagnosis) for each in helped))
+        return sorted(
+            said, key=lambda each: (-each.p_helped, -each.tried, -overlap(each.diagnosis, error))
+        )
 
     def _like_solutions(self, error: str) -> list[Solution]:
         """What made errors go away that are much like this one."""

@@ -47,15 +47,20 @@ def _report(text: str) -> _Report:
     return _Report(words, frozenset(filter(None, lines)), program.group(1) if program else "")
 
 
+def overlap(one: str, other: str) -> float:
+    """The share of the words of both that they have in common."""
+    a, b = (_report(text[: limits.ACTION_CHARS_MAX]) for text in (one, other))
+    return len(a.words & b.words) / len(a.words | b.words) if a.words else 0.0
+
+
 def likeness(one: str, other: str) -> float:
     """From 0, nothing to do with each other, to 1."""
     a, b = (_report(text[: limits.ACTION_CHARS_MAX]) for text in (one, other))
     if a.lines & b.lines:  # one line of both says just the same
         return 1.0
-    common = a.words & b.words
-    share = len(common) / len(a.words | b.words) if common else 0.0
+    share = overlap(one, other)
     if share < ALIKE_FROM:
         return 0.0
-    telling = common - stop_words(ENGLISH) - _SAYS_LITTLE
+    telling = (a.words & b.words) - stop_words(ENGLISH) - _SAYS_LITTLE
     same_program = a.program and a.program == b.program
     return share if len(telling) >= _TELLING_MIN or same_program else 0.0
