@@ -56,9 +56,6 @@ _SLUG_CHARS: Final = 24
 # PostgreSQL 15: the oldest that is tested.
 SERVER_MIN: Final = 150_000
 
-# What an older version counted is counted anew.
-_KNOWLEDGE_SINCE: Final = 2
-
 
 @dataclass(frozen=True)
 class Grant:
@@ -448,8 +445,7 @@ def _carry_project(session: PostgresSession, project: str, schema: str) -> None:
     session.run(f"SET LOCAL search_path TO {quoted(schema)}, pg_catalog, pg_temp")
     session.run("SELECT setval('record_seq_seq', max(seq)) FROM record HAVING max(seq) IS NOT NULL")
     _index_anew(session)
-    if not session.select(f"SELECT 1 FROM {SCHEMA}.migrated WHERE version = {_KNOWLEDGE_SINCE}"):
-        recount(session, POSTGRES, project)
+    recount(session, POSTGRES, project)  # older versions learned otherwise
     if extension:
         session.run(
             "SELECT index_vectors(dimension::integer) FROM embedder "
