@@ -123,7 +123,7 @@ def advice_on(
         # As likely as after so many failures in a row, whatever became of it before: the number and
         # the word agree.
         p_success = min(p_success, 1 / (len(failures) + 2))
-    elif failures and not disputed:
+    elif failures:
         verdict = "caution"
         p_success = min(p_success, _EVEN)
     elif elsewhere and p_success < UNLIKELY_AGAIN_BELOW:

@@ -399,24 +399,26 @@ class TriedAction(NamedTuple):
 def pairs_of(trajectory: Trajectory) -> list[tuple[TriedAction, int]]:
     """Every diagnosis with what was tried against it, and the number of the step that tried it. An
     action helped when it worked, and earned a reward, was said to be ok, or belongs to a trajectory
-    that ended well; then the error is settled. It did not when it failed; then there is another
-    error to get rid of. Whatever lies in between says nothing.
+    that ended well; then the errors before it are settled. It did not when it failed. Whatever lies
+    in between says nothing.
     """
     steps, outcomes = trajectory.steps, judge_steps(trajectory.steps)
     ended_well = trajectory.turned_out_well
     found: dict[tuple[str, str], tuple[TriedAction, int]] = {}
-    error = ""
+    open_errors: dict[str, None] = {}
     for number in range(max(0, len(steps) - limits.STEPS_LEARNED_MAX), len(steps)):
         step, (good, failure) = steps[number], outcomes[number]
         helped = good and (step.reward > 0 or step.ok is True or ended_well)
-        if error and step.action.strip() and (helped or not good):
-            tried = TriedAction(error, same_action(step.action), helped)
-            known = found.get(tried[:2])
-            if known is None or (helped and not known[0].helped):
-                found[tried[:2]] = (tried, number)
+        if step.action.strip() and (helped or not good):
+            for error in open_errors:
+                tried = TriedAction(error, same_action(step.action), helped)
+                known = found.get(tried[:2])
+                if known is None or (helped and not known[0].helped):
+                    found[tried[:2]] = (tried, number)
         if helped:
-            error = ""
-        error = failure or error
+            open_errors = {}
+        if failure:
+            open_errors[failure] = None
         if len(found) >= limits.LESSONS_PER_RECORD_MAX:
             break
-    return list(found.values())
+    return list(found.values())[: limits.LESSONS_PER_RECORD_MAX]

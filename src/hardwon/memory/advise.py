@@ -24,7 +24,7 @@ from hardwon.learn.actions import (
 )
 from hardwon.learn.fixes import Solution, most_helpful_first
 from hardwon.learn.odds import STRATEGY_STRENGTH
-from hardwon.learn.tallies import HELPED, attempt_key, generate_issue_signature
+from hardwon.learn.tallies import attempt_key, generate_issue_signature
 from hardwon.memory.ask import CANDIDATES, Finder
 from hardwon.memory.project import Project
 from hardwon.records.fields import from_us
@@ -135,7 +135,9 @@ class Adviser(Finder):
         found: list[Instead] = []
         if error and error.strip():
             known = self.solutions(error, CANDIDATES, task)
-            found += [Instead(each.action, each.helped, each.tried) for each in known]
+            found += [
+                Instead(each.action, each.helped, each.tried) for each in known if each.helped
+            ]
         if issue:
             usual = self._known.fix_odds(issue, None, None, None).p_success
             best = self._known.strategies(
@@ -174,15 +176,15 @@ class Adviser(Finder):
 
     def solutions(self, error: str, limit: int, task: str | None = None) -> list[Solution]:
         """What made an error go away, by turns of where that was, the best of each first: at the
-        same task, anywhere, after other errors at the same task; and of errors that are much like
-        it.
+        same task, anywhere, after other errors at the same task; then of errors that are much like
+        it, and what was tried in vain.
         """
         diagnosis = error_in(error) or failure_hash(error)
-        anywhere = self._helped_most("pair", diagnosis, diagnosis, error)
+        anywhere, in_vain = self._tried("pair", diagnosis, diagnosis, error)
         lists = [anywhere]
         if task:
             here, after_others = (
-                self._helped_most("pair.task", task_key(task, failure), failure, error)
+                self._tried("pair.task", task_key(task, failure), failure, error)[0]
                 for failure in (diagnosis, ANY_FAILURE)
             )
             lists = [here, anywhere, after_others]
@@ -192,18 +194,23 @@ class Adviser(Finder):
         if len(anywhere) < limit:
             for each in self._like_solutions(error):
                 found.setdefault(same_action(each.action), each)
+        for each in in_vain:
+            found.setdefault(same_action(each.action), each)
         return list(found.values())[:limit]
 
-    def _helped_most(self, scope: str, key: str, diagnosis: str, error: str) -> list[Solution]:
-        """What helped most often; of what did as often, first what helped against an error that is
-        worded more like this one.
+    def _tried(
+        self, scope: str, key: str, diagnosis: str, error: str
+    ) -> tuple[list[Solution], list[Solution]]:
+        """What helped, most often first, and of what did as often, first what helped against an
+        error that is worded more like this one; and what was tried in vain.
         """
         ranked = sorted(self._known.supports(scope, key).values(), key=most_helpful_first)
-        helped = [each for each in ranked if each.levels[HELPED]][: limits.SOLUTIONS_READ_MAX]
-        said = filter(None, (self._known.solution(each, diagnosis) for each in helped))
-        return sorted(
-            said, key=lambda each: (-each.p_helped, -each.tried, -overlap(each.diagnosis, error))
+        read = ranked[: limits.SOLUTIONS_READ_MAX]
+        said = sorted(
+            filter(None, (self._known.solution(each, diagnosis) for each in read)),
+            key=lambda each: (-each.p_helped, -each.tried, -overlap(each.diagnosis, error)),
         )
+        return [each for each in said if each.helped], [each for each in said if not each.helped]
 
     def _like_solutions(self, error: str) -> list[Solution]:
         """What made errors go away that are much like this one."""
