@@ -558,9 +558,17 @@ def test_a_wide_and_deep_object_is_refused_at_once(memory: Memory) -> None:
     with pytest.raises(InvalidInputError, match="at most 100000 values"):
         note(mine=wide)
     with pytest.raises(InvalidInputError, match="at most 4194304 bytes"):
-        memory.record_trajectory(
-            "t", [{"action": "a" * 200_000, "observation": "b" * 200_000}] * 40, 1.0
+        memory.add(
+            Trajectory(
+                task="t",
+                steps=[Step(action="a" * 200_000, observation="b" * 200_000)] * 40,
+                final_reward=1.0,
+            )
         )
+    kept = memory.record_trajectory(
+        "t", [{"action": "a" * 200_000, "observation": "b" * 200_000}] * 40, 1.0
+    )
+    assert len(kept.steps) == 40, "what a recorder collected is cut, not refused"
 
 
 def test_a_clock_without_a_zone_is_refused(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from hardwon import (
 )
 from hardwon.errors import InvalidInputError
 from hardwon.learn import odds as beta
-from hardwon.learn.actions import TriedAction, action_key, errors_of, pairs_of
+from hardwon.learn.actions import TriedAction, judge_steps, pairs_of
 from hardwon.learn.odds import FixCounts, Share, Shares, fix_odds, tool_odds
 from hardwon.learn.rules import Thresholds, merged_items, near_duplicates, ranked_cards, rule_state
 from hardwon.learn.tallies import (
@@ -34,7 +34,7 @@ from hardwon.learn.tallies import (
 )
 from hardwon.records.kinds import Decision, MistakeCard
 from hardwon.store.types import Daily
-from hardwon.text.words import canonical, key_of, say_the_same, words_of
+from hardwon.text.words import canonical, key_of, same_action, say_the_same, words_of
 
 ISSUE = {
     "issue_type": "TIMEOUT",
@@ -363,23 +363,26 @@ def test_diagnosis_and_solution() -> None:
     made = trajectory(
         ("run", BOOM, 0), ("restart", BOOM, 0), ("fix", "all good", 1.0), ("more", "fine", 1.0)
     )
-    assert pairs(made) == {action_key("restart"): False, action_key("fix"): True}
-    assert pairs_of(made)[1] == (TriedAction(errors_of(made.steps)[0], action_key("fix"), True), 2)
+    assert pairs(made) == {same_action("restart"): False, same_action("fix"): True}
+    assert pairs_of(made)[1] == (
+        TriedAction(judge_steps(made.steps)[0].failure, same_action("fix"), True),
+        2,
+    )
 
 
 def test_a_failure_teaches_what_did_not_help() -> None:
     made = trajectory(("run", BOOM, 0), ("restart", BOOM, 0), ("pray", "quiet", 0), final=0.0)
-    assert pairs(made) == {action_key("restart"): False}, (
+    assert pairs(made) == {same_action("restart"): False}, (
         "of what ended in silence nothing is known"
     )
     assert pairs(trajectory(("run", BOOM, 0), ("pray", "quiet", 0), final=1.0)) == {
-        action_key("pray"): True
+        same_action("pray"): True
     }
 
 
 def test_an_action_that_helped_at_last_helped() -> None:
     made = trajectory(("run", BOOM, 0), ("retry", BOOM, 0), ("retry", "fine", 1.0))
-    assert pairs(made) == {action_key("retry"): True}
+    assert pairs(made) == {same_action("retry"): True}
 
 
 # --- consolidation ---

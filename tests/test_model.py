@@ -27,10 +27,18 @@ from hardwon import (
     SolutionPattern,
     Step,
     Trajectory,
+    limits,
 )
 from hardwon.errors import InvalidInputError
 from hardwon.records.fields import new_id, to_us
-from hardwon.records.kinds import MODEL_OF_KIND, ROUTES, AnyRecord, parse_record, safe_summary
+from hardwon.records.kinds import (
+    MODEL_OF_KIND,
+    OBSERVATION_CUT,
+    ROUTES,
+    AnyRecord,
+    parse_record,
+    safe_summary,
+)
 from strategies import records
 
 REFERENCE_CARD = {
@@ -154,10 +162,9 @@ NOT_UNITS: list[Any] = [
 
 
 @pytest.mark.parametrize("value", NOT_UNITS)
-def test_scores_rewards_and_confidences_are_finite_and_from_0_to_1(value: Any) -> None:
+def test_scores_and_confidences_are_finite_and_from_0_to_1(value: Any) -> None:
     for make, field in (
         (lambda: Episode(task_id="t", score=value), "score"),
-        (lambda: Trajectory(steps=[], final_reward=value), "final_reward"),
         (lambda: Fact(content="c", fact_type="error", confidence=value), "confidence"),
     ):
         with pytest.raises(InvalidInputError, match="a finite number from 0 to 1") as caught:
@@ -169,6 +176,16 @@ def test_scores_rewards_and_confidences_are_finite_and_from_0_to_1(value: Any) -
 def test_step_rewards_are_finite(value: Any) -> None:
     with pytest.raises(InvalidInputError, match="reward: .* a finite number"):
         Step(action="a", reward=value)
+    with pytest.raises(InvalidInputError, match="final_reward: .* a finite number"):
+        Trajectory(steps=[], final_reward=value)
+
+
+def test_what_a_program_printed_is_cut_not_refused() -> None:
+    step = Step(action="cat log", observation="a\0b " + "word " * 300_000)
+    assert step.observation.startswith("ab word")
+    assert step.observation.endswith("word" + OBSERVATION_CUT)
+    assert len(step.observation) <= limits.TEXT_CHARS_MAX
+    assert Trajectory(steps=[step], final_reward=-12.5).turned_out_well is False
     assert Step(action="a", reward=-12.5).reward == -12.5
 
 

@@ -269,6 +269,10 @@ TREE_REPORTED_MAX: Final = 1_000
 # their beginning.
 LESSON_CHARS_MAX: Final = 300
 
+# An action that is shown so that it can be taken again: a screen of code, and a tenth of what an agent
+# reads of a page.
+ACTION_SHOWN_CHARS_MAX: Final = 1_600
+
 # What one record may teach of each sort (successes, mistakes, cards, pairs). Callers send three to
 # five; a record with a thousand must not cost a thousand writes.
 LESSONS_PER_RECORD_MAX: Final = 200
@@ -371,6 +375,14 @@ TASKS_OF_RULE_MAX: Final = 20
 # Tasks that a consolidation goes through which runs by itself after an episode, the newest first:
 # whoever recorded the episode waits for it.
 TASKS_AT_ONCE_MAX: Final = 5
+
+# Actions that helped against an error whose words are read, those that helped most often: three of
+# them are said.
+SOLUTIONS_READ_MAX: Final = 12
+
+# Earlier attempts at an action that are read before it is judged, the newest. How often it worked is
+# counted; they tell how it failed.
+ATTEMPTS_READ_MAX: Final = 20
 
 # Earlier fixes that are looked at for each sort of similarity, the newest; successes among them
 # come first.

@@ -21,7 +21,7 @@ from hardwon import limits
 from hardwon.adapters.items import check_filter, json_object, name_of, passes
 from hardwon.errors import InvalidInputError, MissingExtraError
 from hardwon.memory import Memory
-from hardwon.memory.recorders import cut
+from hardwon.memory.record import cut
 from hardwon.records.fields import (
     check_items,
     check_name,

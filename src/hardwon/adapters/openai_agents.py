@@ -20,7 +20,8 @@ from hardwon.adapters.items import json_object, name_of
 from hardwon.brief.fence import fenced
 from hardwon.errors import HardwonError, InvalidInputError, MissingExtraError
 from hardwon.memory import Memory
-from hardwon.memory.recorders import TrajectoryRecorder, cut
+from hardwon.memory.record import cut
+from hardwon.memory.recorders import TrajectoryRecorder
 from hardwon.records.fields import check_items, new_id
 from hardwon.records.kinds import AnyRecord, Experience, Metadata, Moment, Source
 from hardwon.search.rank import Hit

@@ -1,49 +1,82 @@
-"""What to say before an action: that it failed here before, how likely it is to work, what worked
-instead.
+"""What to say before an action: that it failed here before, how likely it is to work, what to do
+instead. The word, the number and the sentences follow from the same evidence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
 from hardwon.text.clean import clean_line
 
-Verdict = Literal["ok", "caution", "blocked"]
+Verdict = Literal["ok", "caution", "blocked", "unknown"]
 
 # After so many failures of the same action in the same way, the next attempt is blocked: it is a
 # circle.
 IDENTICAL_FAILURES_MAX: Final = 2
 
 _ACTION_CHARS: Final = 200  # of what was tried, in a message: enough to know it again
-# An action that is less likely than this to work gets a word of caution.
-UNLIKELY_BELOW: Final = 0.35
+# An action that is less likely than this to work gets a word of caution, though nobody tried it yet.
+UNLIKELY_BELOW: Final = 0.1
+# One that failed for another task does so below this.
+UNLIKELY_AGAIN_BELOW: Final = 0.35
 
 
 class PastAttempt(NamedTuple):
     """An earlier attempt at the same action. `failure` is the hash of how it failed, empty where it
     worked or where nobody knows; `source` who says so, None where somebody vouches for it, or where
-    it is the current attempt's own; `counted` whether it is among what the probability was made
-    from already.
+    it is the current attempt's own, which has no id; `counted` whether it is among what the
+    probability was made from already; `same_task` whether it was for the task that is asked about.
     """
 
     at_us: int
     id: str
     action: str
     worked: bool
+    solved: bool
     failure: str
     said: str
     source: str | None
     counted: bool
+    same_task: bool
+
+
+class Chances(NamedTuple):
+    """How likely an action is to work, and to solve the task; the word that speaks against it most;
+    whether anything is known of it or its like; how many attempts at anything there are, and what
+    the probability rests on, by how much there is of it.
+    """
+
+    p_success: float
+    p_solved: float
+    against: str | None
+    known: bool
+    attempts: float
+    basis: Mapping[str, float]
+
+
+class Instead(NamedTuple):
+    """What to do instead, and how often it helped, of how often it was tried; 0 of 0 where nobody
+    counted.
+    """
+
+    action: str
+    helped: int = 0
+    tried: int = 0
+
+    def __str__(self) -> str:
+        said = clean_line(self.action, _ACTION_CHARS)
+        return f"{said} (helped {self.helped} of {self.tried})" if self.tried else said
 
 
 @dataclass(frozen=True)
 class Advice:
-    """`verdict` ok, caution or blocked; `p_success` the probability that the action works;
+    """`verdict` ok, caution, blocked, or unknown where nothing is known of the action or its like;
+    `p_success` the probability that the action works, `p_solved` that it earns the full reward;
     `evidence` the ids of earlier attempts, the newest first; `failures` how often it failed in the
-    same way since it last worked; `worked_instead` what helped in similar cases; `message` says it
-    all to the agent.
+    same way since it last worked; `worked_instead` what helped in such cases, best first; `basis`
+    what the probability rests on, by how many attempts; `message` says it all to the agent.
     """
 
     verdict: Verdict
@@ -52,14 +85,16 @@ class Advice:
     failures: int
     worked_instead: tuple[str, ...]
     message: str
+    p_solved: float = 0.0
+    basis: dict[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return self.message
 
 
-def identical_failures(attempts: Iterable[PastAttempt], failure: str | None) -> list[PastAttempt]:
-    """The attempts that failed in the same way (None: in whichever way most did) since the last one
-    that worked.
+def identical_failures(attempts: Iterable[PastAttempt]) -> list[PastAttempt]:
+    """The attempts that failed in the same way, in whichever way most did, since the last one that
+    worked.
     """
     since: dict[str, list[PastAttempt]] = {}
     for attempt in sorted(attempts, key=lambda attempt: (attempt.at_us, attempt.id)):
@@ -67,33 +102,35 @@ def identical_failures(attempts: Iterable[PastAttempt], failure: str | None) -> 
             since = {}
         elif attempt.failure:  # failures of which nobody knows how are not known to be the same
             since.setdefault(attempt.failure, []).append(attempt)
-    if failure is not None:
-        return since.get(failure, [])
     return max(since.values(), key=lambda same: (len(same), same[-1].at_us), default=[])
 
 
 def advice_on(
-    attempts: Sequence[PastAttempt],
-    failure: str | None,
-    p_success: float,
-    worst: str | None,
-    worked_instead: Sequence[str],
+    attempts: Sequence[PastAttempt], chances: Chances, worked_instead: Sequence[Instead]
 ) -> Advice:
     """The verdict on an action, and why."""
-    failures = identical_failures(attempts, failure)
-    newest = sorted(attempts, key=lambda attempt: (attempt.at_us, attempt.id), reverse=True)
+    here = [attempt for attempt in attempts if attempt.same_task]
+    failures = identical_failures(here)
+    elsewhere = [] if here else identical_failures(attempts)
     # No single source that is not vouched for blocks what works for others.
     sources = {failure.source for failure in failures}
     alone = len(sources) == 1 and None not in sources
-    disputed = alone and any(each.worked and each.source not in sources for each in attempts)
-    verdict: Verdict = "ok"
+    disputed = alone and any(each.worked and each.source not in sources for each in here)
+    p_success, p_solved = chances.p_success, chances.p_solved
+    verdict: Verdict = "ok" if chances.known or attempts else "unknown"
     if len(failures) >= IDENTICAL_FAILURES_MAX and not disputed:
         verdict = "blocked"
         # As likely as after so many failures in a row, whatever became of it before: the number and
         # the word agree.
         p_success = min(p_success, 1 / (len(failures) + 2))
-    elif failures or p_success < UNLIKELY_BELOW:
+    elif failures:
         verdict = "caution"
+        p_success = min(p_success, _EVEN)
+    elif elsewhere and p_success < UNLIKELY_AGAIN_BELOW:
+        verdict, failures = "caution", elsewhere
+    elif chances.known and p_success < UNLIKELY_BELOW:
+        verdict = "caution"
+    newest = sorted(attempts, key=lambda attempt: (attempt.at_us, attempt.id), reverse=True)
     return Advice(
         verdict=verdict,
         p_success=p_success,
@@ -101,17 +138,22 @@ def advice_on(
             dict.fromkeys(attempt.id for attempt in (*reversed(failures), *newest) if attempt.id)
         ),
         failures=len(failures),
-        worked_instead=tuple(worked_instead),
-        message=_message(verdict, failures, p_success, worst, worked_instead),
+        worked_instead=tuple(each.action for each in worked_instead),
+        message=_message(verdict, failures, p_success, chances, worked_instead),
+        p_solved=min(p_solved, p_success),
+        basis=dict(chances.basis),
     )
+
+
+_EVEN: Final = 0.5
 
 
 def _message(
     verdict: Verdict,
     failures: Sequence[PastAttempt],
     p_success: float,
-    worst: str | None,
-    worked_instead: Sequence[str],
+    chances: Chances,
+    worked_instead: Sequence[Instead],
 ) -> str:
     parts = []
     if verdict == "blocked":
@@ -122,18 +164,25 @@ def _message(
             f"What was tried: {tried}. Do not try it again; try something else, or ask a human."
         )
     elif failures:
+        where = "here" if failures[-1].same_task else "for another task"
         parts.append(
-            f"This failed here before: {failures[-1].said}. If it fails the same way again, do "
-            f"something else."
+            f"This failed {where} before: {failures[-1].said}. If it fails the same way again, do "
+            f"something else (p = {p_success:.2f})."
         )
     elif verdict == "caution":
         parts.append(f"This is not likely to work (p = {p_success:.2f}).")
+    elif verdict == "unknown":
+        usual = f"; of all attempts here {p_success:.0%} work" if chances.attempts else ""
+        parts.append(f"Nothing is known of this{usual}.")
     else:
-        parts.append(f"Nothing speaks against it (p = {p_success:.2f}).")
-    if worst and verdict != "ok":
-        parts.append(f"What speaks against it most: {worst}.")
-    if worked_instead and verdict != "ok":
+        speaks = "Nothing speaks against it" if p_success >= _EVEN else "It may well fail"
+        parts.append(f"{speaks} (p = {p_success:.2f}).")
+    if chances.against and verdict in ("blocked", "caution"):
+        parts.append(f"What speaks against it most: {chances.against}.")
+    if worked_instead:
         parts.append(
-            "What worked in similar cases, as it was recorded: " + "; ".join(worked_instead) + "."
+            "What worked in such cases, as it was recorded: "
+            + "; ".join(map(str, worked_instead))
+            + "."
         )
     return " ".join(parts)

@@ -1,9 +1,13 @@
-"""Whether an action will work, from what became of its like.
+"""Whether an action will work, and whether it will solve the task, from what became of its like.
+
+An action is judged by what is known of everything that it belongs to, from the most general to the
+very same: any action, what happened just before, actions of its kind (the program, its subcommand),
+the task, its words, its shape, and the very same action for the very same task. What is general says
+what to expect; each more special record moves that as far as it has evidence.
 
 An action fails when any one part of it is wrong, so the word with the worst record decides, not the
 average. A failure counts against the words that its error names (`Unknown column 'x'`: x), and
-against all of them only where it names none. What happened just before, and what became of the very
-same action, are added to that.
+against all of them only where it names none.
 
 And what a trajectory teaches: which step earned the reward, and which action helped against which
 error.
@@ -24,17 +28,27 @@ from hardwon.records.kinds import Step, Trajectory
 from hardwon.text.failures import failure_hashes
 from hardwon.text.shell import reported_failure
 from hardwon.text.terms import Remembered
-from hardwon.text.words import canonical, key_of
+from hardwon.text.words import canonical, key_of, same_action
 
-ALL_STRENGTH: Final = 2.0
-WORD_STRENGTH: Final = 1.0
-SITUATION_STRENGTH: Final = 4.0
+FAILED, WORKED, SOLVED = 0, 1, 2  # levels of a step
+
 # How many attempts of its own weigh as much as what is expected without them.
-SAME_ACTION_STRENGTH: Final = 1.0
+ALL_STRENGTH: Final = 2.0
+SITUATION_STRENGTH: Final = 4.0
+KIND_STRENGTH: Final = 4.0
+TASK_STRENGTH: Final = 3.0
+WORD_STRENGTH: Final = 1.0
+SHAPE_STRENGTH: Final = 1.0
+SAME_STRENGTH: Final = 0.5
+# What this very attempt has shown already is as sure as anything can be.
+OWN_STRENGTH: Final = 0.3
 
+_FIRST_GUESS: Final = 0.5
 _LITERAL: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 _NUMBER: Final = re.compile(r"\b\d+(?:\.\d+)?\b")
 _WORD: Final = re.compile(r"[^\W\d]\w*")
+_PROGRAM: Final = re.compile(r"<?[\w./~-]+|\S")
+_SUBCOMMAND: Final = re.compile(r"[a-z][\w-]*")
 
 
 def words_of(text: str) -> list[str]:
@@ -56,31 +70,53 @@ def action_shape(action: str) -> str:
     return key_of("shape", " ".join(_NUMBER.sub("?", _LITERAL.sub("?", cut)).split()))
 
 
+def action_kinds(action: str) -> list[str]:
+    """What sort of action it is, from general to special: the program, and its subcommand. Several
+    lines are a piece of code, whatever their first word is.
+    """
+    text = action[: limits.ACTION_CHARS_MAX].strip().lower()
+    program = _PROGRAM.match(text)
+    if program is None:
+        return []
+    first = program.group()[: limits.TERM_CHARS_MAX]
+    if first.startswith("<"):
+        return [first]
+    if "\n" in text:
+        return ["several lines"]
+    rest = text[program.end() :].split(maxsplit=1)
+    if rest and _SUBCOMMAND.fullmatch(rest[0]):
+        return [first, f"{first} {rest[0][: limits.TERM_CHARS_MAX]}"]
+    return [first]
+
+
 @dataclass
 class ActionContext:
     """What the current attempt has shown so far."""
 
+    task: str = ""
     last_worked: bool | None = None
     blamed: set[str] = field(default_factory=set)
 
     @classmethod
-    def after(cls, steps: Iterable[Step]) -> ActionContext:
-        situation = cls()
+    def after(cls, steps: Iterable[Step], task: str = "") -> ActionContext:
+        situation = cls(task)
         for step in steps:
-            situation.took(step)
+            situation.took(step, worked(step))
         return situation
 
-    def name(self, action: str) -> str:
-        """Whether something worked before, and whether the action uses what an error blamed."""
+    def name(self, words: Iterable[str]) -> str:
+        """Whether something worked before, and whether an action of these words uses what an error
+        blamed.
+        """
         if self.last_worked is None:
             return "first"
-        blamed = not self.blamed.isdisjoint(action_words(action))
+        blamed = not self.blamed.isdisjoint(words)
         return (
             f"after {'success' if self.last_worked else 'error'}, {'blamed' if blamed else 'clear'}"
         )
 
-    def took(self, step: Step) -> None:
-        self.last_worked = worked(step)
+    def took(self, step: Step, good: bool) -> None:
+        self.last_worked = good
         words = set(action_words(step.action))
         if self.last_worked:
             self.blamed -= words
@@ -89,99 +125,254 @@ class ActionContext:
 
 
 def worked(step: Step) -> bool:
-    """What the caller said is believed: a reward below zero is a failure, whatever the observation
-    looks like. Where nothing was said, an action that shows no error did what it was meant to do.
+    """What the caller said is believed: whether it was `ok`, and that a reward below zero is a
+    failure, whatever the observation looks like. Where nothing was said, an action that shows no
+    error did what it was meant to do.
     """
+    if step.ok is not None:
+        return step.ok
     return step.reward >= 0 and not error_in(step.observation)
 
 
+class StepOutcome(NamedTuple):
+    """Whether a step worked; and the failure hash of how it did not, with the one that older
+    versions gave it, from the error that its observation reports, or where only its caller knows
+    that it failed, from all of it. None where it worked, and where nothing was observed.
+    """
+
+    worked: bool
+    failures: tuple[str, ...]
+
+    @classmethod
+    def of(cls, step: Step) -> StepOutcome:
+        if worked(step):
+            return cls(True, ())
+        shown = step.observation
+        return cls(False, errors_in(shown) or (failure_hashes(shown) if shown.strip() else ()))
+
+    @property
+    def failure(self) -> str:
+        """Empty where there is none."""
+        return self.failures[0] if self.failures else ""
+
+
+def judge_steps(steps: Sequence[Step]) -> list[StepOutcome]:
+    """How each of them turned out. A trajectory is asked several times while it is recorded, and its
+    observations may be long: so what was found of the last one is kept.
+    """
+    global _last_judged
+    known, outcomes = _last_judged
+    if known is not steps:
+        outcomes = list(map(StepOutcome.of, steps))
+        _last_judged = (steps, outcomes)  # one assignment: other threads record too
+    return outcomes
+
+
+_last_judged: tuple[Sequence[Step], list[StepOutcome]] = ((), [])
+
+_REMEMBERED_CHARS_MAX: Final = 2_000
+
+
+def error_in(observation: str) -> str:
+    """The failure hash of what an observation reports; empty where it reports no error."""
+    hashes = errors_in(observation)
+    return hashes[0] if hashes else ""
+
+
+def _find_errors(observation: str) -> tuple[str, ...]:
+    said = reported_failure(observation)
+    return failure_hashes(said) if said else ()
+
+
+# The same with the hash that older versions gave it. Agents see the same again and again.
+errors_in = Remembered(
+    _find_errors, lambda observation, _: len(observation) <= _REMEMBERED_CHARS_MAX
+).__getitem__
+
+
+FULL_REWARD: Final = 1.0
+
+
+def solving_steps(trajectory: Trajectory) -> set[int]:
+    """The places of the steps that earned the full reward: those whose own reward is as much, or
+    where no step has it, the last of a trajectory that ended with it.
+    """
+    steps = trajectory.steps
+    if trajectory.final_reward < FULL_REWARD or not steps:
+        return set()
+    earned = {place for place, step in enumerate(steps) if step.reward >= FULL_REWARD}
+    return earned or {len(steps) - 1}
+
+
 class ActionKey(NamedTuple):
-    """Something that an action is judged by: what it is (`all`, `situation`, `action`, `word`) and
-    which.
+    """Something that an action is judged by: what it is (`all`, `situation`, `kind`, `word`, `task`,
+    `action`, `same`) and which.
     """
 
     what: str
     which: str
 
 
-def judged_by(action: str, situation: ActionContext) -> list[ActionKey]:
-    """Everything whose record says something about an action."""
-    words = [ActionKey("word", word) for word in action_words(action)]
-    return [
-        ActionKey("all", ""),
-        ActionKey("situation", situation.name(action)),
-        ActionKey("action", action_shape(action)),
-        *words,
-    ]
-
-
-def outcomes_of(steps: Sequence[Step]) -> list[tuple[ActionKey, bool]]:
-    """What the steps of a trajectory teach about actions: each thing once as what worked and once
-    as what failed, however often it came up. An agent that repeats itself proves nothing more.
+def task_key(task: str, *more: str) -> str:
+    """The same for a task that differs in case and spacing only, and whatever else is counted of
+    it.
     """
-    found: dict[tuple[ActionKey, bool], None] = {}
-    situation = ActionContext()
-    for step in steps:
-        good = worked(step)
-        words = set(action_words(step.action))
-        guilty = words if good else words & set(words_of(step.observation)) or words
-        for counted in judged_by(step.action, situation):
+    return key_of("task", canonical(task), *more)
+
+
+class Judged(NamedTuple):
+    """Everything whose record says something about an action."""
+
+    general: ActionKey
+    situation: ActionKey
+    kinds: list[ActionKey]
+    words: dict[str, ActionKey]
+    task: ActionKey | None
+    shape: ActionKey
+    same: ActionKey | None
+
+    @classmethod
+    def by(cls, action: str, situation: ActionContext) -> Judged:
+        words = action_words(action)
+        task = canonical(situation.task)
+        return cls(
+            ActionKey("all", ""),
+            ActionKey("situation", situation.name(words)),
+            [ActionKey("kind", kind) for kind in action_kinds(action)],
+            {word: ActionKey("word", word) for word in words},
+            ActionKey("task", task_key(task)) if task else None,
+            ActionKey("action", action_shape(action)),
+            ActionKey("same", task_key(task, same_action(action))) if task else None,
+        )
+
+    @property
+    def named(self) -> dict[str, ActionKey]:
+        """What is said of where a probability comes from, the most special first."""
+        found = {
+            "this action for this task": self.same,
+            "this action with other values": self.shape,
+            "this task": self.task,
+            "actions of this kind": self.kinds[-1] if self.kinds else None,
+            "all actions": self.general,
+        }
+        return {name: key for name, key in found.items() if key}
+
+    @property
+    def keys(self) -> list[ActionKey]:
+        own = [self.general, self.situation, *self.kinds, self.task, self.shape, self.same]
+        return [*(key for key in own if key), *self.words.values()]
+
+
+def outcomes_of(trajectory: Trajectory) -> list[tuple[ActionKey, int]]:
+    """What the steps of a trajectory teach about actions: each thing once at each level, however
+    often it came up. An agent that repeats itself proves nothing more.
+    """
+    steps, outcomes = trajectory.steps, judge_steps(trajectory.steps)
+    solved = solving_steps(trajectory)
+    found: dict[tuple[ActionKey, int], None] = {}
+    situation = ActionContext(trajectory.task)
+    for place in range(max(0, len(steps) - limits.STEPS_LEARNED_MAX), len(steps)):
+        step, good = steps[place], outcomes[place].worked
+        if not step.action.strip():
+            continue
+        level = (SOLVED if place in solved else WORKED) if good else FAILED
+        judged = Judged.by(step.action, situation)
+        guilty = set(judged.words)
+        if not good:
+            guilty = guilty & set(words_of(step.observation)) or guilty
+        for counted in judged.keys:
             if counted.what != "word" or counted.which in guilty:
-                found[counted, good] = None
-        situation.took(step)
+                found[counted, level] = None
+        situation.took(step, good)
         if len(found) >= limits.ACTION_LESSONS_MAX:
             break
     return list(found)[: limits.ACTION_LESSONS_MAX]
 
 
 class Outcomes(NamedTuple):
-    """How often something worked and failed."""
+    """How much evidence there is of something, and how much of it worked and solved its task."""
 
+    tried: float = 0.0
     worked: float = 0.0
-    failed: float = 0.0
+    solved: float = 0.0
+
+    @classmethod
+    def of(cls, attempts: Iterable[tuple[bool, bool]]) -> Outcomes:
+        """Of attempts that worked or not, and solved their task or not."""
+        given = list(attempts)
+        return cls(
+            float(len(given)),
+            float(sum(good for good, _ in given)),
+            float(sum(solved for _, solved in given)),
+        )
+
+    def plus(self, other: Outcomes) -> Outcomes:
+        return Outcomes(*(one + two for one, two in zip(self, other, strict=True)))
 
 
 def _log_odds(p: float) -> float:
+    p = min(max(p, _EDGE), 1 - _EDGE)
     return math.log(p / (1 - p))
 
 
-def _shrunk(record: Outcomes, prior: float, strength: float) -> float:
-    return (record.worked + strength * prior) / (record.worked + record.failed + strength)
+_EDGE: Final = 1e-6
+
+
+class Forecast(NamedTuple):
+    """How likely an action is to work, or to solve the task; the word that speaks against it most,
+    where one does; and how much of the evidence is of this action, or its like, rather than of
+    anything.
+    """
+
+    p: float
+    against: str | None
+    evidence: float
 
 
 def forecast(
-    action: str, situation: ActionContext, records: Mapping[ActionKey, Outcomes], itself: Outcomes
-) -> tuple[float, str | None]:
-    """How likely an action is to work, and the word that speaks against it most, None where none
-    does: from the records of everything the action is judged by. `itself` is what became of the very
-    same action elsewhere than in trajectories.
+    judged: Judged,
+    records: Mapping[ActionKey, Outcomes],
+    itself: Outcomes,
+    own: Outcomes,
+    *,
+    solving: bool = False,
+) -> Forecast:
+    """From the records of everything the action is judged by. `itself` is what became of the very
+    same action elsewhere than in trajectories, `own` what became of it in this very attempt.
     """
 
-    def of(what: str, which: str) -> Outcomes:
-        return records.get(ActionKey(what, which), Outcomes())
+    def shrunk(record: Outcomes, prior: float, strength: float) -> float:
+        good = record.solved if solving else record.worked
+        return (good + strength * prior) / (record.tried + strength)
 
-    usual = _shrunk(of("all", ""), 0.5, ALL_STRENGTH)
-    base = _log_odds(usual)
-    against = {
-        word: _log_odds(_shrunk(of("word", word), usual, WORD_STRENGTH)) - base
-        for word in action_words(action)
+    def of(key: ActionKey | None) -> Outcomes:
+        return records.get(key, Outcomes()) if key else Outcomes()
+
+    usual = shrunk(of(judged.general), _FIRST_GUESS, ALL_STRENGTH)
+    base = of_kind = usual
+    for kind in judged.kinds:
+        of_kind = shrunk(of(kind), of_kind, KIND_STRENGTH)
+    sum_ = _log_odds(of_kind)
+    for key, strength in ((judged.situation, SITUATION_STRENGTH), (judged.task, TASK_STRENGTH)):
+        sum_ += _log_odds(shrunk(of(key), base, strength)) - _log_odds(base)
+    by_word = {
+        word: _log_odds(shrunk(of(key), of_kind, WORD_STRENGTH)) - _log_odds(of_kind)
+        for word, key in judged.words.items()
     }
-    worst = min(against, key=lambda word: (against[word], word), default=None)
-    sum_ = base + (against[worst] if worst else 0.0)
-    sum_ += (
-        _log_odds(_shrunk(of("situation", situation.name(action)), usual, SITUATION_STRENGTH))
-        - base
-    )
-    tried = of("action", action_shape(action))
-    known = Outcomes(tried.worked + itself.worked, tried.failed + itself.failed)
-    p = _shrunk(known, 1 / (1 + math.exp(-sum_)), SAME_ACTION_STRENGTH)
-    return p, worst if worst and against[worst] < 0 else None
+    worst = min(by_word, key=lambda word: (by_word[word], word), default=None)
+    sum_ += by_word[worst] if worst else 0.0
+    p = 1 / (1 + math.exp(-sum_))
+    p = shrunk(of(judged.shape), p, SHAPE_STRENGTH)
+    p = shrunk(of(judged.same).plus(itself), p, SAME_STRENGTH)
+    p = shrunk(own, p, OWN_STRENGTH)
+    special = (*judged.kinds, judged.task, judged.shape, judged.same)
+    evidence = max([itself.tried, own.tried, *(of(key).tried for key in special)])
+    return Forecast(p, worst if worst and by_word[worst] < 0 else None, evidence)
 
 
 # --- trajectories ---
 
 DISCOUNT: Final = 0.9
-_REMEMBERED_CHARS_MAX: Final = 2_000
 
 
 def step_credit(trajectory: Trajectory, discount: float = DISCOUNT) -> list[float]:
@@ -200,6 +391,10 @@ def step_credit(trajectory: Trajectory, discount: float = DISCOUNT) -> list[floa
     return earned[::-1]
 
 
+# Whatever went wrong before.
+ANY_FAILURE: Final = ""
+
+
 class TriedAction(NamedTuple):
     """After this error (`diagnosis`, a failure hash) that action was taken; whether it got rid of
     it.
@@ -210,62 +405,29 @@ class TriedAction(NamedTuple):
     helped: bool
 
 
-def action_key(action: str) -> str:
-    return key_of("action", canonical(action))
-
-
 def pairs_of(trajectory: Trajectory) -> list[tuple[TriedAction, int]]:
     """Every diagnosis with what was tried against it, and the number of the step that tried it. An
-    action helped when it earned a reward, or when nothing was wrong after it and the trajectory
-    ended well; then the error is settled. It did not when an error came after it, or a reward below
-    zero. Whatever lies in between says nothing.
+    action helped when it worked, and earned a reward, was said to be ok, or belongs to a trajectory
+    that ended well; then the errors before it are settled. It did not when it failed. Whatever lies
+    in between says nothing.
     """
-    steps = trajectory.steps[-limits.STEPS_LEARNED_MAX :]
-    offset = len(trajectory.steps) - len(steps)
-    errors = errors_of(steps)
+    steps, outcomes = trajectory.steps, judge_steps(trajectory.steps)
     ended_well = trajectory.turned_out_well
     found: dict[tuple[str, str], tuple[TriedAction, int]] = {}
     open_errors: dict[str, None] = {}
-    for number, (step, error) in enumerate(zip(steps, errors, strict=True)):
-        failed = bool(error) or step.reward < 0
-        helped = step.reward > 0 or (not failed and ended_well)
-        action = action_key(step.action) if step.action.strip() else ""
-        if action and open_errors and (helped or failed):
-            for diagnosis in open_errors:
-                known = found.get((diagnosis, action))
+    for number in range(max(0, len(steps) - limits.STEPS_LEARNED_MAX), len(steps)):
+        step, good, failure = steps[number], outcomes[number].worked, outcomes[number].failure
+        helped = good and (step.reward > 0 or step.ok is True or ended_well)
+        if step.action.strip() and (helped or not good):
+            for error in open_errors:
+                tried = TriedAction(error, same_action(step.action), helped)
+                known = found.get(tried[:2])
                 if known is None or (helped and not known[0].helped):
-                    found[diagnosis, action] = (
-                        TriedAction(diagnosis, action, helped),
-                        number + offset,
-                    )
+                    found[tried[:2]] = (tried, number)
         if helped:
             open_errors = {}
-        if error:
-            open_errors[error] = None
+        if failure:
+            open_errors[failure] = None
         if len(found) >= limits.LESSONS_PER_RECORD_MAX:
             break
     return list(found.values())[: limits.LESSONS_PER_RECORD_MAX]
-
-
-def errors_of(steps: Sequence[Step]) -> list[str]:
-    """The failure hash of each step's observation, empty where it reports no error."""
-    return [error_in(step.observation) for step in steps]
-
-
-def error_in(observation: str) -> str:
-    """The failure hash of what an observation reports; empty where it reports no error."""
-    hashes = errors_in(observation)
-    return hashes[0] if hashes else ""
-
-
-def _find_errors(observation: str) -> tuple[str, ...]:
-    said = reported_failure(observation)
-    return failure_hashes(said) if said else ()
-
-
-# The same with the hash that older versions gave it.
-# a trajectory is asked twice, for its pairs and for its keys; and agents see the same again and
-# again
-errors_in = Remembered(
-    _find_errors, lambda observation, _: len(observation) <= _REMEMBERED_CHARS_MAX
-).__getitem__

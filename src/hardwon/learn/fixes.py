@@ -317,6 +317,10 @@ def p_helped(support: Evidence) -> float:
     return (support.levels[HELPED] + 1) / (support.records + 2)
 
 
+def most_helpful_first(support: Evidence) -> tuple[float, int, int, str]:
+    return -p_helped(support), -support.records, -support.last_us, support.item
+
+
 # --- choosing ---
 
 Scope = Literal["signature", "model", "type"]

@@ -21,10 +21,14 @@ works, avoid     task               text        level of the score           rul
 card             task               type, card  level of the score           cards
 card.foreign     task               type, card  level of the score           cards that an episode of another task reported
 pair             failure hash       action      HELPED or NOT_HELPED         solutions
-act.all          ""                 ""          HELPED or NOT_HELPED         advise
-act.situation    situation          ""          HELPED or NOT_HELPED         advise
-act.action       shape              ""          HELPED or NOT_HELPED         advise
-act.word         word               ""          HELPED or NOT_HELPED         advise
+pair.task        task, failure hash action      HELPED or NOT_HELPED         solutions for a task
+act.all          ""                 ""          FAILED, WORKED or SOLVED     advise
+act.situation    situation          ""          FAILED, WORKED or SOLVED     advise
+act.kind         kind of action     ""          FAILED, WORKED or SOLVED     advise
+act.task         task               ""          FAILED, WORKED or SOLVED     advise
+act.action       shape              ""          FAILED, WORKED or SOLVED     advise
+act.same         task, action       ""          FAILED, WORKED or SOLVED     advise
+act.word         word               ""          FAILED, WORKED or SOLVED     advise
 credit           recalled record    ""          HELPED or NOT_HELPED         recall; taught by any kind
 
 Beside what it counts for, a record has keys by which it is found exactly; an issue's signature is one of them.
@@ -42,7 +46,7 @@ from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.learn.actions import errors_in, outcomes_of, pairs_of
+from hardwon.learn.actions import ANY_FAILURE, judge_steps, outcomes_of, pairs_of, task_key
 from hardwon.records.kinds import (
     VOUCHED_STATUSES,
     Cleaned,
@@ -104,10 +108,14 @@ class Tally(NamedTuple):
         return sum(self.levels)
 
 
+ACTION_SCOPES: Final = tuple(
+    f"act.{what}" for what in ("all", "situation", "kind", "task", "action", "same", "word")
+)
+
 # Which kind of record teaches in a scope; each scope is taught by one kind.
 KIND_OF_SCOPE: Final[Mapping[str, str]] = {
     "tool": "experience",
-    **dict.fromkeys(("pair", "act.all", "act.situation", "act.action", "act.word"), "trajectory"),
+    **dict.fromkeys(("pair", "pair.task", *ACTION_SCOPES), "trajectory"),
     **dict.fromkeys(("episode", "score", "works", "avoid", "card", "card.foreign"), "episode"),
     **dict.fromkeys(
         ("fix", "fix.type", "fix.model", "fix.subject", "fix.signature", "fix.hour"), "fix"
@@ -125,10 +133,7 @@ ANONYMOUS_SCOPES: Final = frozenset(
         "fix.subject",
         "fix.hour",
         "episode",
-        "act.all",
-        "act.situation",
-        "act.action",
-        "act.word",
+        *ACTION_SCOPES,
         "credit",
     }
 )
@@ -277,15 +282,20 @@ def card_key(card: MistakeCard, task_id: str) -> str:
 
 
 def count_trajectory(trajectory: Trajectory) -> tuple[Increment, ...]:
-    pairs = [
-        Increment("pair", pair.diagnosis, pair.action, HELPED if pair.helped else NOT_HELPED, 0)
-        for pair, _ in pairs_of(trajectory)
-    ]
+    pairs = []
+    for pair, _ in pairs_of(trajectory):
+        level = HELPED if pair.helped else NOT_HELPED
+        pairs.append(Increment("pair", pair.diagnosis, pair.action, level, 0))
+        if trajectory.task.strip():
+            pairs += [
+                Increment("pair.task", task_key(trajectory.task, failure), pair.action, level, 0)
+                for failure in (pair.diagnosis, ANY_FAILURE)
+            ]
     acts = [
-        Increment(f"act.{counted.what}", counted.which, "", HELPED if worked else NOT_HELPED, 0)
-        for counted, worked in outcomes_of(trajectory.steps[-limits.STEPS_LEARNED_MAX :])
+        Increment(f"act.{counted.what}", counted.which, "", level, 0)
+        for counted, level in outcomes_of(trajectory)
     ]
-    return (*pairs, *acts)
+    return (*dict.fromkeys(pairs), *acts)
 
 
 _TEACHERS: Final[Mapping[str, Callable[..., tuple[Increment, ...]]]] = {
@@ -344,9 +354,10 @@ def keys_of_fix(fix: Fix) -> Iterator[str]:
 
 def keys_of_trajectory(trajectory: Trajectory) -> Iterator[str]:
     steps = trajectory.steps[-limits.STEPS_LEARNED_MAX :]
-    found = dict.fromkeys(errors for step in steps if (errors := errors_in(step.observation)))
-    for errors in list(found)[: limits.LESSONS_PER_RECORD_MAX]:
-        yield from map("failure:{}".format, errors)
+    outcomes = judge_steps(trajectory.steps)[-limits.STEPS_LEARNED_MAX :]
+    found = dict.fromkeys(outcome.failures for outcome in outcomes if outcome.failures)
+    for failures in list(found)[: limits.LESSONS_PER_RECORD_MAX]:
+        yield from map("failure:{}".format, failures)
     tried = dict.fromkeys(attempt_key(step.action) for step in steps)
     yield from list(tried)[-limits.LESSONS_PER_RECORD_MAX :]
 

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from hardwon.learn.odds import Odds
     from hardwon.learn.rules import Card, Rule, RuleState
     from hardwon.learn.topology import Branch, FolderCount, Reflection
+    from hardwon.memory.advise import Adviser
     from hardwon.memory.context import Context, Recaller
     from hardwon.memory.results import Consolidation, LifeEvent, SimilarIssues
 
@@ -390,23 +391,31 @@ class Asking(Group):
         error: str | None = None,
         issue: Issue | Mapping[str, Any] | None = None,
         steps: Sequence[Step | Mapping[str, Any]] = (),
+        author: str | None = None,
     ) -> Advice:
         """What is known of an action before it is taken: whether it failed here before, how likely
         it is to work, what worked instead. `task` is what it is for, `error` what is to be got rid
-        of, `steps` are those of the current attempt so far.
+        of, `issue` what is to be fixed, `steps` are those of the current attempt so far, `author` is
+        who takes it: for an issue, the fixer.
         """
-        check_texts(task=task, error=error)
+        check_texts(task=task, error=error, author=author)
         if not check_text("action", action).strip():
             raise InvalidInputError.one("action", action, "text that is not blank")
-        given = parse_issue(issue)[0] if issue is not None else None
+        given, fixer = parse_issue(issue) if issue is not None else (None, None)
         so_far = [
             Step.model_validate(step) if not isinstance(step, Step) else step
             for step in check_items("steps", steps)
         ]
         with self._project.store.together(self._project.name):
-            return self._recaller.advise(
-                action, task, error, given, so_far[-limits.STEPS_LEARNED_MAX :]
+            return self._adviser.advise(
+                action, task, error, given, so_far[-limits.STEPS_LEARNED_MAX :], author or fixer
             )
+
+    @property
+    def _adviser(self) -> Adviser:
+        from hardwon.memory.advise import Adviser
+
+        return Adviser(self._project)
 
     @property
     def _recaller(self) -> Recaller:
@@ -496,11 +505,17 @@ class Learned(Group):
         return self._project.knowledge.model_insights(check_text("name", name))
 
     def solutions(self, error: str | None = None, limit: int = 10) -> list[Solution]:
-        """What was done after an error (None: after any) in trajectories, what helped most
-        first.
+        """What made this `error` go away, or one that is much like it, the most likely first; None:
+        what was done after any error.
         """
         check_texts(error=error)
-        return self._project.knowledge.solutions(error, check_limit(limit))
+        most = check_limit(limit)
+        if error is None:
+            return self._project.knowledge.solutions(most)
+        from hardwon.memory.advise import Adviser
+
+        with self._project.store.together(self._project.name):
+            return Adviser(self._project).solutions(error, most)
 
     def rules(
         self, task_id: str | None = None, state: RuleState | None = None, limit: int = 10

@@ -14,34 +14,18 @@ from itertools import islice, zip_longest
 from typing import Final
 
 from hardwon import limits
-from hardwon.brief.advice import Advice, PastAttempt, advice_on
 from hardwon.brief.compose import Budget, Example, ExampleStep, add_by_turns, add_digests, lines_of
 from hardwon.brief.fence import fenced, fenced_line
 from hardwon.brief.lines import Line, command_without_mark, shown_name, sources_mark, without_mark
-from hardwon.learn.actions import (
-    ActionContext,
-    ActionKey,
-    Outcomes,
-    error_in,
-    forecast,
-    judged_by,
-    worked,
-)
+from hardwon.learn.actions import worked
 from hardwon.learn.fixes import Choice, ModelHistory, Strategy
 from hardwon.learn.rules import Card, Rule
-from hardwon.learn.tallies import (
-    HELPED,
-    NOT_HELPED,
-    OUR_FENCE,
-    attempt_key,
-    generate_issue_signature,
-    strategy_key,
-)
+from hardwon.learn.tallies import OUR_FENCE, strategy_key
+from hardwon.memory.advise import source_of
 from hardwon.memory.ask import CANDIDATES, Finder
 from hardwon.memory.knowledge import Knowledge, few_of_each
 from hardwon.memory.project import Project
 from hardwon.records.kinds import (
-    VOUCHED_STATUSES,
     AnyRecord,
     Episode,
     Experience,
@@ -53,13 +37,8 @@ from hardwon.records.kinds import (
 )
 from hardwon.search.rank import RELEVANT_FROM, Hit
 from hardwon.search.terms import Filters
-from hardwon.store.query import readable
 from hardwon.text.clean import CUT, clean_line
-from hardwon.text.failures import error_core, failure_hash
-from hardwon.text.shell import reported_failure
-from hardwon.text.terms import query_terms
 from hardwon.text.tokens import cut_to_tokens
-from hardwon.text.words import same_action
 
 # --- fixing ---
 
@@ -289,67 +268,7 @@ class Recaller(Finder):
                 lines.insert(place, _of_episode(episode, said, stale))
         return [line._replace(sort=f"new {line.sort}", pool=_UNPROVEN) for line in lines]
 
-    # --- advice ---
 
-    def advise(
-        self,
-        action: str,
-        task: str | None,
-        error: str | None,
-        issue: Issue | None,
-        steps: Sequence[Step],
-    ) -> Advice:
-        situation = ActionContext.after(steps)
-        # Earlier attempts at the very same action, and experiences that are worded like it.
-        found = self._store.by_key(
-            self._project, [attempt_key(action)], Filters(), limits.SIMILAR_CONSIDERED_MAX
-        )
-        worded = self._store.search(
-            self._project, query_terms(action), Filters(kind="experience"), CANDIDATES
-        )
-        kept = {each.id: each.stored for each in (*found, *(each for each, _ in worded))}
-        attempts = [
-            *(each for record in readable(kept.values()) for each in _attempts_in(record, action)),
-            *_attempts_so_far(steps, action),
-        ]
-        uncounted = [attempt.worked for attempt in attempts if not attempt.counted]
-        itself = Outcomes(uncounted.count(True), uncounted.count(False))
-        records = {}
-        for counted in judged_by(action, situation):
-            days = self._known.daily(f"act.{counted.what}", counted.which)
-            helped, failed = (sum(day.levels[level] for day in days) for level in _LEVELS)
-            records[ActionKey(*counted)] = Outcomes(helped, failed)
-        p_success, worst = forecast(action, situation, records, itself)
-        instead = self._worked_instead(action, task, error, issue)
-        failure = failure_hash(error) if error else None
-        return advice_on(attempts, failure, p_success, worst, instead)
-
-    def _worked_instead(
-        self, action: str, task: str | None, error: str | None, issue: Issue | None
-    ) -> list[str]:
-        """What helped against the error, what fixed the issue, what worked for the like of the
-        task; not the action itself.
-        """
-        solutions = self._known.solutions(error, CANDIDATES) if error else []
-        found = [each.action for each in solutions if each.helped]
-        if issue:
-            usual = self._known.fix_odds(issue, None, None, None).p_success
-            best = self._known.strategies(
-                "type", issue.issue_type, usual, CANDIDATES, successful=True
-            )
-            found += [" && ".join(each.fix_commands) or each.analysis for each in best]
-        asked = " ".join(filter(None, (task, error)))
-        ranked = self.find(asked, CANDIDATES, Filters()) if asked else []
-        for hit in self.read_hits(ranked, marked=False):
-            if hit.record.turned_out_well:
-                found += [act.action for act in _acts(hit.record) if act.earned > 0][-1:]
-        lines = dict.fromkeys(
-            clean_line(each, limits.LESSON_CHARS_MAX) for each in found if not _same(each, action)
-        )
-        return [line for line in lines if line][: limits.INSTEAD_MAX]
-
-
-_LEVELS: Final = (HELPED, NOT_HELPED)
 _SENTENCE_SHARE: Final = 0.3  # of the budget, for what one record says
 _SENTENCE_TOKENS_MIN: Final = 12  # less than that of it says nothing
 _UNPROVEN: Final = "unproven"
@@ -382,7 +301,7 @@ def _of_card(card: Card) -> Line:
 def _of_episode(episode: Episode, said: str, stale: bool) -> Line:
     said = without_mark(clean_line(said, limits.LESSON_CHARS_MAX))
     line = f"last episode, score {episode.score:.2f}: {said} {mark_of(episode, stale)}"
-    author, vouched = episode.metadata.source.author, int(_source_of(episode) is None)
+    author, vouched = episode.metadata.source.author, int(source_of(episode) is None)
     return Line(line, (author,), vouched, (episode.id,), _told(episode))
 
 
@@ -400,91 +319,11 @@ def _support(episodes: int, adopted: int, seen_before: int = 0) -> str:
     return ", ".join([*told, *([f"seen {times} in training memory"] if seen_before else [])])
 
 
-def _same(one: str, other: str) -> bool:
-    return same_action(one) == same_action(other)
-
-
-def _attempts_so_far(steps: Sequence[Step], action: str) -> Iterator[PastAttempt]:
-    """Those of the current attempt: they come after everything that is kept. The situation counts
-    them.
-    """
-    for at_us, step in enumerate(steps, _NOW_US):
-        if _same(step.action, action):
-            failure, said = _failure_in(step)
-            shown = clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX)
-            yield PastAttempt(
-                at_us, "", step.action, worked(step), failure, shown, None, counted=True
-            )
-
-
-_NOW_US: Final = 2**62  # later than any record
-
-
-def _attempts_in(record: AnyRecord, action: str) -> Iterator[PastAttempt]:
-    if isinstance(record, Trajectory):
-        ended_badly = (
-            record.metadata.validation.failure_hash if not record.turned_out_well else None
-        )
-        for number, step in enumerate(record.steps, 1):
-            if _same(step.action, action):
-                # What shows no error that we know of may have failed all the same: whoever recorded
-                # it says so.
-                failure, said = _failure_in(step)
-                failure = failure or (ended_badly or "" if number == len(record.steps) else "")
-                yield _attempt(
-                    record, step.action, worked(step) and not failure, failure, said, counted=True
-                )
-    elif isinstance(record, Fix):
-        error = record.issue.error_output or ""
-        for command in record.fix_commands:
-            if _same(command, action):
-                # As the envelope or the error says; where nobody knows more, the issue was still
-                # there.
-                shown = failure_hash(error) if error.strip() else ""
-                known = record.metadata.validation.failure_hash or shown
-                failure = known or generate_issue_signature(record.issue)
-                said = error or record.issue.description
-                yield _attempt(
-                    record, command, record.succeeded, "" if record.succeeded else failure, said
-                )
-    elif (
-        isinstance(record, Experience)
-        and record.turned_out_well is not None
-        and _same(record.content, action)
-    ):
-        failed = not record.turned_out_well
-        failure = (
-            (record.metadata.validation.failure_hash or failure_hash(record.content))
-            if failed
-            else ""
-        )
-        yield _attempt(record, record.content, not failed, failure, record.content)
-
-
-def _failure_in(step: Step) -> tuple[str, str]:
-    """How a step failed, and what shows it. Of a failure that only its reward tells, that is what
-    was observed.
-    """
-    error = error_in(step.observation)
-    if error or worked(step):
-        return error, reported_failure(step.observation) or step.observation
-    return failure_hash(step.observation) if step.observation.strip() else "", step.observation
-
-
-def _attempt(
-    record: AnyRecord, action: str, good: bool, failure: str, said: str, *, counted: bool = False
-) -> PastAttempt:
-    shown = "" if good else clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX)
-    return PastAttempt(
-        record.at_us, record.id, action, good, failure, shown, _source_of(record), counted
-    )
-
-
 def mark_of(record: AnyRecord, stale: bool = False) -> str:
     """Who says so, whether anybody stands behind it, and whether the files that it is about are
     others by now.
     """
-    sure = "?" if _source_of(record) else ""
+    sure = "?" if source_of(record) else ""
     return f"[{shown_name(record.metadata.source.author)}{sure}{', stale' if stale else ''}]"
 
 
@@ -535,21 +374,12 @@ def _case(hit: Hit) -> Example:
         _acts(record),
         relevance,
         mark_of(record, hit.stale),
-        _source_of(record),
+        source_of(record),
         strategy,
     )
 
 
 _LEAST: Final = 1e-6  # a case that was found by its key, not by its words, still has a say
-
-
-def _source_of(record: AnyRecord) -> str | None:
-    """Who says so; None where somebody vouches for it."""
-    return (
-        None
-        if record.metadata.validation.status in VOUCHED_STATUSES
-        else record.metadata.source.author
-    )
 
 
 def _sentences(hits: Sequence[Hit], tokens_max: int, room: Budget) -> Iterator[Line]:
@@ -569,7 +399,7 @@ def _sentences(hits: Sequence[Hit], tokens_max: int, room: Budget) -> Iterator[L
 
 def _of_sentence(what: str, content: str, hit: Hit, tokens_max: int, room: Budget) -> Line:
     """As much of it as one record may take."""
-    source, mark = _source_of(hit.record), mark_of(hit.record, hit.stale)
+    source, mark = source_of(hit.record), mark_of(hit.record, hit.stale)
 
     def shorter(allowed: int) -> str:
         rest = allowed - room.cost(f"{what}: {CUT} {mark}")

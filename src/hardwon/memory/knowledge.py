@@ -16,7 +16,7 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
 from hardwon.first_use import lazy
-from hardwon.learn.actions import pairs_of
+from hardwon.learn.actions import ANY_FAILURE, ActionKey, Outcomes, judge_steps, pairs_of
 from hardwon.learn.compare import Comparison, Scored, compare
 from hardwon.learn.fixes import (
     Choices,
@@ -32,6 +32,7 @@ from hardwon.learn.fixes import (
     choices,
     common_issues,
     equally_likely,
+    most_helpful_first,
     p_helped,
     pattern_name,
     performance_notes,
@@ -113,7 +114,8 @@ from hardwon.records.kinds import (
 from hardwon.search.terms import Filters
 from hardwon.store.query import readable, written_in
 from hardwon.store.types import Daily, Stored
-from hardwon.text.failures import error_core, failure_hash, failure_hashes
+from hardwon.text.clean import clean_action
+from hardwon.text.failures import error_core
 from hardwon.trust.lifecycle import least
 
 T = TypeVar("T")
@@ -174,10 +176,14 @@ class Knowledge:
         """The same, added up."""
         return Shares(dict(self._store.shares(self.project, scope, key, self.today)))
 
+    def outcomes(self, keys: Sequence[ActionKey]) -> dict[ActionKey, Outcomes]:
+        """What became of actions, by what they are judged by."""
+        return self._store.outcomes(self.project, keys, self.today)
+
     def _all(self, scope: str, key: str) -> list[Tally]:
         return self._store.tallies(self.project, scope, key, limits.ITEMS_CONSIDERED_MAX)
 
-    def _supports(
+    def supports(
         self, scope: str, key: str, same: Mapping[str, str] | None = None
     ) -> dict[str, Evidence]:
         return gather(self._all(scope, key), same)
@@ -447,7 +453,7 @@ class Knowledge:
         return self._store.most_counted(self.project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX)
 
     def model_insights(self, name: str) -> ModelInsights:
-        supports = self._supports("fix.model", name)
+        supports = self.supports("fix.model", name)
         tallies = [tally for support in supports.values() for tally in support.tallies]
         share = Share.of(tallies, self.today)
         odds = self.fix_odds(None, name, None, None)
@@ -547,7 +553,7 @@ class Knowledge:
         claimed = self._claimed(task_id, same)
         weighed: list[Weighed] = []
         for kind in _RULE_KINDS:
-            supports = self._supports(kind, task_id, same)
+            supports = self.supports(kind, task_id, same)
             for item, claims in claimed.get(kind, {}).items():
                 support = supports.setdefault(item, Evidence(item))
                 for claim in claims.claims:
@@ -796,8 +802,8 @@ class Knowledge:
         return ranked_cards(chain.from_iterable(supports), self.today)
 
     def _card_supports(self, task: str) -> list[Evidence]:
-        own = self._supports("card", task)
-        for item, support in self._supports("card.foreign", task).items():
+        own = self.supports("card", task)
+        for item, support in self.supports("card.foreign", task).items():
             if believable_foreign(support):
                 whole = own.setdefault(item, Evidence(item))
                 for tally in support.tallies:
@@ -818,7 +824,7 @@ class Knowledge:
         return card_from(support, next(iter(support.keys)), card) if card else None
 
     def scores(self, task_id: str) -> ScoreHistory:
-        support = self._supports("score", task_id).get("", Evidence(""))
+        support = self.supports("score", task_id).get("", Evidence(""))
         return score_history(
             task_id, support, [episode.score for episode in self.newest_episodes(task_id)]
         )
@@ -826,7 +832,7 @@ class Knowledge:
     def tasks(self, limit: int) -> list[TaskScores]:
         """From the tallies alone."""
         tasks = self._store.most_counted(self.project, "score", limit)
-        supports = ((task, self._supports("score", task).get("")) for task in tasks)
+        supports = ((task, self.supports("score", task).get("")) for task in tasks)
         return [task_scores(task, support) for task, support in supports if support]
 
     def own_scores(self, task_id: str) -> ScoreHistory:
@@ -869,31 +875,26 @@ class Knowledge:
 
     # --- diagnoses and solutions ---
 
-    def solutions(self, error: str | None, limit: int) -> list[Solution]:
-        hashes = (
-            failure_hashes(error)
-            if error is not None
-            else self._store.most_counted(self.project, "pair", limits.TASKS_CONSIDERED_MAX)
-        )
+    def solutions(self, limit: int) -> list[Solution]:
+        """What was done after the errors that came up most."""
+        hashes = self._store.most_counted(self.project, "pair", limits.TASKS_CONSIDERED_MAX)
         supports = (
-            (diagnosis, each)
+            (each, diagnosis)
             for diagnosis in hashes
-            for each in self._supports("pair", diagnosis).values()
+            for each in self.supports("pair", diagnosis).values()
         )
-        ranked = sorted(
-            supports,
-            key=lambda pair: (-p_helped(pair[1]), -pair[1].records, -pair[1].last_us, pair[1].item),
-        )
-        return list(islice(filter(None, (self._solution(*pair) for pair in ranked)), limit))
+        ranked = sorted(supports, key=lambda pair: most_helpful_first(pair[0]))
+        return list(islice(filter(None, (self.solution(*pair) for pair in ranked)), limit))
 
-    def _solution(self, diagnosis: str, support: Evidence) -> Solution | None:
+    def solution(self, support: Evidence, diagnosis: str = ANY_FAILURE) -> Solution | None:
+        """In the words of one of the trajectories that taught it."""
         said = self._first(support.sample_ids, partial(_words_of_pair, diagnosis, support.item))
         if not said:
             return None
         return Solution(
             diagnosis=said[0],
-            failure_hash=diagnosis,
-            action=said[1],
+            failure_hash=said[1],
+            action=said[2],
             tried=support.records,
             helped=support.levels[HELPED],
             p_helped=p_helped(support),
@@ -957,16 +958,13 @@ def _only(kind: type[R], stored: Iterable[Stored]) -> list[R]:
     return [record for record in readable(stored) if isinstance(record, kind)]
 
 
-def _words_of_pair(diagnosis: str, action: str, record: AnyRecord) -> tuple[str, str] | None:
-    """What the error was, and what was done, in the words of one trajectory."""
+def _words_of_pair(diagnosis: str, action: str, record: AnyRecord) -> tuple[str, str, str] | None:
+    """What the error was, its hash, and what was done, in the words of one trajectory."""
     if isinstance(record, Trajectory):
         for pair, number in pairs_of(record):
-            if (pair.diagnosis, pair.action) == (diagnosis, action):
-                seen = (step.observation for step in reversed(record.steps[:number]))
-                core = next(
-                    (error_core(text) for text in seen if failure_hash(text) == diagnosis), ""
-                )
-                return core, " ".join(record.steps[number].action.split())[
-                    : limits.LESSON_CHARS_MAX
-                ]
+            if pair.action == action and diagnosis in (ANY_FAILURE, pair.diagnosis):
+                met = zip(record.steps[:number], judge_steps(record.steps), strict=False)
+                shown = [step.observation for step, was in met if was.failure == pair.diagnosis]
+                core = error_core(shown[-1]) if shown else ""
+                return core, pair.diagnosis, clean_action(record.steps[number].action)
     return None

@@ -183,17 +183,21 @@ class Recording(Group):
         **envelope: Unpack[Envelope],
     ) -> Trajectory:
         """Keeps what was done at a `task` step by step and how it ended. Each of `steps` has
-        action, observation and reward; `final_reward` is from 0 to 1, and from 0.5 on it was
-        solved.
+        action, observation and reward, and may say whether it was `ok`; where it does not, the
+        observation tells, and a reward below zero. `final_reward` is any number, and from 0.5 on it
+        was solved. Of a run that is longer than a record, as much is kept as fits.
         """
-        return self.record(
-            make(
-                self._project,
-                Trajectory,
-                {"task": task, "steps": check_items("steps", steps), "final_reward": final_reward},
-                envelope,
-            )
+        given = check_items("steps", steps)
+        if len(given) > limits.STEPS_MAX:  # the middle tells least
+            half = limits.STEPS_MAX // 2
+            given = [*given[:half], *given[-half:]]
+        made = make(
+            self._project,
+            Trajectory,
+            {"task": task, "steps": given, "final_reward": final_reward},
+            envelope,
         )
+        return self.record(made.altered(steps=_fitting(made.steps)))
 
     def record_episode(
         self,
@@ -610,3 +614,21 @@ def _behind(record: R, stood: Sequence[Stored | Record]) -> R:
         return record
     moment = record.metadata.context.altered(timestamp=from_us(stood[0].at_us + 1))
     return record.altered(metadata=record.metadata.altered(context=moment))
+
+
+def _fitting(steps: list[Step]) -> list[Step]:
+    """As much of each step as one record can hold."""
+    # characters; one takes up to six bytes as JSON, and the envelope needs some
+    room = limits.RECORD_BYTES_MAX // 8
+    if sum(len(step.action) + len(step.observation) for step in steps) <= room:
+        return steps
+    each = room // (2 * len(steps))
+    return [
+        step.altered(action=cut(step.action, each), observation=cut(step.observation, each))
+        for step in steps
+    ]
+
+
+def cut(text: str, chars: int) -> str:
+    """The beginning of a text. Secrets go first: half of one would not be recognised."""
+    return text if len(text) <= chars else redact(text)[0][:chars]

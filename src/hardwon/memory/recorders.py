@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, ask_foreign
-from hardwon.memory.record import Envelope, metadata_of
+from hardwon.memory.record import Envelope, cut, metadata_of
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import check_items
 from hardwon.records.kinds import Episode, Issue, MistakeCard, Step, Trajectory
@@ -72,9 +72,11 @@ class TrajectoryRecorder(_Recorder):
         self.final_reward: float | None = None
         self.record: Trajectory | None = None
 
-    def step(self, action: str, observation: str = "", reward: float = 0.0) -> None:
+    def step(
+        self, action: str, observation: str = "", reward: float = 0.0, ok: bool | None = None
+    ) -> None:
         """One step was taken: what was done, what came of it, and what that was worth."""
-        self.steps.append(Step(action=action, observation=observation, reward=reward))
+        self.steps.append(Step(action=action, observation=observation, reward=reward, ok=ok))
 
     def _record(self, error: BaseException | None) -> None:
         reward = 1.0 if self.final_reward is None else self.final_reward
@@ -82,7 +84,7 @@ class TrajectoryRecorder(_Recorder):
             reward = 0.0
             self.step("(the attempt raised an error)", _told(error))
         self.record = self._memory.record_trajectory(
-            self.task, _fitting(self.steps), reward, **self._envelope
+            self.task, self.steps, reward, **self._envelope
         )
 
 
@@ -133,11 +135,13 @@ class EpisodeRecorder(_Recorder):
     def summary(self, summary: str) -> None:
         self._summary = self._checked(trajectory_summary=summary).trajectory_summary
 
-    def step(self, action: str = "", observation: str = "", reward: float = 0.0) -> None:
+    def step(
+        self, action: str = "", observation: str = "", reward: float = 0.0, ok: bool | None = None
+    ) -> None:
         """One step was taken. An episode counts its steps; `Memory.trajectory` keeps what was done
         and seen in each.
         """
-        self.steps.append(Step(action=action, observation=observation, reward=reward))
+        self.steps.append(Step(action=action, observation=observation, reward=reward, ok=ok))
 
     def mistake(self, text: str) -> None:
         """Something that went wrong, as a lesson."""
@@ -200,7 +204,7 @@ class EpisodeRecorder(_Recorder):
         done = cut(
             "; ".join(filter(None, (step.action for step in self.steps))), limits.LESSON_CHARS_MAX
         )
-        # characters for a quarter of the record, as in _fitting
+        # characters for a quarter of the record, as of a trajectory
         each = limits.RECORD_BYTES_MAX // 8 // 4
         self.record = self._memory.record_episode(
             self.task_id,
@@ -247,26 +251,3 @@ def _told(error: BaseException) -> str:
     told = told.replace("\0", "").encode(errors="replace").decode()
     # in this order: half a secret would not be recognised
     return redact(told)[0][: limits.TEXT_CHARS_MAX]
-
-
-def _fitting(steps: list[Step]) -> list[Step]:
-    """As many steps, and as much of each, as one record can hold: of too many the middle is left
-    out.
-    """
-    if len(steps) > limits.STEPS_MAX:
-        half = limits.STEPS_MAX // 2
-        steps = [*steps[:half], *steps[-half:]]
-    # characters; one takes up to six bytes as JSON, and the envelope needs some
-    room = limits.RECORD_BYTES_MAX // 8
-    if sum(len(step.action) + len(step.observation) for step in steps) <= room:
-        return steps
-    each = room // (2 * len(steps))
-    return [
-        step.altered(action=cut(step.action, each), observation=cut(step.observation, each))
-        for step in steps
-    ]
-
-
-def cut(text: str, chars: int) -> str:
-    """The beginning of a text. Secrets go first: half of one would not be recognised."""
-    return text if len(text) <= chars else redact(text)[0][:chars]

@@ -448,12 +448,34 @@ class Fact(Record):
     )
 
 
+def _fit_observation(value: object) -> object:
+    """What a program printed is nobody's choice: a run is not refused for it. It is cut between two
+    words, so that half a secret is not left to stand there unknown.
+    """
+    if not isinstance(value, str):
+        return value
+    text = value.replace("\0", "")
+    if len(text) <= limits.TEXT_CHARS_MAX:
+        return text
+    room = text[: limits.TEXT_CHARS_MAX - len(OBSERVATION_CUT)]
+    return room[: max(room.rfind(" "), room.rfind("\n"), 0)] + OBSERVATION_CUT
+
+
+OBSERVATION_CUT: Final = " [cut: longer than a record holds]"
+
+
 class Step(Model):
     """Something done, what came of it, and what that was worth."""
 
     action: Annotated[Text, Field(description="What was done.")]
-    observation: Annotated[Text, Field(description="What came of it.")] = ""
+    observation: Annotated[
+        Text, BeforeValidator(_fit_observation), Field(description="What came of it.")
+    ] = ""
     reward: Annotated[Finite, Field(description="What that was worth.")] = 0.0
+    ok: Annotated[
+        bool | None,
+        Field(description="Whether it worked; left out, what came of it tells."),
+    ] = None
 
 
 class Trajectory(Record):
@@ -468,7 +490,7 @@ class Trajectory(Record):
             description="Each with its action, what was observed, and a reward.",
         ),
     ]
-    final_reward: Annotated[Unit, Field(description="How it ended; from 0.5 on it was solved.")]
+    final_reward: Annotated[Finite, Field(description="How it ended; from 0.5 on it was solved.")]
 
     @property
     def turned_out_well(self) -> bool:

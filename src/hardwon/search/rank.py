@@ -214,7 +214,7 @@ def _parts(
     return why
 
 
-def _relevance(candidate: Candidate, asked: Sequence[str]) -> float:
+def relevance(candidate: Candidate, asked: Sequence[str]) -> float:
     """The share of the question's words that a record has, however often it has them."""
     words = set(candidate.said.split())
     share = sum(term in words for term in asked) / len(asked) if asked else 0.0
@@ -229,11 +229,11 @@ def _take_turns(ranked: list[Ranked], asked: Sequence[str]) -> list[Ranked]:
     sources = {None if each.candidate.vouched else each.candidate.author for each in ranked}
     if len(sources) < 2:
         return ranked
-    relevance = [_relevance(each.candidate, asked) for each in ranked]
-    floor = RELEVANT_FROM * max(relevance)
+    relevances = [relevance(each.candidate, asked) for each in ranked]
+    floor = RELEVANT_FROM * max(relevances)
     turn_of: dict[str, int] = {}
     waiting: list[tuple[int, int, Ranked]] = []
-    for place, (each, relevant) in enumerate(zip(ranked, relevance, strict=True)):
+    for place, (each, relevant) in enumerate(zip(ranked, relevances, strict=True)):
         turn = 0
         if not each.candidate.vouched:
             turn = turn_of.get(each.candidate.author, 0)

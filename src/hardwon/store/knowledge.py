@@ -4,11 +4,21 @@ rolled back are left out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from hardwon import limits
+from hardwon.learn.actions import ActionKey, Outcomes
 from hardwon.learn.odds import Share
-from hardwon.learn.tallies import APPLIED, FAILED, LEVELS, SCORED_SCOPES, SUCCEEDED, Tally
+from hardwon.learn.tallies import (
+    ACTION_SCOPES,
+    APPLIED,
+    FAILED,
+    LEVELS,
+    SCORED_SCOPES,
+    SUCCEEDED,
+    Tally,
+)
 from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, Query
 from hardwon.store.types import Active, Bound, Daily, DayTotal, Total
 
@@ -83,6 +93,31 @@ class TallyReader(Query):
                 sql, bound
             )
         ]
+
+    def outcomes(
+        self, project: str, keys: Sequence[ActionKey], today: int
+    ) -> dict[ActionKey, Outcomes]:
+        """What became of actions, by what they are judged by, as it weighs today; without what
+        nobody counted anything of.
+        """
+        half_lives = f"{self.dialect.greatest}(0, ?2 - day) / CAST(?3 AS double precision)"
+        weight = f"pow(2.0, -{self.dialect.least}({half_lives}, {_HALF_LIVES_MAX}))"
+        scopes = ", ".join(f"'{scope}'" for scope in ACTION_SCOPES)
+        sql = (
+            f"SELECT scope, key, sum((level0 + level1 + level2) * {weight}), "
+            f"sum((level1 + level2) * {weight}), sum(level2 * {weight}) FROM tally "
+            f"WHERE project_id = ?1 AND scope IN ({scopes}) "
+            f"AND {self.dialect.within('key', '?4')} AND {TRUSTED_AUTHORS} GROUP BY scope, key"
+        )
+        asked = self.dialect.listed(dict.fromkeys(key.which for key in keys))
+        given = (project, today, limits.HALF_LIFE_DAYS * 1.0, asked)
+        wanted = set(keys)
+        found = {}
+        for scope, which, *figures in self._select(sql, given):
+            key = ActionKey(scope.removeprefix("act."), which)
+            if key in wanted:
+                found[key] = Outcomes(*(round(figure, 9) for figure in figures))
+        return found
 
     def newest_taught(
         self, project: str, scope: str, key: str, item_start: str, limit: int

@@ -57,6 +57,14 @@ def clean_code(text: str, limit: int) -> list[str]:
     return list(filter(None, map(clean_code_line, _cut(text, limit).splitlines())))
 
 
+def clean_action(action: str) -> str:
+    """What was done, clean: one line as a line, a program as its lines."""
+    lines = action.strip().splitlines()
+    if len(lines) <= 1:
+        return clean_line(action, limits.ACTION_SHOWN_CHARS_MAX)
+    return "\n".join(clean_code(action.strip("\n"), limits.ACTION_SHOWN_CHARS_MAX))
+
+
 def clean_code_line(line: str) -> str:
     text = _cut(
         _harmless(_visible_part(line.expandtabs(4)).rstrip()),

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from hardwon import limits
 from hardwon.errors import UnknownRecordError
 from hardwon.fixes.reports import FixCell, FixDay, FixerRecord
-from hardwon.learn.actions import errors_of, pairs_of
+from hardwon.learn.actions import judge_steps, pairs_of
 from hardwon.learn.compare import Comparison, Curve
 from hardwon.records.kinds import Episode, Step, Trajectory
 from hardwon.surfaces.gate import Ask
@@ -439,7 +439,7 @@ def _timeline(trajectory: Trajectory) -> list[dict[str, Any]]:
     """What the page shows of each step. `share` is its reward's part of the largest of them; `helped`
     names the steps whose error it got rid of, `failed` those whose error it did not.
     """
-    errors = errors_of(trajectory.steps)
+    errors = [outcome.failure for outcome in judge_steps(trajectory.steps)]
     # By whether it helped, and the number of the step: the last ones before it with that error.
     met: dict[tuple[bool, int], list[int]] = defaultdict(list)
     for pair, number in pairs_of(trajectory):

@@ -1,0 +1,367 @@
+"""What is known of an action before it is taken, and what made an error go away. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, zip_longest
+from typing import Final
+
+from hardwon import limits
+from hardwon.brief.advice import Advice, Chances, Instead, PastAttempt, advice_on
+from hardwon.learn.actions import (
+    ANY_FAILURE,
+    ActionContext,
+    Judged,
+    Outcomes,
+    StepOutcome,
+    error_in,
+    forecast,
+    judge_steps,
+    solving_steps,
+    task_key,
+    worked,
+)
+from hardwon.learn.fixes import Solution, most_helpful_first
+from hardwon.learn.odds import STRATEGY_STRENGTH
+from hardwon.learn.tallies import attempt_key, generate_issue_signature
+from hardwon.memory.ask import CANDIDATES, Finder
+from hardwon.memory.project import Project
+from hardwon.records.fields import from_us
+from hardwon.records.kinds import (
+    VOUCHED_STATUSES,
+    AnyRecord,
+    Experience,
+    Fix,
+    Issue,
+    Step,
+    Trajectory,
+)
+from hardwon.search.rank import RELEVANT_FROM, relevance
+from hardwon.search.terms import Filters
+from hardwon.store.query import readable
+from hardwon.text.alike import likeness, overlap
+from hardwon.text.clean import clean_action, clean_line
+from hardwon.text.failures import error_core, failure_hash
+from hardwon.text.shell import reported_failure
+from hardwon.text.terms import query_terms
+from hardwon.text.words import canonical, same_action
+
+
+class Adviser(Finder):
+    """Answers about actions and errors, of one project."""
+
+    def __init__(self, project: Project) -> None:
+        self._known = project.knowledge
+        super().__init__(project)
+
+    def advise(
+        self,
+        action: str,
+        task: str | None,
+        error: str | None,
+        issue: Issue | None,
+        steps: Sequence[Step],
+        fixer: str | None,
+    ) -> Advice:
+        attempts = [
+            *self._attempts_at(action, task),
+            *_attempts_so_far(steps, action),
+        ]
+        chances = self._chances(action, task, issue, steps, fixer, attempts)
+        instead = self._worked_instead(action, task, error, issue)
+        return advice_on(attempts, chances, instead)
+
+    # --- how likely it is ---
+
+    def _attempts_at(self, action: str, task: str | None) -> list[PastAttempt]:
+        """Earlier attempts at the very same action, and experiences that are worded like it."""
+        found = self._store.by_key(
+            self._project, [attempt_key(action)], Filters(), limits.ATTEMPTS_READ_MAX
+        )
+        worded = self._store.search(
+            self._project, query_terms(action), Filters(kind="experience"), CANDIDATES
+        )
+        kept = {each.id: each.stored for each in (*found, *(each for each, _ in worded))}
+        return [
+            each
+            for record in readable(kept.values())
+            for each in _attempts_in(record, action, task)
+        ]
+
+    def _chances(
+        self,
+        action: str,
+        task: str | None,
+        issue: Issue | None,
+        steps: Sequence[Step],
+        fixer: str | None,
+        attempts: Iterable[PastAttempt],
+    ) -> Chances:
+        judged = Judged.by(action, ActionContext.after(steps, task or ""))
+        counted = self._known.outcomes(judged.keys)
+        # of trajectories everything is counted already
+        itself = Outcomes.of(
+            (each.worked, each.solved) for each in attempts if each.id and not each.counted
+        )
+        own = Outcomes.of((each.worked, each.solved) for each in attempts if not each.id)
+        works = forecast(judged, counted, itself, own)
+        solves = forecast(judged, counted, itself, own, solving=True)
+        tried = counted.get(judged.general, Outcomes())
+        if issue is None:
+            basis = {
+                name: counted[key].tried
+                for name, key in judged.named.items()
+                if key in counted and counted[key].tried
+            }
+            if itself.tried or own.tried:
+                basis["this very action"] = itself.tried + own.tried
+            return Chances(works.p, solves.p, works.against, works.evidence > 0, tried.tried, basis)
+        odds = self._known.fix_odds(issue, None, None, fixer)
+        same = itself.plus(own)
+        p = (same.worked + STRATEGY_STRENGTH * odds.p_success) / (same.tried + STRATEGY_STRENGTH)
+        basis = {each.scope: float(each.attempts) for each in odds.basis if each.attempts}
+        known = bool(odds.basis and odds.basis[0].attempts) or bool(same.tried)
+        return Chances(p, p, None, known, float(odds.basis[0].attempts), basis)
+
+    # --- what to do instead ---
+
+    def _worked_instead(
+        self, action: str, task: str | None, error: str | None, issue: Issue | None
+    ) -> list[Instead]:
+        """What made the error go away, what fixed the issue, what worked for the task; not the
+        action itself.
+        """
+        found: list[Instead] = []
+        if error and error.strip():
+            known = self.solutions(error, CANDIDATES, task)
+            found += [
+                Instead(each.action, each.helped, each.tried) for each in known if each.helped
+            ]
+        if issue:
+            usual = self._known.fix_odds(issue, None, None, None).p_success
+            best = self._known.strategies(
+                "type", issue.issue_type, usual, CANDIDATES, successful=True
+            )
+            found += [
+                Instead(
+                    " && ".join(each.fix_commands) or each.analysis, each.verified, each.attempts
+                )
+                for each in best
+            ]
+        if task and not error:
+            found += map(Instead, self._worked_for(task))
+        lines = {
+            line: each._replace(action=line)
+            for each in reversed(found)
+            if not _same(each.action, action) and (line := clean_action(each.action))
+        }
+        return list(reversed(lines.values()))[: limits.INSTEAD_MAX]
+
+    def _worked_for(self, task: str) -> list[str]:
+        """What solved the task, or one that is worded much like it."""
+        asked = query_terms(task)
+        ranked = [
+            (each, found)
+            for each, found in self.find(task, CANDIDATES, Filters(kind="trajectory"))
+            if relevance(each.candidate, asked) >= RELEVANT_FROM
+        ]
+        lines = []
+        for hit in self.read_hits(ranked, marked=False):
+            if isinstance(hit.record, Trajectory) and hit.record.turned_out_well:
+                steps = hit.record.steps
+                places = solving_steps(hit.record) or {len(steps) - 1} if steps else set()
+                lines += [steps[max(places)].action] if places else []
+        return lines
+
+    def solutions(self, error: str, limit: int, task: str | None = None) -> list[Solution]:
+        """What made an error go away, by turns of where that was, the best of each first: at the
+        same task, anywhere, after other errors at the same task; then of errors that are much like
+        it, and what was tried in vain.
+        """
+        diagnosis = error_in(error) or failure_hash(error)
+        anywhere, in_vain = self._tried("pair", diagnosis, diagnosis, error)
+        lists = [anywhere]
+        if task:
+            here, after_others = (
+                self._tried("pair.task", task_key(task, failure), failure, error)[0]
+                for failure in (diagnosis, ANY_FAILURE)
+            )
+            lists = [here, anywhere, after_others]
+        found: dict[str, Solution] = {}
+        for each in filter(None, chain.from_iterable(zip_longest(*lists))):
+            found.setdefault(same_action(each.action), each)
+        if len(anywhere) < limit:
+            for each in self._like_solutions(error):
+                found.setdefault(same_action(each.action), each)
+        for each in in_vain:
+            found.setdefault(same_action(each.action), each)
+        return list(found.values())[:limit]
+
+    def _tried(
+        self, scope: str, key: str, diagnosis: str, error: str
+    ) -> tuple[list[Solution], list[Solution]]:
+        """What helped, most often first, and of what did as often, first what helped against an
+        error that is worded more like this one; and what was tried in vain.
+        """
+        ranked = sorted(self._known.supports(scope, key).values(), key=most_helpful_first)
+        read = ranked[: limits.SOLUTIONS_READ_MAX]
+        said = sorted(
+            filter(None, (self._known.solution(each, diagnosis) for each in read)),
+            key=lambda each: (-each.p_helped, -each.tried, -overlap(each.diagnosis, error)),
+        )
+        return [each for each in said if each.helped], [each for each in said if not each.helped]
+
+    def _like_solutions(self, error: str) -> list[Solution]:
+        """What made errors go away that are much like this one."""
+        said = reported_failure(error) or error
+        ranked = self.find(said, CANDIDATES, Filters())
+        found: dict[str, tuple[float, Solution]] = {}
+        for hit in self.read_hits(ranked, marked=False):
+            for like, solution in _helped_against(hit.record, error):
+                key = same_action(solution.action)
+                known = found.get(key)
+                if known:
+                    like, solution = max(like, known[0]), _added(known[1], solution)
+                found[key] = (like, solution)
+        ordered = sorted(found.values(), key=lambda each: (-each[0], -each[1].p_helped))
+        return [solution for _, solution in ordered]
+
+
+def _added(one: Solution, other: Solution) -> Solution:
+    tried, helped = one.tried + other.tried, one.helped + other.helped
+    return replace(
+        one,
+        tried=tried,
+        helped=helped,
+        p_helped=(helped + 1) / (tried + 2),
+        last_tried=max(one.last_tried, other.last_tried),
+        evidence=tuple(dict.fromkeys((*one.evidence, *other.evidence)))[
+            : limits.EVIDENCE_SHOWN_MAX
+        ],
+    )
+
+
+def _helped_against(record: AnyRecord, error: str) -> Iterator[tuple[float, Solution]]:
+    """What a record says made an error like this go away, and how much alike they are."""
+    if isinstance(record, Trajectory):
+        steps, outcomes = record.steps, judge_steps(record.steps)
+        for place, (step, outcome) in enumerate(zip(steps, outcomes, strict=True)):
+            # what nobody calls an error may be one all the same: the reader is told one
+            like = likeness(step.observation, error)
+            after = steps[place + 1 : place + 2]
+            if like and (not outcome.worked or not step.reward) and after:
+                good = outcomes[place + 1].worked and not likeness(after[0].observation, error)
+                if good and (after[0].reward > 0 or after[0].ok or record.turned_out_well):
+                    yield like, _once(record, step.observation, after[0].action)
+    elif isinstance(record, Fix) and record.succeeded and record.fix_commands:
+        shown = record.issue.error_output or record.issue.description
+        if like := likeness(shown, error):
+            yield like, _once(record, shown, " && ".join(record.fix_commands))
+
+
+def _once(record: AnyRecord, error: str, action: str) -> Solution:
+    return Solution(
+        diagnosis=error_core(error),
+        failure_hash=failure_hash(error),
+        action=clean_action(action),
+        tried=1,
+        helped=1,
+        p_helped=2 / 3,
+        last_tried=from_us(record.at_us),
+        evidence=(record.id,),
+    )
+
+
+# --- earlier attempts ---
+
+
+def _attempts_so_far(steps: Sequence[Step], action: str) -> Iterator[PastAttempt]:
+    """Those of the current attempt: they come after everything that is kept."""
+    for at_us, step in enumerate(steps, _NOW_US):
+        if _same(step.action, action):
+            yield _attempted(step, at_us, "", None, same_task=True)
+
+
+_NOW_US: Final = 2**62  # later than any record
+
+
+def _attempted(
+    step: Step, at_us: int, record_id: str, source: str | None, *, same_task: bool
+) -> PastAttempt:
+    said = "" if worked(step) else reported_failure(step.observation) or step.observation
+    return PastAttempt(
+        at_us,
+        record_id,
+        step.action,
+        worked(step),
+        step.reward >= 1,
+        StepOutcome.of(step).failure,
+        clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX),
+        source,
+        counted=True,
+        same_task=same_task,
+    )
+
+
+def _attempts_in(record: AnyRecord, action: str, task: str | None) -> Iterator[PastAttempt]:
+    if isinstance(record, Trajectory):
+        same_task = task is None or canonical(record.task) == canonical(task)
+        ended_badly = (
+            record.metadata.validation.failure_hash if not record.turned_out_well else None
+        )
+        for number, step in enumerate(record.steps, 1):
+            if _same(step.action, action):
+                found = _attempted(
+                    step, record.at_us, record.id, source_of(record), same_task=same_task
+                )
+                # What shows no error that we know of may have failed all the same: whoever recorded
+                # it says so.
+                if ended_badly and not found.failure and number == len(record.steps):
+                    said = clean_line(step.observation, limits.LESSON_CHARS_MAX)
+                    found = found._replace(worked=False, failure=ended_badly, said=said)
+                yield found
+    elif isinstance(record, Fix):
+        error = record.issue.error_output or ""
+        for command in record.fix_commands:
+            if _same(command, action):
+                # As the envelope or the error says; where nobody knows more, the issue was still
+                # there.
+                shown = failure_hash(error) if error.strip() else ""
+                known = record.metadata.validation.failure_hash or shown
+                failure = known or generate_issue_signature(record.issue)
+                said = error or record.issue.description
+                yield _attempt(record, command, record.succeeded, failure, said)
+    elif (
+        isinstance(record, Experience)
+        and record.turned_out_well is not None
+        and _same(record.content, action)
+    ):
+        failure = record.metadata.validation.failure_hash or failure_hash(record.content)
+        yield _attempt(record, record.content, record.turned_out_well, failure, record.content)
+
+
+def _attempt(record: AnyRecord, action: str, good: bool, failure: str, said: str) -> PastAttempt:
+    shown = "" if good else clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX)
+    return PastAttempt(
+        record.at_us,
+        record.id,
+        action,
+        good,
+        good,
+        "" if good else failure,
+        shown,
+        source_of(record),
+        counted=False,
+        same_task=True,
+    )
+
+
+def source_of(record: AnyRecord) -> str | None:
+    """Who says so; None where somebody vouches for it."""
+    vouched = record.metadata.validation.status in VOUCHED_STATUSES
+    return None if vouched else record.metadata.source.author
+
+
+def _same(one: str, other: str) -> bool:
+    return same_action(one) == same_action(other)
