@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -13,6 +14,13 @@ from hypothesis import HealthCheck, settings
 from cases import examples
 from clocks import Clock
 from hardwon import Memory
+
+# A thread for each core, in every worker and every program it starts, is more than there are: they
+# would wait for one another at full speed, and take ten times as long.
+os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", RAYON_NUM_THREADS="1")
+
+# While the files of tests are loaded next to nothing becomes garbage, and looking for it takes long.
+gc.disable()
 
 # With it jsonschema builds 38 parsers, in every worker, for a format that none of our schemas has.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
@@ -40,6 +48,12 @@ def pytest_collection(session: pytest.Session) -> None:
         files = sorted(Path(__file__).parent.glob("test_*.py"))
         for file in files[int(worker.removeprefix("gw")) :: int(count)]:
             import_module(file.stem)
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: it is not looked through again each time."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
