@@ -3,11 +3,15 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import ssl
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+import certifi
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -75,6 +79,24 @@ def _children_ignore_no_signals() -> None:
     for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _authorities_are_read_once() -> Iterator[None]:
+    """For every client, httpx reads the certificates of all authorities: a tenth of a test's time,
+    for servers that have none.
+    """
+    read = ssl.create_default_context
+    known = cache(lambda file: read(cafile=file))
+    lists = {certifi.where(), os.environ.get("SSL_CERT_FILE")}
+
+    def create(*purpose: Any, **options: Any) -> ssl.SSLContext:
+        whole = not purpose and options.keys() == {"cafile"} and options["cafile"] in lists
+        return known(options["cafile"]) if whole else read(*purpose, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", create)
+        yield
 
 
 @pytest.fixture

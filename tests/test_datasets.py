@@ -18,7 +18,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cases import examples
+from cases import TORTURE, examples
 from dataset_faults import KINDS, Planted, plant
 from hardwon import Memory, limits
 from hardwon.errors import HardwonError, InvalidInputError, PlaceError
@@ -38,6 +38,7 @@ from hardwon.tree.datasets.read import read
 
 ROOT = Path(__file__).parent.parent
 SUMMARY = re.compile(r"[a-z0-9_]{1,50}")
+VAST = SIZES["vast"] if TORTURE else 12_500
 LOGIN = {
     "content": "Fixed the login form by trimming the e-mail address",
     "outcome": "success",
@@ -49,7 +50,7 @@ LOGIN = {
 
 @pytest.fixture(scope="module")
 def vast() -> list[dict[str, Any]]:
-    return generate("vast", seed=1)
+    return generate(VAST, seed=1)
 
 
 def counts(memories: list[dict[str, Any]], field: str, **where: str) -> Counter[str]:
@@ -243,14 +244,14 @@ def test_contents_fit_their_routing_key(vast: list[dict[str, Any]]) -> None:
 
 
 def test_no_two_are_alike_and_all_are_valid(vast: list[dict[str, Any]]) -> None:
-    assert len(vast) == 50_000
-    assert len({memory["content"] for memory in vast}) == 50_000
-    assert len({memory["summary"] for memory in vast}) == 50_000
+    assert len(vast) == VAST
+    assert len({memory["content"] for memory in vast}) == VAST
+    assert len({memory["summary"] for memory in vast}) == VAST
     assert all(SUMMARY.fullmatch(memory["summary"]) for memory in vast)
     assert all(10 <= len(memory["content"]) <= 500 for memory in vast)
     assert not any("{" in memory["content"] or "}" in memory["content"] for memory in vast)
     report = validate(vast)
-    assert (report.ok, report.total, report.problems) == (True, 50_000, ())
+    assert (report.ok, report.total, report.problems) == (True, VAST, ())
     assert all(distribution.within for distribution in report.distributions)
     assert len(report.distributions) == 16
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases import examples
+from cases import TORTURE, examples
 from hardwon import limits
 from hardwon.brief.fence import NOT_INSTRUCTIONS, fenced
 from hardwon.errors import InvalidInputError
@@ -140,7 +140,7 @@ def test_attack_stays_inside(attack: str) -> None:
         assert broken_rules(fenced(lines, MARK)) == []
 
 
-def test_a_hundred_thousand_mixtures_stay_inside() -> None:
+def test_mixtures_of_everything_stay_inside() -> None:
     number = random.SystemRandom().getrandbits(32)
     print(f"random.Random({number})")  # shown when the test fails
     chance = random.Random(number)
@@ -162,7 +162,7 @@ def test_a_hundred_thousand_mixtures_stay_inside() -> None:
         "#",
     ]
     pieces = [piece[:300] for piece in pieces]
-    for _ in range(25_000):
+    for _ in range(25_000 if TORTURE else 5_000):
         lines = []
         for _ in range(4):
             some = chance.choices(pieces, k=chance.choice((1, 2, 3)))

@@ -126,7 +126,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@settings(max_examples=examples(500), deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(patterns.filter(is_usable))
 @example("**")
 @example("d/**")
