@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import signal
 import ssl
@@ -96,6 +97,21 @@ def _authorities_are_read_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", create)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _schemas_are_checked_once() -> Iterator[None]:
+    """The MCP client checks that the schema of each tool is one before it looks at each answer,
+    which takes longer than everything else that is done for the answer.
+    """
+    from jsonschema import Draft202012Validator  # after what is kept from it above
+
+    check = Draft202012Validator.check_schema
+    checked = cache(lambda text: check(json.loads(text)))
+    with pytest.MonkeyPatch.context() as patch:
+        once = classmethod(lambda _, schema: checked(json.dumps(schema)))
+        patch.setattr(Draft202012Validator, "check_schema", once)
         yield
 
 
