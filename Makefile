@@ -76,7 +76,7 @@ torture: $(VENV)/.installed-dev  ## The long crash and contention runs, and a mi
 	    tests/test_tree.py tests/test_training_memory_file.py tests/test_tidying.py tests/test_fix_adoption.py \
 	    tests/test_postgres_many.py tests/test_postgres_crash.py tests/test_backup.py tests/test_openapi.py \
 	    tests/test_postgres_carry_over.py tests/test_engines_recall.py tests/test_datasets.py tests/test_btb.py \
-	    tests/test_fence.py
+	    tests/test_fence.py tests/test_routing.py tests/test_surfaces_together.py
 	HARDWON_TORTURE=1 $(BIN)/python -m pytest -q -m hypothesis
 
 lock: $(VENV)/.installed-dev  ## Resolve the lock files anew
