@@ -18,7 +18,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cases import TORTURE, examples
+from cases import TORTURE, each, examples
 from dataset_faults import KINDS, Planted, plant
 from hardwon import Memory, limits
 from hardwon.errors import HardwonError, InvalidInputError, PlaceError
@@ -210,7 +210,7 @@ def value_of(memory: dict[str, Any]) -> str:
     return memory[route[0]] if route else ""
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@each("seed", [0, 1, 2])
 def test_every_template_occurs_where_it_belongs(seed: int) -> None:
     said: dict[tuple[str, str], list[str]] = {}
     for memory in generate(1_000, seed):
@@ -311,7 +311,7 @@ def test_what_a_seed_gives_does_not_change_unnoticed() -> None:
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "a3d8e57b3e97267b"
 
 
-@pytest.mark.parametrize(
+@each(
     "call",
     [
         {"size": 0},
@@ -531,7 +531,7 @@ def test_a_long_report_is_cut_where_it_is_read_and_nowhere_else() -> None:
     assert len(report.to_dict()["errors"]) == 300
 
 
-@pytest.mark.parametrize(
+@each(
     "content",
     [
         "Fixed a bug", "Did some research", "Learned something", "Made improvements", "Looked at code", "Talked to user",
@@ -544,7 +544,7 @@ def test_what_says_nothing_is_called_generic_or_vague(content: str) -> None:
     assert validate([LOGIN | {"content": content}]).warnings[0].field == "content"
 
 
-@pytest.mark.parametrize(
+@each(
     "content",
     [
         "Added a mutex to the payment processor, which ends the race", "OAuth2 authorization code flow with PKCE works now",
