@@ -53,7 +53,12 @@ def _initialised() -> Path:
     """The folder of a server that was never started: each begins with a copy of it."""
     folder = Path(tempfile.mkdtemp(prefix="hardwon-postgres-", dir="/tmp"))
     starter = os.getpid()
-    atexit.register(lambda: os.getpid() == starter and shutil.rmtree(folder))
+
+    def remove() -> None:
+        if os.getpid() == starter:  # and no forked child
+            shutil.rmtree(folder)
+
+    atexit.register(remove)
     if user := _unprivileged():
         shutil.chown(folder, user)
     options = "-U postgres -A trust -E UTF8 --locale=C --no-sync".split()
