@@ -88,12 +88,12 @@ TERM_CHARS_MAX: Final = 64
 # Distinct words of a query that are looked up; the cost of a search grows with each of them.
 QUERY_TERMS_MAX: Final = 64
 
-# From so many records on, terms that very many of them have are left out of a search: in a small
-# memory they cost nothing.
-PRUNED_FROM_RECORDS: Final = 20_000
+# Texts that a search may look at before it leaves out terms that very many records have: so few
+# cost little.
+SEARCHED_TEXTS: Final = 500
 
-# From so many records on, a search takes the best by their words before it asks whether they pass
-# the filters: in a smaller memory looking at all that match takes no longer.
+# From so many records on, a search with filters takes the best by their words before it asks whether
+# they pass: in a smaller memory looking at all that match takes no longer.
 FIRST_BY_WORDS_FROM_RECORDS: Final = 200_000
 
 # Records with one tag up to which they are looked up and sorted; of more, the newest are found

@@ -296,6 +296,23 @@ def weight_of(term: str) -> float:
     return FORM_WEIGHT if term.startswith(FORM) else 1.0
 
 
+def rare_enough(having: Mapping[str, int], texts: int) -> tuple[str, ...]:
+    """Of terms with how many texts have them, those that a search looks for: not the ones that very
+    many have, which cost the most and tell the least. The rarer ones of them stay as long as the
+    search stays small.
+    """
+    chosen, entries = [], 0
+    for term, count in sorted(having.items(), key=lambda each: each[1]):
+        entries += count
+        if (
+            count <= limits.FREQUENT_SHARE * texts
+            or entries <= limits.SEARCHED_TEXTS
+            or not entries - count
+        ):
+            chosen.append(term)
+    return tuple(term for term in having if term in chosen)
+
+
 def scores(terms: Sequence[str], texts: Sequence[str], frequencies: Frequencies) -> list[float]:
     """Of each text, given as its terms with spaces between."""
     worth = {term: frequencies.worth(term) for term in dict.fromkeys(terms)}

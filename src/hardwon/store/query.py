@@ -386,16 +386,18 @@ def condition_of(dialect: Dialect, project: str, filters: Filters) -> tuple[str,
     return " AND ".join(conditions), bound
 
 
-def search_condition_of(dialect: Dialect, project: str, filters: Filters) -> tuple[str, Bound]:
+def search_condition_of(
+    dialect: Dialect, project: str, filters: Filters, *, rolled_back: bool = True
+) -> tuple[str, Bound]:
     """As `condition_of`; archived records and rolled-back sources only where the filters ask for
-    them.
+    them. Whether there are any such sources need not be asked by who knows that there are none.
     """
     conditions, bound = condition_of(dialect, project, filters)
     if filters.any_standing:
         return conditions, bound
     if filters.status is None:
         conditions += " AND r.status <> 'archived'"
-    if filters.author is None:
+    if rolled_back and filters.author is None:
         conditions += f" AND r.{TRUSTED_AUTHORS}"
     return conditions, bound
 

@@ -621,7 +621,9 @@ class PostgresStore(Store):
             frequencies = _frequencies(session, wanted)
             # all of them, if need be
             sources = len(session.select(_SOURCES))
-            for chosen in dict.fromkeys((_rare_enough(wanted, frequencies), wanted)):
+            for chosen in dict.fromkeys(
+                (bm25.rare_enough(frequencies.having, frequencies.texts), wanted)
+            ):
                 best = partial(
                     _best_matching, session, project, chosen, frequencies, filters, limit
                 )
@@ -792,21 +794,6 @@ def _frequencies(session: PostgresSession, terms: Sequence[str]) -> bm25.Frequen
     known = dict(session.select(sql, ([TEXTS_COUNTED, WORDS_COUNTED], list(terms))))
     having = {term: known.get(f"term {term}", 0) for term in terms}
     return bm25.Frequencies(known.get(TEXTS_COUNTED, 0), known.get(WORDS_COUNTED, 0), having)
-
-
-def _rare_enough(terms: tuple[str, ...], frequencies: bm25.Frequencies) -> tuple[str, ...]:
-    """Without terms that a tenth of all records have: they cost the most and tell the least."""
-    if frequencies.texts < limits.PRUNED_FROM_RECORDS or len(terms) <= 1:
-        return terms
-    rare = [
-        term
-        for term in terms
-        if frequencies.having[term] <= limits.FREQUENT_SHARE * frequencies.texts
-    ]
-    if any(frequencies.having[term] for term in rare):
-        return tuple(rare)
-    known = [term for term in terms if frequencies.having[term]]
-    return (*rare, *sorted(known, key=lambda term: (frequencies.having[term], term))[:1])
 
 
 def _affordable(terms: Sequence[str], frequencies: bm25.Frequencies) -> list[str]:

@@ -157,6 +157,12 @@ def draw_number(connection: apsw.Connection) -> None:
     )
 
 
+def last_number(connection: apsw.Connection) -> int:
+    """Another one after every transaction."""
+    sql = "SELECT value FROM state WHERE project_id = '' AND name = ?"
+    return connection.execute(sql, (NUMBER_NAME,)).get or 0
+
+
 # --- errors ---
 
 _DISK_REFUSED: Final = frozenset(

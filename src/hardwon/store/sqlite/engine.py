@@ -24,6 +24,7 @@ from hardwon.errors import BusyError, NearlyFullWarning
 from hardwon.outside import files, own_files
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.kinds import Event
+from hardwon.search.rank import rare_enough
 from hardwon.search.terms import Filters
 from hardwon.store.base import (
     ROW,
@@ -43,6 +44,7 @@ from hardwon.store.query import (
     found_columns,
     found_of,
     from_everybody,
+    rolled_back_authors,
     search_condition_of,
 )
 from hardwon.store.sqlite import search as vectors
@@ -52,6 +54,7 @@ from hardwon.store.sqlite.connection import (
     SqliteSession,
     clear_after,
     draw_number,
+    last_number,
     storage_errors,
 )
 from hardwon.store.sqlite.file import (
@@ -249,37 +252,45 @@ class SqliteWriter(Writer):
 
 _WRITES_BETWEEN_SIZE_CHECKS: Final = 64
 _NEAREST_SPARE: Final = 5  # so many times as many as are wanted, in case some are archived or gone
-_FIRST_SPARE: Final = 5
-_FIRST_MIN: Final = 100
+_FIRST_SPARE: Final = 2
+_FIRST_MIN: Final = 40
 
 
 class _Counted(NamedTuple):
-    """Of a project's words: as of which record they were counted first, and last; how many records
-    each source has, by its mark; how many have a term.
+    """What is known of a project's words, as of the transaction of that number: how many records
+    each source has, by its mark; whether somebody vouches for any, ever voted for one, and any
+    source was rolled back. And how many records have a term, as of when there were so many.
     """
 
-    since: int
-    last: int
+    number: int
     sources: dict[str, int]
+    vouched: bool
+    voted: bool
+    rolled_back: bool
     frequency: dict[str, int]
+    counted_texts: int
 
     @property
     def texts(self) -> int:
         return sum(self.sources.values())
 
     def rare_enough(self, index: WordIndex, terms: Sequence[str]) -> tuple[str, ...]:
-        """Without terms that a tenth of all records have: they cost the most and tell the least."""
-        if self.texts < limits.PRUNED_FROM_RECORDS or len(terms) <= 1:
+        """Without terms that very many records have: they cost the most and tell the least. The
+        rarer ones of them stay as long as the search stays small.
+        """
+        if len(terms) <= 1:
             return tuple(terms)
         if len(self.frequency) > limits.TERMS_REMEMBERED_MAX:
             self.frequency.clear()
-        having = {term: self.frequency.get(term) for term in terms}
-        for term, count in having.items():
-            if count is None:
-                having[term] = self.frequency[term] = index.having(term)
-        known = [(count, term) for term, count in having.items() if count]
-        rare = [term for count, term in known if count <= limits.FREQUENT_SHARE * self.texts]
-        return tuple(rare or [term for _, term in sorted(known)[:1]] or terms)
+        having = {}
+        for term in terms:  # in one step each: another thread may clear it
+            count = self.frequency.get(term)
+            having[term] = index.having(term) if count is None else count
+        self.frequency.update(having)
+        return rare_enough(having, self.texts) or tuple(terms)
+
+
+_VOTED: Final = "SELECT 1 FROM tally WHERE project_id = ? AND scope = 'credit' LIMIT 1"
 
 
 def _quoted(terms: Iterable[str]) -> list[str]:
@@ -296,9 +307,11 @@ def _best_matching(
     among: Among,
 ) -> list[Scored]:
     """The best of a project that match, and pass the filters."""
-    if among.vouched and not index.has(VOUCHED):
+    if among.vouched and not counted.vouched:
         return []
-    where, values = search_condition_of(SQLITE, index.project, filters)
+    where, values = search_condition_of(
+        SQLITE, index.project, filters, rolled_back=counted.rolled_back
+    )
     match = f"({' OR '.join(_quoted(terms))})"
     if among.vouched:
         match += f' AND "{VOUCHED}"'
@@ -311,10 +324,10 @@ def _best_matching(
     most = values.add(limit)
     first = f"{scored} ORDER BY rank, rowid DESC LIMIT {max(_FIRST_MIN, _FIRST_SPARE * limit)}"
     # The best by their words alone, which nearly always pass; only where too few do, all that match
-    # are asked.
-    few = counted.texts < limits.FIRST_BY_WORDS_FROM_RECORDS
+    # are asked. In a small memory that is done at once where the filters leave out some.
+    narrowed = filters.model_fields_set and counted.texts < limits.FIRST_BY_WORDS_FROM_RECORDS
     rows: list[Any] = []
-    for source in [scored] if few else [first, scored]:
+    for source in [scored] if narrowed else [first, scored]:
         # MATERIALIZED: or else the planner would go through all records and ask each for its words.
         # Only of the best is more read than what they are chosen by.
         sql = (
@@ -469,13 +482,11 @@ class SqliteStore(Store):
     ) -> list[tuple[Found, float]]:
         with self._connected() as connection:
             index = WordIndex(connection, project)
-            if not terms or not index.exists:
-                return []
             counted = self._count_words(index)
+            if not terms or not counted.sources:
+                return []
             # Who voted for a hit is read only where anybody ever did.
-            voted = "SELECT EXISTS (SELECT 1 FROM tally WHERE project_id = ? AND scope = 'credit')"
-            columns = found_columns(SQLITE, votes=bool(connection.execute(voted, (project,)).get))
-
+            columns = found_columns(SQLITE, votes=counted.voted)
             # all of them, if need be
             for chosen in dict.fromkeys((counted.rare_enough(index, terms), tuple(terms))):
                 best = partial(_best_matching, index, counted, chosen, columns, filters, limit)
@@ -484,15 +495,23 @@ class SqliteStore(Store):
         return []
 
     def _count_words(self, index: WordIndex) -> _Counted:
-        """What is known of a project's words is remembered until it has grown, or shrunk, by a
-        tenth; whose they are, until it has changed.
+        """Counted again after every transaction; how many records have a term, only once there are
+        a tenth more or less of them.
         """
-        last = index.last
         counted = self._words.get(index.project)
-        if counted is None or not 0.9 * last <= counted.since <= 1.1 * last:
-            counted = _Counted(last, last, index.sources(), {})
-        elif counted.last != last:
-            counted = counted._replace(last=last, sources=index.sources())
+        number = last_number(index.connection)
+        if counted and counted.number == number:
+            return counted
+        sources = index.sources() if index.exists else {}
+        vouched = bool(sources) and index.has(VOUCHED)
+        voted = bool(index.select(_VOTED, (index.project,)))
+        rolled_back = bool(rolled_back_authors(SqliteSession(index.connection), index.project))
+        texts = sum(sources.values())
+        known = counted and 0.9 * texts <= counted.counted_texts <= 1.1 * texts
+        frequency, counted_texts = (
+            (counted.frequency, counted.counted_texts) if counted and known else ({}, texts)
+        )
+        counted = _Counted(number, sources, vouched, voted, rolled_back, frequency, counted_texts)
         self._words[index.project] = counted  # one assignment: other threads look things up too
         return counted
 

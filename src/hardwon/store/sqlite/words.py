@@ -48,7 +48,7 @@ class WordIndex:
     """The index of one project, for one connection. It is made with the project's first record."""
 
     def __init__(self, connection: apsw.Connection, project: str) -> None:
-        self._connection = connection
+        self.connection = connection
         self.project = project
         self.name = index_name(project)
 
@@ -56,16 +56,16 @@ class WordIndex:
     def exists(self) -> bool:
         # asked of the file, not of the connection, which may not know yet what others made
         sql = "SELECT 1 FROM sqlite_schema WHERE name = ?"
-        return self._connection.execute(sql, (self.name,)).get is not None
+        return self.connection.execute(sql, (self.name,)).get is not None
 
     def make(self) -> None:
         for statement in definitions(self.project):
-            self._connection.execute(statement)
+            self.connection.execute(statement)
         self.delete_securely(1)
         self._set("rank", f"bm25(1.0, {FORM_WEIGHT}, 0.0)")
 
     def _set(self, name: str, value: object) -> None:
-        self._connection.execute(
+        self.connection.execute(
             f"INSERT INTO {self.name} ({self.name}, rank) VALUES (?, ?)", (name, value)
         )
 
@@ -83,23 +83,23 @@ class WordIndex:
         if not self.exists:
             self.make()
         kept = list(texts)
-        self._connection.executemany("INSERT INTO record_text VALUES (?, ?, ?)", kept)
-        self._connection.executemany(
+        self.connection.executemany("INSERT INTO record_text VALUES (?, ?, ?)", kept)
+        self.connection.executemany(
             f"INSERT INTO {self.name} (rowid, terms, forms, marks) VALUES (?, ?, ?, ?)",
             [(seq, *_columns(terms), marks) for seq, terms, marks in kept],
         )
 
     def remove(self, seq: int) -> None:
         self._unindex(seq)
-        self._connection.execute("DELETE FROM record_text WHERE seq = ?", (seq,))
+        self.connection.execute("DELETE FROM record_text WHERE seq = ?", (seq,))
 
     def mark(self, seq: int, marks: str) -> None:
         """Where its marks are others by now."""
         sql = "SELECT terms FROM record_text WHERE seq = ? AND marks <> ?"
         for (terms,) in self.select(sql, (seq, marks)):
             self._unindex(seq)
-            self._connection.execute("UPDATE record_text SET marks = ? WHERE seq = ?", (marks, seq))
-            self._connection.execute(
+            self.connection.execute("UPDATE record_text SET marks = ? WHERE seq = ?", (marks, seq))
+            self.connection.execute(
                 f"INSERT INTO {self.name} (rowid, terms, forms, marks) VALUES (?, ?, ?, ?)",
                 (seq, *_columns(terms), marks),
             )
@@ -108,7 +108,7 @@ class WordIndex:
         """What the index says of a text, it must be told to take it back."""
         sql = "SELECT terms, marks FROM record_text WHERE seq = ?"
         for terms, marks in self.select(sql, (seq,)):
-            self._connection.execute(
+            self.connection.execute(
                 f"INSERT INTO {self.name} ({self.name}, rowid, terms, forms, marks) "
                 "VALUES ('delete', ?, ?, ?, ?)",
                 (seq, *_columns(terms), marks),
@@ -116,7 +116,7 @@ class WordIndex:
 
     def rebuild(self) -> None:
         """The index without a trace of what is no longer in it."""
-        self._connection.execute(f"INSERT INTO {self.name} ({self.name}) VALUES ('rebuild')")
+        self.connection.execute(f"INSERT INTO {self.name} ({self.name}) VALUES ('rebuild')")
         # A new index is of the older format until something is deleted from it. FTS5 says so in the
         # file, but does not tell the other connections: one that remembers the newer format would
         # write it without saying so, and to whoever opens the file next it would be damaged. A
@@ -127,7 +127,7 @@ class WordIndex:
         """FTS5 removes erased terms from its leaves, but keeps some as signposts between leaves.
         Whether there is a signpost to which no living term leads any more.
         """
-        run = self._connection.execute
+        run = self.connection.execute
         vocabulary = self._vocabulary()
         for (signpost,) in run(f"SELECT term FROM main.{self.name}_idx"):
             # Its first byte names the index; a signpost may end within a character, so it is
@@ -144,7 +144,7 @@ class WordIndex:
     def _vocabulary(self) -> str:
         """Every term with how many records have it (`doc`), for this connection."""
         name = f"temp.{self.name}_terms"
-        self._connection.execute(
+        self.connection.execute(
             f"CREATE VIRTUAL TABLE IF NOT EXISTS {name} USING fts5vocab ('main', '{self.name}', 'row')"
         ).fetchall()
         return name
@@ -157,28 +157,23 @@ class WordIndex:
     def having(self, term: str) -> int:
         """How many texts have it."""
         sql = f"SELECT doc FROM {self._vocabulary()} WHERE term = ?"
-        return self._connection.execute(sql, (term,)).get or 0
+        return self.connection.execute(sql, (term,)).get or 0
 
     def sources(self) -> dict[str, int]:
         """The marks of all sources, with how many texts each has."""
         sql = f"SELECT term, doc FROM {self._vocabulary()} WHERE term >= ? AND term < ?"
-        found: list[Any] = self._connection.execute(sql, (_SOURCE, _AFTER_SOURCES)).fetchall()
+        found: list[Any] = self.connection.execute(sql, (_SOURCE, _AFTER_SOURCES)).fetchall()
         return dict(found)
 
-    @property
-    def last(self) -> int:
-        """The number of the last text."""
-        return self._connection.execute(f"SELECT max(id) FROM {self.name}_docsize").get or 0
-
     def select(self, sql: str, values: Sequence[Any]) -> list[Any]:
-        return self._connection.execute(sql, values).fetchall()
+        return self.connection.execute(sql, values).fetchall()
 
     def look_again(self) -> None:
         """FTS5 compares what it remembers of its index with what is there now. Only a query has it
         look whether another process changed the index since: without one, a sound index that others
         wrote to seems damaged.
         """
-        self._connection.execute(f"SELECT 1 FROM {self.name} LIMIT 1").fetchall()
+        self.connection.execute(f"SELECT 1 FROM {self.name} LIMIT 1").fetchall()
 
 
 def _columns(terms: str) -> tuple[str, str]:
