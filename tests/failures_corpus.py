@@ -8,6 +8,38 @@ something failed, and when nothing did.
 from __future__ import annotations
 
 ALIKE: dict[str, list[str]] = {}
+# Lines of logs, by the same rules; not all of them are seen as failures.
+LOGGED: dict[str, list[str]] = {}
+
+# ---- logs
+
+LOGGED["a block that cannot be read"] = [
+    "081109 203615 148 WARN dfs.DataNode$DataXceiver: 10.250.19.102:50010:Got exception while serving "
+    "blk_-1608999687919862906 to /10.250.14.224:",
+    "081110 001523 12931 WARN dfs.DataNode: 10.251.30.85:50010:Got exception while serving "
+    "blk_3888635850409849568 to /10.251.30.85:",
+    "10.251.30.85:50010:Got exception while serving blk_38 to /10.251.30.85:",
+]
+LOGGED["a block that cannot be kept"] = [
+    "17/06/09 20:10:40 WARN storage.MemoryStore: Not enough space to cache rdd_2_1 in memory!",
+    "17/06/10 08:11:02 WARN storage.MemoryStore: Not enough space to cache rdd_16_38 in memory!",
+    "WARN MemoryStore: Not enough space to cache rdd_0_0 in memory!",
+]
+LOGGED["a user who is none"] = [
+    "Dec 10 06:55:46 LabSZ sshd[24200]: Invalid user webmaster from 173.234.31.186",
+    "Dec  1 16:05:09 gate sshd[7]: Invalid user oracle from 10.0.0.7",
+    "Invalid user test1 from 10.0.0.7",
+]
+LOGGED["a node that does not answer"] = [
+    "- 1131566461 2005.11.09 dn228 Nov 9 12:01:01 dn228/dn228 monitor[15]: cannot reach node-17, cmd: ping",
+    "ECC 1131566999 2005.11.10 dn3 Nov 10 00:01:01 dn3/dn3 monitor: cannot reach node-4, cmd: ssh",
+    "cannot reach node-112, cmd: rsh",
+]
+LOGGED["a state that is no good"] = [
+    "[Sun Dec 04 04:47:44 2005] [error] mod_jk child workerEnv in error state 6",
+    "[Mon Dec 05 19:15:57 2005] [error] mod_jk child workerEnv in error state 10",
+    "mod_jk child workerEnv in error state 7",
+]
 
 # ---- Python
 
@@ -414,16 +446,28 @@ Emitted 'error' event on Socket instance at:
 }
 
 Node.js v20.11.0""",
-    "Error: connect ECONNREFUSED 10.0.0.7:6379",
+    "Error: connect ECONNREFUSED 10.0.0.7:5432",
     """TypeError: fetch failed
     at node:internal/deps/undici/undici:12618:11 {
-  [cause]: Error: connect ECONNREFUSED 127.0.0.1:8080
+  [cause]: Error: connect ECONNREFUSED 127.0.0.1:5432
       at TCPConnectWrap.afterConnect [as oncomplete] (node:net:1595:16) {
     errno: -111,
     code: 'ECONNREFUSED'
   }
 }""",
-    "connect ECONNREFUSED ::1:3000",
+    "connect ECONNREFUSED ::1:5432",
+]
+ALIKE["node: another service refused"] = [
+    "Error: connect ECONNREFUSED 10.0.0.7:6379",
+    "connect ECONNREFUSED ::1:6379",
+    """TypeError: fetch failed
+    at node:internal/deps/undici/undici:12618:11 {
+  [cause]: Error: connect ECONNREFUSED 127.0.0.1:6379
+      at TCPConnectWrap.afterConnect [as oncomplete] (node:net:1595:16) {
+    errno: -111,
+    code: 'ECONNREFUSED'
+  }
+}""",
 ]
 ALIKE["node: a code below the message"] = [
     """Error: upload stopped

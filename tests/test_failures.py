@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import each, examples
-from failures_corpus import ALIKE, FAILED, FINE
+from failures_corpus import ALIKE, FAILED, FINE, LOGGED
 from hardwon import limits
-from hardwon.text.failures import REPORTS, error_core, failure_hash, shows_error
+from hardwon.text.failures import REPORTS, error_core, failure_hash, failure_hashes, shows_error
 
 REPORTED = [(name, report) for name, group in ALIKE.items() for report in group]
 
@@ -39,15 +39,15 @@ def test_the_corpus_is_large_and_has_no_doubles() -> None:
     assert len(set(FINE)) == len(FINE) >= 100
 
 
-@each("name", ALIKE)
-def test_one_failure_has_one_hash(name: str) -> None:
-    assert len({error_core(report) for report in ALIKE[name]}) == 1
-    assert len({failure_hash(report) for report in ALIKE[name]}) == 1
+@each("group", [*ALIKE.values(), *LOGGED.values()])
+def test_one_failure_has_one_hash(group: list[str]) -> None:
+    assert len({error_core(report) for report in group}) == 1
+    assert len({failure_hash(report) for report in group}) == 1
 
 
 def test_two_failures_have_two_hashes() -> None:
-    hashes = {name: failure_hash(group[0]) for name, group in ALIKE.items()}
-    same = [(one, other) for one, other in combinations(ALIKE, 2) if hashes[one] == hashes[other]]
+    hashes = {name: failure_hash(group[0]) for name, group in (ALIKE | LOGGED).items()}
+    same = [(one, other) for one, other in combinations(hashes, 2) if hashes[one] == hashes[other]]
     assert same == []
 
 
@@ -107,7 +107,13 @@ def test_what_stands_around_a_report_does_not_count(dress: str) -> None:
         ("error[E0382]: borrow of moved value: `x`", "error[e0382]: borrow of moved value: <q>"),
         ("src/a.ts(1,2): error TS2304: Cannot find name 'x'.", "error ts2304: cannot find name <q>"),
         ("ERROR 1146 (42S02) at line 3: Table 'a.b' doesn't exist", "error 1146 (42s02): table <q> doesn't exist"),
-        ("Error: connect ECONNREFUSED 127.0.0.1:5432", "connect econnrefused <ip>"),
+        ("Error: connect ECONNREFUSED 127.0.0.1:5432", "connect econnrefused <ip> [port 5432]"),
+        ("03-17 16:13:38.811  1702  2395 E Tasks: cannot stop task_17 of user=ann", "cannot stop task_<n> of user=<q>"),
+        ("20171223-22:15:29:606|Step_LSC|30002312|flush failed, 3579 left", "flush failed, <n> left"),
+        ("Jun 14 15:16:01 combo sshd(pam_unix)[19939]: check pass; user unknown", "check pass; user unknown"),
+        ("sync with db-3.eu.example.com/10.0.3.7:9000 was lost", "sync with <ip> was lost"),
+        ("cannot open /srv/shop/prices.csv", "cannot open <path>"),
+        ("bash -c '…' said: a.txt): -c: line 3: syntax error: unexpected end of file", "syntax error: unexpected end of file"),
         ("cat: /home/ann/notes.txt: No such file or directory", "cat: notes.txt: no such file or directory"),
         ("Error: cannot read /tmp/pytest-of-ann/pytest-3/x.json", "cannot read <tmp>"),
         ("Error: no space left in /home/ann", "no space left in <home>"),
@@ -151,6 +157,12 @@ SAME = [
     ("Error: object at 0x7f8a1c2d3e4f is gone", "Error: object at 0x10a is gone"),
     ("Error: commit 1a2b3c4 not found", "Error: commit 9f8e7d6c5b4a3928171615141312111009080706 not found"),
     ("Error: can't open it", "ERROR: can't open it"),
+    ("Error: no block blk_2568 on node-17", "Error: no block blk_9 on node-4"),
+    ("Error: eth0 is down", "Error: eth1 is down"),
+    ("Error: cannot start R02-M1-N0-C:J12-U11", "Error: cannot start R63-M0-L3-C:J02-U01"),
+    ("Error: refused 10.0.0.1:40312: connection refused", "Error: refused 10.0.0.1:51877: connection refused"),
+    ("Error: getaddrinfo failed for api.example.com", "Error: getaddrinfo failed for www.example.net"),
+    ("Error: no route to 00:1b:44:11:3a:b7", "Error: no route to 00:1b:44:11:3a:c8"),
     ("json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)",
      "json.decoder.JSONDecodeError: Expecting value: line 12 column 40 (char 512)"),
 ]  # fmt: skip
@@ -174,6 +186,22 @@ OTHER = [
     ("make: *** [all] Error 1", "make: *** [all] Error 2"),
     ("Error: connect ECONNREFUSED 10.0.0.1:1", "Error: connect ETIMEDOUT 10.0.0.1:1"),
     ("Error: utf8 is bad", "Error: utf16 is bad"),
+    ("Error: connect ECONNREFUSED 10.0.0.1:5432", "Error: connect ECONNREFUSED 10.0.0.1:6379"),
+    (
+        "dial tcp db:5432: connect: connection refused",
+        "dial tcp cache:6379: connect: connection refused",
+    ),
+    (
+        "connection to server at localhost, port 5432 failed: Connection refused",
+        "connection to server at localhost, port 5433 failed: Connection refused",
+    ),
+    (
+        "Failed to reach http://localhost:8080/a: Connection refused",
+        "Failed to reach http://localhost:3000/a: Connection refused",
+    ),
+    ("2024-05-01 10:22:31 ERROR KeyError: 3", "2024-05-01 10:22:31 ERROR ValueError: 3"),
+    ("assert 1 == 2 in test_total_1", "assert 1 == 2 in test_total_2"),
+    ("Error: sha256 differs", "Error: sha512 differs"),
 ]
 
 
@@ -185,6 +213,28 @@ def test_values_do_not_tell_failures_apart(one: str, other: str) -> None:
 @each(("one", "other"), OTHER)
 def test_codes_and_names_tell_failures_apart(one: str, other: str) -> None:
     assert error_core(one) != error_core(other)
+
+
+# What 0.11.0 gave for each.
+BEFORE = {
+    "": "e4a6a0577479b2b4",
+    "KeyError: 'a'": "813df1e1f3495f9e",
+    "Error: connect ECONNREFUSED 127.0.0.1:5432": "035fa7d33c44af13",
+    "cat: /home/ann/notes.txt: No such file or directory": "e3cf4cca18fef062",
+    "17/06/09 20:10:40 WARN storage.MemoryStore: Not enough space to cache rdd_2_1 in memory!": "4804bd1b990f57aa",
+    "Jun 14 15:16:01 combo sshd[19939]: Invalid user oracle from 10.0.0.7": "75997783f6d0f941",
+    "Error: cannot write /srv/shop/prices.csv (3 of 7 bytes) at 2024-05-01 10:22:31": "5ccdd09a04be33a6",
+    "Error: " + "very 'long " * 200: "2bc329b7e6e4bcac",
+    "first line\nsecond line 3": "63c701099315f9a3",
+}
+
+
+@each("report", BEFORE)
+def test_what_older_versions_hashed_can_be_hashed(report: str) -> None:
+    hashes = failure_hashes(report)
+    assert hashes[0] == failure_hash(report)
+    assert hashes[-1] == BEFORE[report]
+    assert len(set(hashes)) == len(hashes) <= 2
 
 
 def test_the_most_telling_line_is_chosen() -> None:
@@ -351,6 +401,7 @@ HOSTILE = r"""
     exit_code_1_if_ :_permission_denied if_permission_denied:_ no_1_errors ~a_failed ~a_timed_out a=1_ err=" msg="a"_
     a.sh:_ ~ERROR_ ~[a]_ a_-_ ~web-1_|_ Table_' near_" violates_a http:// _404 status_404_ request_id tmpabcdefgh_
     /tmp/ C:\ Jan_1 assert_ validation_error~ ERROR_in_~ 12:00:00_ ~__" |_
+    R0- a-1 a.com a.com_ a@ a@b. for_user_ a=b_ -_ [a[a]]_ INFO_ 1131566461_ Jan_1_00:00:00_ a.b:_ a/10.0.0.1 00:1b: refused:1
 """
 
 

@@ -4,6 +4,7 @@ schema as a new one.
 
 from __future__ import annotations
 
+import gzip
 import shutil
 from contextlib import closing
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ import pytest
 
 import hardwon
 from engines import go_past, wrong_with
-from hardwon import Experience, Fix, Memory
+from hardwon import Experience, Fix, Memory, failure_hash
 from hardwon.store.sqlite.file import connect, expected_schema, migrate, schema_of
 from hardwon.store.sqlite.migrations import (
     APPLICATION_ID,
@@ -22,6 +23,7 @@ from hardwon.store.sqlite.migrations import (
     MIGRATIONS,
     SCHEMA_VERSION,
 )
+from hardwon.text.failures import failure_hashes
 
 RELEASED = sorted(Path(__file__).parent.joinpath("released").glob("*.db"))
 
@@ -56,6 +58,44 @@ def test_a_released_database_opens(released: Path, tmp_path: Path) -> None:
         assert memory.recall("flaky test_io.py")[0].record.id == experience.id
         memory.record_fact("Written by a newer version.", "observation")
         assert memory.stats().records == 6
+
+
+def test_failures_are_found_by_what_an_older_version_hashed(tmp_path: Path) -> None:
+    """0.11.0 recorded a trajectory and a fix that show what failed, and a fact that only has the
+    hash of it.
+    """
+    copy = tmp_path / "memory.db"
+    packed = Path(__file__).parent / "released" / "failures-0.11.0.db.gz"
+    copy.write_bytes(gzip.decompress(packed.read_bytes()))
+    copy.chmod(0o600)
+    block = "17/06/09 20:10:40 ERROR storage.BlockManager: cannot read block rdd_{} of node-17"
+    refused = "Error: connect ECONNREFUSED 127.0.0.1:5432"
+    of_block, of_refused = "aee506e1178b5557", "035fa7d33c44af13"  # as 0.11.0 hashed them
+    assert failure_hashes(block.format("2_1")) == (failure_hash(block.format("7_38")), of_block)
+    assert failure_hashes(refused) == (failure_hash(refused), of_refused)
+
+    with Memory(copy, project="released") as memory:
+        diagnosis = memory.doctor()
+        assert diagnosis.ok, str(diagnosis)
+
+        def kinds(hashed: str) -> list[str]:
+            return [record.kind for record in memory.browse(failure_hash=hashed)]
+
+        assert kinds(of_block) == ["fact", "trajectory"]
+        assert kinds(failure_hash(block.format("7_38"))) == ["trajectory"]
+        assert kinds(of_refused) == kinds(failure_hash(refused)) == ["fix"]
+        # whoever has the text of it finds both
+        exact = [
+            hit.record.kind for hit in memory.recall(block.format("2_1")) if hit.why.get("exact")
+        ]
+        assert sorted(exact) == ["fact", "trajectory"]
+        solution = memory.solutions(block.format("7_38"))[0]
+        assert (solution.action, solution.helped) == ("spark-submit --conf retry=3 count.py", 1)
+        # what is recorded now is found by the older hash of its text
+        memory.record_fix(
+            {"model": "m", "issue_type": "REFUSED", "error_output": refused}, False, False
+        )
+        assert kinds(of_refused) == ["fix", "fix"]
 
 
 @pytest.mark.parametrize("start", range(SCHEMA_VERSION))

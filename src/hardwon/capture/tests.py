@@ -63,7 +63,7 @@ from hardwon.records.kinds import (
 from hardwon.search.terms import Filters
 from hardwon.store.base import Store, Writer
 from hardwon.store.query import readable, record_of
-from hardwon.text.failures import error_core, failure_hash
+from hardwon.text.failures import error_core, failure_hashes
 from hardwon.text.terms import searchable_text
 from hardwon.trust.lifecycle import not_undone
 from hardwon.trust.redact import redact
@@ -301,7 +301,7 @@ class _TestRun:
         self._project, self._task, self._at = project, task, project.now()
         self._id = check_text("run_id", new_id(self._at) if run_id is None else run_id)
         self._started, self._head = started or self._at, project.head
-        self._hashes: dict[str, str] = {}
+        self._hashes: dict[str, tuple[str, ...]] = {}
 
     def record(self, ran: Sequence[RanTest]) -> TestFeedback:
         """Nothing is written, and nobody waits, where nothing changed."""
@@ -326,12 +326,12 @@ class _TestRun:
         for name in names[: limits.TEST_FAILURES_MAX]:
             test, before = failed[name], known.get(name)
             if name not in self._hashes:
-                self._hashes[name] = failure_hash(_sound(test.report))
-            failure = self._hashes[name]
+                self._hashes[name] = failure_hashes(_sound(test.report))
+            hashes = self._hashes[name]
             # The same failure again is worth a word only if something was tried since: what was
             # tried by then did not help.
-            if before is None or before.failure != failure or newest_us > before.at_us:
-                failing.append((test, failure, before))
+            if before is None or before.failure not in hashes or newest_us > before.at_us:
+                failing.append((test, hashes[0], before))
             else:
                 still.append(before)
         open_ = {

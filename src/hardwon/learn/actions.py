@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Step, Trajectory
-from hardwon.text.failures import failure_hash
+from hardwon.text.failures import failure_hashes
 from hardwon.text.shell import reported_failure
 from hardwon.text.terms import Remembered
 from hardwon.text.words import canonical, key_of
@@ -252,14 +252,20 @@ def errors_of(steps: Sequence[Step]) -> list[str]:
     return [error_in(step.observation) for step in steps]
 
 
-def _find_error(observation: str) -> str:
+def error_in(observation: str) -> str:
     """The failure hash of what an observation reports; empty where it reports no error."""
+    hashes = errors_in(observation)
+    return hashes[0] if hashes else ""
+
+
+def _find_errors(observation: str) -> tuple[str, ...]:
     said = reported_failure(observation)
-    return failure_hash(said) if said else ""
+    return failure_hashes(said) if said else ()
 
 
+# The same with the hash that older versions gave it.
 # a trajectory is asked twice, for its pairs and for its keys; and agents see the same again and
 # again
-error_in = Remembered(
-    _find_error, lambda observation, _: len(observation) <= _REMEMBERED_CHARS_MAX
+errors_in = Remembered(
+    _find_errors, lambda observation, _: len(observation) <= _REMEMBERED_CHARS_MAX
 ).__getitem__

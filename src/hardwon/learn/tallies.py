@@ -42,7 +42,7 @@ from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.learn.actions import errors_of, outcomes_of, pairs_of
+from hardwon.learn.actions import errors_in, outcomes_of, pairs_of
 from hardwon.records.kinds import (
     VOUCHED_STATUSES,
     Cleaned,
@@ -56,7 +56,7 @@ from hardwon.records.kinds import (
     Status,
     Trajectory,
 )
-from hardwon.text.failures import failure_hash
+from hardwon.text.failures import failure_hashes
 from hardwon.text.sentences import fact_key
 from hardwon.text.words import canonical, key_of, same_action, spelled
 
@@ -336,7 +336,7 @@ def keys_of_fix(fix: Fix) -> Iterator[str]:
     if strategy := strategy_key(fix):
         yield same_strategy_key(strategy)
     if fix.issue.error_output and fix.issue.error_output.strip():
-        yield f"failure:{failure_hash(fix.issue.error_output)}"
+        yield from map("failure:{}".format, failure_hashes(fix.issue.error_output))
     yield from (
         attempt_key(command) for command in fix.fix_commands[: limits.LESSONS_PER_RECORD_MAX]
     )
@@ -344,8 +344,9 @@ def keys_of_fix(fix: Fix) -> Iterator[str]:
 
 def keys_of_trajectory(trajectory: Trajectory) -> Iterator[str]:
     steps = trajectory.steps[-limits.STEPS_LEARNED_MAX :]
-    found = dict.fromkeys(filter(None, errors_of(steps)))
-    yield from [f"failure:{error}" for error in found][: limits.LESSONS_PER_RECORD_MAX]
+    found = dict.fromkeys(errors for step in steps if (errors := errors_in(step.observation)))
+    for errors in list(found)[: limits.LESSONS_PER_RECORD_MAX]:
+        yield from map("failure:{}".format, errors)
     tried = dict.fromkeys(attempt_key(step.action) for step in steps)
     yield from list(tried)[-limits.LESSONS_PER_RECORD_MAX :]
 

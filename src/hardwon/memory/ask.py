@@ -48,7 +48,7 @@ from hardwon.search.terms import Filters
 from hardwon.search.times import time_asked
 from hardwon.store.query import original_of, readable, record_of, restored
 from hardwon.store.types import Counts, Found, Stored
-from hardwon.text.failures import failure_hash, shows_error
+from hardwon.text.failures import failure_hashes, shows_error
 from hardwon.text.terms import query_terms
 from hardwon.text.tokens import count_tokens
 from hardwon.trust.lifecycle import credits_of, effective_validation
@@ -185,7 +185,7 @@ class Finder:
                 found[each.id] = each
                 cosines[each.id] = cosine
         # of the very failure that it reports, or of the signature or failure hash that it is
-        keys = [f"failure:{failure_hash(query)}"] if about_error else []
+        keys = [f"failure:{each}" for each in failure_hashes(query)] if about_error else []
         if _HASH.fullmatch(query.strip()):
             keys += [f"{name}:{query.strip()}" for name in ("signature", "failure")]
         if keys:

@@ -113,7 +113,7 @@ from hardwon.records.kinds import (
 from hardwon.search.terms import Filters
 from hardwon.store.query import readable, written_in
 from hardwon.store.types import Daily, Stored
-from hardwon.text.failures import error_core, failure_hash
+from hardwon.text.failures import error_core, failure_hash, failure_hashes
 from hardwon.trust.lifecycle import least
 
 T = TypeVar("T")
@@ -871,7 +871,7 @@ class Knowledge:
 
     def solutions(self, error: str | None, limit: int) -> list[Solution]:
         hashes = (
-            [failure_hash(error)]
+            failure_hashes(error)
             if error is not None
             else self._store.most_counted(self.project, "pair", limits.TASKS_CONSIDERED_MAX)
         )

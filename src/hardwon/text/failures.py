@@ -11,9 +11,14 @@ The message is the failure, and where it happened is not: the same exception fro
 file is the same failure. Only an assertion that says nothing but two values is distinguished by the
 name of its test.
 
-Numbers are data and become `<n>`, ports too, unless the words around them make them codes (exit
-code 127, HTTP 404, errno 13, ERROR 1146). Quoted values become `<q>`, a path its last part, and one
-in a temporary directory `<tmp>`.
+Numbers are data and become `<n>`, unless the words around them make them codes (exit code 127, HTTP
+404, errno 13, ERROR 1146); only where a connection was refused does the port say who refused it.
+Quoted values become `<q>`, a file's path its name, other paths `<path>`, and one in a temporary
+directory `<tmp>`. What a log puts before its message is left out, and what machines count (blk_2568,
+rdd_2_1, node-17), hosts and users' names are data too.
+
+Versions up to 0.11 left more in. What they hashed can still be hashed (`failure_hashes`), for records
+that hold it.
 
 Hostile text costs no more than the window that is looked at: a pattern begins at a line's end or at
 a fixed word, and what it repeats is bounded or not given back.
@@ -41,8 +46,7 @@ def error_core(error_text: str) -> str:
     unsupported operand type(s) for +: <q> and <q>`. It is what `failure_hash` hashes, in a form
     that a person can read. "" for a blank text.
     """
-    text = _window(error_text)
-    return _normalize(_words_of_failure(_unwrap(text))) if text else ""
+    return _normalize(_words_in(error_text))
 
 
 def failure_hash(error_text: str) -> str:
@@ -52,7 +56,26 @@ def failure_hash(error_text: str) -> str:
     """
     if not isinstance(error_text, str):
         raise InvalidInputError.one("error_text", error_text, "text")
-    return blake2b(error_core(error_text).encode(errors="surrogatepass"), digest_size=8).hexdigest()
+    return _hash(error_core(error_text))
+
+
+def failure_hashes(error_text: str) -> tuple[str, ...]:
+    """The hash of a failure, and the one that versions up to 0.11 gave it where that was another:
+    what was recorded by either is found by both.
+    """
+    if not isinstance(error_text, str):
+        raise InvalidInputError.one("error_text", error_text, "text")
+    words = _words_in(error_text)
+    return tuple(dict.fromkeys((_hash(_normalize(words)), _hash(_normalize_as_before(words)))))
+
+
+def _hash(core: str) -> str:
+    return blake2b(core.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+
+
+def _words_in(error_text: str) -> str:
+    text = _window(error_text)
+    return _words_of_failure(_unwrap(text)) if text else ""
 
 
 def shows_error(observation: str) -> bool:
@@ -168,7 +191,7 @@ def _with_place(words: str, place: str) -> str:
     if words.startswith("AssertionError: assert "):
         words = words.removeprefix("AssertionError: ")
     asserts = any(word in words.lower() for word in ("assert", "expected"))
-    distinguished = place and asserts and RE.says_little.match(_normalize(words))
+    distinguished = place and asserts and RE.says_little.match(_normalize_as_before(words))
     return f"{words} in {place}" if distinguished else words
 
 
@@ -535,16 +558,66 @@ def _hide_number(match: re.Match[str]) -> str:
 
 def _normalize(words: str) -> str:
     """The words that say what failed, without what differs between two runs."""
+    line = words[: limits.FAILURE_LINE_CHARS_MAX].replace("\n", " ").replace("\\042", '"').lstrip()
+    refused = RE.refused_port.search(line) if "efused" in line or "REFUSED" in line else None
+    if header := RE.log_header.match(line):
+        line = line[header.end() :]
+    if ": -c: line " in line:  # a shell that was told another name: whatever follows the commands
+        line = RE.told_name.sub("", line)
+    line = _bare(_hide_hosts(line))
+    line = _hide(line, _hide_path, cut=len(words) > limits.FAILURE_LINE_CHARS_MAX)
+    line = _tidy(_hide_names(line))
+    # Ports from 32768 up are given to whoever asks.
+    if refused and int(refused[1]) < 32_768:
+        line = f"{line[: limits.FAILURE_CORE_CHARS_MAX - 13]} [port {refused[1]}]"
+    return line
+
+
+def _hide_hosts(line: str) -> str:
+    """Hosts, what was asked of them, and ids of machines, while they are whole."""
+    if "HTTP/" in line:
+        line = RE.request.sub(r"\1 <q>", line)
+    if RE.domain.search(line):
+        line = RE.host_name.sub("<ip>", line)
+    if line.count("-") > 3 or line.count(":") > 4 or "0x8" in line:
+        line = RE.machine_id.sub("<n>", line)
+    return line
+
+
+def _hide_names(line: str) -> str:
+    """Names of users and of what is counted, and the same again."""
+    if " user " in line or " from <ip>" in line:
+        line = RE.user.sub(r"\1 <q>", line)
+    if "=" in line or "cmd:" in line:
+        line = RE.named.sub(r"\1<q>", line)
+    if RE.digit.search(line) or "_-<n>" in line:
+        line = RE.counted.sub(_hide_count, line)
+    if "/<ip>" in line:
+        line = RE.host_and_ip.sub("<ip>", line)
+    return RE.again.sub(r"\1", line) if line.count("<") > 1 else line
+
+
+def _normalize_as_before(words: str) -> str:
+    """As versions up to 0.11 did it."""
     line = _bare(words[: limits.FAILURE_LINE_CHARS_MAX].replace("\n", " "))
+    return _tidy(_hide(line, _shorten_path, cut=len(words) > limits.FAILURE_LINE_CHARS_MAX))
+
+
+def _tidy(line: str) -> str:
+    return " ".join(line.lower().split())[: limits.FAILURE_CORE_CHARS_MAX].rstrip(" .:")
+
+
+def _hide(line: str, hide_path: Callable[[re.Match[str]], str], *, cut: bool) -> str:
+    """A line without quoted values, paths, times, ids and numbers. `cut`: it was longer."""
     if " at " in line or "[recovered" in line:
         line = RE.aside.sub("", line)
     if RE.quote.search(line):
         line = RE.named_code.sub(r"code \1", line)
         line = RE.quoted.sub("<q>", RE.near.sub("<q>", line))
-        if len(words) > limits.FAILURE_LINE_CHARS_MAX:
+        if cut:
             line = RE.unclosed.sub("<q>", line)
     if "/" in line or "\\" in line:
-        line = RE.path.sub(_shorten_path, RE.url.sub("<url>", line))
+        line = RE.path.sub(hide_path, RE.url.sub("<url>", line))
     if "tmp" in line:
         line = RE.temp_name.sub("<tmp>", line)
     if RE.digit.search(line):
@@ -557,4 +630,27 @@ def _normalize(words: str) -> str:
         line = RE.number.sub(_hide_number, line).replace(" -<n>", " <n>")
     if ">, <" in line:
         line = RE.row.sub(r"\1", line)
-    return " ".join(line.lower().split())[: limits.FAILURE_CORE_CHARS_MAX].rstrip(" .:")
+    return line
+
+
+def _hide_path(match: re.Match[str]) -> str:
+    """The name of a file that is spoken of (`cat: /home/ann/notes.txt: No such …`) is kept; a path
+    that a message only mentions is data.
+    """
+    path, last = match.group(), _shorten_path(match)
+    if last == path or last[0] == "<" or RE.host.match(last):
+        return last
+    spoken_of = match.string.startswith(":", match.end()) and RE.ending.search(last)
+    return last if spoken_of else "<path>"
+
+
+def _hide_count(match: re.Match[str]) -> str:
+    """What is counted, without the count: `blk_2568` as `blk_<n>`."""
+    whole, name, digits = match.group(), match["name"] or "", match["digits"] or ""
+    if digits and name.lower() not in WORDS.counted and len(digits) < 3:
+        return whole  # utf8, sha1
+    kind = name.replace("-", "_").partition("_")[0].lower()
+    if kind in WORDS.named or (name.isupper() and not RE.serial.search(whole)):
+        return whole  # sha256, test_total_2, ORA-00942, CVE-2021-44228
+    mark = whole[len(name)]
+    return f"{name}{mark if name and mark in '_-' else ''}<n>"

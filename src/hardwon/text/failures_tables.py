@@ -9,6 +9,10 @@ from typing import Any, Final
 WORDS: Final[dict[str, str]] = {
     # a number after one of these is a code
     "code": "errno winerror code status signal sqlstate http exit rc curl",
+    # what is counted by the digits at its end, be they few: eth0, worker2
+    "counted": "eth en em wl wlan ib sda sdb sdc hda tty pts cpu gpu ioc node host worker thread slot disk subdir alt",
+    # what is named by the digits at its end, be they many: sha256, cp1252
+    "named": "sha aes rsa cp iso int uint float decimal ed utf base win md crc test",
 }
 
 PATTERNS: Final[dict[str, str | list[str]]] = {
@@ -259,6 +263,61 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
         r"|method not allowed|unprocessable|request timeout|\([0-9A-Z]{5}\))",
     ],
     "digit": "[0-9]",
+    # ---- what a log puts before a message
+    "log_level": [
+        "(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|SEVERE|FATAL|CRITICAL|ALERT|FAILURE",
+        r"|(?i:info|notice|warn(?:ing)?|error|debug|crit|alert)|[VDIWEF])(?=[\] \t,|>)]|\Z)",
+    ],
+    "log_clock": r"\d{1,2}[:.]\d{1,2}[:.]\d{1,2}(?:[.,:]\d{1,9})?(?: ?Z| ?[+-]\d\d:?\d\d| UTC| GMT)?",
+    "log_time": [
+        r"\[?(?:(?:(?:19|20)?\d\d[-/.]\d\d[-/.]\d\d|\d\d[-/.]\d\d|(?:19|20)\d{6})[T _-]{{log_clock}}",
+        r"|(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?{{months}} {1,2}\d{1,2} (?:\d{4} )?{{log_clock}}(?: \d{4})?",
+        r"|\d{6} \d{6}|1\d{9}(?:\.\d+)?|(?:19|20)\d\d\.\d\d\.\d\d|\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)\]?(?=[ \t,|])",
+    ],
+    "log_header": [
+        # before the time: a dash, a label, a file, a node; or four words and the seconds since 1970
+        r"(?:(?:(?:-|[A-Z]{2,}\d?|(?=[\w:/-]*[.\d])[\w.:/-]{3,60}) +){0,4}?{{log_time}}",
+        r"|\d+ (?:\S{1,40} ){3}(?=1\d{9} )|(?=TRAC|DEBU|INFO|NOTI|WARN){{log_level}}|- (?={{log_level}}))",
+        # after it: more times, numbers, levels, threads, and names with digits
+        r"(?>[ \t,|]++|- |{{log_time}}|[\[<(]?{{log_level}}[\]>)]?|\[(?:[^\[\]\n]|\[[^\[\]\n]*\]){1,150}\](?=[ \t])",
+        r"|(?=[\w:/-]*\d)[\w.:/-]{1,60}(?=[ |])|(?:[A-Z]{2,} ){1,2}(?={{log_level}})|(?<=\|)[\w.]+(?=\|)){0,24}",
+        # the program of syslog, the logger
+        r"(?>(?![\w.$]*(?:Error|Exception|Warning)\b)(?:(?<=\d )(?:[\w.@/-]{1,60}[ \t]+)?[\w./-]{1,60}",
+        r"(?:\([\w:.-]+\))?(?:\[\d+\])?:[ \t]+|(?=[\w-]*[.$A-Z])[\w.$-]{2,100}:[ \t]+)",
+        r"|[\w.-]+\.exe(?: \*64)? - |(?:\w+\.)+\w+ (?=\[)\[[^\]\n]{1,200}\][ \t]+|-[ \t]+)?(?=\S)",
+    ],
+    "told_name": r"\A.*: -c: line \d+: ",
+    # ---- what is data in a message
+    "refused_port": [
+        r"(?i)(?:\bport['\"]?[ =:]+|\b(?:\d{1,3}(?:\.\d{1,3}){3}|localhost|[\w-]+(?:\.[\w-]+)*",
+        r"(?<!\.py)(?<!\.go)(?<!\.js)(?<!\.ts)(?<!\.rs)(?<!\.rb)(?<!java))\]?:|::1\]?:)(\d{2,5})(?![\w.]|:\d)",
+    ],
+    "request": r"[\"'](GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) [^\"'\n]*[\"']",
+    "user": r"\b((?:for|of|by|as|[Ii]nvalid|[Ii]llegal|[Uu]nknown) user|for(?= [\w.@-]+ from <ip>)) [\w.@-]+",
+    "named": [
+        r"\b(cmd[:=] ?|(?:[rl]?user|[rl]?host|(?:user|host|log|pack|nick)?name|tag|pkg|client",
+        r"|peer|addr|path|file|dir|tty)=)[^\s,;:)\]<]+",
+    ],
+    "domain": [
+        r"\.(?:com|net|org|edu|gov|mil|info|biz|local|internal|lan|localdomain|cn|tw|hk|jp|kr|uk|fr",
+        r"|de|eu|us|ru|br|nl|ch|au)(?::\d+)?(?![\w(-]|\.\w)",
+    ],
+    "host_name": r"(?<![\w.@/-])(?:[\w.+-]{1,60}@)?[a-z0-9-]{1,60}(?:\.[a-z0-9-]{1,60}){0,9}?{{domain}}",
+    "host_and_ip": r"[\w.-]{1,200}+/<ip>",
+    # uuids with what stands before them, addresses of network cards, and of memory from 0x81000000 up
+    "machine_id": [
+        r"\b(?:[a-z]{1,10}-)?[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b",
+        r"|\b(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\b|\b0x8[1-9a-fA-F][0-9a-fA-F]{6}\b",
+    ],
+    "counted": [
+        # R02-M1-N0-C:J12-U11
+        r"(?<![\w<])(?:(?!x86_64)[A-Za-z]{1,20}+[0-9]++(?:[-_:][A-Za-z]?[0-9]++)++(?:[-_:][A-Za-z]?[0-9]*+)*+",
+        # blk_2568, rdd_2_1, attempt_14_0020_m_000001_0, BP-1034-<ip>: a name, and counts after it
+        r"|(?P<name>[A-Za-z]++(?:[_-][A-Za-z]++)*+)(?:(?P<digits>[0-9]++)(?![\w-])",
+        r"|(?=[_-]+(?:[A-Za-z]*[0-9]|<))(?:[\w~-]|<(?:n|ip)>)++))(?!\w)",
+    ],
+    "serial": "[0-9]{6}|<ip>",
+    "again": r"(<(?:n|q|ip|path|time)>)(?:[ ,;:/#|+.x-]*\1)++",
     "row": r"(<[nq]>)(?:, \1)++",
 }
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
@@ -22,6 +22,7 @@ from hardwon.errors import (
     PlaceError,
     StorageError,
 )
+from hardwon.learn.tallies import keys_of
 from hardwon.records.kinds import Metadata
 from hardwon.store.base import recount, terms_of
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted
@@ -41,7 +42,7 @@ from hardwon.store.postgres.schema import (
     with_vectors,
 )
 from hardwon.store.postgres.search import POSTGRES, as_json, count_terms, text_columns
-from hardwon.store.query import STORED
+from hardwon.store.query import STORED, original_of
 from hardwon.store.types import Stored
 
 # the advisory lock under which a database is set up, one process at a time
@@ -55,9 +56,6 @@ _SLUG: Final = re.compile(r"[^a-z0-9]+")
 _SLUG_CHARS: Final = 24
 # PostgreSQL 15: the oldest that is tested.
 SERVER_MIN: Final = 150_000
-
-# What an older version counted is counted anew.
-_KNOWLEDGE_SINCE: Final = 2
 
 
 @dataclass(frozen=True)
@@ -343,8 +341,9 @@ _CARRIED: Final = {
 }
 
 
-# Words were indexed as they were written, and marked with their project.
-_INDEXED_ANEW: Final = ("record_text", "term_count")
+# Words were indexed as they were written, and marked with their project; failures were hashed
+# otherwise.
+_INDEXED_ANEW: Final = ("record_text", "term_count", "record_key")
 
 
 def check_version(link: Link) -> None:
@@ -448,12 +447,28 @@ def _carry_project(session: PostgresSession, project: str, schema: str) -> None:
     session.run(f"SET LOCAL search_path TO {quoted(schema)}, pg_catalog, pg_temp")
     session.run("SELECT setval('record_seq_seq', max(seq)) FROM record HAVING max(seq) IS NOT NULL")
     _index_anew(session)
-    if not session.select(f"SELECT 1 FROM {SCHEMA}.migrated WHERE version = {_KNOWLEDGE_SINCE}"):
-        recount(session, POSTGRES, project)
+    _key_anew(session)
+    recount(session, POSTGRES, project)
     if extension:
         session.run(
             "SELECT index_vectors(dimension::integer) FROM embedder "
             f"WHERE dimension <= {limits.VECTOR_INDEX_DIMENSION_MAX}"
+        )
+
+
+def _key_anew(session: PostgresSession) -> None:
+    last = 0
+    sql = f"SELECT r.seq, {STORED} FROM record r WHERE r.seq > ?1 ORDER BY r.seq LIMIT ?2"
+    while rows := session.select(sql, (last, limits.BATCH_ROWS)):
+        keys = []
+        for last, *columns in rows:
+            with suppress(DamagedError):
+                found = keys_of(original_of(Stored._make(columns)))
+                keys += [{"seq": last, "key": key} for key in found]
+        session.run(
+            "INSERT INTO record_key (seq, key) SELECT * FROM json_to_recordset(?1::json) "
+            "AS t (seq bigint, key text)",
+            (as_json(keys),),
         )
 
 

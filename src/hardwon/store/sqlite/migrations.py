@@ -41,7 +41,7 @@ from typing import Final
 APPLICATION_ID: Final = 0x48415244  # "HARD": tells our files from every other SQLite database
 SCHEMA_VERSION: Final = 10
 # After this change the records that are there already are learned from anew.
-KNOWLEDGE_SINCE: Final = 9
+KNOWLEDGE_SINCE: Final = 10
 # After this one they are indexed anew.
 WORDS_SINCE: Final = 10
 
@@ -49,7 +49,7 @@ WORDS_SINCE: Final = 10
 # same is found, and steps that their reward calls failed are counted so. 7 keeps the requests that
 # were carried out, and counts without reading the records (a million took five seconds); 8 finds
 # what helped, and what went stale, without reading every record and event. 10 gives each project a
-# search index of its own, of words in every form.
+# search index of its own, of words in every form, and hashes failures otherwise.
 MIGRATIONS: Final = tuple(
     (get_data(__name__, f"schema/{number}.sql") or b"").decode()
     for number in range(1, SCHEMA_VERSION + 1)
