@@ -16,8 +16,8 @@ TORTURE = bool(os.environ.get("HARDWON_TORTURE"))
 
 
 def examples(number: int) -> int:
-    """Of so many that Hypothesis may make, a quarter, unless there is time for all."""
-    return number if TORTURE else max(number // 4, 5)
+    """Of so many that Hypothesis may make, a sixth, unless there is time for all."""
+    return number if TORTURE else max(number // 6, 5)
 
 
 def each(

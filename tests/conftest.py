@@ -1,18 +1,31 @@
 from __future__ import annotations
 
+import gc
+import json
 import os
 import signal
+import ssl
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+import certifi
 import pytest
 from hypothesis import HealthCheck, settings
 
 from cases import examples
 from clocks import Clock
 from hardwon import Memory
+
+# A thread for each core, in every worker and every program it starts, is more than there are: they
+# would wait for one another at full speed, and take ten times as long.
+os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", RAYON_NUM_THREADS="1")
+
+# While the files of tests are loaded next to nothing becomes garbage, and looking for it takes long.
+gc.disable()
 
 # With it jsonschema builds 38 parsers, in every worker, for a format that none of our schemas has.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
@@ -42,6 +55,15 @@ def pytest_collection(session: pytest.Session) -> None:
             import_module(file.stem)
 
 
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: it is not looked through again each time. And what the tests
+    leave is looked for less often than after every seven hundred objects.
+    """
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
+    gc.enable()
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """`pytest.mark.engines(…)`, on a file or a test, says where its memories are; without it they
     are in files.
@@ -61,6 +83,39 @@ def _children_ignore_no_signals() -> None:
     for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _authorities_are_read_once() -> Iterator[None]:
+    """For every client, httpx reads the certificates of all authorities: a tenth of a test's time,
+    for servers that have none.
+    """
+    read = ssl.create_default_context
+    known = cache(lambda file: read(cafile=file))
+    lists = {certifi.where(), os.environ.get("SSL_CERT_FILE")}
+
+    def create(*purpose: Any, **options: Any) -> ssl.SSLContext:
+        whole = not purpose and options.keys() == {"cafile"} and options["cafile"] in lists
+        return known(options["cafile"]) if whole else read(*purpose, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", create)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _schemas_are_checked_once() -> Iterator[None]:
+    """The MCP client checks that the schema of each tool is one before it looks at each answer,
+    which takes longer than everything else that is done for the answer.
+    """
+    from jsonschema import Draft202012Validator  # after what is kept from it above
+
+    check = Draft202012Validator.check_schema
+    checked = cache(lambda text: check(json.loads(text)))
+    with pytest.MonkeyPatch.context() as patch:
+        once = classmethod(lambda _, schema: checked(json.dumps(schema)))
+        patch.setattr(Draft202012Validator, "check_schema", once)
+        yield
 
 
 @pytest.fixture

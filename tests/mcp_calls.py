@@ -20,6 +20,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, Implementation
 
 import hardwon
+import warm
 from hardwon import Memory
 from hardwon.surfaces.mcp.server import PROMPTS, RESOURCES, address_of
 from hardwon.surfaces.mcp.tools import TOOLS
@@ -28,6 +29,7 @@ from hardwon.surfaces.operations import EXAMPLE_ID, Arguments
 SOURCE = str(Path(hardwon.__file__).parent.parent)
 MODES = ("legacy", "auto")
 """The handshake of older clients, and that of today's."""
+_LOADED = ("hardwon.surfaces.mcp.stdio", "hardwon.surfaces.cli.serve", "hardwon.memory.context")
 _LEFT_OUT_OF_EXAMPLES = frozenset({"path", "as_of", "cursor"})
 T = TypeVar("T")
 
@@ -76,14 +78,20 @@ def fill(folder: Path | str, project: str | None = None) -> str:
 
 
 def parameters(
-    memory: Path | str, *options: str, folder: Path | None = None, project: str | None = None
+    memory: Path | str,
+    *options: str,
+    folder: Path | None = None,
+    project: str | None = None,
+    strict: bool = False,
 ) -> StdioServerParameters:
+    """`strict`: warnings are errors, in a Python that is started anew; otherwise it is loaded
+    already.
+    """
     named = ["--project", project] if project else []
     return StdioServerParameters(
-        command=sys.executable,
+        command=sys.executable if strict else warm.python(warm.MAIN, *_LOADED),
         args=[
-            "-W",
-            "error",
+            *(["-W", "error"] if strict else []),
             "-m",
             "hardwon.surfaces.cli.main",
             "--memory",

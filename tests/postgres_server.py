@@ -48,6 +48,32 @@ def _unprivileged() -> str | None:
     return "nobody" if os.geteuid() == 0 else None
 
 
+@cache
+def _initialised() -> Path:
+    """The folder of a server that was never started: each begins with a copy of it."""
+    folder = Path(tempfile.mkdtemp(prefix="hardwon-postgres-", dir="/tmp"))
+    starter = os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == starter:  # and no forked child
+            shutil.rmtree(folder)
+
+    atexit.register(remove)
+    if user := _unprivileged():
+        shutil.chown(folder, user)
+    options = "-U postgres -A trust -E UTF8 --locale=C --no-sync".split()
+    done = subprocess.run(
+        [binary("initdb"), "-D", str(folder / "data"), *options],
+        cwd=folder,
+        user=user,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "data"
+
+
 class Server:
     """One server on a socket. Its user `postgres` may do everything there.
 
@@ -69,19 +95,10 @@ class Server:
         self.port = free_port() if password else 5432
         if user := _unprivileged():
             shutil.chown(self._folder, user)
-        self._run(
-            "initdb",
-            "-D",
-            str(self._data),
-            "-U",
-            "postgres",
-            "-A",
-            "trust",
-            "-E",
-            "UTF8",
-            "--locale=C",
-            "--no-sync",
-        )
+        shutil.copytree(_initialised(), self._data)
+        if user:
+            for path in (self._data, *self._data.rglob("*")):
+                shutil.chown(path, user)
         if password:
             (self._data / "pg_hba.conf").write_text(
                 "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
@@ -195,17 +212,6 @@ class Server:
         atexit.unregister(self.remove)
         shutil.rmtree(self._folder)
 
-    def _run(self, name: str, *arguments: str) -> None:
-        done = subprocess.run(
-            [binary(name), *arguments],
-            cwd=self._folder,
-            user=_unprivileged(),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-
 
 @cache
 def server() -> Server:
@@ -216,7 +222,7 @@ def server() -> Server:
 def fresh_database() -> str:
     """The URL of a new, empty database."""
     name = f"test_{secrets.token_hex(6)}"
-    server().run(f'CREATE DATABASE "{name}" TEMPLATE template0 STRATEGY wal_log')
+    server().run(f'CREATE DATABASE "{name}" TEMPLATE template0 STRATEGY file_copy')
     return server().url_of(name)
 
 

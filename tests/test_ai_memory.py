@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from cases import each
 from clocks import START, Clock
 from hardwon import Memory, limits
 from hardwon.errors import HardwonError, InvalidInputError, PlaceError
@@ -609,7 +610,7 @@ def test_a_memory_that_is_open_has_a_fix_history(memory: Memory, tmp_path: Path)
         AIMemory.on(other)
 
 
-@pytest.mark.parametrize("folder", ["", "  ", None, 7, "x/ai_memory.db", "a\0b"])
+@each("folder", ["", "  ", None, 7, "x/ai_memory.db", "a\0b"])
 def test_a_folder_must_be_one(folder: Any) -> None:
     with pytest.raises(InvalidInputError, match="memory_dir"):
         AIMemory(folder)

@@ -40,6 +40,11 @@ def clients(running: Served) -> dict[tuple[Scope, str], httpx.Client]:
     }
 
 
+@pytest.fixture(scope="module")
+def strangers(running: Served) -> list[httpx.Client]:
+    return [running.client(None), running.client(None, Authorization="Bearer hwt_none")]
+
+
 def asked(client: httpx.Client, operation: Operation) -> httpx.Response:
     request = example_of(operation)
     if operation.streams == "in":
@@ -65,8 +70,10 @@ def test_every_operation_is_allowed_and_refused_as_declared(
 
 
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda each: each.name)
-def test_nobody_without_a_token_gets_anywhere(operation: Operation, running: Served) -> None:
-    for client in (running.client(None), running.client(None, Authorization="Bearer hwt_none")):
+def test_nobody_without_a_token_gets_anywhere(
+    operation: Operation, strangers: list[httpx.Client]
+) -> None:
+    for client in strangers:
         answer = asked(client, operation)
         assert answer.status_code == 401
         assert answer.headers["www-authenticate"] == "Bearer"
@@ -74,10 +81,11 @@ def test_nobody_without_a_token_gets_anywhere(operation: Operation, running: Ser
 
 def test_who_was_refused_changed_nothing(running: Served) -> None:
     before = running.memory.stats().records
+    reader, other = running.client("read"), running.client("admin", ["elsewhere"])
     for operation in OPERATIONS.values():
         if not operation.reads:
-            assert asked(running.client("read"), operation).status_code == 403
-            assert asked(running.client("admin", ["elsewhere"]), operation).status_code == 403
+            assert asked(reader, operation).status_code == 403
+            assert asked(other, operation).status_code == 403
     assert running.memory.stats().records == before
 
 

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from cases import each
+
 ROOT = Path(__file__).parent.parent
 BENCHMARKS = ROOT / "benchmarks"
 sys.path.append(str(BENCHMARKS))  # last: its modules have everyday names
@@ -313,7 +315,7 @@ def test_a_bound_that_was_missed_is_on_the_page(tmp_path: Path) -> None:
     assert missed_bounds(held) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "beyond"),
     [
         ("advice on 3871 actions: AUC 0.840 (at least 0.85), Brier 0.07", True),

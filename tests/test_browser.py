@@ -117,13 +117,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield World(started, running, hostile)
 
 
-@pytest.fixture
-def admin(world: World) -> Iterator[Visitor]:
-    with world.visit() as somebody:
-        yield somebody
-        somebody.expect_no_complaints()
-
-
 @pytest.fixture(scope="module")
 def reading(world: World) -> Iterator[Visitor]:
     """Somebody who goes through many pages, with a cache: plotly's script is read once."""
@@ -132,8 +125,15 @@ def reading(world: World) -> Iterator[Visitor]:
 
 
 @pytest.fixture
+def admin(browsing: Visitor) -> Iterator[Visitor]:
+    yield browsing
+    browsing.expect_no_complaints()
+
+
+@pytest.fixture
 def browsing(reading: Visitor) -> Visitor:
     reading.forget_complaints()
+    reading.page.goto("about:blank")
     reading.page.emulate_media(color_scheme="light")
     reading.page.set_viewport_size(DESKTOP)
     return reading
@@ -407,8 +407,14 @@ def wait_for_another_ink(page: Page, before: str) -> None:
     )
 
 
-def test_the_dark_switch_is_kept_and_redraws_charts(admin: Visitor) -> None:
-    page = admin.open(f"/ui/{PROJECT}/overview")
+def test_the_dark_switch_is_kept_and_redraws_charts(world: World) -> None:
+    with world.visit() as somebody:
+        switch_to_the_dark(somebody)
+        somebody.expect_no_complaints()
+
+
+def switch_to_the_dark(somebody: Visitor) -> None:
+    page = somebody.open(f"/ui/{PROJECT}/overview")
     before = (
         colour_of_the_ink(page),
         page.evaluate("getComputedStyle(document.body).backgroundColor"),
@@ -420,7 +426,7 @@ def test_the_dark_switch_is_kept_and_redraws_charts(admin: Visitor) -> None:
     assert dark[0] != before[0]
     assert dark[1] != before[1]
     page.reload()
-    admin.settle()
+    somebody.settle()
     assert (
         colour_of_the_ink(page),
         page.evaluate("getComputedStyle(document.body).backgroundColor"),

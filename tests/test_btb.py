@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import warm
+from cases import TORTURE
 from clocks import Clock
 from hardwon import Memory
 from hardwon.errors import HardwonError, InvalidInputError
@@ -530,7 +531,7 @@ def everything_outside(folder: Path, root: Path) -> list[Path]:
 
 
 def test_attacks_on_every_key_stay_inside(tmp_path: Path) -> None:
-    count = int(os.environ.get("HARDWON_ATTACKS", "8000"))
+    count = int(os.environ.get("HARDWON_ATTACKS", "8000" if TORTURE else "2000"))
     root = tmp_path / "brain"
     with MemoryEngine(root) as engine, warnings.catch_warnings():
         warnings.simplefilter("ignore", IntakeWarning)

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import warm
-from cases import examples
+from cases import each, examples
 from checkouts import new_repository
 from command_line import answered, at_once
 from hardwon import Memory, limits
@@ -553,7 +553,7 @@ def test_whatever_an_event_holds_the_answer_has_the_shape_of_one(
 # --- lines of a shell ---
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "looks", "tells"),
     [
         ("ls -la | head -3; git log --oneline", True, True),
@@ -587,7 +587,7 @@ def test_what_a_line_tells_by_its_looks(line: str, looks: bool, tells: bool) -> 
     assert (only_looks(line), exit_code_tells(line)) == (looks, tells)
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "found"),
     [
         ("cd a && make", ("a", "make")),

@@ -7,9 +7,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pytest
 import typer
 
+from cases import each
 from command_line import BUILT, COMMANDS, EXAMPLES, PAGE, section_of
 from hardwon.surfaces.cli.main import ALIASES, app
 from hardwon.surfaces.cli.main import COMMANDS as GROUPS
@@ -29,7 +29,7 @@ def test_groups_and_commands_stand_in_the_order_of_the_help() -> None:
     assert re.findall(r"^### (.+)$", PAGE, re.MULTILINE) == shown
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each("name", COMMANDS)
 def test_a_command_tells_its_usage_help_options_and_examples(name: str) -> None:
     section, command = section_of(name), BUILT[name]
     usage = section.strip().splitlines()[0]
@@ -51,7 +51,7 @@ def test_a_command_tells_its_usage_help_options_and_examples(name: str) -> None:
     assert "```sh\n" + "\n".join(examples) + "\n```" in section
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each("name", COMMANDS)
 def test_what_is_printed_as_json_is_told_of_exactly_the_commands_that_do(name: str) -> None:
     told, operation = (
         str(getattr(BUILT[name], "answers", "")),

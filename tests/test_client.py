@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from cases import each
 from hardwon import Client, limits
 from hardwon.errors import ClosedError, InvalidInputError, ServerError, TooManyRequestsError
 from serving import PROJECT, served
@@ -125,7 +126,7 @@ def test_what_is_no_answer_is_told_as_such(
         ask(client)
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "more"),
     [
         ("https://127.0.0.1:1", {"ca_file": "nowhere.pem"}),

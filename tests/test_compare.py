@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from cases import each
 from clocks import START, Clock
 from hardwon import Memory, limits
 from hardwon.errors import InvalidInputError
@@ -20,7 +21,7 @@ from hardwon.learn.compare import Comparison, Scored, compare, difference, stude
 scores = st.lists(st.floats(0, 1), min_size=2, max_size=12)
 
 
-@pytest.mark.parametrize(
+@each(
     ("degrees", "expected"),
     [(1, 12.7062), (2, 4.30265), (5, 2.570582), (10, 2.228139), (30, 2.042272), (1e7, 1.959964)],
 )
@@ -205,7 +206,7 @@ def test_a_wrong_question_is_refused(memory: Memory, wrong: dict[str, Any]) -> N
 # --- from little ---
 
 
-@pytest.mark.parametrize(
+@each(
     ("on", "off"),
     [
         ([1.0, 1.0], [0.0, 0.0]),

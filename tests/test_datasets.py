@@ -18,7 +18,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cases import examples
+from cases import TORTURE, each, examples
 from dataset_faults import KINDS, Planted, plant
 from hardwon import Memory, limits
 from hardwon.errors import HardwonError, InvalidInputError, PlaceError
@@ -38,6 +38,7 @@ from hardwon.tree.datasets.read import read
 
 ROOT = Path(__file__).parent.parent
 SUMMARY = re.compile(r"[a-z0-9_]{1,50}")
+VAST = SIZES["vast"] if TORTURE else 12_500
 LOGIN = {
     "content": "Fixed the login form by trimming the e-mail address",
     "outcome": "success",
@@ -49,7 +50,7 @@ LOGIN = {
 
 @pytest.fixture(scope="module")
 def vast() -> list[dict[str, Any]]:
-    return generate("vast", seed=1)
+    return generate(VAST, seed=1)
 
 
 def counts(memories: list[dict[str, Any]], field: str, **where: str) -> Counter[str]:
@@ -209,7 +210,7 @@ def value_of(memory: dict[str, Any]) -> str:
     return memory[route[0]] if route else ""
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@each("seed", [0, 1, 2])
 def test_every_template_occurs_where_it_belongs(seed: int) -> None:
     said: dict[tuple[str, str], list[str]] = {}
     for memory in generate(1_000, seed):
@@ -243,14 +244,14 @@ def test_contents_fit_their_routing_key(vast: list[dict[str, Any]]) -> None:
 
 
 def test_no_two_are_alike_and_all_are_valid(vast: list[dict[str, Any]]) -> None:
-    assert len(vast) == 50_000
-    assert len({memory["content"] for memory in vast}) == 50_000
-    assert len({memory["summary"] for memory in vast}) == 50_000
+    assert len(vast) == VAST
+    assert len({memory["content"] for memory in vast}) == VAST
+    assert len({memory["summary"] for memory in vast}) == VAST
     assert all(SUMMARY.fullmatch(memory["summary"]) for memory in vast)
     assert all(10 <= len(memory["content"]) <= 500 for memory in vast)
     assert not any("{" in memory["content"] or "}" in memory["content"] for memory in vast)
     report = validate(vast)
-    assert (report.ok, report.total, report.problems) == (True, 50_000, ())
+    assert (report.ok, report.total, report.problems) == (True, VAST, ())
     assert all(distribution.within for distribution in report.distributions)
     assert len(report.distributions) == 16
 
@@ -310,7 +311,7 @@ def test_what_a_seed_gives_does_not_change_unnoticed() -> None:
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "a3d8e57b3e97267b"
 
 
-@pytest.mark.parametrize(
+@each(
     "call",
     [
         {"size": 0},
@@ -530,7 +531,7 @@ def test_a_long_report_is_cut_where_it_is_read_and_nowhere_else() -> None:
     assert len(report.to_dict()["errors"]) == 300
 
 
-@pytest.mark.parametrize(
+@each(
     "content",
     [
         "Fixed a bug", "Did some research", "Learned something", "Made improvements", "Looked at code", "Talked to user",
@@ -543,7 +544,7 @@ def test_what_says_nothing_is_called_generic_or_vague(content: str) -> None:
     assert validate([LOGIN | {"content": content}]).warnings[0].field == "content"
 
 
-@pytest.mark.parametrize(
+@each(
     "content",
     [
         "Added a mutex to the payment processor, which ends the race", "OAuth2 authorization code flow with PKCE works now",

@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from cases import examples
+from cases import each, examples
 from embedding_server import PATH, FakeEmbeddings, item, vector_of
 from hardwon import HardwonError, limits
 from hardwon.errors import EmbeddingError, InvalidInputError, MissingExtraError
@@ -96,7 +96,7 @@ def test_half_characters_do_not_reach_the_embedder() -> None:
     assert as_vectors(embedder, ["a\ud800b", "ab"]).tolist() == [[1, 0, 0], [0, 1, 0]]
 
 
-@pytest.mark.parametrize("answer", [
+@each("answer", [
     [[1, 2, 2]], ((1.0, 2.0, 2.0),), [(1, 2.0, 2)], [np.array([1, 2, 2], np.float16)], np.array([[1, 2, 2]], np.uint8),
     np.array([[1, 2, 2]], np.longdouble), np.array([[1, 2, 2]], ">f4"), np.asfortranarray([[1, 2, 2]]),
     [[1e300, 2e300, 2e300]], [[1e-300, 2e-300, 2e-300]], [[5e-324, 1e-323, 1e-323]],
@@ -242,15 +242,13 @@ def test_errors_of_our_own_and_interrupts_pass() -> None:
         as_vectors(calling(interrupt), ["a"])
 
 
-@pytest.mark.parametrize(
-    "texts", ["text", b"text", None, 7, {"a"}, iter(["a"]), ["a", None], ["a", b"b"], [["a"]]]
-)
+@each("texts", ["text", b"text", None, 7, {"a"}, iter(["a"]), ["a", None], ["a", b"b"], [["a"]]])
 def test_texts_must_be_texts(texts: Any) -> None:
     with pytest.raises(InvalidInputError, match="^texts"):
         as_vectors(calling(lambda _: [[1, 2, 3]]), texts)
 
 
-@pytest.mark.parametrize("name", ["", " ", "a\nb", "a\0", "n" * 201, None, 7])
+@each("name", ["", " ", "a\nb", "a\0", "n" * 201, None, 7])
 def test_a_name_must_be_one(name: Any) -> None:
     with pytest.raises(InvalidInputError, match="the embedder's name"):
         CallableEmbedder(len, name, 3)
@@ -258,7 +256,7 @@ def test_a_name_must_be_one(name: Any) -> None:
         as_vectors(SimpleNamespace(name=name, dimension=3, embed=len), ["a"])
 
 
-@pytest.mark.parametrize("dimension", [0, -1, 3.0, True, None, "3", 8193, float("nan")])
+@each("dimension", [0, -1, 3.0, True, None, "3", 8193, float("nan")])
 def test_a_dimension_must_be_one(dimension: Any) -> None:
     with pytest.raises(InvalidInputError, match="the embedder's dimension"):
         CallableEmbedder(len, "mine", dimension)
@@ -590,9 +588,7 @@ def test_blank_texts_are_not_sent(server: FakeEmbeddings) -> None:
     assert len(server.asked) == 1
 
 
-@pytest.mark.parametrize(
-    ("dimension", "per_request"), [(4, 32), (1536, 16), (limits.EMBED_DIMENSION_MAX, 3)]
-)
+@each(("dimension", "per_request"), [(4, 32), (1536, 16), (limits.EMBED_DIMENSION_MAX, 3)])
 def test_as_many_texts_at_once_as_have_a_reply_within_its_bound(
     dimension: int, per_request: int
 ) -> None:
@@ -743,7 +739,7 @@ BAD_URLS = {
 }
 
 
-@pytest.mark.parametrize(("url", "problem"), BAD_URLS.items())
+@each(("url", "problem"), BAD_URLS.items())
 def test_a_base_url_that_is_unsafe_is_refused_before_anything_is_sent(
     url: str, problem: str
 ) -> None:

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import plausible
+from cases import TORTURE
 from engines import ENGINES, a_location
 from hardwon import Memory
 from hardwon.learn.tallies import generate_issue_signature
@@ -22,8 +23,7 @@ from hardwon.search import rank as bm25
 from hardwon.store.sqlite.words import WordIndex, marks_of
 from hardwon.text.terms import FORM
 
-RECORDS = 10_000
-QUESTIONS = 200
+RECORDS, QUESTIONS = (10_000, 200) if TORTURE else (2_500, 60)
 BATCH = 2_500
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from hardwon import limits
 from hardwon.records.kinds import Entities
 from hardwon.text.entities import Named, added, find, read_part
@@ -132,12 +132,12 @@ PROSE = [
 ]
 
 
-@pytest.mark.parametrize("sentence", CORPUS)
+@each("sentence", CORPUS)
 def test_what_is_named_is_found(sentence: str) -> None:
     assert find(sentence) == CORPUS[sentence]
 
 
-@pytest.mark.parametrize("sentence", PROSE)
+@each("sentence", PROSE)
 def test_prose_names_nothing(sentence: str) -> None:
     assert find(sentence) == Named()
 
@@ -195,7 +195,7 @@ HOSTILE = r"""a a. a/ a\ a( a:: `a "a 'a import_a, from_a_ a@ a- 1. E AError the
     www. a:// a@a. require(' import_{a}_from_'a SQLSTATE_ HTTP_ A 0x8 .a ..a ~/ a->a @a/a a==1.""".split()
 
 
-@pytest.mark.parametrize("unit", HOSTILE)
+@each("unit", HOSTILE)
 def test_time_grows_with_the_text_alone(unit: str) -> None:
     unit = unit.replace("_", " ")
     took = []

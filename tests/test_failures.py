@@ -85,7 +85,7 @@ DRESSES: dict[str, Callable[[str], str]] = {
 FOLDED = [report for _, report in REPORTED if "\\n  File" in report]
 
 
-@pytest.mark.parametrize("dress", DRESSES)
+@each("dress", DRESSES)
 def test_what_stands_around_a_report_does_not_count(dress: str) -> None:
     for name, report in REPORTED:
         if report not in FOLDED:
@@ -98,7 +98,7 @@ def test_what_stands_around_a_report_does_not_count(dress: str) -> None:
 # ---- what a core looks like
 
 
-@pytest.mark.parametrize(
+@each(
     ("report", "core"),
     [
         ("TypeError: can only concatenate str (not 'int') to str", "typeerror: can only concatenate str (not <q>) to str"),
@@ -254,7 +254,7 @@ def test_the_most_telling_line_is_chosen() -> None:
     assert error_core("first line\nsecond line") == "first line second line"
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "core"),
     [
         ('{"error": "no such room"}', "no such room"),

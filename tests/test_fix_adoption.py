@@ -43,7 +43,7 @@ from hardwon.learn.tallies import fix_history_signature
 from hardwon.records.kinds import Adopted, Issue
 from processes import Child, Tell
 
-KILLS = 200 if TORTURE else 6
+KILLS = 200 if TORTURE else 4
 ASIDE = "ai_memory.before-hardwon.db"
 
 

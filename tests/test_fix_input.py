@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.fixes.input import AttemptInput, as_text, fix_from, issue_from
@@ -94,7 +95,7 @@ def test_an_error_for_a_reply_is_kept_and_is_no_analysis() -> None:
     assert fix.analysis == ""
 
 
-@pytest.mark.parametrize("confidence", [1.2, -1, math.nan, math.inf, "high", True, [0.5], 10**400])
+@each("confidence", [1.2, -1, math.nan, math.inf, "high", True, [0.5], 10**400])
 def test_a_confidence_that_is_none_is_set_aside(confidence: Any) -> None:
     fix = made(reply={**REPLY, "confidence": confidence})
     assert fix.confidence is None
@@ -224,7 +225,7 @@ def test_whatever_a_model_rambles_fits_a_record(memory: Memory) -> None:
     assert "fix_commands" in attempt.cut
 
 
-@pytest.mark.parametrize("value", ["yes", None, 2, -1, 1.0, [], {}])
+@each("value", ["yes", None, 2, -1, 1.0, [], {}])
 def test_success_is_true_or_false(value: Any) -> None:
     for name in ("fix_success", "verification_success"):
         with pytest.raises(InvalidInputError) as caught:
@@ -237,7 +238,7 @@ def test_success_is_true_or_false(value: Any) -> None:
     assert made(fix_success=0, verification_success=1).verification_success is True
 
 
-@pytest.mark.parametrize("value", ["1", math.nan, math.inf, -0.1, True, [], 10**400])
+@each("value", ["1", math.nan, math.inf, -0.1, True, [], 10**400])
 def test_a_time_is_a_number_of_seconds(value: Any) -> None:
     with pytest.raises(InvalidInputError, match="execution_time") as caught:
         made(execution_time=value)
@@ -246,7 +247,7 @@ def test_a_time_is_a_number_of_seconds(value: Any) -> None:
     assert made(execution_time=3).execution_time_seconds == 3.0
 
 
-@pytest.mark.parametrize("value", ["", "  ", None, 7, "a\nb", "x" * 201, "\ud800"])
+@each("value", ["", "  ", None, 7, "a\nb", "x" * 201, "\ud800"])
 def test_a_fixer_has_a_name(value: Any) -> None:
     with pytest.raises(InvalidInputError, match="fixer_type"):
         made(fixer_type=value)
@@ -267,13 +268,13 @@ class Broken(Mapping[str, Any]):
         raise RuntimeError
 
 
-@pytest.mark.parametrize("value", [None, "text", [("model", "x")], 3, Broken()])
+@each("value", [None, "text", [("model", "x")], 3, Broken()])
 def test_an_issue_is_a_mapping(value: Any) -> None:
     with pytest.raises(InvalidInputError, match="issue_data"):
         made(issue=value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("reply", "kept", "analysis"),
     [
         (None, None, ""),

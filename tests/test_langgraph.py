@@ -37,7 +37,7 @@ from langgraph.store.base import (
 )
 from langgraph.store.memory import InMemoryStore
 
-from cases import examples
+from cases import each, examples
 from clocks import Clock
 from engines import everything_in, wrong_with
 from hardwon import Experience, Memory, limits
@@ -740,7 +740,7 @@ def test_without_the_extra_the_error_says_what_to_install() -> None:
     assert "pip install 'hardwon[langgraph]'" in done.stderr
 
 
-@pytest.mark.parametrize("wrong", ["folder", None, 1])
+@each("wrong", ["folder", None, 1])
 def test_a_store_needs_a_memory(wrong: Any) -> None:
     with pytest.raises(InvalidInputError, match="a Memory"):
         HardwonStore(wrong)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from cases import each
 from hardwon import (
     Fix,
     Issue,
@@ -61,7 +62,7 @@ def test_a_signature_survives_what_makes_no_difference() -> None:
     assert generate_issue_signature(Issue(**ISSUE)) == signature
 
 
-@pytest.mark.parametrize(
+@each(
     "other",
     [
         {"issue_type": "ERROR"},
@@ -113,7 +114,7 @@ def test_any_issue_has_signatures(issue: dict[str, Any]) -> None:
         assert sign(issue) == sign(dict(reversed(issue.items())))
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "family"),
     [
         ("qwen2.5:7b", "qwen2.5"),
@@ -187,7 +188,7 @@ def at_level(level: int, times: int) -> tuple[int, ...]:
 # --- probabilities ---
 
 
-@pytest.mark.parametrize(
+@each(
     ("a", "b", "x", "known"),
     [
         (1, 1, 0.3, 0.3),
@@ -249,7 +250,7 @@ def test_odds_are_probabilities_within_their_interval(
     assert 0 < tool.p_success < 1
 
 
-@pytest.mark.parametrize("successes", [0, 1, 10, 1000])
+@each("successes", [0, 1, 10, 1000])
 def test_the_only_model_is_not_counted_twice(successes: int) -> None:
     counts = [Daily("f", 0, at_level(2, successes))] if successes else []
     named = [row._replace(item="T\nf") for row in counts]
@@ -304,7 +305,7 @@ def test_thresholds_follow_the_task() -> None:
     assert Thresholds.of([]).good_share == 0
 
 
-@pytest.mark.parametrize(
+@each(
     ("helpful", "harmful", "usual", "state"),
     [
         (1, 0, 0.5, "candidate"),
@@ -388,7 +389,7 @@ def test_an_action_that_helped_at_last_helped() -> None:
 # --- consolidation ---
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other", "same"),
     [
         ("Always read the full error log first", "always read full error log, first!", True),

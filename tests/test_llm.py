@@ -27,7 +27,7 @@ import trustme
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases import examples
+from cases import each, examples
 from hardwon import Episode, HardwonError, Metadata, limits
 from hardwon.errors import InvalidInputError, LlmError
 from hardwon.learn.prompts import rules_from
@@ -240,9 +240,7 @@ def test_a_short_key_is_taken_out_as_well(server: FakeLlm, fails: Fails) -> None
 # ---- refused before anything is sent
 
 
-@pytest.mark.parametrize(
-    "key", ["a\r\nX-Evil: 1", "a\nb", "a b", "key\n", " key", "kéy", "a\0b", "a\x7f", "k\ud800"]
-)
+@each("key", ["a\r\nX-Evil: 1", "a\nb", "a b", "key\n", " key", "kéy", "a\0b", "a\x7f", "k\ud800"])
 def test_a_key_that_could_forge_a_header_is_refused(key: str) -> None:
     with pytest.raises(LlmError, match="the LLM API key holds spaces, line breaks") as caught:
         ChatModel("https://example.org/v1", "m", KEY + key)
@@ -250,7 +248,7 @@ def test_a_key_that_could_forge_a_header_is_refused(key: str) -> None:
     assert_key_is_not_in(str(caught.value) + "".join(traceback.format_exception(caught.value)))
 
 
-@pytest.mark.parametrize("model", ["", "  ", "a\r\nX-Evil: 1", "a\nb", "a\0", "m" * 201])
+@each("model", ["", "  ", "a\r\nX-Evil: 1", "a\nb", "a\0", "m" * 201])
 def test_a_model_name_that_is_none_is_refused(model: str) -> None:
     with pytest.raises(
         LlmError, match="the LLM model's name is blank, too long or holds control characters"
@@ -298,7 +296,7 @@ BAD_URLS = {
 }
 
 
-@pytest.mark.parametrize(("url", "problem"), BAD_URLS.items())
+@each(("url", "problem"), BAD_URLS.items())
 def test_a_base_url_that_is_unsafe_or_nonsense_is_refused(url: str, problem: str) -> None:
     with pytest.raises(LlmError) as caught:
         ChatModel(url, "m", "key")
@@ -307,7 +305,7 @@ def test_a_base_url_that_is_unsafe_or_nonsense_is_refused(url: str, problem: str
     assert "hunter2x" not in "".join(traceback.format_exception(caught.value))
 
 
-@pytest.mark.parametrize("url", [
+@each("url", [
     "https://example.org", "https://EXAMPLE.org:8443/a/b/", "https://[2001:db8::1]/v1", "https://10.0.0.1/v1",
     "http://localhost/v1", "http://LOCALHOST:1/v1", "http://127.0.0.1:1", "http://127.8.9.10/v1", "http://[::1]:1/v1",
 ])  # fmt: skip
@@ -315,7 +313,7 @@ def test_a_base_url_that_is_safe_is_taken(url: str) -> None:
     assert ChatModel(url, "m", "key").base_url == url.rstrip("/")
 
 
-@pytest.mark.parametrize("timeout_s", [0, -1, float("nan"), float("inf"), 3601])
+@each("timeout_s", [0, -1, float("nan"), float("inf"), 3601])
 def test_a_timeout_must_be_one(timeout_s: float) -> None:
     with pytest.raises(InvalidInputError, match="timeout_s"):
         ChatModel("https://example.org", "m", timeout_s=timeout_s)
@@ -785,7 +783,7 @@ def test_the_environment_with_a_server_on_this_machine_needs_no_key(server: Fake
     assert "Authorization" not in server.asked[0].headers
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     ["https://example.org/v1", "http://example.org/v1", "http://u:p@localhost/v1", "/api", "x"],
 )
@@ -793,7 +791,7 @@ def test_the_environment_with_an_address_elsewhere_and_no_key(url: str) -> None:
     assert ChatModel.from_environment({"API_BASE_URL": url}) is None
 
 
-@pytest.mark.parametrize("environ", [
+@each("environ", [
     {"API_BASE_URL": "http://example.org/v1"}, {"API_BASE_URL": "nonsense"},
     {"GROQ_API_KEY": KEY + "\n"}, {"LLM_MODEL": "a\nb"},
 ])  # fmt: skip
@@ -916,7 +914,7 @@ def test_no_text_can_leave_its_record(texts: list[str]) -> None:
 GOOD = "[WORKS] Run the tests before pushing."
 
 
-@pytest.mark.parametrize("reply", [
+@each("reply", [
     '{"rules": ["%s"]}', '["%s"]', ' \n["%s"]\n ', '```json\n{"rules": ["%s"]}\n```', '```\n["%s"]\n```',
     '```JSON \r\n["%s"]\r\n```\n', '{"rules": ["  %s  "]}', '["[CONSOLIDATED] %s"]', '["[consolidated] [CONSOLIDATED]%s"]',
     '["%s", "%s"]', '["%s", "[works] run the tests before pushing."]',
@@ -939,7 +937,7 @@ ONE_SENTENCE = [
 ]
 
 
-@pytest.mark.parametrize("rule", ONE_SENTENCE)
+@each("rule", ONE_SENTENCE)
 def test_one_sentence(rule: str) -> None:
     assert rules_from(json.dumps([rule])) == [rule]
 

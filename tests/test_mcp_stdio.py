@@ -90,7 +90,7 @@ def test_every_tool_resource_and_prompt_answers(brain: Path, mode: str, tmp_path
 
     async def work() -> None:
         async with over_stdio(
-            parameters(brain, "--scope", "govern"), mode, tmp_path / "errors"
+            parameters(brain, "--scope", "govern", strict=True), mode, tmp_path / "errors"
         ) as client:
             assert client.server_info
             assert client.server_info.name == "hardwon"

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hardwon
+from cases import each
 from hardwon import (
     Episode,
     Experience,
@@ -118,7 +119,7 @@ def test_extra_keys_are_kept_and_come_back() -> None:
     assert parse_record(made.to_json()) == made
 
 
-@pytest.mark.parametrize(
+@each(
     ("given_summary", "content", "expected"),
     [
         ("Fix The Race!", "c", "fix_the_race"),
@@ -161,7 +162,7 @@ NOT_UNITS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("value", NOT_UNITS)
+@each("value", NOT_UNITS)
 def test_scores_and_confidences_are_finite_and_from_0_to_1(value: Any) -> None:
     for make, field in (
         (lambda: Episode(task_id="t", score=value), "score"),
@@ -172,7 +173,7 @@ def test_scores_and_confidences_are_finite_and_from_0_to_1(value: Any) -> None:
         assert caught.value.field == field
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, True, "1", None, 10**400])
+@each("value", [math.nan, math.inf, True, "1", None, 10**400])
 def test_step_rewards_are_finite(value: Any) -> None:
     with pytest.raises(InvalidInputError, match="reward: .* a finite number"):
         Step(action="a", reward=value)
@@ -189,7 +190,7 @@ def test_what_a_program_printed_is_cut_not_refused() -> None:
     assert Step(action="a", reward=-12.5).reward == -12.5
 
 
-@pytest.mark.parametrize("text", ["a\0b", "lone \ud800 surrogate", b"bytes", 5, None])
+@each("text", ["a\0b", "lone \ud800 surrogate", b"bytes", 5, None])
 def test_text_that_cannot_be_kept_is_refused(text: Any) -> None:
     for field, make in (
         ("content", lambda: Fact(content=text, fact_type="error")),
@@ -212,9 +213,7 @@ def test_text_that_cannot_be_kept_is_refused(text: Any) -> None:
         assert caught.value.field in (field, field.removeprefix("metadata."))
 
 
-@pytest.mark.parametrize(
-    "bad", [math.nan, math.inf, "x\0", "\ud800", {1: 2}, object(), 2**64, b"x", (1,)]
-)
+@each("bad", [math.nan, math.inf, "x\0", "\ud800", {1: 2}, object(), 2**64, b"x", (1,)])
 def test_free_form_values_must_survive_json(bad: Any) -> None:
     with pytest.raises(InvalidInputError) as caught:
         Experience(content="x", outcome="success", tool="conversation", mine=bad)
@@ -243,13 +242,13 @@ def test_nesting_and_the_number_of_extra_keys_are_bounded() -> None:
         Fact(content="x" * 200_001, fact_type="error")
 
 
-@pytest.mark.parametrize("flag", [1, 0, "true", None])
+@each("flag", [1, 0, "true", None])
 def test_success_flags_are_booleans(flag: Any) -> None:
     with pytest.raises(InvalidInputError, match="fix_success: .* true or false"):
         Fix(issue=hardwon.Issue(), fix_success=flag, verification_success=True)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "expected_us"),
     [
         ("2026-01-31T12:00:00Z", 1769860800_000000),
@@ -264,7 +263,7 @@ def test_times_are_read_exactly(value: Any, expected_us: int) -> None:
     assert moment.timestamp.tzinfo is UTC
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [
         "2026-01-31T12:00:00",
@@ -370,7 +369,7 @@ SCHEMA_CASES: list[tuple[Any, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("model", "data"), SCHEMA_CASES)
+@each(("model", "data"), SCHEMA_CASES)
 def test_the_metadata_schema_is_read_and_written_word_for_word(
     model: Any, data: dict[str, Any]
 ) -> None:
@@ -385,7 +384,7 @@ def test_the_metadata_schema_is_read_and_written_word_for_word(
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "field"),
     [
         ({"fact_type": "rumour"}, "fact_type"),
@@ -417,7 +416,7 @@ def test_what_we_write_is_valid_by_our_own_json_schema(record: AnyRecord) -> Non
     assert list(validator.iter_errors(json.loads(record.to_json()))) == []
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         "",

@@ -338,7 +338,7 @@ def test_who_said_it_is_told_and_secrets_are_taken_out(session: HardwonSession) 
         "arguments": json.dumps({"token": token}),
     }
     asyncio.run(
-        session.add_items([message(f"my token is {token}"), message("thanks", "assistant"), call])  # type: ignore[list-item]
+        session.add_items([message(f"my token is {token}"), message("thanks", "assistant"), call])
     )
     assert token.encode() not in everything_in(session.memory)
     found: list[Any] = asyncio.run(session.get_items())

@@ -20,7 +20,7 @@ from hardwon.surfaces.rest.openapi import document
 from serving import Served, served
 from test_rest import seed
 
-EXAMPLES = int(os.environ.get("HARDWON_SCHEMATHESIS", "400" if TORTURE else "6"))
+EXAMPLES = int(os.environ.get("HARDWON_SCHEMATHESIS", "400" if TORTURE else "4"))
 COVERAGE = TORTURE or "HARDWON_SCHEMATHESIS" in os.environ
 """Whether the values at every bound are tried, alone and together: bodies of megabytes, some
 minutes.

@@ -22,6 +22,7 @@ import pytest
 import trustme
 
 import postgres_server
+from cases import each
 from engines import schema_of
 from hardwon import Memory, limits
 from hardwon.errors import (
@@ -132,7 +133,7 @@ def later(seconds: float, work: Callable[[], object]) -> Iterator[None]:
 # --- addresses ---
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "shown"),
     [
         (
@@ -166,7 +167,7 @@ def test_people_see_where_it_is_without_the_password(url: str, shown: str) -> No
         assert ENCODED not in text
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "",

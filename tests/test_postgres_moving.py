@@ -231,6 +231,7 @@ def test_a_merge_that_was_killed_goes_on_when_it_is_done_again(engine: str, tmp_
         while not records_in(target):
             assert running.poll() is None
             assert time.monotonic() < ends
+            time.sleep(0.02)  # looking takes from it what it needs to get on
         running.send_signal(signal.SIGKILL)
         running.wait(60)
         assert 0 < records_in(target) < records_in(source)

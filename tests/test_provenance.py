@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from checkouts import body, commit, git, new_repository, write
 from hardwon import Episode, Experience, Fact, Memory, MistakeCard, limits
 from hardwon.errors import ConflictError, InvalidInputError
@@ -41,7 +42,7 @@ def learn(memory: Memory, text: str) -> Experience:
 # --- words ---
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "words"),
     [
         ("see src/app.py:12, please", ["src/app.py"]),

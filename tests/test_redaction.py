@@ -6,7 +6,6 @@ import random
 import re
 import time
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -132,7 +131,7 @@ _SEPARATORS = (
 )
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_keys_among_ordinary_texts_with_any_separator(seed: int) -> None:
     rng = random.Random(seed)
     chosen = rng.sample(_MARKED, 6)
@@ -258,7 +257,7 @@ PLACEHOLDERS += [
 PLACEHOLDERS += ["required", "/run/secrets/db", "sk-...", True]
 
 
-@pytest.mark.parametrize("value", PLACEHOLDERS)
+@each("value", PLACEHOLDERS)
 def test_json_placeholder_under_a_secret_name_stays(value: object) -> None:
     record = {"password": value}
     assert redact_json(record)[0] is record
@@ -340,13 +339,13 @@ def test_hostile_text_takes_linear_time(unit: str) -> None:
     times.
     """
     for _ in range(3):
-        small, large = _seconds(_repeated(unit, 30_000)), _seconds(_repeated(unit, 120_000))
+        small, large = _seconds(_repeated(unit, 15_000)), _seconds(_repeated(unit, 60_000))
         if large < 3 and (large < 0.02 or large < 9 * small):
             return
     raise AssertionError(f"{small:.3f} s became {large:.3f} s")
 
 
-@pytest.mark.parametrize("unit", ["a", "-----BEGIN", "password=", "eyJ", "://"])
+@each("unit", ["a", "-----BEGIN", "password=", "eyJ", "://"])
 def test_a_megabyte_of_it_takes_less_than_a_second(unit: str) -> None:
     assert min(_seconds(_repeated(unit, 1_000_000)) for _ in range(3)) < 1
 

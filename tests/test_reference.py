@@ -16,9 +16,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import hardwon
+from cases import each
 from hardwon import Memory, limits
 from hardwon.memory import places
 from hardwon.memory.project import Noun
@@ -91,8 +90,6 @@ def test_pages_that_say_they_are_made_are_what_the_generator_writes_on_every_mac
         for name, text in pages_in(ROOT / "docs").items()
         if "<!-- Made by docs/generate.py" in text
     }
-    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
-    assert generated(here) == claiming, "run make docs"
     other = {
         "HARDWON_MEMORY": "/elsewhere",
         "HARDWON_PROJECT": "other",
@@ -100,7 +97,8 @@ def test_pages_that_say_they_are_made_are_what_the_generator_writes_on_every_mac
         "LANG": "C",
         "PYTHONUTF8": "1",
     }
-    assert generated(elsewhere, **other, COLUMNS="20", TERM="dumb") == claiming
+    made = generated(tmp_path, **other, COLUMNS="20", TERM="dumb")
+    assert made == claiming, "run make docs"
 
 
 # --- Python ---
@@ -114,9 +112,7 @@ def function_of(name: str) -> Any:
     return getattr(found, "fget", None) or getattr(found, "__func__", found)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in hardwon.__all__ if name not in ("Memory", "Client")]
-)
+@each("name", [name for name in hardwon.__all__ if name not in ("Memory", "Client")])
 def test_a_public_name_is_told_with_its_docstring(name: str) -> None:
     told = section("python.md", name)
     found = getattr(hardwon, name)
@@ -143,7 +139,7 @@ def test_memory_and_client_are_told() -> None:
         assert " ".join((kind.__init__.__doc__ or "").split()) in page("python.md")
 
 
-@pytest.mark.parametrize("name", METHODS)
+@each("name", METHODS)
 def test_a_method_is_told_with_all_of_its_arguments(name: str) -> None:
     told = section("python.md", f"Memory.{name}")
     function = function_of(name)
@@ -200,9 +196,7 @@ def headings_of(name: str) -> list[str]:
     return re.findall(r"^#+ (.+)$", page(name), re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    "name", sorted(set(re.findall(r"^### ([A-Z]\w+)$", page("python.md"), re.MULTILINE)))
-)
+@each("name", sorted(set(re.findall(r"^### ([A-Z]\w+)$", page("python.md"), re.MULTILINE))))
 def test_every_field_and_property_says_something(name: str) -> None:
     told = section("python.md", name)
     assert len(told.split()) > 2
@@ -221,7 +215,7 @@ def test_every_error_is_told() -> None:
 # --- HTTP ---
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
+@each("name", OPERATIONS)
 def test_an_operation_is_told_with_its_fields_and_failures(name: str) -> None:
     operation = OPERATIONS[name]
     told = section("rest.md", f"`{operation.method} {operation.path}`")
@@ -261,7 +255,7 @@ def test_every_object_of_the_api_is_told() -> None:
 # --- MCP ---
 
 
-@pytest.mark.parametrize("name", [*TOOLS, *BTB_TOOLS])
+@each("name", [*TOOLS, *BTB_TOOLS])
 def test_a_tool_is_told_with_its_arguments_and_hints(name: str) -> None:
     told = section("mcp.md", name)
     tool: Any = TOOLS.get(name) or BTB_TOOLS[name]

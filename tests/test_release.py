@@ -236,6 +236,7 @@ def test_a_release_is_the_same_wherever_and_whenever_it_is_built(
         capture_output=True,
     )
     assert len((project / "dist" / "SHA256SUMS").read_text().splitlines()) == 3
+    check_that_the_sbom_names_what_is_locked(project)
     elsewhere = tmp_path / "elsewhere"
     shutil.copytree(project, elsewhere, ignore=shutil.ignore_patterns("dist"))
     for path in elsewhere.rglob("little/*"):
@@ -246,8 +247,7 @@ def test_a_release_is_the_same_wherever_and_whenever_it_is_built(
     ).read_text()
 
 
-def test_the_sbom_names_what_is_locked(project: Path) -> None:
-    assert built(project).returncode == 0
+def check_that_the_sbom_names_what_is_locked(project: Path) -> None:
     sbom = json.loads((project / "dist" / "little-1.2.cdx.json").read_text())
     assert sbom["bomFormat"] == "CycloneDX"
     assert (sbom["metadata"]["component"]["name"], sbom["metadata"]["component"]["version"]) == (

@@ -33,8 +33,8 @@ def test_each_language_is_found_in_other_forms(memory: Memory, language: str, as
     assert len(pairs) >= 30
     # all languages in one memory
     others = [text for other in PAIRS if other != language for text, _ in PAIRS[other]]
-    for text in (*others, *(text for text, _ in pairs)):
-        memory.record_fact(text, "observation")
+    texts = (*others, *(text for text, _ in pairs))
+    memory.add_many(Fact(content=text, fact_type="observation") for text in texts)
     missed = [question for text, question in pairs if first(memory, question) != text]
     assert not missed
 

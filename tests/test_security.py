@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from cases import each
 from command_line import at_once
 from hardwon import Experience, Memory
 from hardwon.errors import InvalidInputError
@@ -315,7 +316,7 @@ def test_the_scanner_finds_what_is_planted(tmp_path: Path, code: str, found: str
 # --- what comes from others ---
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+@each("lock", ["requirements.lock", "requirements-dev.lock"])
 def test_every_package_is_locked_by_its_hash(lock: str) -> None:
     text = (ROOT / lock).read_text().replace("\\\n", " ")
     entries = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime, timedelta, timezone
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from hardwon import limits
 from hardwon.text.sentences import RELATIVE_DATE, Flaw, lint
 from strategies import texts, times
@@ -190,7 +190,7 @@ PRONOUNS = {
 }
 
 
-@pytest.mark.parametrize("sentence", RESOLVED)
+@each("sentence", RESOLVED)
 def test_times_get_their_date(sentence: str) -> None:
     linted = lint(sentence, AT)
     assert linted.text == RESOLVED[sentence]
@@ -201,7 +201,7 @@ def test_times_get_their_date(sentence: str) -> None:
     )
 
 
-@pytest.mark.parametrize("sentence", UNTOUCHED)
+@each("sentence", UNTOUCHED)
 def test_what_is_no_time_from_now_stays(sentence: str) -> None:
     linted = lint(sentence, AT)
     assert (linted.text, [flaw for flaw in linted.findings if flaw.kind == "relative_date"]) == (
@@ -210,7 +210,7 @@ def test_what_is_no_time_from_now_stays(sentence: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("sentence", "words"),
     [
         ("The API changed recently.", "recently"),
@@ -229,7 +229,7 @@ def test_a_time_that_nobody_can_tell_is_named(sentence: str, words: str) -> None
     ]
 
 
-@pytest.mark.parametrize("sentence", UNSURE)
+@each("sentence", UNSURE)
 def test_a_time_in_what_reports_no_event_is_named_and_stays(sentence: str) -> None:
     linted = lint(sentence, AT)
     assert linted.text == sentence
@@ -241,12 +241,12 @@ def test_a_time_in_what_reports_no_event_is_named_and_stays(sentence: str) -> No
     )
 
 
-@pytest.mark.parametrize("sentence", NOT_FLAGGED)
+@each("sentence", NOT_FLAGGED)
 def test_pronouns_that_stand_for_something_are_left_alone(sentence: str) -> None:
     assert lint(sentence, AT).findings == ()
 
 
-@pytest.mark.parametrize("sentence", PRONOUNS)
+@each("sentence", PRONOUNS)
 def test_pronouns_that_stand_for_nothing_are_named(sentence: str) -> None:
     linted = lint(sentence, AT)
     assert linted.text == sentence
@@ -313,7 +313,7 @@ HOSTILE = """a yesterday_ half_a_ a_day_ago_ in_1_ will_in_3_days_ ` " ' \u201c 
     above_ 1_ failed_ is_failed_yesterday_ that_ .\ntoday_ day ' \u00ab ( recently_""".split()
 
 
-@pytest.mark.parametrize("unit", HOSTILE)
+@each("unit", HOSTILE)
 def test_time_grows_with_the_text_alone(unit: str) -> None:
     unit = unit.replace("_", " ")
     took = []

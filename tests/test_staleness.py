@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from checkouts import body, commit, git, new_repository, write
 from hardwon import Episode, Fact, Memory, Metadata, limits
 from hardwon.errors import InvalidInputError
@@ -580,7 +581,7 @@ def test_no_more_is_read_than_was_asked_for(repository: Path, tmp_path: Path) ->
     )
 
 
-@pytest.mark.parametrize("bytes_max", [0, 5, limits.FILE_HASH_BYTES_MAX])
+@each("bytes_max", [0, 5, limits.FILE_HASH_BYTES_MAX])
 def test_a_size_that_is_not_true(bytes_max: int) -> None:
     handle = os.open("/proc/self/status", os.O_RDONLY)
     try:
@@ -749,9 +750,9 @@ def test_lowering_stale_hits_keeps_hits_sums_and_turns(
     after = lowered(ranked, stale)
     assert {each.candidate.id for each in after} == {each.candidate.id for each in ranked}
     assert [each.score for each in after] == sorted((each.score for each in after), reverse=True)
-    for each in after:
-        assert each.score == pytest.approx(sum(each.why.values()))
-        assert ("stale" in each.why) == (each.candidate.id in stale)
+    for hit in after:
+        assert hit.score == pytest.approx(sum(hit.why.values()))
+        assert ("stale" in hit.why) == (hit.candidate.id in stale)
     first = [each.candidate.author for each in after[:5]]
     assert len(set(first)) == min(5, len(set(authors)), len(after))
 
@@ -1086,7 +1087,7 @@ def test_beneath_is_what_releasing_everything_gives(
     assert standing_beneath(envelope, events) == effective_validation(envelope, [*events, *free])
 
 
-@pytest.mark.parametrize(
+@each(
     ("kinds", "archived"),
     [
         (["stale", "absent", "fresh"], True),

@@ -21,10 +21,11 @@ import pytest
 from mcp import Client as McpClient
 from mcp.client.streamable_http import streamable_http_client
 
+from cases import TORTURE
 from hardwon import Client, Memory, limits
 from serving import Process
 
-EACH = 30
+EACH = 30 if TORTURE else 12
 KILLS = 3
 KEPT = {"outcome": "learning", "insight_type": "fact"}
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from clocks import Clock
 from hardwon import Memory, Step
 from hardwon.errors import InvalidInputError
@@ -134,7 +135,7 @@ def test_rich_waits_until_there_are_colours() -> None:
     assert done.stdout == "False\n"
 
 
-@pytest.mark.parametrize(
+@each(
     "options", [{"depth": 0}, {"min_share": -0.1}, {"min_share": 1.1}, {"min_share": float("nan")}]
 )
 def test_options_out_of_range_are_refused(options: dict[str, float]) -> None:
@@ -162,7 +163,7 @@ def test_reflection() -> None:
     assert render(views.reflection_lines(reflect_on([]), Look())).startswith("0 memories\n")
 
 
-@pytest.mark.parametrize(
+@each(
     ("share", "text"),
     [
         (0, "0%"),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.topology import (
@@ -135,7 +136,7 @@ def test_hotspots_keep_to_their_share(rows: list[FolderCount], share: float) -> 
     assert all(spot.area.isprintable() for spot in spots)
 
 
-@pytest.mark.parametrize("share", [0, -1, 1.01, float("nan")])
+@each("share", [0, -1, 1.01, float("nan")])
 def test_a_share_that_is_none_is_refused(share: float) -> None:
     with pytest.raises(InvalidInputError, match="share"):
         hotspots_of(topology_of(ROWS, "brain"), share=share)

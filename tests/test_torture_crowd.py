@@ -72,7 +72,7 @@ def run_alone(seed: int, hash_seed: str) -> str:
         sys.executable,
         str(ROOT / "torture" / "crowd.py"),
         "--steps",
-        "400",
+        "200",
         "--seed",
         str(seed),
     ]

@@ -11,11 +11,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
+import crowd
 import fuzz
+import power_loss
 from fuzz import TARGETS, run_all
 from fuzz_memories import _unchanged_where_refused
 from fuzz_targets import Run, Target, by
@@ -248,15 +251,21 @@ def test_names_are_unique() -> None:
 
 
 @pytest.mark.parametrize(
-    "program", ["crowd.py --steps", "power_loss.py --states", "fuzz.py --runs"]
+    ("program", "option"), [(crowd, "--steps"), (power_loss, "--states"), (fuzz, "--runs")]
 )
 @pytest.mark.parametrize("amount", ["0", "-1", "many"])
-def test_nothing_is_not_enough(program: str, amount: str) -> None:
-    name, option = program.split()
-    command = [sys.executable, str(SOURCE.parent / "torture" / name), f"{option}={amount}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
+def test_nothing_is_not_enough(
+    program: ModuleType,
+    option: str,
+    amount: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", [program.__name__, f"{option}={amount}"])
+    with pytest.raises(SystemExit) as left:
+        program.main()
+    assert left.value.code == 2
     assert (
         f"argument {option}: {amount!r} is not allowed; allowed: a whole number from 1"
-        in done.stderr
+        in capsys.readouterr().err
     )

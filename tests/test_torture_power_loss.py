@@ -52,9 +52,12 @@ def states_of(number: int, count: int) -> list[int]:
     return [number * STATES_OF_ONE_WORKLOAD + state for state in range(count)]
 
 
-def first_findings_in(workload: type[Workload], most: int = 60) -> list[str]:
-    """What is found in the first workload of a kind in which anything is."""
-    numbers = (WORKLOADS.index(workload) + turn * len(WORKLOADS) for turn in range(most))
+def first_findings_in(workload: type[Workload], first: int = 0, most: int = 60) -> list[str]:
+    """What is found in the first workload of a kind in which anything is; `first` is tried before
+    the others.
+    """
+    turns = (first, *range(most))
+    numbers = (WORKLOADS.index(workload) + turn * len(WORKLOADS) for turn in turns)
     return next(
         (found for number in numbers if (found := run(SEED, states_of(number, 50)).findings)), []
     )
@@ -119,12 +122,16 @@ BUGS: dict[str, tuple[type[Workload], AbstractContextManager[Any]]] = {
     ),
 }
 
+SHOWS_FIRST = {"the emptied log is not synced": 7, "a page in the log counts as cut off": 2}
+"""In which turn the rare ones show themselves, with this seed."""
+
 
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_planted_bug_is_found(bug: str) -> None:
     workload, planted = BUGS[bug]
     with planted:
-        assert first_findings_in(workload), f"the replay finds nothing where {bug}"
+        found = first_findings_in(workload, SHOWS_FIRST.get(bug, 0))
+        assert found, f"the replay finds nothing where {bug}"
 
 
 def test_a_journal_that_comes_back_brings_a_revoked_token_back(

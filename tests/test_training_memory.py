@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from cases import examples
+from cases import each, examples
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.training import functions as door
@@ -209,7 +209,7 @@ def test_a_context_word_for_word() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("score", "rules"),
     [
         (1, ["[WORKS] s"]),
@@ -638,7 +638,7 @@ def test_any_text_is_one_line(first: str, second: str) -> None:
     assert len(lines) == 1 + 2 * len(headings[1:]) + items
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "1. Did this",

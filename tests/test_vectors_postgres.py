@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import postgres_server
-from cases import examples
+from cases import TORTURE, examples
 from engines import memories
 from hardwon import Fact, Memory, Metadata, Source
 from hardwon.records.kinds import Moment
@@ -27,7 +27,7 @@ from hardwon.store.postgres.connection import Link, PostgresSession
 from strategies import at
 
 DIMENSION = 8
-MANY = 12_000
+MANY = 12_000 if TORTURE else 4_000
 ONE_IN = 200
 
 

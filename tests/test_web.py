@@ -16,6 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from cases import each
 from command_line import BUILT, COMMANDS, at_once
 from hardwon import Memory, limits
 from hardwon.errors import InvalidInputError
@@ -511,7 +512,7 @@ def _shown_on_pages() -> list[str]:
     return sorted({line for line in shown if line not in COMMANDS})
 
 
-@pytest.mark.parametrize("line", _shown_on_pages())
+@each("line", _shown_on_pages())
 def test_the_commands_that_pages_show_can_be_typed(line: str) -> None:
     words = shlex.split(line)
     length = 2 if " ".join(words[:2]) in BUILT else 1

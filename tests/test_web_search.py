@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from cases import each
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.topology import FolderCount, topology_of
@@ -289,7 +290,7 @@ def test_times_of_forms() -> None:
 # --- what is marked ---
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "query", "found"),
     [
         ("see src/auth/login.py: getUserName", "login", ["login"]),
