@@ -629,6 +629,10 @@ class PostgresStore(Store):
                     return found
         return []
 
+    def frequencies(self, project: str, terms: Sequence[str]) -> bm25.Frequencies:
+        with self.read(project) as session:
+            return _frequencies(session, terms)
+
     def projects(self) -> list[str]:
         with self._link.reading() as session:
             reached = session.select("SELECT DISTINCT name, schema FROM reachable ORDER BY 1")

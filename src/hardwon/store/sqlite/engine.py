@@ -24,6 +24,7 @@ from hardwon.errors import BusyError, NearlyFullWarning
 from hardwon.outside import files, own_files
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.kinds import Event
+from hardwon.search.rank import Frequencies
 from hardwon.search.terms import Filters
 from hardwon.store.base import (
     ROW,
@@ -271,15 +272,22 @@ class _Counted(NamedTuple):
         """Without terms that a tenth of all records have: they cost the most and tell the least."""
         if self.texts < limits.PRUNED_FROM_RECORDS or len(terms) <= 1:
             return tuple(terms)
-        if len(self.frequency) > limits.TERMS_REMEMBERED_MAX:
-            self.frequency.clear()
-        having = {term: self.frequency.get(term) for term in terms}
-        for term, count in having.items():
-            if count is None:
-                having[term] = self.frequency[term] = index.having(term)
-        known = [(count, term) for term, count in having.items() if count]
+        known = [(count, term) for term, count in self.having(index, terms).items() if count]
         rare = [term for count, term in known if count <= limits.FREQUENT_SHARE * self.texts]
         return tuple(rare or [term for _, term in sorted(known)[:1]] or terms)
+
+    def having(self, index: WordIndex, terms: Iterable[str]) -> dict[str, int]:
+        """How many records have each term. In a small memory they are counted anew, so that the same
+        records always give the same.
+        """
+        if self.texts < limits.PRUNED_FROM_RECORDS:
+            return {term: index.having(term) for term in terms}
+        if len(self.frequency) > limits.TERMS_REMEMBERED_MAX:
+            self.frequency.clear()
+        for term in terms:
+            if term not in self.frequency:
+                self.frequency[term] = index.having(term)
+        return {term: self.frequency[term] for term in terms}
 
 
 def _quoted(terms: Iterable[str]) -> list[str]:
@@ -482,6 +490,14 @@ class SqliteStore(Store):
                 if found := from_everybody(best, len(counted.sources), limit):
                     return found
         return []
+
+    def frequencies(self, project: str, terms: Sequence[str]) -> Frequencies:
+        with self._connected() as connection:
+            index = WordIndex(connection, project)
+            if not index.exists:
+                return Frequencies(0, 0, {})
+            counted = self._count_words(index)
+            return Frequencies(counted.texts, 0, counted.having(index, terms))
 
     def _count_words(self, index: WordIndex) -> _Counted:
         """What is known of a project's words is remembered until it has grown, or shrunk, by a

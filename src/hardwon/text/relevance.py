@@ -1,0 +1,73 @@
+"""How alike a text and a question are, so that a question about something else finds nothing.
+
+BM25 orders texts and says nothing of whether the best is any good. So what is found is weighed once
+more: the share of what both say that they have in common. What both have counts against what either
+has alone, and where a text has most of what is asked, what else it says counts less. Rare words
+count more; but where all texts are of one field, the words of that field are common, and still tell
+that a question is of it: so the words are also counted evenly, for less.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final
+
+from hardwon.text.terms import FORM, index_text
+
+# Below this a text is about something else. Of questions of another field one in thirty passes it, of
+# new questions of the same field nine in ten.
+ALIKE_FROM: Final = 0.22
+
+# The same for a report of what was done and what came of it: the same command may fail in many ways.
+# Of kinds of failures never seen before one in twelve passes it, of kinds that are known all but one
+# in thirty.
+ALIKE_REPORT_FROM: Final = 0.36
+
+# What having every word of the question is worth, however much else a text says.
+COVERED: Final = 0.6
+
+# What being alike is worth where all words count the same.
+EVENLY: Final = 0.65
+
+
+class Question:
+    """The words of a question, and what each is worth: the fewer texts have it, the more."""
+
+    def __init__(self, terms: Iterable[str], having: Mapping[str, int], texts: int) -> None:
+        """`having`: how many of the `texts` have a term."""
+        self.worth = {
+            term: math.log1p((max(texts, count) - count + 0.5) / (count + 0.5))
+            for term in terms
+            if not term.startswith(FORM)
+            for count in (max(1, having.get(term, 0)),)
+        }
+        self._whole = math.fsum(self.worth.values())
+
+    def share(self, terms: Collection[str]) -> float:
+        """How much of the question these terms have, from 0 to 1, rare words counting more."""
+        if not self._whole:
+            return 0.0
+        return sum(self.worth[term] for term in self.worth.keys() & set(terms)) / self._whole
+
+    def covered(self, terms: Collection[str]) -> float:
+        """How much a text is like the question for having its words, whatever else it says."""
+        words = set(terms)
+        evenly = len(self.worth.keys() & words) / len(self.worth) if self.worth else 0.0
+        return COVERED * max(self.share(words), EVENLY * evenly)
+
+    def alike(self, terms: Collection[str]) -> float:
+        """From 0, nothing in common, to 1, the same words."""
+        words = {term for term in terms if not term.startswith(FORM)}
+        common = self.worth.keys() & words
+        if not common:
+            return 0.0
+        usual = self._whole / len(self.worth)
+        worth = sum(self.worth[term] for term in common)
+        others = usual * (len(words) - len(common))
+        weighed = worth / math.sqrt(self._whole * (worth + others))
+        evenly = len(common) / math.sqrt(len(self.worth) * len(words))
+        return max(weighed, EVENLY * evenly, self.covered(common))
+
+    def alike_to(self, text: str) -> float:
+        return self.alike(index_text(text).split())
