@@ -72,6 +72,17 @@ def identical_failures(attempts: Iterable[PastAttempt], failure: str | None) -> 
     return max(since.values(), key=lambda same: (len(same), same[-1].at_us), default=[])
 
 
+def standing_failures(attempts: Sequence[PastAttempt], failure: str | None) -> list[PastAttempt]:
+    """The identical failures that stand against an action. No single source that is not vouched for
+    speaks against what works for others.
+    """
+    failures = identical_failures(attempts, failure)
+    sources = {failure.source for failure in failures}
+    alone = len(sources) == 1 and None not in sources
+    disputed = alone and any(each.worked and each.source not in sources for each in attempts)
+    return [] if disputed else failures
+
+
 def advice_on(
     attempts: Sequence[PastAttempt],
     failure: str | None,
@@ -82,12 +93,8 @@ def advice_on(
     """The verdict on an action, and why."""
     failures = identical_failures(attempts, failure)
     newest = sorted(attempts, key=lambda attempt: (attempt.at_us, attempt.id), reverse=True)
-    # No single source that is not vouched for blocks what works for others.
-    sources = {failure.source for failure in failures}
-    alone = len(sources) == 1 and None not in sources
-    disputed = alone and any(each.worked and each.source not in sources for each in attempts)
     verdict: Verdict = "ok"
-    if len(failures) >= IDENTICAL_FAILURES_MAX and not disputed:
+    if len(standing_failures(attempts, failure)) >= IDENTICAL_FAILURES_MAX:
         verdict = "blocked"
         # As likely as after so many failures in a row, whatever became of it before: the number and
         # the word agree.
