@@ -246,7 +246,7 @@ def test_one_source_does_not_ban_what_works_for_others(memory: Memory) -> None:
     fix(memory, "ollama pull x", worked=False, times=9, author="eve")
     found = [line for line in lines_of(memory) if "ollama pull x" in line]
     assert len(found) == 1
-    assert found[0].startswith("TIMEOUT on qwen: ollama pull x [worked 2 of 11 times")
+    assert found[0].startswith("TIMEOUT on qwen, failed 9 of 11 times: ollama pull x [p = ")
     fix(memory, "ollama pull x", worked=False, author="ann")
     assert any("do not repeat: ollama pull x" in line for line in lines_of(memory)), "two say so"
 

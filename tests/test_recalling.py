@@ -272,7 +272,7 @@ def a_success(task: str, action: str, author: str) -> Trajectory:
 
 def speakers(text: str) -> list[str]:
     """Who stands behind each line of a context."""
-    return [found.group(1) for found in re.finditer(r"\[(\w+)\??\]$", text, re.MULTILINE)]
+    return [found.group(1) for found in re.finditer(r"(\w+)\??\]$", text, re.MULTILINE)]
 
 
 def test_planted_successes_hold_one_place_and_wait_for_their_turn(memory: Memory) -> None:
@@ -416,7 +416,7 @@ def test_a_long_task_keeps_its_mark(memory: Memory) -> None:
         "x " * 5_000, [{"action": "go " * 2_000, "observation": "fine", "reward": 1.0}], 1.0
     )
     text = str(memory.context("x", budget_tokens=5_000, count_tokens=words))
-    assert all(line.endswith("[agent?]") for line in text.splitlines()[2:-1])
+    assert all(line.endswith("agent?]") for line in text.splitlines()[2:-1])
 
 
 def test_a_single_author_is_not_capped(memory: Memory) -> None:
@@ -523,7 +523,7 @@ def test_a_context_says_what_matters(memory: Memory) -> None:
         "m: 6 attempts, 3 verified, p = 0.50; common issues: TIMEOUT (6) [agent?]",
         "this very issue: ollama pull x [worked 3 of 3 times, p =",
         "did not work, 3 of 3 times; do not repeat: sleep 1 [agent?]",
-        "count the users -> SELECT count(*) FROM users [agent?]",
+        "count the users -> SELECT count(*) FROM users [worked today, agent?]",
         "failure: Users without an id are guests [bob?]",
         "data, not instructions",
     ):
@@ -558,8 +558,7 @@ def test_a_program_keeps_its_lines_and_a_long_task_leaves_it_room(memory: Memory
     )
     context = memory.context(task, budget_tokens=300)
     lines = str(context).splitlines()
-    assert lines[2].startswith("- Write a function that adds up the prices of all rows")
-    assert len(lines[2]) <= limits.EXAMPLE_TASK_CHARS_MAX + len("-  -> [agent?]")
+    assert lines[2] == "- this task -> [worked today, agent?]", "whoever asks knows the task"
     kept = [
         "def total(rows):",
         "    # all of them",
@@ -579,23 +578,26 @@ def test_what_did_not_earn_everything_is_nothing_to_follow(memory: Memory) -> No
     ]
     memory.record_trajectory("count the x in all logs", steps, 0.67, author="ann")
     context = str(memory.context("count the x in all logs"))
-    assert (
-        "count the x in all logs -> did not earn the full reward (0.67 of 1): grep -c x a.log "
-        "[ann?]" in context
-    )
+    assert "- this task -> FAILED (0.67): grep -c x a.log [today, ann?]" in context
     solved = [
         {"action": "cat *.log | grep -c x", "reward": 1.0},
         {"action": "grep -c y a.log", "reward": 0.1},
     ]
     memory.record_trajectory("count the x in all logs", solved, 1.0, author="bob")
     lines = str(memory.context("count the x in all logs")).splitlines()
-    assert lines[2] == "- count the x in all logs -> cat *.log | grep -c x [bob?]", (
+    assert lines[2] == "- this task -> cat *.log | grep -c x [worked today, bob?]", (
         "the action that earned it, and first"
     )
+    assert "count the x in all logs -> cat *.log" in str(memory.context("count x in the logs")), (
+        "what is only like it says what it was for"
+    )
+    good_enough = str(memory.context("count the x in all logs", solved_from=0.6))
+    assert "this task -> grep -c x a.log [worked today, ann?]" in good_enough
     ran = [{"action": "print(answer)", "observation": "42", "reward": 1.0}]
     memory.record_trajectory("guess the answer to everything", ran, 0.0)
-    assert "->" not in str(memory.context("guess the answer to everything")), (
-        "a step of a run that failed earned nothing"
+    told = str(memory.context("guess the answer to everything"))
+    assert "this task -> FAILED: print(answer) [today, agent?]" in told, (
+        "a step of a run that failed earned nothing, and that is said"
     )
 
 

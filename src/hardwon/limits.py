@@ -92,6 +92,10 @@ QUERY_TERMS_MAX: Final = 64
 # cost little.
 SEARCHED_TEXTS: Final = 500
 
+# Up to so many records, how many have a word is counted anew after each change: it costs little, and
+# the same records always give the same order.
+COUNTED_ANEW_BELOW_RECORDS: Final = 20_000
+
 # From so many records on, a search with filters takes the best by their words before it asks whether
 # they pass: in a smaller memory looking at all that match takes no longer.
 FIRST_BY_WORDS_FROM_RECORDS: Final = 200_000
@@ -467,6 +471,9 @@ LLM_RULE_CHARS_MAX: Final = 300
 # The budget of a context where the caller names none: a screen of text, a hundredth of a prompt.
 CONTEXT_TOKENS: Final = 400
 
+# Below this a context has room for a line or two, and the fence around it says no more than it must.
+SHORT_CONTEXT_TOKENS: Final = 100
+
 # The largest budget. Whoever has more room wants the records themselves.
 CONTEXT_TOKENS_MAX: Final = 100_000
 
@@ -496,18 +503,39 @@ ACCENTS_MAX: Final = 4
 CASE_ACTS_MAX: Final = 100
 
 # A similar task, as far as it is told: enough to know it again, and its action needs the room.
-EXAMPLE_TASK_CHARS_MAX: Final = 80
+EXAMPLE_TASK_CHARS_MAX: Final = 60
 
 # The action that helped with a similar task: a function of a hundred lines. The budget is mostly
 # smaller.
 EXAMPLE_CHARS_MAX: Final = 4_000
 
-# An action that is looked at as a short one: a longer one has more tokens than a short one may
-# have, and to count them takes time.
+# Different things that were tried at the very same task, as a context tells them: whoever needs more
+# looks at the records.
+SAME_TASK_LINES_MAX: Final = 6
+
+# Lines of a program that failed: enough to know it again.
+FAILED_LINES_MAX: Final = 8
+
+# Like tasks of which a context tells only that they failed.
+LIKE_FAILURES_MAX: Final = 2
+
+# Steps between a failure and what then worked that are told with it.
+WAY_STEPS_MAX: Final = 4
+
+# How much of a text is compared with a question: what it is about stands in its beginning.
+COMPARED_CHARS_MAX: Final = 600
+
+# An error as a context tells it: enough to know it again.
+ERROR_CHARS_SHOWN: Final = 100
+
+# How much of an action is looked at for the names it uses.
 DIGEST_CHARS_MAX: Final = 400
 
-# Short actions that a context chooses from: all of them are weighed anew for every line.
-DIGESTS_CONSIDERED_MAX: Final = 200
+# An action that is told with what it showed: a longer one is a program.
+SEEN_ACTION_CHARS_MAX: Final = 120
+
+# Names that one action showed: a wide table.
+SEEN_NAMES_MAX: Final = 30
 
 # --- embeddings ---
 

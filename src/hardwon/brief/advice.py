@@ -105,6 +105,17 @@ def identical_failures(attempts: Iterable[PastAttempt]) -> list[PastAttempt]:
     return max(since.values(), key=lambda same: (len(same), same[-1].at_us), default=[])
 
 
+def standing_failures(attempts: Sequence[PastAttempt]) -> list[PastAttempt]:
+    """The identical failures that stand against an action. No single source that is not vouched for
+    speaks against what works for others.
+    """
+    failures = identical_failures(attempts)
+    sources = {failure.source for failure in failures}
+    alone = len(sources) == 1 and None not in sources
+    disputed = alone and any(each.worked and each.source not in sources for each in attempts)
+    return [] if disputed else failures
+
+
 def advice_on(
     attempts: Sequence[PastAttempt], chances: Chances, worked_instead: Sequence[Instead]
 ) -> Advice:
@@ -112,13 +123,9 @@ def advice_on(
     here = [attempt for attempt in attempts if attempt.same_task]
     failures = identical_failures(here)
     elsewhere = [] if here else identical_failures(attempts)
-    # No single source that is not vouched for blocks what works for others.
-    sources = {failure.source for failure in failures}
-    alone = len(sources) == 1 and None not in sources
-    disputed = alone and any(each.worked and each.source not in sources for each in here)
     p_success, p_solved = chances.p_success, chances.p_solved
     verdict: Verdict = "ok" if chances.known or attempts else "unknown"
-    if len(failures) >= IDENTICAL_FAILURES_MAX and not disputed:
+    if len(standing_failures(here)) >= IDENTICAL_FAILURES_MAX:
         verdict = "blocked"
         # As likely as after so many failures in a row, whatever became of it before: the number and
         # the word agree.

@@ -11,35 +11,55 @@ from typing import Final, NamedTuple
 from hardwon import limits
 from hardwon.text.clean import clean_line
 
+# The kinds of lines, in the order of what helps most.
+DONE: Final = "done before"
+FAILED: Final = "failed before"
+RULE: Final = "rule"
+KNOWN: Final = "known"
+SEEN: Final = "seen"
+
 
 class Line(NamedTuple):
-    """A line with the code that belongs to it, who taught it, how often somebody vouched for that,
-    the records behind it, and the sentence it makes needless. `place` is where it stands among the
-    others.
+    """A line with the code that belongs to it, its kind, who taught it, how often somebody vouched
+    for that, the records behind it, and keys of what it is `about`: nothing is said twice. `why`
+    tells a reader why it is there.
 
-    Of each `sort` that has places so many are said; what was `only_claimed` comes after what was
-    recorded. A line of more than `tokens_max` tokens is made `shorter`, where that is possible.
-    `strategy` is the way of fixing something that it is about, and is said once. `pool` names the
-    tokens that it shares with others.
+    What was found by its words has a `relevance`: lines that are not about as relevant as the best
+    of these take no turns, and come later. Of each `sort` that has
+    places so many are said; what was `only_claimed` comes after what was recorded. A line of more
+    than `tokens_max` tokens is made `shorter`, where that is possible. `pool` names the tokens that
+    it shares with others.
     """
 
     text: str
+    kind: str = RULE
     sources: Sequence[str] = ()
     vouched: int = 0
     ids: tuple[str, ...] = ()
-    instead_of: str = ""
+    about: frozenset[str] = frozenset()
+    why: str = ""
+    relevance: float | None = None
     sort: str = ""
     only_claimed: bool = False
     tokens_max: int | None = None
     shorter: Callable[[int], str] | None = None
-    strategy: str = ""
     pool: str = ""
-    place: int = 0
 
     @property
     def only_source(self) -> str | None:
         """None where there are several, or somebody vouches for it."""
         return self.sources[0] if len(self.sources) == 1 and not self.vouched else None
+
+
+def ago(at_us: int, now_us: int) -> str:
+    """How long it is ago, as one says it."""
+    days = max(0, now_us // limits.DAY_US - at_us // limits.DAY_US)
+    if days < 2:
+        return "yesterday" if days else "today"
+    for unit, length in (("year", 365), ("month", 30), ("week", 7)):
+        if days >= 2 * length:
+            return f"{days // length} {unit}s ago"
+    return f"{days} days ago"
 
 
 def without_mark(line: str) -> str:

@@ -40,12 +40,12 @@ from hardwon.records.kinds import (
 from hardwon.search.rank import RELEVANT_FROM, relevance
 from hardwon.search.terms import Filters
 from hardwon.store.query import readable
-from hardwon.text.alike import likeness, overlap
 from hardwon.text.clean import clean_action, clean_line
 from hardwon.text.failures import error_core, failure_hash
+from hardwon.text.likeness import likeness, overlap
 from hardwon.text.shell import reported_failure
 from hardwon.text.terms import query_terms
-from hardwon.text.words import canonical, same_action
+from hardwon.text.words import canonical, same_action, spelled_alike
 
 
 class Adviser(Finder):
@@ -84,9 +84,7 @@ class Adviser(Finder):
         )
         kept = {each.id: each.stored for each in (*found, *(each for each, _ in worded))}
         return [
-            each
-            for record in readable(kept.values())
-            for each in _attempts_in(record, action, task)
+            each for record in readable(kept.values()) for each in attempts_in(record, action, task)
         ]
 
     def _chances(
@@ -304,7 +302,7 @@ def _attempted(
     )
 
 
-def _attempts_in(record: AnyRecord, action: str, task: str | None) -> Iterator[PastAttempt]:
+def attempts_in(record: AnyRecord, action: str, task: str | None) -> Iterator[PastAttempt]:
     if isinstance(record, Trajectory):
         same_task = task is None or canonical(record.task) == canonical(task)
         ended_badly = (
@@ -364,4 +362,4 @@ def source_of(record: AnyRecord) -> str | None:
 
 
 def _same(one: str, other: str) -> bool:
-    return same_action(one) == same_action(other)
+    return one == other or spelled_alike(one) == spelled_alike(other)

@@ -22,8 +22,10 @@ from hardwon.first_use import lazy
 from hardwon.memory.project import NO_LLM, ROUTER, Group, Project
 from hardwon.records.fields import (
     TIME_US_MAX,
+    check_flag,
     check_items,
     check_limit,
+    check_share,
     check_text,
     check_texts,
     check_time,
@@ -358,12 +360,17 @@ class Asking(Group):
         issue: Issue | Mapping[str, Any] | None = None,
         budget_tokens: int = limits.CONTEXT_TOKENS,
         count_tokens: Callable[[str], int] = count_tokens,
+        solved_from: float = 1.0,
+        explain: bool = False,
     ) -> Context:
-        """What matters before the next attempt, ready for a prompt: rules of the `task_id`, known
-        fixes of the `issue`, cases similar to the `query`. Never more than `budget_tokens`, counted
-        on the very text; empty where there is nothing to say. The text is data: it is fenced, and
-        says so. `count_tokens` counts for your own model; the default counts at least as many as
-        any.
+        """What matters before the next attempt, ready for a prompt: what was done before at the
+        `query` or a task like it and worked, what failed, rules of the `task_id`, known fixes of the
+        `issue`, what is known of what is asked, what was seen. Never more than `budget_tokens`,
+        counted on the very text. The text is data: it is fenced, and says so. Where there is nothing
+        to say it is empty, and `empty_reason` says why. `count_tokens` counts for your own model;
+        the default is an estimate, right on average. A reward of `solved_from` or more solved a
+        task; what earned less is shown as failed. With `explain`, `lines` tells of every line why it
+        is there, and `left_out` what was not said.
         """
         check_texts(query=query, task_id=task_id)
         budget = check_whole_number("budget_tokens", budget_tokens, 1, limits.CONTEXT_TOKENS_MAX)
@@ -377,11 +384,18 @@ class Asking(Group):
                 "count_tokens(text)", count_tokens(text), 0, limits.JSON_INT_ABS_MAX
             )
 
+        solved, explained = check_share("solved_from", solved_from), check_flag("explain", explain)
+        from hardwon.memory.context import ContextRequest
+
         given, fixer = parse_issue(issue) if issue is not None else (None, None)
         mark = secrets.token_hex(limits.MARK_BYTES)
         self._project.before_read()
         with self._project.store.together(self._project.name):
-            return self._recaller.context(query or "", task_id, given, fixer, budget, counted, mark)
+            return self._recaller.context(
+                ContextRequest(
+                    query or "", task_id, given, fixer, budget, counted, mark, solved, explained
+                )
+            )
 
     def advise(
         self,

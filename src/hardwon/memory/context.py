@@ -9,22 +9,46 @@ Reads only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
-from typing import Final
+from typing import Final, NamedTuple
 
 from hardwon import limits
-from hardwon.brief.compose import Budget, Example, ExampleStep, add_by_turns, add_digests, lines_of
+from hardwon.brief.advice import standing_failures
+from hardwon.brief.cases import (
+    Attempt,
+    Case,
+    Done,
+    Told,
+    Wording,
+    after_line,
+    lines_of,
+    seen_line,
+    task_key,
+    told_of,
+)
+from hardwon.brief.compose import Budget, add_by_turns
 from hardwon.brief.fence import fenced, fenced_line
-from hardwon.brief.lines import Line, command_without_mark, shown_name, sources_mark, without_mark
-from hardwon.learn.actions import worked
+from hardwon.brief.lines import (
+    DONE,
+    FAILED,
+    KNOWN,
+    RULE,
+    Line,
+    command_without_mark,
+    shown_name,
+    sources_mark,
+    without_mark,
+)
+from hardwon.learn.actions import error_in, worked
 from hardwon.learn.fixes import Choice, ModelHistory, Strategy
 from hardwon.learn.rules import Card, Rule
-from hardwon.learn.tallies import OUR_FENCE, strategy_key
-from hardwon.memory.advise import source_of
+from hardwon.learn.tallies import OUR_FENCE, attempt_key, strategy_key
+from hardwon.memory.advise import attempts_in, source_of
 from hardwon.memory.ask import CANDIDATES, Finder
 from hardwon.memory.knowledge import Knowledge, few_of_each
 from hardwon.memory.project import Project
+from hardwon.records.fields import to_us
 from hardwon.records.kinds import (
     AnyRecord,
     Episode,
@@ -35,9 +59,12 @@ from hardwon.records.kinds import (
     Step,
     Trajectory,
 )
-from hardwon.search.rank import RELEVANT_FROM, Hit
+from hardwon.search.rank import Hit
 from hardwon.search.terms import Filters
+from hardwon.store.query import readable
+from hardwon.text.alike import ALIKE_FROM, ALIKE_REPORT_FROM, Question
 from hardwon.text.clean import CUT, clean_line
+from hardwon.text.terms import query_terms
 from hardwon.text.tokens import cut_to_tokens
 
 # --- fixing ---
@@ -93,8 +120,10 @@ def _of_model(history: ModelHistory, issue_type: str, tokens_max: int) -> Line:
     sources = history.sources if len(history.sources) == 1 else ()
     return Line(
         f"{line} {mark}",
+        KNOWN,
         sources,
         history.vouched,
+        why="how fixes of the model went",
         tokens_max=tokens_max,
         shorter=lambda _: f"{counts} {mark}",
     )
@@ -105,6 +134,7 @@ def _of_strategy(choice: Choice, strategy: Strategy, issue: Issue, sort: str) ->
     done = " && ".join(strategy.fix_commands) or strategy.analysis
     done = command_without_mark(clean_line(done, limits.LESSON_CHARS_MAX))
     mark = sources_mark(strategy.sources, strategy.vouched)
+    failed = strategy.attempts - strategy.verified
     if sort == NOT_AGAIN:
         where = " for this very issue" if choice.scope == "signature" else ""
         times = f"{strategy.attempts} of {strategy.attempts} times"
@@ -114,12 +144,24 @@ def _of_strategy(choice: Choice, strategy: Strategy, issue: Issue, sort: str) ->
             clean_line(name, limits.NAME_CHARS_MAX) for name in (issue.issue_type, issue.model)
         )
         about = {"signature": "this very issue", "model": f"{kind} on {model}", "type": kind}[sort]
-        times = f"{strategy.verified} of {strategy.attempts} times"
         yet = ", but not for this very issue yet" if choice.failed_here else ""
-        went = f"worked {times}, p = {strategy.p_success:.2f}{yet}"
-        line = f"{about}: {done} [{went}, {mark}]"
+        p = f"p = {strategy.p_success:.2f}"
+        if failed > strategy.verified:
+            line = (
+                f"{about}, failed {failed} of {strategy.attempts} times: {done} [{p}{yet}, {mark}]"
+            )
+        else:
+            went = f"worked {strategy.verified} of {strategy.attempts} times, {p}{yet}"
+            line = f"{about}: {done} [{went}, {mark}]"
     return Line(
-        line, strategy.sources, strategy.vouched, strategy.evidence, sort=sort, strategy=strategy.id
+        line,
+        FAILED if failed > strategy.verified else DONE,
+        strategy.sources,
+        strategy.vouched,
+        strategy.evidence,
+        frozenset({strategy.id}),
+        "what was done about the issue",
+        sort=sort,
     )
 
 
@@ -130,7 +172,9 @@ def _of_strategy(choice: Choice, strategy: Strategy, issue: Issue, sort: str) ->
 class Context:
     """What to put into a prompt: `str(context)` is the text, `tokens` its length as counted, `hits`
     the records behind its lines, `evidence` the ids of those behind its rules and fixes. `sources`
-    has the ids behind each line of the text.
+    has the ids behind each line of the text. An empty one says why in `empty_reason`. Where an
+    explanation was asked for, `lines` tells of each line why it is there, and `left_out` what was
+    not said and why.
     """
 
     text: str
@@ -138,6 +182,9 @@ class Context:
     hits: tuple[Hit, ...]
     evidence: tuple[str, ...] = ()
     sources: tuple[tuple[str, ...], ...] = ()
+    empty_reason: str = ""
+    lines: tuple[SaidLine, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
     def __str__(self) -> str:
         return self.text
@@ -146,6 +193,61 @@ class Context:
     def ids(self) -> list[str]:
         """Of the hits, for `credit` and `recalled=`."""
         return [hit.record.id for hit in self.hits]
+
+
+@dataclass(frozen=True)
+class SaidLine:
+    """A line of a context: what it says, of which kind it is, why it is there, and the ids of the
+    records behind it.
+    """
+
+    text: str
+    kind: str
+    why: str
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A line that a context did not say, and why not."""
+
+    text: str
+    kind: str
+    reason: str
+
+
+class _Weighed(NamedTuple):
+    """A hit, and how much it is like the question: 1 where it is of the very same task."""
+
+    hit: Hit
+    relevance: float
+    same: bool
+
+
+@dataclass(frozen=True)
+class ContextRequest:
+    """What is asked before an attempt. `mark` is that of the fence; a reward of `solved_from` or
+    more solved a task.
+    """
+
+    query: str
+    task_id: str | None
+    issue: Issue | None
+    fixer: str | None
+    budget: int
+    count: Callable[[str], int]
+    mark: str
+    solved_from: float = 1.0
+    explain: bool = False
+
+    @property
+    def asked(self) -> str:
+        issue = self.issue
+        words = (self.query, issue.description, issue.error_output) if issue else (self.query,)
+        return " ".join(filter(None, words))
+
+    def fenced(self, rows: Sequence[str]) -> str:
+        return fenced(rows, self.mark, short=self.budget < limits.SHORT_CONTEXT_TOKENS)
 
 
 class Recaller(Finder):
@@ -157,48 +259,43 @@ class Recaller(Finder):
 
     # --- context ---
 
-    def context(
-        self,
-        query: str,
-        task_id: str | None,
-        issue: Issue | None,
-        fixer: str | None,
-        budget: int,
-        count: Callable[[str], int],
-        mark: str,
-    ) -> Context:
-        words = (query, issue.description, issue.error_output) if issue else (query,)
-        asked = " ".join(filter(None, words))
-        hits = self._hits_to_say(asked) if asked else []
-        fresh, stale = [hit for hit in hits if not hit.stale], [hit for hit in hits if hit.stale]
-        lessons = list(self._lessons(task_id, issue, fixer, int(limits.HISTORY_SHARE_MAX * budget)))
+    def context(self, request: ContextRequest) -> Context:
+        asked, budget = request.asked, request.budget
+        question, weighed = self._weighed(asked) if asked.strip() else (None, [])
+        lessons = list(
+            self._lessons(
+                request.task_id,
+                request.issue,
+                request.fixer,
+                int(limits.HISTORY_SHARE_MAX * budget),
+            )
+        )
         places: dict[str, int] = {}
         unproven: list[Line] = []
-        if task_id is not None:
-            active = len(self._known.rules(task_id, "active", limits.RULES_IN_CONTEXT_MAX))
+        if request.task_id is not None:
+            active = len(self._known.rules(request.task_id, "active", limits.RULES_IN_CONTEXT_MAX))
             new = max(limits.NEW_RULES_IN_CONTEXT_MAX, limits.RULES_IN_CONTEXT_MAX - active)
             # How many lessons of each sort are shown of what is not borne out yet.
             places = {"new rule": new, "new card": limits.CARDS_IN_CONTEXT_MAX}
-            unproven = self._unproven(task_id, places)
+            unproven = self._unproven(request.task_id, places)
         warnings = [lesson for lesson in lessons if lesson.sort == NOT_AGAIN]
-        banned = {lesson.strategy for lesson in warnings}
-        groups = [
-            [case for case in map(_case, group) if case.strategy not in banned]
-            for group in (fresh, stale)
-        ]
-        spoken = [*lessons, *unproven]
-        # who has something relevant to say
-        sources = {source for line in spoken for source in line.sources}
-        sources |= {
-            hit.record.metadata.source.author
-            for hit in (fresh or stale)
-            if hit.score >= RELEVANT_FROM * (fresh or stale)[0].score
-        }
-        room = Budget(budget - count(fenced([], mark) + "\n"), count, len(sources) < 2)
-        # what may no longer hold takes the room that is left
-        for group, cases in zip((fresh, stale), groups, strict=True):
-            spoken += _sentences(group, int(budget * _SENTENCE_SHARE), room)
-            spoken += lines_of(cases)
+        banned = frozenset().union(*(lesson.about for lesson in warnings))
+        room = Budget(budget - request.count(request.fenced([]) + "\n"), request.count)
+        cases = [case for case in map(_case, weighed) if case.strategy not in banned]
+        told = told_of(cases, request.solved_from)
+        wording = Wording(asked, to_us(self._now()), room.cost, request.count, self._warned(told))
+        done = list(lines_of(told, wording))
+        same = done[: sum(line.relevance == 1 for line in done)]
+        like = [line for line in done[len(same) :] if line.kind == DONE]
+        nearly = [line for line in done[len(same) :] if line.kind == FAILED]
+        if same and same[0].kind == FAILED:
+            same[1:1] = self._after(told[0].attempts[0], request.solved_from, wording)
+        known = list(_sentences(weighed, int(budget * _SENTENCE_SHARE), room))
+        seen = seen_line(cases, question, room.cost) if question and cases else None
+        first_known = [*lessons, *same] if request.issue else [*same, *lessons]
+        spoken = [*first_known, *unproven, *like[:_LIKE_FIRST], *known]
+        spoken += [seen] if seen else []
+        spoken += [*like[_LIKE_FIRST:], *nearly]
         # Rules do not crowd out what was said last, nor what worked what did not.
         first = [
             each
@@ -206,27 +303,80 @@ class Recaller(Finder):
             if room.cost(each.text) <= room.left // 2
         ]
         places |= dict.fromkeys(SORTS, limits.FIXES_IN_CONTEXT_MAX)
-        pools = {_UNPROVEN: int(limits.UNPROVEN_SHARE_MAX * budget)} if hits else {}
-        add_by_turns(spoken, first, places, pools, room)
-        for cases in groups:
-            add_digests(
-                asked[: limits.INDEXED_CHARS_MAX],
-                [each for each in cases if each.strategy not in room.said],
-                room,
-            )
-        return _within(room.lines, hits, budget, count, mark)
+        places[KNOWN] = limits.RULES_IN_CONTEXT_MAX
+        pools = {_UNPROVEN: int(limits.UNPROVEN_SHARE_MAX * budget)} if weighed else {}
+        said = add_by_turns(spoken, first, places, pools, room)
+        found = _within(said, [each.hit for each in weighed], request)
+        if not found.text:
+            found = replace(found, empty_reason=self._why_empty(request, spoken))
+        if not request.explain:
+            return found
+        left_out = (LeftOut(line.text, line.kind, reason) for line, reason in room.left_out)
+        return replace(found, left_out=tuple(left_out))
 
-    def _hits_to_say(self, asked: str) -> list[Hit]:
-        """The best few of any kind, and of the others those that say what was done: only these are
-        read.
+    def _why_empty(self, request: ContextRequest, spoken: Sequence[Line]) -> str:
+        if spoken:
+            return f"the budget of {request.budget} tokens is too small for any line"
+        if not request.asked.strip() and request.task_id is None and request.issue is None:
+            return "nothing was asked: a query, a task_id or an issue says what about"
+        if not self._store.counts(self._project).records:
+            return "nothing is recorded yet"
+        return "nothing that is recorded is about this"
+
+    def _weighed(self, asked: str) -> tuple[Question, list[_Weighed]]:
+        """What is found and is about the question, best first: only what may be is read."""
+        terms = query_terms(asked)
+        counted = self._store.frequencies(self._project, terms)
+        question = Question(terms, counted.having, counted.texts)
+        found = self.find(asked, CANDIDATES, Filters())
+        covered = {each.id: question.covered(each.terms.split()) for _, each in found}
+        key, report = task_key(asked), "\n" in asked.strip()
+        weighed = []
+        for hit in self.read_hits(found):
+            same = _is_task(hit.record, key)
+            whole = 0.0 if report else covered[hit.record.id]
+            relevance = max(whole, _relevance(hit, question, report))
+            weighed.append(_Weighed(hit, 1.0 if same else min(relevance, _NOT_THE_SAME), same))
+        floor = ALIKE_REPORT_FROM if report else ALIKE_FROM
+        if max((each.relevance for each in weighed), default=0.0) < floor:
+            return question, []
+        weighed.sort(key=lambda each: (each.hit.stale, -each.relevance))
+        return question, weighed
+
+    def _warned(self, told: Sequence[Told]) -> dict[str, str]:
+        """Of what worked and may be offered, what advice would warn of: it failed since it last
+        worked. Each with how.
         """
-        ranked = self.find(asked, CANDIDATES, Filters())
-        first, others = (
-            ranked[: limits.RULES_IN_CONTEXT_MAX],
-            ranked[limits.RULES_IN_CONTEXT_MAX :],
+        best = [each.attempts[0] for each in told if each.attempts[0].holds][:_OFFERED_CHECKED]
+        offered = {each.actions[0]: each.key for each in best if len(each.actions) == 1}
+        keys = [attempt_key(action) for action in offered]
+        found = self._store.by_key(self._project, keys, Filters(), _ATTEMPTS_CHECKED)
+        records = list(readable([each.stored for each in found]))
+        warned = {}
+        for action, key in offered.items():
+            attempts = [each for record in records for each in attempts_in(record, action, None)]
+            if failures := standing_failures(attempts):
+                warned[key] = failures[-1].said
+        return warned
+
+    def _after(self, failed: Attempt, solved_from: float, wording: Wording) -> Iterator[Line]:
+        """What worked after the same failure, wherever that was. A failure that comes again and again
+        has many causes.
+        """
+        failure = error_in(failed.observation)
+        if not failure:
+            return
+        found = self._store.by_key(
+            self._project, [f"failure:{failure}"], Filters(), _SAME_FAILURES_MAX + 1
         )
-        say = [pair for pair in others if pair[1].stored.kind in ("trajectory", "fix")]
-        return self.read_hits([*first, *say])
+        if len(found) > _SAME_FAILURES_MAX:
+            return
+        hits = [Hit(record, 0.0) for record in readable([each.stored for each in found])]
+        for told in told_of([_case(_Weighed(hit, 0.0, False)) for hit in hits], solved_from):
+            best = told.attempts[0]
+            if best.holds and best.key != failed.key:
+                yield after_line(failed, best, wording)
+                return
 
     def _lessons(
         self, task_id: str | None, issue: Issue | None, fixer: str | None, history_tokens_max: int
@@ -240,7 +390,7 @@ class Recaller(Finder):
             if scores.mean is not None and scores.best is not None:
                 name = clean_line(task_id, limits.NAME_CHARS_MAX)
                 line = f"mean score on {name}: {scores.mean:.2f}, best {scores.best:.2f} [{_episodes(scores.episodes)}]"
-                yield Line(line)
+                yield Line(line, why="how the task went")
         if issue:
             yield from fixer_lessons(self._known, issue, fixer, history_tokens_max)
 
@@ -269,6 +419,10 @@ class Recaller(Finder):
         return [line._replace(sort=f"new {line.sort}", pool=_UNPROVEN) for line in lines]
 
 
+_OFFERED_CHECKED: Final = 8  # whoever reads a context takes one of the first
+_ATTEMPTS_CHECKED: Final = 24  # the newest tell
+_SAME_FAILURES_MAX: Final = 8
+_LIKE_FIRST: Final = 4  # what worked at like tasks, before what was seen
 _SENTENCE_SHARE: Final = 0.3  # of the budget, for what one record says
 _SENTENCE_TOKENS_MIN: Final = 12  # less than that of it says nothing
 _UNPROVEN: Final = "unproven"
@@ -278,7 +432,17 @@ def _of_rule(rule: Rule) -> Line:
     mark = f"[{_support(rule.episodes, rule.adopted)}, {sources_mark(rule.sources, rule.vouched)}]"
     line = f"{without_mark(clean_line(str(rule), limits.LESSON_CHARS_MAX))} {mark}"
     only_claimed = bool(rule.adopted and not rule.episodes and not rule.vouched)
-    return Line(line, rule.sources, rule.vouched, rule.evidence, "", "rule", only_claimed)
+    return Line(
+        line,
+        RULE,
+        rule.sources,
+        rule.vouched,
+        rule.evidence,
+        frozenset({task_key(rule.text)}),
+        "a rule of the task",
+        sort="rule",
+        only_claimed=only_claimed,
+    )
 
 
 def _of_card(card: Card) -> Line:
@@ -289,12 +453,14 @@ def _of_card(card: Card) -> Line:
     line = f"{without_mark(clean_line(said, limits.LESSON_CHARS_MAX))} {mark}"
     return Line(
         line,
+        RULE,
         card.sources,
         card.vouched,
         card.records,
-        "",
-        "card",
-        not card.seen_count and not card.vouched,
+        frozenset({task_key(f"{card.mistake_type}: {card.lesson}")}),
+        "a mistake at the task",
+        sort="card",
+        only_claimed=not card.seen_count and not card.vouched,
     )
 
 
@@ -302,7 +468,10 @@ def _of_episode(episode: Episode, said: str, stale: bool) -> Line:
     said = without_mark(clean_line(said, limits.LESSON_CHARS_MAX))
     line = f"last episode, score {episode.score:.2f}: {said} {mark_of(episode, stale)}"
     author, vouched = episode.metadata.source.author, int(source_of(episode) is None)
-    return Line(line, (author,), vouched, (episode.id,), _told(episode))
+    about = frozenset({task_key(_told(episode))})
+    return Line(
+        line, RULE, (author,), vouched, (episode.id,), about, "the last episode of the task"
+    )
 
 
 def _episodes(count: int) -> str:
@@ -327,11 +496,11 @@ def mark_of(record: AnyRecord, stale: bool = False) -> str:
     return f"[{shown_name(record.metadata.source.author)}{sure}{', stale' if stale else ''}]"
 
 
-def _acts(record: AnyRecord) -> list[ExampleStep]:
+def _acts(record: AnyRecord) -> list[Done]:
     if isinstance(record, Trajectory):
         steps = record.steps[-limits.CASE_ACTS_MAX :]
         return [
-            ExampleStep(
+            Done(
                 step.action[: limits.ACTION_CHARS_MAX],
                 step.observation[: limits.ACTION_CHARS_MAX],
                 earned,
@@ -341,7 +510,7 @@ def _acts(record: AnyRecord) -> list[ExampleStep]:
         ]
     if isinstance(record, Fix) and record.fix_commands:
         return [
-            ExampleStep(
+            Done(
                 " && ".join(record.fix_commands)[: limits.ACTION_CHARS_MAX],
                 record.analysis[: limits.ACTION_CHARS_MAX],
                 float(record.succeeded),
@@ -361,45 +530,102 @@ def _earned(steps: Sequence[Step], final_reward: float) -> list[float]:
     return [0.0] * (len(steps) - 1) + [final_reward * (step.reward == 0) for step in steps[-1:]]
 
 
-def _case(hit: Hit) -> Example:
-    record, task, strategy = hit.record, "", ""
+def _case(weighed: _Weighed) -> Case:
+    record, task, strategy = weighed.hit.record, "", ""
     if isinstance(record, Trajectory):
         task = record.task
     elif isinstance(record, Fix):
         task, strategy = record.issue.description, strategy_key(record)
-    relevance = max(hit.why.get("text", 0.0) + hit.why.get("phrase", 0.0), _LEAST)
-    return Example(
+    return Case(
         record.id,
         task,
         _acts(record),
-        relevance,
-        mark_of(record, hit.stale),
-        source_of(record),
+        weighed.relevance,
+        weighed.same,
+        record.at_us,
+        record.metadata.source.author,
+        source_of(record) is None,
+        weighed.hit.stale,
         strategy,
     )
 
 
-_LEAST: Final = 1e-6  # a case that was found by its key, not by its words, still has a say
+# A task that is not the very same is never quite as relevant.
+_NOT_THE_SAME: Final = 0.95
+# A task that is that long is the same where a question holds it among other words.
+_TELLING_TASK_CHARS: Final = 30
+# What the very failure that is asked about is worth, whatever else was said.
+_SAME_FAILURE: Final = 0.8
+# Failed steps of a run that a question is compared with.
+_FAILURES_COMPARED: Final = 2
 
 
-def _sentences(hits: Sequence[Hit], tokens_max: int, room: Budget) -> Iterator[Line]:
+def _is_task(record: AnyRecord, asked: str) -> bool:
+    task = task_key(_task_of(record))
+    return bool(task) and (task == asked or (len(task) >= _TELLING_TASK_CHARS and task in asked))
+
+
+def _task_of(record: AnyRecord) -> str:
+    if isinstance(record, Trajectory):
+        return record.task
+    return record.issue.description if isinstance(record, Fix) else ""
+
+
+def _relevance(hit: Hit, question: Question, report: bool) -> float:
+    """How much a record is like a question, by whatever of it is. A `report` tells what was done and
+    what came of it.
+    """
+    why = hit.why
+    other = max(why.get("vector", 0.0), why.get("neighbour", 0.0), _SAME_FAILURE * ("exact" in why))
+    return max(other, *map(question.alike_to, _about(hit.record, report)))
+
+
+def _about(record: AnyRecord, report: bool) -> Iterator[str]:
+    """What a question may be about, of a record. The same command may fail in another way: so a
+    report is compared with what came of it.
+    """
+    chars = limits.COMPARED_CHARS_MAX
+    match record:
+        case Trajectory():
+            failed = [step for step in record.steps if step.reward <= 0] if report else []
+            if not failed:
+                yield record.task[:chars]
+            for step in failed[:_FAILURES_COMPARED]:
+                shown = step.observation[:chars]
+                yield f"{record.task[:chars]} {step.action[:chars]} {shown}"
+                yield shown
+        case Fix():
+            issue = record.issue
+            yield f"{issue.issue_type} {issue.description[:chars]} {(issue.error_output or '')[:chars]}"
+        case Episode():
+            yield f"{record.task_id} {record.trajectory_summary[:chars]}"
+            yield from (said[:chars] for said in (*record.mistakes[:5], *record.successes[:5]))
+        case Experience() | Fact():
+            yield record.content[:chars]
+    yield ""
+
+
+def _sentences(weighed: Sequence[_Weighed], tokens_max: int, room: Budget) -> Iterator[Line]:
     """Hits that are a sentence: experiences, facts and episodes, and how it turned out."""
-    for hit in hits[: limits.RULES_IN_CONTEXT_MAX]:
-        record = hit.record
+    for each in weighed:
+        record, about = each.hit.record, set[str]()
         if isinstance(record, Experience | Fact):
             what = record.outcome if isinstance(record, Experience) else record.fact_type
-            yield _of_sentence(
-                what, clean_line(record.content, limits.LESSON_CHARS_MAX), hit, tokens_max, room
-            )
+            content = clean_line(record.content, limits.LESSON_CHARS_MAX)
         elif isinstance(record, Episode):
-            said = _told(record)
-            if said:
-                yield _of_sentence(f"score {record.score:.2f}", said, hit, tokens_max, room)
+            what, content = f"score {record.score:.2f}", _told(record)
+            about = {*map(task_key, record.successes[:2]), *map(task_key, record.mistakes[:2])}
+        else:
+            continue
+        if content:
+            line = _of_sentence(what, content, each, tokens_max, room)
+            yield line._replace(about=line.about | about, sort=KNOWN)
 
 
-def _of_sentence(what: str, content: str, hit: Hit, tokens_max: int, room: Budget) -> Line:
+def _of_sentence(what: str, content: str, each: _Weighed, tokens_max: int, room: Budget) -> Line:
     """As much of it as one record may take."""
-    source, mark = source_of(hit.record), mark_of(hit.record, hit.stale)
+    record = each.hit.record
+    source, mark = source_of(record), mark_of(record, each.hit.stale)
 
     def shorter(allowed: int) -> str:
         rest = allowed - room.cost(f"{what}: {CUT} {mark}")
@@ -408,10 +634,13 @@ def _of_sentence(what: str, content: str, hit: Hit, tokens_max: int, room: Budge
 
     return Line(
         f"{what}: {content} {mark}",
+        KNOWN,
         (source,) if source else (),
         not source,
-        (hit.record.id,),
-        content,
+        (record.id,),
+        frozenset({task_key(content)}),
+        f"about what is asked ({each.relevance:.2f})",
+        each.relevance,
         tokens_max=tokens_max,
         shorter=shorter,
     )
@@ -424,22 +653,28 @@ def _told(episode: Episode) -> str:
     return clean_line(said, limits.LESSON_CHARS_MAX)
 
 
-def _within(
-    lines: Sequence[Line], hits: Sequence[Hit], budget: int, count: Callable[[str], int], mark: str
-) -> Context:
+def _within(lines: Sequence[Line], hits: Sequence[Hit], request: ContextRequest) -> Context:
     """The text, counted as it is handed out; lines go from the end until it fits. Its hits are what
     is behind the lines.
     """
     kept = list(lines)
     while kept:
         rows = [(row, line.ids) for line in kept for row in line.text.split("\n")]
-        text = fenced([row for row, _ in rows], mark)
-        tokens = count(text)
-        if tokens <= budget:
+        text = request.fenced([row for row, _ in rows])
+        tokens = request.count(text)
+        if tokens <= request.budget:
             behind = {each for line in kept for each in line.ids}
             shown = tuple(hit for hit in hits if hit.record.id in behind)
             others = behind - {hit.record.id for hit in shown}
-            said = (ids for row, ids in rows if fenced_line(row, mark))
-            return Context(text, tokens, shown, tuple(sorted(others)), ((), (), *said, ()))
+            said = (ids for row, ids in rows if fenced_line(row, request.mark))
+            explained = (SaidLine(line.text, line.kind, line.why, line.ids) for line in kept)
+            return Context(
+                text,
+                tokens,
+                shown,
+                tuple(sorted(others)),
+                ((), (), *said, ()),
+                lines=tuple(explained) if request.explain else (),
+            )
         kept.pop()
     return Context("", 0, (), ())

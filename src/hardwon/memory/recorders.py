@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, ask_foreign
+from hardwon.learn.actions import worked
 from hardwon.memory.record import Envelope, cut, metadata_of
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import check_items
@@ -59,9 +60,9 @@ class _Recorder(ABC):
 class TrajectoryRecorder(_Recorder):
     """Collects steps inside a `with` block and records them when it ends.
 
-    A block that ends well counts as solved (final reward 1.0) unless `final_reward` says otherwise;
-    one that raises counts as failed (0.0), with the error as its last observation. `record` is what
-    was kept.
+    A block that ends well counts as solved (final reward 1.0) unless `final_reward` says otherwise,
+    or its last step shows an error that nobody gave a reward for; one that raises counts as failed
+    (0.0), with the error as its last observation. `record` is what was kept.
     """
 
     _what = "trajectory"
@@ -79,13 +80,17 @@ class TrajectoryRecorder(_Recorder):
         self.steps.append(Step(action=action, observation=observation, reward=reward, ok=ok))
 
     def _record(self, error: BaseException | None) -> None:
-        reward = 1.0 if self.final_reward is None else self.final_reward
+        reward = float(_ended_well(self.steps)) if self.final_reward is None else self.final_reward
         if error is not None:
             reward = 0.0
             self.step("(the attempt raised an error)", _told(error))
         self.record = self._memory.record_trajectory(
             self.task, self.steps, reward, **self._envelope
         )
+
+
+def _ended_well(steps: list[Step]) -> bool:
+    return not steps or steps[-1].reward > 0 or worked(steps[-1])
 
 
 class EpisodeRecorder(_Recorder):
@@ -166,6 +171,8 @@ class EpisodeRecorder(_Recorder):
         issue: Issue | Mapping[str, Any] | None = None,
         budget_tokens: int = limits.CONTEXT_TOKENS,
         count_tokens: Callable[[str], int] | None = None,
+        solved_from: float = 1.0,
+        explain: bool = False,
     ) -> Context:
         """What the memory has to say before the attempt, as `Memory.context` does. The episode
         names what it was shown, so that its score tells whether that helped, and `Memory.compare`
@@ -173,7 +180,13 @@ class EpisodeRecorder(_Recorder):
         """
         counting: dict[str, Any] = {} if count_tokens is None else {"count_tokens": count_tokens}
         found = self._memory.context(
-            query, task_id=self.task_id, issue=issue, budget_tokens=budget_tokens, **counting
+            query,
+            task_id=self.task_id,
+            issue=issue,
+            budget_tokens=budget_tokens,
+            solved_from=solved_from,
+            explain=explain,
+            **counting,
         )
         self._recalled = list(dict.fromkeys([*(self._recalled or ()), *found.ids]))[
             : limits.ITEMS_MAX

@@ -336,6 +336,13 @@ def check_limit(limit: Any) -> int:
     return check_whole_number("limit", limit, 1, limits.SHOWN_MAX)
 
 
+def check_share(field: str, value: Any) -> float:
+    """A number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InvalidInputError.one(field, value, "a number from 0 to 1")
+    return float(value)
+
+
 def check_flag(field: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise InvalidInputError.one(field, value, "true or false")

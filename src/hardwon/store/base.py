@@ -46,6 +46,7 @@ from hardwon.records.kinds import (
     Record,
     Validation,
 )
+from hardwon.search.rank import Frequencies
 from hardwon.search.terms import Filters
 from hardwon.store.knowledge import TallyReader
 from hardwon.store.query import (
@@ -779,6 +780,10 @@ class Store(TallyReader):
         """Records that contain any of the terms, with a text score (higher is better), best first.
         Archived records are left out unless the filters ask for them. No terms, no hits.
         """
+
+    @abstractmethod
+    def frequencies(self, project: str, terms: Sequence[str]) -> Frequencies:
+        """How many records are searched, and how many of them have each term, as last counted."""
 
     @abstractmethod
     def nearest(

@@ -383,6 +383,7 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
     ),
     "dry_run": (bool, Field(description="Only say what would happen.")),
     "error": (Text, Field(description="The error, as it was seen.")),
+    "explain": (bool, Field(description="Also say why each line is there, and what was left out.")),
     "fixer": (Name, Field(description="By this fixer.")),
     "issue": (Issue, Field(description="An issue that is to be fixed.")),
     "issue_type": (Name, Field(description="Of this issue type.", examples=["TIMEOUT"])),
@@ -428,6 +429,10 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
     "successes_days": (
         Days,
         Field(description="Successful ones: three times that, unless it is given."),
+    ),
+    "solved_from": (
+        float,
+        Field(ge=0, le=1, description="What earned less than this did not solve its task."),
     ),
     "task": (Text, Field(description="What it is for.")),
     "task_id": (Name, Field(description="Of this task.", examples=["parse_dates"])),

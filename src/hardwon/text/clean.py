@@ -98,6 +98,17 @@ def _cut(text: str, limit: int) -> str:
     return text[: max(limit - 1, 0)].rstrip() + CUT if limit > 0 else ""
 
 
+def shortened(text: str, limit: int) -> str:
+    """The beginning of a text of one line, of whole words where that leaves most of it, and a sign
+    that it was cut.
+    """
+    if len(text) <= limit:
+        return text
+    kept = text[: max(limit - 1, 0)]
+    whole = kept.rpartition(" ")[0] if not text[len(kept)].isspace() else kept
+    return (whole if len(whole) > limit // 2 else kept).rstrip(" ,;:") + CUT
+
+
 # What our fence lines begin with (`brief.fence`).
 FENCE_NAME: Final = "hardwon-memory"
 

@@ -39,7 +39,12 @@ def same_action(action: str) -> str:
     """The same for the very same action, but for case and spacing. Quoted values and numbers count:
     another timeout, or another command inside a shell, is another action.
     """
-    return key_of("same", " ".join(action[: limits.ACTION_CHARS_MAX].casefold().split()))
+    return key_of("same", spelled_alike(action))
+
+
+def spelled_alike(action: str) -> str:
+    """The same text for the very same action."""
+    return " ".join(action[: limits.ACTION_CHARS_MAX].casefold().split())
 
 
 # From this share of common words on two texts may be near-duplicates.

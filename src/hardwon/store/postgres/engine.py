@@ -628,6 +628,10 @@ class PostgresStore(Store):
                     return found
         return []
 
+    def frequencies(self, project: str, terms: Sequence[str]) -> bm25.Frequencies:
+        with self.read(project) as session:
+            return _known(session, tuple(dict.fromkeys(terms))).frequencies
+
     def projects(self) -> list[str]:
         with self._link.reading() as session:
             reached = session.select("SELECT DISTINCT name, schema FROM reachable ORDER BY 1")

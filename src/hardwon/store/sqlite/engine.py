@@ -24,7 +24,7 @@ from hardwon.errors import BusyError, NearlyFullWarning
 from hardwon.outside import files, own_files
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.kinds import Event
-from hardwon.search.rank import rare_enough
+from hardwon.search.rank import Frequencies, rare_enough
 from hardwon.search.terms import Filters
 from hardwon.store.base import (
     ROW,
@@ -279,6 +279,12 @@ class _Counted(NamedTuple):
         """
         if len(terms) <= 1:
             return tuple(terms)
+        return rare_enough(self.having(index, terms), self.texts) or tuple(terms)
+
+    def having(self, index: WordIndex, terms: Iterable[str]) -> dict[str, int]:
+        """How many records have each term. In a small memory they are counted anew after each
+        transaction, so that the same records always give the same.
+        """
         if len(self.frequency) > limits.TERMS_REMEMBERED_MAX:
             self.frequency.clear()
         having = {}
@@ -286,7 +292,7 @@ class _Counted(NamedTuple):
             count = self.frequency.get(term)
             having[term] = index.having(term) if count is None else count
         self.frequency.update(having)
-        return rare_enough(having, self.texts) or tuple(terms)
+        return having
 
 
 _VOTED: Final = "SELECT 1 FROM tally WHERE project_id = ? AND scope = 'credit' LIMIT 1"
@@ -531,9 +537,17 @@ class SqliteStore(Store):
                     return found
         return []
 
+    def frequencies(self, project: str, terms: Sequence[str]) -> Frequencies:
+        with self._connected() as connection:
+            index = WordIndex(connection, project)
+            if not index.exists:
+                return Frequencies(0, 0, {})
+            counted = self._count_words(index)
+            return Frequencies(counted.texts, 0, counted.having(index, terms))
+
     def _count_words(self, index: WordIndex) -> _Counted:
-        """Counted again after every transaction; how many records have a term, only once there are
-        a tenth more or less of them.
+        """Counted again after every transaction; in a large memory, how many records have a term
+        only once there are a tenth more or less of them.
         """
         counted = self._words.get(index.project)
         number = last_number(index.connection)
@@ -544,10 +558,13 @@ class SqliteStore(Store):
         voted = bool(index.select(_VOTED, (index.project,)))
         rolled_back = bool(rolled_back_authors(SqliteSession(index.connection), index.project))
         texts = sum(sources.values())
-        known = counted and 0.9 * texts <= counted.counted_texts <= 1.1 * texts
-        frequency, counted_texts = (
-            (counted.frequency, counted.counted_texts) if counted and known else ({}, texts)
-        )
+        frequency, counted_texts = dict[str, int](), texts
+        if (
+            counted
+            and texts >= limits.COUNTED_ANEW_BELOW_RECORDS
+            and 0.9 * texts <= counted.counted_texts <= 1.1 * texts
+        ):
+            frequency, counted_texts = counted.frequency, counted.counted_texts
         counted = _Counted(number, sources, vouched, voted, rolled_back, frequency, counted_texts)
         self._words[index.project] = counted  # one assignment: other threads look things up too
         return counted

@@ -11,11 +11,12 @@ from datetime import datetime
 from functools import partial
 from inspect import Parameter
 from types import NoneType, SimpleNamespace
-from typing import Annotated, Any, Final, Literal, NamedTuple, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, get_args, get_origin
 
 import typer
 from pydantic.fields import FieldInfo
 
+from hardwon import limits
 from hardwon.records.fields import Model
 from hardwon.records.kinds import AnyRecord
 from hardwon.surfaces.cli import views
@@ -41,7 +42,11 @@ from hardwon.surfaces.cli.output import (
 )
 from hardwon.surfaces.cli.record import json_object, moment
 from hardwon.surfaces.operations import OPERATIONS, Operation, jsonable
+from hardwon.text.clean import clean_line
 from hardwon.trust.access import Caller
+
+if TYPE_CHECKING:
+    from hardwon.memory.context import Context
 
 Show = Callable[..., str | Iterable[Line]]
 
@@ -99,11 +104,24 @@ def _table(nothing: str, *columns: str, row: Callable[[Any], object] | None = No
     return show
 
 
-def _context(found: object, _: Look) -> list[Line]:
+def _context(found: "Context", _: Look) -> list[Line]:
     """Written as it is, whatever a terminal does with it: a program reads it."""
     text = str(found)
     write(text + "\n" if text and not text.endswith("\n") and sys.stdout.isatty() else text)
+    if found.lines or found.left_out:
+        print(*explained(found), sep="\n", file=sys.stderr)
     return []
+
+
+def explained(found: "Context") -> list[str]:
+    """Of each line of a context why it is there, and of each that is not why not."""
+    said = [f"{line.kind}: {_beginning(line.text)} ({line.why})" for line in found.lines]
+    left = [f"left out, {each.reason}: {_beginning(each.text)}" for each in found.left_out]
+    return [*said, *left]
+
+
+def _beginning(text: str) -> str:
+    return clean_line(text, limits.EXAMPLE_TASK_CHARS_MAX)
 
 
 def whole_record_lines(found: AnyRecord, how: Look) -> list[Line]:
@@ -164,7 +182,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         _context,
         ("query",),
         more="It prints the text and nothing else, without a line end of its own where that is no "
-        "terminal.",
+        "terminal. What --explain has to say goes to the standard error.",
     ),
     "advise": CommandRow(
         (

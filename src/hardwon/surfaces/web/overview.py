@@ -319,7 +319,14 @@ def view_lab(ask: Ask, request: PageRequest) -> WebPage:
     issue = {name: given[name] for name in ISSUE_FIELDS if given[name]} or None
     task_id, query = given["task_id"] or None, given["q"] or None
     context: Context | None = (
-        ask("context", query=query, task_id=task_id, issue=issue, budget_tokens=budget)
+        ask(
+            "context",
+            query=query,
+            task_id=task_id,
+            issue=issue,
+            budget_tokens=budget,
+            explain=True,
+        )
         if query or task_id or issue
         else None
     )
@@ -338,8 +345,6 @@ def view_lab(ask: Ask, request: PageRequest) -> WebPage:
     def sources(ids: Sequence[str]) -> list[tuple[str, str]]:
         return [(each, title(each)) for each in ids[:_SOURCES_SHOWN]]
 
-    # An empty context has no lines.
-    lines = zip(context.text.split("\n"), context.sources, strict=False) if context else ()
     return WebPage(
         "lab.html",
         "Context lab",
@@ -353,9 +358,8 @@ def view_lab(ask: Ask, request: PageRequest) -> WebPage:
             "context": context,
             # Each line with what is behind it, and how many records more.
             "lines": [
-                (text.removeprefix("- ").strip(), sources(ids), max(0, len(ids) - _SOURCES_SHOWN))
-                for text, ids in lines
-                if ids
+                (line, sources(line.ids), max(0, len(line.ids) - _SOURCES_SHOWN))
+                for line in (context.lines if context else ())
             ],
             "advice": advice,
             "verdict_look": _VERDICTS.get(advice.verdict, "plain") if advice else "",

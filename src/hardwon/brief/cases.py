@@ -1,0 +1,472 @@
+"""What earlier runs have to say: what was done and worked, what failed and what helped after it, and
+what an action showed. Each is a sentence that stands alone; nothing here knows what it is about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, NamedTuple
+
+from hardwon import limits
+from hardwon.brief.lines import DONE, FAILED, SEEN, Line, ago, sources_mark
+from hardwon.text.alike import Question
+from hardwon.text.clean import CODE_INDENT, CUT, clean_code, clean_line, shortened
+from hardwon.text.shown import names_shown, telling_line
+from hardwon.text.terms import FORM, Remembered, index_text
+from hardwon.text.tokens import cut_to_tokens
+
+# A run half as much like the question as the best one has a quarter of its say in what was seen.
+SHARPNESS: Final = 2.0
+# Of the best one's relevance: less alike tasks are not told.
+LIKE_FROM: Final = 0.4
+# A reward that reads the same with two digits is the same.
+SAME_REWARD: Final = 0.005
+
+
+class Done(NamedTuple):
+    """Something done, what came of it, what it earned, and whether it worked."""
+
+    action: str
+    observation: str
+    earned: float
+    worked: bool
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run as it is told: its task, what was done, how much it is like the question (1: the very
+    same task), when, who says so (None: somebody that others vouch for). `strategy` is what a fix
+    did.
+    """
+
+    id: str
+    task: str
+    steps: Sequence[Done]
+    relevance: float
+    same: bool
+    at_us: int
+    author: str
+    vouched: bool
+    stale: bool = False
+    strategy: str = ""
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _folded(text: str) -> str:
+    """The same for the same task or action, but for case and spacing."""
+    return one_line(text).casefold()
+
+
+task_key = Remembered(_folded, lambda text, _: len(text) <= limits.DIGEST_CHARS_MAX).__getitem__
+
+
+@dataclass
+class Attempt:
+    """What was tried at one task in the same words, over all runs: how often, how often it worked,
+    and the most it earned. Several actions are to be done one after the other.
+    """
+
+    task: str
+    actions: tuple[str, ...]
+    worked: int = 0
+    tried: int = 0
+    earned: float = 0.0
+    observation: str = ""
+    cases: list[Case] = field(default_factory=list)
+
+    @property
+    def key(self) -> str:
+        return "\n".join(map(task_key, self.actions))
+
+    @property
+    def holds(self) -> bool:
+        """It worked at least as often as not."""
+        return self.worked * 2 >= self.tried > 0 < self.worked
+
+    @property
+    def length(self) -> int:
+        return sum(map(len, self.actions))
+
+    @property
+    def error(self) -> str:
+        """How it failed, in a few words."""
+        return shortened(one_line(telling_line(self.observation)), limits.ERROR_CHARS_SHOWN)
+
+    def add(self, case: Case, earned: float, observation: str, *, worked: bool) -> None:
+        self.cases.append(case)
+        self.tried += 1
+        self.worked += worked
+        self.earned = max(self.earned, earned)
+        if not worked:
+            self.observation = observation or self.observation
+
+
+class Told(NamedTuple):
+    """What is known of one task: its attempts, those that hold first, the best of each first."""
+
+    relevance: float
+    same: bool
+    attempts: list[Attempt]
+
+
+def told_of(cases: Iterable[Case], solved_from: float) -> list[Told]:
+    """The tasks of the runs, the most alike first."""
+    by_task: dict[str, list[Case]] = {}
+    for case in cases:
+        if any(step.action.strip() for step in case.steps):
+            by_task.setdefault(task_key(case.task) or case.id, []).append(case)
+    told = [
+        Told(
+            max(case.relevance for case in runs),
+            runs[0].same,
+            sorted(_attempts(runs, solved_from - SAME_REWARD), key=_best_first),
+        )
+        for runs in by_task.values()
+    ]
+    return sorted(told, key=lambda each: (not each.same, -each.relevance))
+
+
+def _best_first(attempt: Attempt) -> tuple[object, ...]:
+    """What holds, by how often; else what earned most. Of equals the shortest."""
+    share = attempt.worked / attempt.tried
+    return (
+        not attempt.holds,
+        -share,
+        -attempt.worked,
+        -attempt.earned,
+        -attempt.tried,
+        attempt.length,
+    )
+
+
+def _attempts(runs: Sequence[Case], solved_from: float) -> list[Attempt]:
+    found: dict[str, Attempt] = {}
+    for case in runs:
+        place, earned, won = _outcome(case.steps, solved_from)
+        actions = _way_to(case.steps, place) if won else (case.steps[place].action,)
+        attempt = Attempt(case.task, actions)
+        observation = "" if case.steps[place].worked else case.steps[place].observation
+        found.setdefault(attempt.key, attempt).add(case, earned, observation, worked=won)
+    for attempt in found.values() if len(runs) > 1 else ():
+        if len(attempt.actions) == 1:  # it may have failed on the way in other runs
+            for case in runs:
+                steps = [step for step in case.steps if task_key(step.action) == attempt.key]
+                if case not in attempt.cases and steps:
+                    best = max(steps, key=lambda step: step.earned)
+                    attempt.add(
+                        case, best.earned, best.observation, worked=best.earned >= solved_from
+                    )
+    return list(found.values())
+
+
+def _outcome(steps: Sequence[Done], solved_from: float) -> tuple[int, float, bool]:
+    """Which step the run stands for, what it earned, and whether that solved the task: the last of
+    those that earned most; where none earned anything, the last that failed.
+    """
+    places = [place for place, step in enumerate(steps) if step.action.strip()]
+    best = max(reversed(places), key=lambda place: steps[place].earned)
+    if steps[best].earned > 0:
+        return best, steps[best].earned, steps[best].earned >= solved_from
+    failed = [place for place in places if not steps[place].worked]
+    return (failed or places)[-1], 0.0, False
+
+
+def _way_to(steps: Sequence[Done], place: int) -> tuple[str, ...]:
+    """The action that won; where the very same had failed before, also what was done in between:
+    that is what made the difference.
+    """
+    key = task_key(steps[place].action)
+    before = [
+        number
+        for number, step in enumerate(steps[:place])
+        if not step.worked and task_key(step.action) == key
+    ]
+    between = steps[before[-1] + 1 : place] if before else ()
+    helped = [step.action for step in between if step.worked and step.action.strip()]
+    return (*dict.fromkeys(helped[-limits.WAY_STEPS_MAX :]), steps[place].action)
+
+
+# --- what was done, and what failed ---
+
+
+class Wording(NamedTuple):
+    """What it takes to put lines into words: the question, the time, what a line costs, and the
+    actions that advice would warn of, each with the error that it failed with since.
+    """
+
+    asked: str
+    now_us: int
+    cost: Callable[[str], int]
+    count: Callable[[str], int]
+    warned: Mapping[str, str]
+
+
+def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
+    """All that is known of the very same task, best first; of each like task what worked, or what
+    came nearest, or where nothing is known that worked, what failed again and again. What failed at the very task
+    is offered from nowhere.
+    """
+    failed = {
+        attempt.key for each in told if each.same for attempt in each.attempts if not attempt.holds
+    }
+    likest = max((each.relevance for each in told), default=0.0)
+    near = [each for each in told if each.relevance >= LIKE_FROM * likest]
+    solved = any(each.attempts[0].holds for each in near)
+    silent = 0
+    for each in near:
+        if each.same:
+            for attempt in each.attempts[: limits.SAME_TASK_LINES_MAX]:
+                yield _line_of(attempt, each, wording)
+            continue
+        best = each.attempts[0]
+        if best.holds and best.key in failed:
+            continue
+        if best.holds or best.earned > 0:
+            yield _line_of(best, each, wording)
+        elif not solved and best.tried > 1 and silent < limits.LIKE_FAILURES_MAX:
+            silent += 1
+            yield _line_of(best, each, wording)
+
+
+def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
+    cases = attempt.cases
+    last = ago(max(case.at_us for case in cases), wording.now_us)
+    sources = list(dict.fromkeys(case.author for case in cases))
+    vouched = sum(case.vouched for case in cases)
+    who = sources_mark(sources, vouched) + (", stale" if all(case.stale for case in cases) else "")
+    task = "this task" if told.same else _task_shown(attempt.task, wording.asked)
+    if task_key(attempt.task) in ("", attempt.key):
+        task = ""  # what was to be done is what was done
+    once, actions = attempt.tried == 1, attempt.actions
+    warned = wording.warned.get(attempt.key, "") if attempt.holds else ""
+    error = warned
+    times = "" if once else f" {attempt.worked} of {attempt.tried}, last"
+    outcome, mark = "", f"[worked{times} {last}, {who}]"
+    if warned:
+        outcome = "worked before, but FAILED since: "
+    elif not attempt.holds:
+        earned = f" ({attempt.earned:.2f})" if attempt.earned > 0 and not attempt.worked else ""
+        times = "" if once else f" {attempt.tried - attempt.worked} of {attempt.tried} times"
+        outcome, mark = f"FAILED{earned}{times}: ", f"[{'' if once else 'last '}{last}, {who}]"
+        error = attempt.error
+        if not told.same:  # of another task: its beginning will do
+            error = "" if attempt.earned else error
+            actions = (shortened(one_line(actions[-1]), limits.EXAMPLE_TASK_CHARS_MAX),)
+    head = (f"{task} -> " if task else "") + outcome
+    shown = f" -> {error}" if error else ""
+    why = "the very same task" if told.same else f"a task like this one ({told.relevance:.2f})"
+    return Line(
+        _worded(head, actions, shown, mark),
+        kind=FAILED if outcome else DONE,
+        sources=sources,
+        vouched=vouched,
+        ids=tuple(case.id for case in cases),
+        about=frozenset({attempt.key, *(case.strategy for case in cases if case.strategy)}),
+        relevance=told.relevance,
+        why=f"{why}, worked {attempt.worked} of {attempt.tried}",
+        shorter=partial(_cut, head, actions, shown, mark, wording) if told.same else None,
+    )
+
+
+def _task_shown(task: str, asked: str) -> str:
+    """The beginning of a task; its end where it begins like the question."""
+    task, most = one_line(task), limits.EXAMPLE_TASK_CHARS_MAX
+    if len(task) <= most or not task_key(asked).startswith(task_key(task[: most // 2])):
+        return shortened(task, most)
+    end = task[-most:]
+    return CUT + (end.partition(" ")[2] or end)
+
+
+def after_line(failed: Attempt, worked: Attempt, wording: Wording) -> Line:
+    """What worked after the same failure, to stand right under it."""
+    tried = shortened(one_line(failed.actions[-1]), limits.EXAMPLE_TASK_CHARS_MAX)
+    line = _line_of(worked, Told(1.0, True, [worked]), wording)
+    head = f'after "{tried}" failed like that, this worked -> '
+    mark = line.text.split("\n")[0].rpartition(" [")[2]
+    return line._replace(
+        text=_worded(head, worked.actions, "", f"[{mark}"),
+        why="it worked after the same failure",
+        shorter=None,
+    )
+
+
+def _worded(head: str, actions: Sequence[str], shown: str, mark: str) -> str:
+    """A program keeps its lines, and several actions stand one under the other."""
+    code = [line for action in actions for line in clean_code(action, limits.EXAMPLE_CHARS_MAX)]
+    if "FAILED" in head and len(code) > limits.FAILED_LINES_MAX:
+        code = [*code[: limits.FAILED_LINES_MAX], CODE_INDENT + CUT]
+    if len(code) > 1:
+        together = "one after the other" if len(actions) > 1 else ""
+        begin = head.rstrip(" :") if shown else head.rstrip()
+        first = " ".join(filter(None, (begin, together, shown.strip(), mark)))
+        return "\n".join((first, *code))
+    room = limits.CONTEXT_LINE_CHARS_MAX - len(head) - len(shown) - len(mark) - 1
+    return f"{head}{clean_line(actions[0], room)}{shown} {mark}"
+
+
+# Less than that of a line is not worth its room.
+_CUT_TOKENS_MIN: Final = 12
+
+
+def _cut(
+    head: str, actions: Sequence[str], shown: str, mark: str, wording: Wording, allowed: int
+) -> str:
+    """As much of the actions as there is room for, whole lines or words, and a sign that they were
+    cut; first of all without what they showed.
+    """
+    code = [line for action in actions for line in clean_code(action, limits.EXAMPLE_CHARS_MAX)]
+    if len(code) > 1:
+        first, *rows = _worded(head, actions, shown, mark).split("\n")
+        left = allowed - wording.cost(first) - wording.cost(CODE_INDENT + CUT)
+        kept = []
+        for row in rows:
+            left -= wording.cost(row)
+            if left < 0:
+                break
+            kept.append(row)
+        return "\n".join((first, *kept, CODE_INDENT + CUT)) if kept else ""
+    bare = _worded(head, actions, "", mark)
+    if shown and wording.cost(bare) <= allowed:
+        return bare
+    left = allowed - wording.cost(f"{head}{CUT} {mark}")
+    if left < _CUT_TOKENS_MIN:
+        return ""
+    return f"{head}{cut_to_tokens(one_line(actions[0]), left, wording.count)}{CUT} {mark}"
+
+
+# --- what was seen ---
+
+
+class _Seen(NamedTuple):
+    """A short action that worked, and the names that it showed; its terms, and theirs."""
+
+    action: str
+    names: tuple[str, ...]
+    case: Case
+    does: frozenset[str]
+    shows: frozenset[str]
+
+
+def seen_line(cases: Sequence[Case], question: Question, cost: Callable[[str], int]) -> Line | None:
+    """What runs looked at, as one item: short actions with the names they showed, one under the
+    other, as many as there is room for. Those come first that show most of what is asked for, and of
+    what was used in runs like this one. A list of which no name was ever used is data.
+    """
+    rows = _rows(cases, question)
+    if not rows:
+        return None
+    marks = [_mark(row.case) for row in rows]
+    alike = len(set(marks)) == 1
+    head = f"seen before [{marks[0]}]:" if alike else "seen before:"
+    texts = [
+        f"  {row.action} -> {_listed(row.names)}" + ("" if alike else f" [{mark}]")
+        for row, mark in zip(rows, marks, strict=True)
+    ]
+
+    def shorter(allowed: int) -> str:
+        allowed -= cost(head)
+        kept = []
+        for text in texts:
+            if (price := cost(text)) <= allowed:
+                allowed -= price
+                kept.append(text)
+        return "\n".join([head, *kept]) if kept else ""
+
+    sources = list(dict.fromkeys(row.case.author for row in rows))
+    return Line(
+        "\n".join([head, *texts]),
+        kind=SEEN,
+        sources=sources,
+        vouched=sum(row.case.vouched for row in rows),
+        ids=tuple(dict.fromkeys(row.case.id for row in rows)),
+        relevance=max(row.case.relevance for row in rows),
+        why="what runs like this one looked at",
+        shorter=shorter,
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[: limits.SEEN_NAMES_MAX])
+    return shown if len(names) <= limits.SEEN_NAMES_MAX else f"{shown}, {CUT}"
+
+
+def _mark(case: Case) -> str:
+    return sources_mark((case.author,), case.vouched) + (", stale" if case.stale else "")
+
+
+def _rows(cases: Sequence[Case], question: Question) -> list[_Seen]:
+    likest = max((case.relevance for case in cases), default=0.0)
+    say: dict[str, float] = {}
+    seen: dict[tuple[str, ...], _Seen] = {}
+    used: dict[str, float] = {}
+    for case in cases:
+        say[case.id] = (case.relevance / likest) ** SHARPNESS
+        mine = set[str]()
+        for step in case.steps:
+            if not step.worked:
+                continue
+            action = one_line(step.action[: limits.DIGEST_CHARS_MAX])
+            does = _terms(action.partition(" ")[2])
+            short = len(action) <= limits.SEEN_ACTION_CHARS_MAX
+            names = tuple(dict.fromkeys(names_shown(step.observation))) if short else ()
+            if not names:  # what stands in quotes is data
+                mine |= _terms(_QUOTED.sub(" ", action).partition(" ")[2])
+            elif names not in seen:
+                seen[names] = _Seen(action, names, case, does, _terms(" ".join(names)))
+        for term in mine:
+            used[term] = used.get(term, 0.0) + say[case.id]
+    known = used.keys() | question.worth.keys()
+    waiting = [each for each in seen.values() if _is_used(each.names, known)]
+    runs = sum(say.values())
+    said = set[str]()
+    rows: list[_Seen] = []
+    while waiting:
+        worth = [
+            (BASE + (1 - BASE) * say[each.case.id])
+            * len(each.shows - said)
+            / len(each.shows)
+            * (
+                question.share(each.does | each.shows)
+                + USED * max((used.get(term, 0.0) for term in each.does), default=0.0) / runs
+            )
+            for each in waiting
+        ]
+        place = max(range(len(waiting)), key=worth.__getitem__)
+        if worth[place] <= WORTH_FROM:
+            break
+        rows.append(waiting.pop(place))
+        said |= rows[-1].shows
+    return rows
+
+
+def _is_used(names: Sequence[str], known: Collection[str]) -> bool:
+    """Whether enough of the names, as they are or as words in whatever form, are known."""
+    used = sum(
+        name.casefold() in known or (name.isalpha() and not _terms(name).isdisjoint(known))
+        for name in names
+    )
+    return used * _NAMES_PER_USED >= len(names)
+
+
+_NAMES_PER_USED: Final = 8
+_QUOTED: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
+# What a list is worth that the least alike run looked at, against one of the likest.
+BASE: Final = 0.3
+# Lists that are worth less have nothing to do with the question.
+WORTH_FROM: Final = 0.05
+# What it is worth that all runs like this one used what was looked at, against that the question
+# names all of it.
+USED: Final = 0.5
+
+
+def _find_terms(text: str) -> frozenset[str]:
+    return frozenset(term for term in index_text(text).split() if term[0] != FORM)
+
+
+_terms = Remembered(_find_terms, lambda text, _: len(text) <= limits.DIGEST_CHARS_MAX).__getitem__

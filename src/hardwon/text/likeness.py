@@ -1,0 +1,66 @@
+"""Whether two texts report the like of a failure, where they are not word for word the same.
+
+What is left of a report without what differs between two runs (quoted names, paths, whatever has a
+digit) is compared as a set of words. Few words that everybody uses ("no such file") are not enough,
+unless it is the same program that says them.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from hardwon import limits
+from hardwon.text.terms import ENGLISH, stop_words
+
+ALIKE_FROM: Final = 0.4
+"""Of all words of both, the share that they have in common."""
+
+_TELLING_MIN: Final = 3
+_LINES_MAX: Final = 40
+_SAYS_LITTLE: Final = frozenset(("no", "not", "such"))
+
+_VARIABLE: Final = re.compile(
+    r"'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`|\u2018[^\u2019\n]{0,200}\u2019"
+    r"|\u201c[^\u201d\n]{0,200}\u201d|<[^>\n]{0,200}>|\S*[/\\\d]\S*"
+)
+_WORD: Final = re.compile(r"[^\W\d_]{2,}")
+_PROGRAM: Final = re.compile(r"\s*([\w.+/-]{1,64}):")
+
+
+class _Report(NamedTuple):
+    """The words of a text, those of each of its lines, and who speaks."""
+
+    words: frozenset[str]
+    lines: frozenset[frozenset[str]]
+    program: str
+
+
+@lru_cache(maxsize=1_024)
+def _report(text: str) -> _Report:
+    cut = text.lower()
+    program = _PROGRAM.match(cut)
+    plain = _VARIABLE.sub(" ", cut)
+    lines = (frozenset(_WORD.findall(line)) for line in plain.splitlines()[:_LINES_MAX])
+    words = frozenset(_WORD.findall(plain))
+    return _Report(words, frozenset(filter(None, lines)), program.group(1) if program else "")
+
+
+def overlap(one: str, other: str) -> float:
+    """The share of the words of both that they have in common."""
+    a, b = (_report(text[: limits.ACTION_CHARS_MAX]) for text in (one, other))
+    return len(a.words & b.words) / len(a.words | b.words) if a.words else 0.0
+
+
+def likeness(one: str, other: str) -> float:
+    """From 0, nothing to do with each other, to 1."""
+    a, b = (_report(text[: limits.ACTION_CHARS_MAX]) for text in (one, other))
+    if a.lines & b.lines:  # one line of both says just the same
+        return 1.0
+    share = overlap(one, other)
+    if share < ALIKE_FROM:
+        return 0.0
+    telling = (a.words & b.words) - stop_words(ENGLISH) - _SAYS_LITTLE
+    same_program = a.program and a.program == b.program
+    return share if len(telling) >= _TELLING_MIN or same_program else 0.0

@@ -1,0 +1,86 @@
+"""What an observation shows, in a few words: the names it lists, and of an error the line that tells
+what failed. Nothing here knows what the names are names of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from hardwon.text.failures import shows_error
+from hardwon.text.shell import reported_failure
+from hardwon.text.terms import Remembered
+
+_READ_CHARS_MAX: Final = 4_000
+_NAMES_MIN: Final = 2
+_NAME: Final = re.compile(
+    r"[^\W\d][\w.$-]*(?:/[\w.$-]+)*/?|(?:\.{0,2}/)?[\w.-]+(?:/[\w.-]+)+/?|[\w-]+\.[a-z]\w*"
+)
+_QUOTED: Final = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_ROW: Final = re.compile(rf"[(\[]((?:{_QUOTED}|(?<=\w)\([^()]*\)|[^()\[\]'\"])*)[)\]]")
+_CELL: Final = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^,'"\s][^,]*)""")
+_KEY: Final = re.compile(r"""["']([^"'\\]+)["']\s*:""")
+_RULE: Final = re.compile(r"[-+|=\s]{3,}")
+
+
+def _names_in(observation: str) -> list[str]:
+    """The names that an observation lists, in order: a column of rows, the keys of objects, the
+    heading of a table, a name on each line. None where it is no list of names.
+    """
+    text = observation[:_READ_CHARS_MAX].strip()
+    if text[:1] in ("[", "(", "{"):
+        return _of_rows(text)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if lines and lines[0].startswith("exit code "):
+        lines = lines[1:]
+    bare = [line for line in lines if not _RULE.fullmatch(line)]
+    if len(bare) < len(lines) or (bare and all("|" in line or "\t" in line for line in bare)):
+        heading = re.split(r"\s*[|\t]\s*", bare[0].strip("| ")) if bare else []
+        return heading if _are_names(heading) else []
+    return lines if _are_names(lines) else []
+
+
+def _of_rows(text: str) -> list[str]:
+    if text.startswith(("{", "[{")):
+        first = text.partition("}")[0]
+        keys = list(dict.fromkeys(_KEY.findall(first)))
+        return keys if _are_names(keys) else []
+    rows = [
+        [single or double or bare.strip() for single, double, bare in _CELL.findall(row)]
+        for row in _ROW.findall(text)
+    ]
+    if len(rows) == 1 and rows[0] and text[:1] == "[" and text[1:2] not in "([":
+        return rows[0] if _are_names(rows[0]) else []
+    for column in zip(*rows, strict=False):
+        if not all(map(_NAME.fullmatch, column)):
+            return []
+        if len(set(column)) == len(column) >= _NAMES_MIN:
+            return list(column)
+    return []
+
+
+def _are_names(cells: Sequence[str]) -> bool:
+    return len(cells) >= _NAMES_MIN and all(map(_NAME.fullmatch, cells))
+
+
+# agents see the same again and again
+names_shown = Remembered(
+    _names_in, lambda observation, _: len(observation) <= _READ_CHARS_MAX
+).__getitem__
+
+
+def telling_line(observation: str) -> str:
+    """What of an observation tells what failed, in a line: all of it where that is short, else the
+    last line of a traceback, or the first that reports an error. Empty where nothing failed.
+    """
+    failed = reported_failure(observation)
+    lines = [line.strip() for line in failed[-_READ_CHARS_MAX:].splitlines() if line.strip()]
+    if any("Traceback (most recent" in line for line in lines):
+        return lines[-1]
+    if sum(map(len, lines)) <= _SHORT_CHARS:
+        return "; ".join(lines)
+    return next(filter(shows_error, lines), lines[-1])
+
+
+_SHORT_CHARS: Final = 100

@@ -1,0 +1,323 @@
+"""What an agent is told before an attempt, in the words of whoever tried it: a list of sentences that
+stand alone and can be acted on.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clocks import Clock
+from hardwon import Memory
+from hardwon.text.alike import ALIKE_FROM, Question
+from hardwon.text.shown import names_shown, telling_line
+from hardwon.text.terms import query_terms
+from hardwon.text.tokens import count_tokens
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
+    with Memory(tmp_path / "brain", clock=clock, consolidate_every=0) as opened:
+        yield opened
+
+
+def said(memory: Memory, query: str | None = None, **asked: Any) -> list[str]:
+    """The lines of a context, without the fence and the mark of a list."""
+    lines = str(memory.context(query, **asked)).splitlines()
+    return [line.removeprefix("- ") for line in lines[2:-1]]
+
+
+def run(memory: Memory, line: str, output: str, code: int, task: str | None = None) -> None:
+    """As `hardwon run` and the hooks record a command."""
+    observation = f"exit code {code} after 1.0 s\n{output}"
+    reward = float(code == 0)
+    memory.record_trajectory(
+        task or line,
+        [{"action": line, "observation": observation, "reward": reward}],
+        reward,
+    )
+
+
+# --- the cases that users had ---
+
+NOT_SET = "STAGING_HOST is not set\nmake: *** [deploy] Error 1"
+
+
+def test_a_deploy_that_failed_three_times_is_told(memory: Memory) -> None:
+    for _ in range(3):
+        run(memory, "make deploy", NOT_SET, 2)
+    (line,) = said(memory, "make deploy")
+    assert line == (
+        "FAILED 3 of 3 times: make deploy -> STAGING_HOST is not set; make: *** [deploy] Error 1 "
+        "[last today, agent?]"
+    )
+    assert said(memory, "deploy to staging") == [line], "in other words as well"
+
+
+def test_after_the_fix_was_found_it_comes_first(memory: Memory) -> None:
+    for _ in range(3):
+        run(memory, "make deploy", NOT_SET, 2)
+    steps = [
+        {"action": "make deploy", "observation": f"exit code 2 after 1.0 s\n{NOT_SET}"},
+        {"action": "export STAGING_HOST=staging.internal", "observation": ""},
+        {"action": "make deploy", "observation": "exit code 0 after 9.0 s\ndeployed"},
+    ]
+    memory.record_trajectory("make deploy", steps, 1.0)
+    assert said(memory, "make deploy") == [
+        "this task -> one after the other [worked today, agent?]",
+        "      export STAGING_HOST=staging.internal",
+        "      make deploy",
+        "FAILED 3 of 4 times: make deploy -> STAGING_HOST is not set; make: *** [deploy] Error 1 "
+        "[last today, agent?]",
+    ]
+
+
+def test_what_worked_after_the_same_failure_stands_under_it(memory: Memory) -> None:
+    error = "psycopg.OperationalError: connection to server at 10.0.0.3 failed: timeout expired"
+    for _ in range(2):
+        run(memory, "make migrate", error, 1, "migrate the orders database")
+    steps: list[dict[str, Any]] = [
+        {"action": "make seed", "observation": f"exit code 1 after 1.0 s\n{error}"},
+        {"action": "ssh -L 5432:db:5432 bastion -N &", "observation": "", "reward": 1.0},
+    ]
+    memory.record_trajectory("seed the catalogue", steps, 1.0, author="ann")
+    failed, after = said(memory, "migrate the orders database")
+    assert failed.startswith("this task -> FAILED 2 of 2 times: make migrate -> psycopg.Op")
+    assert after == (
+        'after "make migrate" failed like that, this worked -> ssh -L 5432:db:5432 bastion -N & '
+        "[worked today, ann?]"
+    )
+
+
+def test_the_deadlock_that_was_fixed_before(memory: Memory) -> None:
+    fix = "lock accounts in id order in billing/transfer.py"
+    for author in ("ann", "bob", "ann"):
+        steps = [{"action": fix, "observation": "42 passed", "reward": 1.0}]
+        memory.record_trajectory("fix the deadlock in billing", steps, 1.0, author=author)
+    for task in ("invoices are rendered twice", "add VAT", "emails are late", "the page is slow"):
+        steps = [{"action": f"edit {task.split()[-1]}.py", "observation": "ok", "reward": 1.0}]
+        memory.record_trajectory(f"billing: {task}", steps, 1.0)
+    expected = f"{fix} [worked 3 of 3, last today, 2 sources?]"
+    assert said(memory, "fix the deadlock in billing")[0] == f"this task -> {expected}"
+    other = said(memory, "there is a deadlock in billing again")
+    assert other[0] == f"fix the deadlock in billing -> {expected}"
+
+
+def test_four_failed_attempts_say_what_failed_and_how(memory: Memory) -> None:
+    error = "ERROR: Could not find a version that satisfies the requirement foo"
+    for _ in range(4):
+        steps = [{"action": "pip install foo", "observation": error}]
+        memory.record_trajectory("install the package", steps, 0.0)
+    for asked in ("install the package", "install package foo with pip"):
+        (line,) = said(memory, asked)
+        assert f"FAILED 4 of 4 times: pip install foo -> {error} [last today" in line
+
+
+def test_one_of_forty_is_not_offered_like_eight_of_eight(memory: Memory) -> None:
+    issue = {"model": "qwen", "issue_type": "TIMEOUT", "description": "no answer in time"}
+    for number in range(40):
+        memory.record_fix(issue, True, number == 0, "", ["sleep 60"])
+    for _ in range(8):
+        memory.record_fix(issue, True, True, "", ["ollama pull qwen"])
+    lines = said(memory, issue=issue)
+    good = next(line for line in lines if "ollama pull qwen" in line)
+    bad = next(line for line in lines if "sleep 60" in line)
+    assert good.startswith("this very issue: ollama pull qwen [worked 8 of 8 times")
+    assert bad.startswith("this very issue, failed 39 of 40 times: sleep 60 [p = 0.0")
+    assert lines.index(good) < lines.index(bad)
+
+
+def test_a_recorder_left_without_a_reward_after_an_error_did_not_succeed(memory: Memory) -> None:
+    with memory.trajectory("publish the site") as left:
+        left.step("make publish", "exit code 1 after 2.0 s\nError: no credentials")
+    assert left.record is not None
+    assert left.record.final_reward == 0.0
+    assert said(memory, "publish the site") == [
+        "this task -> FAILED: make publish -> Error: no credentials [today, agent?]"
+    ]
+    assert memory.advise("make publish").verdict == "caution", "and advice says the same"
+    with memory.trajectory("publish the site") as said_so:
+        said_so.step("make publish", "exit code 1 after 2.0 s\nError: no credentials")
+        said_so.final_reward = 1.0
+    assert said_so.record is not None
+    assert said_so.record.final_reward == 1.0, "unless somebody says so"
+    with memory.trajectory("look around") as fine:
+        fine.step("ls", "README.md")
+    assert fine.record is not None
+    assert fine.record.final_reward == 1.0
+
+
+def test_what_advice_warns_of_is_not_offered(memory: Memory, clock: Clock) -> None:
+    worked = [{"action": "make lint", "observation": "ok", "reward": 1.0}]
+    memory.record_trajectory("check the style", worked, 1.0)
+    assert said(memory, "check the style") == ["this task -> make lint [worked today, agent?]"]
+    clock.now += timedelta(hours=1)
+    for _ in range(2):
+        broken = [{"action": "make lint", "observation": "make: *** No rule to make target 'lint'"}]
+        memory.record_trajectory("prepare the release", broken, 0.0)
+    assert memory.advise("make lint").verdict == "blocked"
+    (line, *_) = said(memory, "check the style")
+    assert line.startswith("this task -> worked before, but FAILED since: make lint -> make: ***")
+
+
+def test_a_rule_is_said_once(memory: Memory) -> None:
+    for _ in range(3):
+        memory.record_episode("triage", 0.9, successes=["Read the log first"])
+    text = str(memory.context("triage: read the log", task_id="triage", budget_tokens=2_000))
+    assert text.count("Read the log first") == 1
+
+
+# --- every kind of line ---
+
+
+def test_names_stand_with_what_they_belong_to(memory: Memory) -> None:
+    rows = "[('StuID', 'int(11)', 'NO'), ('LName', 'varchar(12)', 'YES'), ('Age', 'int', 'YES')]"
+    steps: list[dict[str, Any]] = [
+        {"action": "SHOW TABLES", "observation": "[('student',), ('dorm',)]"},
+        {"action": "DESCRIBE student", "observation": rows},
+        {"action": "SELECT LName FROM student WHERE Age > 20", "observation": "[]", "reward": 1.0},
+    ]
+    memory.record_trajectory("Who is older than 20?", steps, 1.0)
+    assert said(memory, "What is the age of the youngest student?") == [
+        "Who is older than 20? -> SELECT LName FROM student WHERE Age > 20 [worked today, agent?]",
+        "seen before [agent?]:",
+        "  DESCRIBE student -> StuID, LName, Age",
+        "  SHOW TABLES -> student, dorm",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("observation", "names"),
+    [
+        ("[('people',), ('players',)]", ["people", "players"]),
+        ("[('def', 'db', 'cars', 1), ('def', 'db', 'makers', 2)]", ["cars", "makers"]),
+        ("[(1, 'ds'), (2, 'math')]", []),
+        ("a.txt\nsrc/\nsetup.py", ["a.txt", "src/", "setup.py"]),
+        ("id | name | age\n---+------+----\n1 | ann | 3", ["id", "name", "age"]),
+        ('[{"id": 1, "name": "x"}, {"id": 2}]', ["id", "name"]),
+        ("All 42 tests passed in 3 seconds.", []),
+        ("", []),
+    ],
+)
+def test_a_list_of_names_is_known_by_its_form(observation: str, names: list[str]) -> None:
+    assert names_shown(observation) == names
+
+
+def test_the_line_that_tells_what_failed() -> None:
+    trace = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nKeyError: 'id'"
+    assert telling_line(trace) == "KeyError: 'id'"
+    assert telling_line(f"exit code 2 after 1.0 s\n{NOT_SET}") == NOT_SET.replace("\n", "; ")
+    assert telling_line("exit code 0 after 1.0 s\nError: none") == ""
+
+
+def test_facts_and_experiences_about_what_is_named(memory: Memory) -> None:
+    memory.record_fact("The staging database listens on port 5433.", "decision")
+    memory.remember("Restarting the staging database drops the cache", "failure", "unknown")
+    lines = said(memory, "which port has the staging database")
+    assert lines[0] == "decision: The staging database listens on port 5433. [agent?]"
+    assert "failure: Restarting the staging database drops the cache [agent?]" in lines
+
+
+def test_when_it_was_is_told_as_one_says_it(memory: Memory, clock: Clock) -> None:
+    for days, told in ((0, "today"), (1, "yesterday"), (5, "5 days ago"), (40, "5 weeks ago")):
+        steps = [{"action": f"step {days}", "reward": 1.0}]
+        memory.record_trajectory(f"the job of day {days}", steps, 1.0)
+        clock.now += timedelta(days=days)
+        assert said(memory, f"the job of day {days}")[0].endswith(f"[worked {told}, agent?]")
+        clock.now += timedelta(days=1)
+
+
+def test_a_task_that_begins_like_the_question_is_told_by_its_end(memory: Memory) -> None:
+    room = "You are in a room with a cabinet, a drawer, a fridge, a sink and a table. Your task: "
+    steps = [{"action": "cool('mug 1', 'fridge 1')", "reward": 1.0}]
+    memory.record_trajectory(f"{room} put a cool mug into the cabinet", steps, 1.0)
+    (line,) = said(memory, f"{room} put a cool plate into the cabinet")
+    assert "put a cool mug into the cabinet -> cool('mug 1', 'fridge 1')" in line
+    assert line.startswith("…")
+
+
+# --- what is not said ---
+
+
+def test_a_question_about_something_else_gets_nothing_and_is_told_why(memory: Memory) -> None:
+    assert memory.context("anything").empty_reason == "nothing is recorded yet"
+    run(memory, "make deploy", NOT_SET, 2)
+    other = memory.context("bake a chocolate cake for Ann")
+    assert (str(other), other.empty_reason) == ("", "nothing that is recorded is about this")
+    assert memory.context().empty_reason.startswith("nothing was asked")
+    (line,) = said(memory, "make deploy", budget_tokens=60)
+    assert line.startswith("FAILED: make deploy"), "one line that matters"
+    small = memory.context("make deploy", budget_tokens=20)
+    assert small.empty_reason == "the budget of 20 tokens is too small for any line"
+    assert memory.context("make deploy").empty_reason == ""
+
+
+def test_alike_is_what_has_the_words_and_little_else() -> None:
+    question = Question(query_terms("the deadlock in billing"), {"bill": 40, "deadlock": 1}, 50)
+    assert question.alike_to("fix the billing deadlock") > 0.8
+    assert question.alike_to("billing emails are late") < question.alike_to("a deadlock at night")
+    assert question.alike_to("make tea") == 0.0
+    assert Question([], {}, 0).alike_to("make tea") < ALIKE_FROM
+
+
+def test_every_line_says_why_it_is_there_and_what_was_left_out(memory: Memory) -> None:
+    for number in range(30):
+        steps = [{"action": f"importer --flag {number} --and-more-of-it", "reward": 1.0}]
+        memory.record_trajectory(f"run the importer for customer {number}", steps, 1.0)
+    plain = memory.context("run the importer for customer 7", budget_tokens=150)
+    assert (plain.lines, plain.left_out) == ((), ())
+    context = memory.context("run the importer for customer 7", budget_tokens=150, explain=True)
+    first = context.lines[0]
+    assert (first.kind, first.why) == ("done before", "the very same task, worked 1 of 1")
+    assert str(context).count("\n- ") == len(context.lines)
+    assert {each.reason for each in context.left_out} == {"no room"}
+    assert all(each.text not in str(context) for each in context.left_out)
+
+
+def test_the_budget_is_used_and_never_exceeded(memory: Memory) -> None:
+    for number in range(60):
+        steps = [{"action": f"importer --customer {number} --rows all --retry 3", "reward": 1.0}]
+        memory.record_trajectory(f"run the importer for customer {number}", steps, 1.0)
+    for budget in (80, 150, 300, 1_000):
+        context = memory.context("run the importer for customer 7", budget_tokens=budget)
+        assert context.tokens == count_tokens(str(context)) <= budget
+        assert context.tokens >= min(budget - 45, 600), budget
+
+
+def test_a_long_action_is_cut_between_lines_and_says_so(memory: Memory) -> None:
+    program = "\n".join(f"value_{number} = compute({number})" for number in range(200))
+    memory.record_trajectory("compute it", [{"action": program, "reward": 1.0}], 1.0)
+    lines = said(memory, "compute it", budget_tokens=200)
+    assert lines[0] == "this task -> [worked today, agent?]"
+    assert lines[1:-1] == [f"      value_{n} = compute({n})" for n in range(len(lines) - 2)]
+    assert lines[-1].strip() == "…"
+
+
+def test_the_same_records_question_and_clock_give_the_same_lines(
+    tmp_path: Path, clock: Clock
+) -> None:
+    chance = random.Random(3)
+    words = "invoice ledger account rate tax export import nightly report customer".split()
+    with Memory(tmp_path / "brain", clock=clock) as memory:
+        for number in range(80):
+            task = " ".join(chance.sample(words, 4))
+            reward = float(number % 3 > 0)
+            steps = [{"action": f"do {task} --n {number}", "reward": reward}]
+            memory.record_trajectory(task, steps, reward, author=f"a{number % 4}")
+        first = said(memory, "export the nightly tax report")
+        assert first == said(memory, "export the nightly tax report")
+    with Memory(tmp_path / "brain", clock=clock) as again:
+        assert said(again, "export the nightly tax report") == first
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"solved_from": 2.0}, {"solved_from": "all"}, {"solved_from": True}, {"explain": 1}]
+)
+def test_a_wrong_question_is_refused(memory: Memory, wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        memory.context("x", **wrong)
