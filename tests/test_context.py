@@ -14,7 +14,7 @@ import pytest
 
 from clocks import Clock
 from hardwon import Memory
-from hardwon.text.alike import ALIKE_FROM, Question
+from hardwon.text.relevance import ALIKE_FROM, Question
 from hardwon.text.shown import names_shown, telling_line
 from hardwon.text.terms import query_terms
 from hardwon.text.tokens import count_tokens

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.brief.lines import DONE, FAILED, SEEN, Line, ago, sources_mark
-from hardwon.text.alike import Question
 from hardwon.text.clean import CODE_INDENT, CUT, clean_code, clean_line, shortened
+from hardwon.text.relevance import Question
 from hardwon.text.shown import names_shown, telling_line
 from hardwon.text.terms import FORM, Remembered, index_text
 from hardwon.text.tokens import cut_to_tokens

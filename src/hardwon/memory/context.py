@@ -62,8 +62,8 @@ from hardwon.records.kinds import (
 from hardwon.search.rank import Hit
 from hardwon.search.terms import Filters
 from hardwon.store.query import readable
-from hardwon.text.alike import ALIKE_FROM, ALIKE_REPORT_FROM, Question
 from hardwon.text.clean import CUT, clean_line
+from hardwon.text.relevance import ALIKE_FROM, ALIKE_REPORT_FROM, Question
 from hardwon.text.terms import query_terms
 from hardwon.text.tokens import cut_to_tokens
 
