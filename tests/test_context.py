@@ -270,13 +270,13 @@ def test_every_line_says_why_it_is_there_and_what_was_left_out(memory: Memory) -
         steps = [{"action": f"importer --flag {number} --and-more-of-it", "reward": 1.0}]
         memory.record_trajectory(f"run the importer for customer {number}", steps, 1.0)
     plain = memory.context("run the importer for customer 7", budget_tokens=150)
-    assert (plain.lines, plain.left_out) == ((), ())
+    assert (plain.lines, plain.unsaid) == ((), ())
     context = memory.context("run the importer for customer 7", budget_tokens=150, explain=True)
     first = context.lines[0]
     assert (first.kind, first.why) == ("done before", "the very same task, worked 1 of 1")
     assert str(context).count("\n- ") == len(context.lines)
-    assert {each.reason for each in context.left_out} == {"no room"}
-    assert all(each.text not in str(context) for each in context.left_out)
+    assert {each.reason for each in context.unsaid} == {"no room"}
+    assert all(each.text not in str(context) for each in context.unsaid)
 
 
 def test_the_budget_is_used_and_never_exceeded(memory: Memory) -> None:

@@ -370,7 +370,7 @@ class Asking(Group):
         to say it is empty, and `empty_reason` says why. `count_tokens` counts for your own model;
         the default is an estimate, right on average. A reward of `solved_from` or more solved a
         task; what earned less is shown as failed. With `explain`, `lines` tells of every line why it
-        is there, and `left_out` what was not said.
+        is there, and `unsaid` what was not said.
         """
         check_texts(query=query, task_id=task_id)
         budget = check_whole_number("budget_tokens", budget_tokens, 1, limits.CONTEXT_TOKENS_MAX)

@@ -173,7 +173,7 @@ class Context:
     """What to put into a prompt: `str(context)` is the text, `tokens` its length as counted, `hits`
     the records behind its lines, `evidence` the ids of those behind its rules and fixes. `sources`
     has the ids behind each line of the text. An empty one says why in `empty_reason`. Where an
-    explanation was asked for, `lines` tells of each line why it is there, and `left_out` what was
+    explanation was asked for, `lines` tells of each line why it is there, and `unsaid` what was
     not said and why.
     """
 
@@ -184,7 +184,7 @@ class Context:
     sources: tuple[tuple[str, ...], ...] = ()
     empty_reason: str = ""
     lines: tuple[SaidLine, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    unsaid: tuple[LeftOut, ...] = ()
 
     def __str__(self) -> str:
         return self.text
@@ -312,7 +312,7 @@ class Recaller(Finder):
         if not request.explain:
             return found
         left_out = (LeftOut(line.text, line.kind, reason) for line, reason in room.left_out)
-        return replace(found, left_out=tuple(left_out))
+        return replace(found, unsaid=tuple(left_out))
 
     def _why_empty(self, request: ContextRequest, spoken: Sequence[Line]) -> str:
         if spoken:

@@ -316,6 +316,6 @@ def query_terms(query: str) -> list[str]:
         for form in dict.fromkeys(found[0].forms.split())
         if form[1:] not in stop_words(language) and form[1:] not in in_pairs
     ]
-    return [*terms, *(forms or (() if terms else dict.fromkeys(found[0].forms.split())))][
+    return [*terms, *(forms or (() if found[0].terms else dict.fromkeys(found[0].forms.split())))][
         : limits.QUERY_TERMS_MAX
     ]

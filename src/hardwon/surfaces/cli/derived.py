@@ -108,7 +108,7 @@ def _context(found: "Context", _: Look) -> list[Line]:
     """Written as it is, whatever a terminal does with it: a program reads it."""
     text = str(found)
     write(text + "\n" if text and not text.endswith("\n") and sys.stdout.isatty() else text)
-    if found.lines or found.left_out:
+    if found.lines or found.unsaid:
         print(*explained(found), sep="\n", file=sys.stderr)
     return []
 
@@ -116,7 +116,7 @@ def _context(found: "Context", _: Look) -> list[Line]:
 def explained(found: "Context") -> list[str]:
     """Of each line of a context why it is there, and of each that is not why not."""
     said = [f"{line.kind}: {_beginning(line.text)} ({line.why})" for line in found.lines]
-    left = [f"left out, {each.reason}: {_beginning(each.text)}" for each in found.left_out]
+    left = [f"left out, {each.reason}: {_beginning(each.text)}" for each in found.unsaid]
     return [*said, *left]
 
 
