@@ -37,7 +37,7 @@ ALL_STRENGTH: Final = 2.0
 SITUATION_STRENGTH: Final = 4.0
 KIND_STRENGTH: Final = 4.0
 TASK_STRENGTH: Final = 3.0
-WORD_STRENGTH: Final = 1.0
+WORD_STRENGTH: Final = 3.0
 SHAPE_STRENGTH: Final = 1.0
 SAME_STRENGTH: Final = 0.5
 # What this very attempt has shown already is as sure as anything can be.
@@ -348,16 +348,21 @@ def forecast(
     def of(key: ActionKey | None) -> Outcomes:
         return records.get(key, Outcomes()) if key else Outcomes()
 
-    usual = shrunk(of(judged.general), _FIRST_GUESS, ALL_STRENGTH)
-    base = of_kind = usual
+    everything = of(judged.general)
+    usual = of_kind = shrunk(everything, _FIRST_GUESS, ALL_STRENGTH)
+    # What holds all that there is tells nothing new; counting it twice would feign certainty.
+    held = everything.tried
     for kind in judged.kinds:
-        of_kind = shrunk(of(kind), of_kind, KIND_STRENGTH)
+        if of(kind).tried < held:
+            of_kind, held = shrunk(of(kind), of_kind, KIND_STRENGTH), of(kind).tried
     sum_ = _log_odds(of_kind)
     for key, strength in ((judged.situation, SITUATION_STRENGTH), (judged.task, TASK_STRENGTH)):
-        sum_ += _log_odds(shrunk(of(key), base, strength)) - _log_odds(base)
+        if of(key).tried < everything.tried:
+            sum_ += _log_odds(shrunk(of(key), usual, strength)) - _log_odds(usual)
     by_word = {
         word: _log_odds(shrunk(of(key), of_kind, WORD_STRENGTH)) - _log_odds(of_kind)
         for word, key in judged.words.items()
+        if of(key).tried < everything.tried
     }
     worst = min(by_word, key=lambda word: (by_word[word], word), default=None)
     sum_ += by_word[worst] if worst else 0.0

@@ -1,0 +1,164 @@
+"""Advice: one probability from all evidence, and a verdict and words that follow from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engines import ENGINES
+from hardwon import Memory
+from hardwon.learn.actions import action_kinds
+from hardwon.text.likeness import likeness
+
+TRACEBACK = "Traceback (most recent call last):\nKeyError: 'id'"
+ISSUE = {"model": "m", "issue_type": "TIMEOUT", "description": "no answer within a minute"}
+
+pytestmark = pytest.mark.engines(*ENGINES)
+
+
+def run(memory: Memory, task: str, action: str, observation: str = "", **more: Any) -> None:
+    step = {"action": action, "observation": observation, **more}
+    memory.record_trajectory(task, [step], float(more.get("ok", True)))
+
+
+def test_nothing_known_is_unknown_and_no_number_is_pretended(memory: Memory) -> None:
+    advice = memory.advise("make deploy", task="deploy the shop")
+    assert (advice.verdict, advice.p_success, advice.evidence) == ("unknown", 0.5, ())
+    assert advice.message == "Nothing is known of this."
+    for number in range(6):
+        run(memory, f"task {number}", f"pytest tests/test_{number}.py", ok=number > 0)
+    advice = memory.advise("make deploy", task="deploy the shop")
+    assert advice.verdict == "unknown"
+    assert advice.p_success == pytest.approx((5 + 1) / (6 + 2)), "what works here in general"
+    assert "75%" in advice.message
+
+
+def test_what_the_caller_says_of_a_step_is_believed(memory: Memory) -> None:
+    for _ in range(3):
+        run(memory, "put the mug away", "put(mug, shelf)", "Nothing happens.", ok=False)
+        run(memory, "read the handler", "cat errors.py", f"raise ValueError\n{TRACEBACK}", ok=True)
+    failing = memory.advise("put(mug, shelf)", task="put the mug away")
+    assert (failing.verdict, failing.failures) == ("blocked", 3)
+    assert failing.p_success < 0.1
+    assert "nothing happens" in failing.message.lower()
+    reading = memory.advise("cat errors.py", task="read the handler")
+    assert reading.verdict == "ok"
+    assert reading.p_success > 0.8
+
+
+def test_an_action_that_failed_as_a_fix_is_not_likely(memory: Memory) -> None:
+    for _ in range(3):
+        memory.record_fix(ISSUE, False, False, "", ["systemctl restart model"])
+    for _ in range(2):
+        memory.record_fix(ISSUE, True, True, "", ["clear the cache"])
+    failed = memory.advise("systemctl restart model", issue=ISSUE)
+    assert (failed.verdict, failed.failures) == ("blocked", 3)
+    assert failed.p_success < 0.35
+    assert failed.worked_instead == ("clear the cache",)
+    worked = memory.advise("clear the cache", issue=ISSUE)
+    assert worked.verdict == "ok"
+    assert worked.p_success > memory.odds(ISSUE).p_success > failed.p_success
+
+
+def test_advice_on_an_issue_without_an_attempt_is_its_odds(memory: Memory) -> None:
+    for number in range(8):
+        memory.record_fix(ISSUE, True, number % 3 == 0, "", [f"try {number}"], fixer_type="ann")
+    odds = memory.odds(ISSUE, fixer="ann")
+    advice = memory.advise("something new", issue=ISSUE, author="ann")
+    assert advice.p_success == pytest.approx(odds.p_success)
+    assert advice.basis["all"] == odds.basis[0].attempts
+
+
+def test_two_failed_scripts_do_not_make_every_script_hopeless(memory: Memory) -> None:
+    for _ in range(2):
+        run(memory, "run x", "python x.py", TRACEBACK)
+    other = memory.advise("python y.py", task="run y")
+    assert other.verdict == "ok"
+    assert other.p_success == pytest.approx(0.25), "as of anything here"
+    same = memory.advise("python x.py", task="run x")
+    assert same.verdict == "blocked"
+    assert same.p_success < other.p_success
+
+
+def test_the_same_action_for_another_task_is_another_question(memory: Memory) -> None:
+    for _ in range(2):
+        run(memory, "sum of squares", "<solution>4</solution>", "Your answer is wrong", ok=False)
+        run(memory, "two and two", "<solution>4</solution>", "", ok=True)
+    wrong = memory.advise("<solution>4</solution>", task="sum of squares")
+    right = memory.advise("<solution>4</solution>", task="two and two")
+    assert (wrong.verdict, right.verdict) == ("blocked", "ok")
+    assert right.p_success > 0.7 > 0.3 > wrong.p_success
+    assert right.basis["this action for this task"] == pytest.approx(2)
+
+
+def test_working_and_solving_are_two_numbers(memory: Memory) -> None:
+    steps = [
+        {"action": "SHOW TABLES", "observation": "[('student',)]", "reward": 0.0},
+        {"action": "SELECT name FROM student", "observation": "[('Ann',)]", "reward": 1.0},
+    ]
+    for number in range(5):
+        memory.record_trajectory(f"question {number}", steps, 1.0)
+    looking = memory.advise("SHOW TABLES", task="question 6")
+    asking = memory.advise("SELECT name FROM student", task="question 6", steps=steps[:1])
+    assert min(looking.p_success, asking.p_success) > 0.8
+    assert looking.p_solved < 0.3 < asking.p_solved <= asking.p_success
+
+
+def test_what_made_an_error_go_away_is_said_whatever_the_verdict(memory: Memory) -> None:
+    error = "error: The branch 'feature' is not fully merged.\nIf you are sure, run git branch -D"
+    memory.record_trajectory(
+        "git branch -d feature",
+        [
+            {"action": "git branch -d feature", "observation": error},
+            {"action": "git branch -D feature", "observation": "", "reward": 1.0},
+        ],
+        1.0,
+    )
+    like = error.replace("feature", "billing")
+    found = memory.solutions(like)
+    assert [each.action for each in found] == ["git branch -D feature"]
+    advice = memory.advise("git branch -d billing", task="clean up", error=like)
+    assert advice.worked_instead == ("git branch -D feature",)
+    assert "git branch -D feature (helped 1 of 1)" in advice.message
+    assert memory.solutions("ls: cannot access 'x': No such file or directory") == []
+    assert (
+        memory.advise("ls x", task="list", error="bash: ll: command not found").worked_instead == ()
+    )
+
+
+def test_what_helped_at_the_same_task_comes_first(memory: Memory) -> None:
+    for task, cure in (("parse orders", "use .get('id')"), ("parse users", "skip the guests")):
+        steps = [
+            {"action": "python parse.py", "observation": TRACEBACK},
+            {"action": cure, "observation": "3 passed", "reward": 1.0},
+        ]
+        memory.record_trajectory(task, steps, 1.0)
+    for task, cure in (("parse orders", "use .get('id')"), ("parse users", "skip the guests")):
+        advice = memory.advise("python parse.py", task=task, error=TRACEBACK)
+        assert advice.worked_instead[0] == cure
+
+
+def test_code_that_helped_can_be_run_again(memory: Memory) -> None:
+    program = "def total(rows):\n    return sum(row['price'] for row in rows)\n\nprint(total([]))"
+    steps = [
+        {"action": "print(totl([]))", "observation": "NameError: name 'totl' is not defined"},
+        {"action": program, "observation": "0", "reward": 1.0},
+    ]
+    memory.record_trajectory("add up", steps, 1.0)
+    (found,) = memory.solutions("NameError: name 'sm' is not defined")
+    lines = [line.removeprefix(" " * 6) for line in found.action.splitlines()]
+    assert lines == [line for line in program.splitlines() if line]
+
+
+@pytest.mark.engines("sqlite")
+def test_kinds_of_actions_and_like_failures() -> None:
+    assert action_kinds("git push --force origin main") == ["git", "git push"]
+    assert action_kinds("ls -la /tmp") == ["ls"]
+    assert action_kinds("<solution>4</solution>") == ["<solution"]
+    assert action_kinds("a = 1\nprint(a)") == ["several lines"]
+    assert action_kinds("  ") == []
+    refused = "curl: (7) Failed to connect to {} port {}: Connection refused"
+    assert likeness(refused.format("a.example", 80), refused.format("b.example", 8080)) > 0.9
+    assert likeness("cat: a: No such file or directory", "rm: b: No such file or directory") == 0
+    assert likeness("", "anything at all") == 0
