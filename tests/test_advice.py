@@ -129,7 +129,7 @@ def test_what_made_an_error_go_away_is_said_whatever_the_verdict(memory: Memory)
 
 def test_what_helped_at_the_same_task_comes_first(memory: Memory) -> None:
     for task, cure in (("parse orders", "use .get('id')"), ("parse users", "skip the guests")):
-        steps = [
+        steps: list[dict[str, Any]] = [
             {"action": "python parse.py", "observation": TRACEBACK},
             {"action": cure, "observation": "3 passed", "reward": 1.0},
         ]
@@ -141,7 +141,7 @@ def test_what_helped_at_the_same_task_comes_first(memory: Memory) -> None:
 
 def test_code_that_helped_can_be_run_again(memory: Memory) -> None:
     program = "def total(rows):\n    return sum(row['price'] for row in rows)\n\nprint(total([]))"
-    steps = [
+    steps: list[dict[str, Any]] = [
         {"action": "print(totl([]))", "observation": "NameError: name 'totl' is not defined"},
         {"action": program, "observation": "0", "reward": 1.0},
     ]
