@@ -297,8 +297,10 @@ def test_a_file_of_an_older_version_gets_them(tmp_path: Path) -> None:
     with closing(apsw.Connection(location)) as other:
         for table in (*COLUMNS, "fix_count", "fix_left_out", "fix_guard", "request"):
             other.execute(f"DROP TABLE {table}")
-        for index in ("record_counted", "record_helped", "event_stale"):
+        for index in ("record_counted", "record_helped", "event_stale", "record_vector_by_number"):
             other.execute(f"DROP INDEX {index}")
+        for column in ("number", "code"):
+            other.execute(f"ALTER TABLE record_vector DROP COLUMN {column}")
         other.execute("DELETE FROM record_key")
         other.pragma("user_version", 4)
     with Memory(location) as memory:

@@ -18,6 +18,7 @@ import postgres_server
 from engines import schemas_of
 from hardwon import Fact, Memory, Metadata
 from hardwon.errors import ForbiddenError, PlaceError
+from hardwon.learn.actions import ActionKey
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import Event, Moment, Source
 from hardwon.search.terms import Filters
@@ -506,6 +507,9 @@ READS: dict[str, StoreCase] = {
     "embedder": lambda store, project, _: store.embedder(project),
     "nearest": lambda store, project, _: store.nearest(project, [1.0, 0.0], EVERYTHING, 9),
     "without_vector": lambda store, project, _: store.without_vector(project, 9),
+    "count_without_vector": lambda store, project, _: store.count_without_vector(project),
+    "frequencies": lambda store, project, _: store.frequencies(project, [SECRET]),
+    "outcomes": lambda store, project, _: store.outcomes(project, [ActionKey("all", "")], 20000),
     "daily": lambda store, project, _: store.daily(project, "episode", ""),
     "newest_taught": lambda store, project, _: store.newest_taught(project, "episode", "", "", 9),
     "shares": lambda store, project, _: store.shares(project, "episode", "", 20000),

@@ -195,6 +195,9 @@ LEFT_OUT = {
     "hardwon.store.sqlite.log": "test_foreign_log.py and torture/power_loss.py have logs of all "
     "sorts",
     "hardwon.text.tables": "our own patterns",
+    "hardwon.text.shown": "fuzzed by contexts, which show what it reads",
+    "hardwon.text.likeness": "fuzzed by errors, which are compared before they are answered",
+    "hardwon.brief.cases": "fuzzed by contexts, which it words",
     "hardwon.text.clean": "fuzzed by brief.fence, which every line passes",
     "hardwon.tree.datasets.generate": "a date that a caller names, refused by Python's own parser",
     "hardwon.tree.datasets.demo": "our own words",

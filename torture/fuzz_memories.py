@@ -290,11 +290,12 @@ def _vectors(folder: Path) -> Iterator[Run]:
     )
     with Memory(folder / "brain", "default", checkout=False, embedder=embedder) as memory:
         memory.add_many(list(plausible.records(5, seed=5)))
+        memory.care.wait_for_vectors()
 
         def run(data: bytes) -> None:
             with closing(apsw.Connection(memory.location)) as connection:
                 connection.execute("UPDATE record_vector SET vector = ?", (data,)).fetchall()
-            memory._project.store._vectors.clear()  # type: ignore[attr-defined]  # what it knows of them
+            memory._project.store._codes.clear()  # type: ignore[attr-defined]  # what it knows of them
             memory.doctor()
             memory.recall("login")
 

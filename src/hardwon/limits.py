@@ -532,7 +532,7 @@ ERROR_CHARS_SHOWN: Final = 100
 DIGEST_CHARS_MAX: Final = 400
 
 # An action that is told with what it showed: a longer one is a program.
-SEEN_ACTION_CHARS_MAX: Final = 120
+SEEN_ACTION_CHARS_MAX: Final = 60
 
 # Names that one action showed: a wide table.
 SEEN_NAMES_MAX: Final = 30

@@ -64,7 +64,7 @@ from hardwon.search.terms import Filters
 from hardwon.store.query import readable
 from hardwon.text.clean import CUT, clean_line
 from hardwon.text.relevance import ALIKE_FROM, ALIKE_REPORT_FROM, Question
-from hardwon.text.terms import query_terms
+from hardwon.text.terms import index_text
 from hardwon.text.tokens import cut_to_tokens
 
 # --- fixing ---
@@ -325,7 +325,8 @@ class Recaller(Finder):
 
     def _weighed(self, asked: str) -> tuple[Question, list[_Weighed]]:
         """What is found and is about the question, best first: only what may be is read."""
-        terms = query_terms(asked)
+        # in one language: a word that is looked for by the stems of all would seem to be several
+        terms = list(dict.fromkeys(index_text(asked).split()))[: limits.QUERY_TERMS_MAX]
         counted = self._store.frequencies(self._project, terms)
         question = Question(terms, counted.having, counted.texts)
         found = self.find(asked, CANDIDATES, Filters())
