@@ -18,7 +18,7 @@ IDENTICAL_FAILURES_MAX: Final = 2
 
 _ACTION_CHARS: Final = 200  # of what was tried, in a message: enough to know it again
 # An action that is less likely than this to work gets a word of caution, though nobody tried it yet.
-UNLIKELY_BELOW: Final = 0.1
+UNLIKELY_BELOW: Final = 0.12
 # One that failed for another task does so below this.
 UNLIKELY_AGAIN_BELOW: Final = 0.35
 
