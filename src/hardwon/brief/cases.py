@@ -17,6 +17,7 @@ from hardwon.text.relevance import Question
 from hardwon.text.shown import names_shown, telling_line
 from hardwon.text.terms import FORM, Remembered, index_text
 from hardwon.text.tokens import cut_to_tokens
+from hardwon.text.words import spelled_alike
 
 # A run half as much like the question as the best one has a quarter of its say in what was seen.
 SHARPNESS: Final = 2.0
@@ -58,12 +59,8 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _folded(text: str) -> str:
-    """The same for the same task or action, but for case and spacing."""
-    return one_line(text).casefold()
-
-
-task_key = Remembered(_folded, lambda text, _: len(text) <= limits.DIGEST_CHARS_MAX).__getitem__
+# The same for the same task or action, but for case and spacing.
+folded = Remembered(spelled_alike, lambda text, _: len(text) <= limits.DIGEST_CHARS_MAX).__getitem__
 
 
 @dataclass
@@ -82,7 +79,7 @@ class Attempt:
 
     @property
     def key(self) -> str:
-        return "\n".join(map(task_key, self.actions))
+        return "\n".join(map(folded, self.actions))
 
     @property
     def holds(self) -> bool:
@@ -120,7 +117,7 @@ def told_of(cases: Iterable[Case], solved_from: float) -> list[Told]:
     by_task: dict[str, list[Case]] = {}
     for case in cases:
         if any(step.action.strip() for step in case.steps):
-            by_task.setdefault(task_key(case.task) or case.id, []).append(case)
+            by_task.setdefault(folded(case.task) or case.id, []).append(case)
     told = [
         Told(
             max(case.relevance for case in runs),
@@ -156,7 +153,7 @@ def _attempts(runs: Sequence[Case], solved_from: float) -> list[Attempt]:
     for attempt in found.values() if len(runs) > 1 else ():
         if len(attempt.actions) == 1:  # it may have failed on the way in other runs
             for case in runs:
-                steps = [step for step in case.steps if task_key(step.action) == attempt.key]
+                steps = [step for step in case.steps if folded(step.action) == attempt.key]
                 if case not in attempt.cases and steps:
                     best = max(steps, key=lambda step: step.earned)
                     attempt.add(
@@ -181,11 +178,11 @@ def _way_to(steps: Sequence[Done], place: int) -> tuple[str, ...]:
     """The action that won; where the very same had failed before, also what was done in between:
     that is what made the difference.
     """
-    key = task_key(steps[place].action)
+    key = folded(steps[place].action)
     before = [
         number
         for number, step in enumerate(steps[:place])
-        if not step.worked and task_key(step.action) == key
+        if not step.worked and folded(step.action) == key
     ]
     between = steps[before[-1] + 1 : place] if before else ()
     helped = [step.action for step in between if step.worked and step.action.strip()]
@@ -241,7 +238,7 @@ def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
     vouched = sum(case.vouched for case in cases)
     who = sources_mark(sources, vouched) + (", stale" if all(case.stale for case in cases) else "")
     task = "this task" if told.same else _task_shown(attempt.task, wording.asked)
-    if task_key(attempt.task) in ("", attempt.key):
+    if folded(attempt.task) in ("", attempt.key):
         task = ""  # what was to be done is what was done
     once, actions = attempt.tried == 1, attempt.actions
     warned = wording.warned.get(attempt.key, "") if attempt.holds else ""
@@ -277,7 +274,7 @@ def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
 def _task_shown(task: str, asked: str) -> str:
     """The beginning of a task; its end where it begins like the question."""
     task, most = one_line(task), limits.EXAMPLE_TASK_CHARS_MAX
-    if len(task) <= most or not task_key(asked).startswith(task_key(task[: most // 2])):
+    if len(task) <= most or not folded(asked).startswith(folded(task[: most // 2])):
         return shortened(task, most)
     end = task[-most:]
     return CUT + (end.partition(" ")[2] or end)

@@ -22,9 +22,9 @@ from hardwon.brief.cases import (
     Told,
     Wording,
     after_line,
+    folded,
     lines_of,
     seen_line,
-    task_key,
     told_of,
 )
 from hardwon.brief.compose import Budget, add_by_turns
@@ -331,7 +331,7 @@ class Recaller(Finder):
         question = Question(terms, counted.having, counted.texts)
         found = self.find(asked, CANDIDATES, Filters())
         covered = {each.id: question.covered(each.terms.split()) for _, each in found}
-        key, report = task_key(asked), "\n" in asked.strip()
+        key, report = folded(asked), "\n" in asked.strip()
         weighed = []
         for hit in self.read_hits(found):
             same = _is_task(hit.record, key)
@@ -439,7 +439,7 @@ def _of_rule(rule: Rule) -> Line:
         rule.sources,
         rule.vouched,
         rule.evidence,
-        frozenset({task_key(rule.text)}),
+        frozenset({folded(rule.text)}),
         "a rule of the task",
         sort="rule",
         only_claimed=only_claimed,
@@ -458,7 +458,7 @@ def _of_card(card: Card) -> Line:
         card.sources,
         card.vouched,
         card.records,
-        frozenset({task_key(f"{card.mistake_type}: {card.lesson}")}),
+        frozenset({folded(f"{card.mistake_type}: {card.lesson}")}),
         "a mistake at the task",
         sort="card",
         only_claimed=not card.seen_count and not card.vouched,
@@ -469,7 +469,7 @@ def _of_episode(episode: Episode, said: str, stale: bool) -> Line:
     said = without_mark(clean_line(said, limits.LESSON_CHARS_MAX))
     line = f"last episode, score {episode.score:.2f}: {said} {mark_of(episode, stale)}"
     author, vouched = episode.metadata.source.author, int(source_of(episode) is None)
-    about = frozenset({task_key(_told(episode))})
+    about = frozenset({folded(_told(episode))})
     return Line(
         line, RULE, (author,), vouched, (episode.id,), about, "the last episode of the task"
     )
@@ -562,7 +562,7 @@ _FAILURES_COMPARED: Final = 2
 
 
 def _is_task(record: AnyRecord, asked: str) -> bool:
-    task = task_key(_task_of(record))
+    task = folded(_task_of(record))
     return bool(task) and (task == asked or (len(task) >= _TELLING_TASK_CHARS and task in asked))
 
 
@@ -615,7 +615,7 @@ def _sentences(weighed: Sequence[_Weighed], tokens_max: int, room: Budget) -> It
             content = clean_line(record.content, limits.LESSON_CHARS_MAX)
         elif isinstance(record, Episode):
             what, content = f"score {record.score:.2f}", _told(record)
-            about = {*map(task_key, record.successes[:2]), *map(task_key, record.mistakes[:2])}
+            about = {*map(folded, record.successes[:2]), *map(folded, record.mistakes[:2])}
         else:
             continue
         if content:
@@ -639,7 +639,7 @@ def _of_sentence(what: str, content: str, each: _Weighed, tokens_max: int, room:
         (source,) if source else (),
         not source,
         (record.id,),
-        frozenset({task_key(content)}),
+        frozenset({folded(content)}),
         f"about what is asked ({each.relevance:.2f})",
         each.relevance,
         tokens_max=tokens_max,

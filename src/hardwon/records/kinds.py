@@ -473,7 +473,7 @@ class Step(Model):
     ] = ""
     reward: Annotated[Finite, Field(description="What that was worth.")] = 0.0
     ok: Annotated[
-        bool | None,
+        Flag | None,
         Field(description="Whether it worked; left out, what came of it tells."),
     ] = None
 

@@ -69,15 +69,19 @@ class TallyReader(Query):
         given = (project, scope, key, *(() if items_max is None else (items_max,)))
         return [Daily(item, day, tuple(levels)) for item, day, *levels in self._select(sql, given)]
 
+    def _weight(self, today: str, half_life_days: str) -> str:
+        """What a count weighs today. Bounded, because PostgreSQL refuses what is too small."""
+        age = f"{self.dialect.greatest}(0, {today} - day)"
+        half_lives = f"{age} / CAST({half_life_days} AS double precision)"
+        return f"pow(2.0, -{self.dialect.least}({half_lives}, {_HALF_LIVES_MAX}))"
+
     def shares(
         self, project: str, scope: str, key: str, today: int, items_max: int | None = None
     ) -> list[tuple[str, Share]]:
         """The same counts added up over the days, as they are and as they weigh today
         (`learn.confidence.age_weight`): of every item, or of those that were counted most.
         """
-        # Bounded, because PostgreSQL refuses what is too small.
-        half_lives = f"{self.dialect.greatest}(0, ?4 - day) / CAST(?5 AS double precision)"
-        weight = f"pow(2.0, -{self.dialect.least}({half_lives}, {_HALF_LIVES_MAX}))"
+        weight = self._weight("?4", "?5")
         tried = "(level0 + level1 + level2)"
         bound = Bound([project, scope, key, today, limits.HALF_LIFE_DAYS * 1.0])
         most = "" if items_max is None else f" LIMIT {bound.add(items_max)}"
@@ -100,8 +104,7 @@ class TallyReader(Query):
         """What became of actions, by what they are judged by, as it weighs today; without what
         nobody counted anything of.
         """
-        half_lives = f"{self.dialect.greatest}(0, ?2 - day) / CAST(?3 AS double precision)"
-        weight = f"pow(2.0, -{self.dialect.least}({half_lives}, {_HALF_LIVES_MAX}))"
+        weight = self._weight("?2", "?3")
         scopes = ", ".join(f"'{scope}'" for scope in ACTION_SCOPES)
         sql = (
             f"SELECT scope, key, sum((level0 + level1 + level2) * {weight}), "
