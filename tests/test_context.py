@@ -321,3 +321,24 @@ def test_the_same_records_question_and_clock_give_the_same_lines(
 def test_a_wrong_question_is_refused(memory: Memory, wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         memory.context("x", **wrong)
+
+
+def test_a_table_is_told_though_its_description_was_cut_in_the_middle(memory: Memory) -> None:
+    described = (
+        "[('Code', 'char(3)', 'NO'), ('Region', 'enum(1,2)', 'NO'), ('GNP', 'float(10,2)', 'Y"
+    )
+    steps = [
+        {"action": "SHOW TABLES", "observation": "[('city',), ('country',)]", "reward": 0.5},
+        {"action": "DESC country", "observation": described, "reward": 0.5},
+        {
+            "action": "DESC city",
+            "observation": "[('ID', 'int'), ('Region', 'text')]",
+            "reward": 0.5,
+        },
+        {"action": "SELECT Region FROM country", "observation": "[]", "reward": 1.0},
+    ]
+    memory.record_trajectory("List the regions of all countries", steps, 1.0)
+    told = str(memory.context("Which country has the largest GNP?"))
+    assert "DESC country -> Code, Region, GNP" in told
+    # named beside it, so it belongs to the same place
+    assert "DESC city -> ID, Region" in told

@@ -477,7 +477,7 @@ SHORT_CONTEXT_TOKENS: Final = 100
 # The largest budget. Whoever has more room wants the records themselves.
 CONTEXT_TOKENS_MAX: Final = 100_000
 
-# Random bytes of a fence's mark.
+# Random bytes of a tree's mark.
 MARK_BYTES: Final = 8
 
 # What still counts as a word: longer runs without a space are base64, paths or Chinese. They are
@@ -488,7 +488,7 @@ WORD_CHARS_MAX: Final = 64
 # belong there.
 CONTEXT_LINE_CHARS_MAX: Final = 2_000
 
-# Hex characters of a fence's mark: 64 bits, so that no record can have guessed it.
+# Hex characters of a fence's mark: so many that no record can have guessed it.
 MARK_CHARS_MIN: Final = 16
 
 # Hex characters of a fence's mark: a digest fits, and the mark is paid for twice in every context.

@@ -4,7 +4,9 @@ what an action showed. Each is a sentence that stands alone; nothing here knows 
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,6 +25,10 @@ from hardwon.text.words import spelled_alike
 SHARPNESS: Final = 2.0
 # Of the best one's relevance: less alike tasks are not told.
 LIKE_FROM: Final = 0.4
+# What it adds that the action at another task names all of the question.
+NAMED: Final = 0.3
+# A task that is not the very same is never quite as relevant.
+NOT_THE_SAME: Final = 0.95
 # A reward that reads the same with two digits is the same.
 SAME_REWARD: Final = 0.005
 
@@ -38,8 +44,8 @@ class Done(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """A run as it is told: its task, what was done, how much it is like the question (1: the very
-    same task), when, who says so (None: somebody that others vouch for). `strategy` is what a fix
+    """A run as it is told: its task, what was done, how much of it is about the question (1: the
+    very same task), how much its task is like it, when, and who says so. `strategy` is what a fix
     did.
     """
 
@@ -47,6 +53,7 @@ class Case:
     task: str
     steps: Sequence[Done]
     relevance: float
+    alike: float
     same: bool
     at_us: int
     author: str
@@ -112,20 +119,22 @@ class Told(NamedTuple):
     attempts: list[Attempt]
 
 
-def told_of(cases: Iterable[Case], solved_from: float) -> list[Told]:
-    """The tasks of the runs, the most alike first."""
+def told_of(cases: Iterable[Case], solved_from: float, question: Question | None) -> list[Told]:
+    """The tasks of the runs, the most alike first: that an action names what is asked for counts,
+    too.
+    """
     by_task: dict[str, list[Case]] = {}
     for case in cases:
         if any(step.action.strip() for step in case.steps):
             by_task.setdefault(folded(case.task) or case.id, []).append(case)
-    told = [
-        Told(
-            max(case.relevance for case in runs),
-            runs[0].same,
-            sorted(_attempts(runs, solved_from - SAME_REWARD), key=_best_first),
-        )
-        for runs in by_task.values()
-    ]
+    told = []
+    for runs in by_task.values():
+        attempts = sorted(_attempts(runs, solved_from - SAME_REWARD), key=_best_first)
+        alike, same = max(case.alike for case in runs), runs[0].same
+        if question and not same:
+            named = question.share(_terms(" ".join(attempts[0].actions)))
+            alike = min(alike + NAMED * named, NOT_THE_SAME)
+        told.append(Told(alike, same, attempts))
     return sorted(told, key=lambda each: (not each.same, -each.relevance))
 
 
@@ -341,13 +350,16 @@ def _cut(
 
 
 class _Seen(NamedTuple):
-    """A short action that worked, and the names that it showed; its terms, and theirs."""
+    """A short action that worked, and the names that it showed; its terms, and theirs; how much it
+    has to do with the question.
+    """
 
     action: str
     names: tuple[str, ...]
     case: Case
     does: frozenset[str]
     shows: frozenset[str]
+    worth: float = 0.0
 
 
 def seen_line(cases: Sequence[Case], question: Question, cost: Callable[[str], int]) -> Line | None:
@@ -397,58 +409,75 @@ def _mark(case: Case) -> str:
     return sources_mark((case.author,), case.vouched) + (", stale" if case.stale else "")
 
 
-def _rows(cases: Sequence[Case], question: Question) -> list[_Seen]:
-    likest = max((case.relevance for case in cases), default=0.0)
-    say: dict[str, float] = {}
+def _looked_at(
+    cases: Sequence[Case], say: Mapping[str, float]
+) -> tuple[list[_Seen], dict[str, float]]:
+    """What runs looked at, and by how much say of the runs a term was used."""
     seen: dict[tuple[str, ...], _Seen] = {}
     used: dict[str, float] = {}
     for case in cases:
-        say[case.id] = (case.relevance / likest) ** SHARPNESS
         mine = set[str]()
         for step in case.steps:
             if not step.worked:
                 continue
             action = one_line(step.action[: limits.DIGEST_CHARS_MAX])
-            does = _terms(action.partition(" ")[2])
             short = len(action) <= limits.SEEN_ACTION_CHARS_MAX
             names = tuple(dict.fromkeys(names_shown(step.observation))) if short else ()
             if not names:  # what stands in quotes is data
                 mine |= _terms(_QUOTED.sub(" ", action).partition(" ")[2])
             elif names not in seen:
+                does = _terms(action.partition(" ")[2])
                 seen[names] = _Seen(action, names, case, does, _terms(" ".join(names)))
         for term in mine:
             used[term] = used.get(term, 0.0) + say[case.id]
+    return list(seen.values()), used
+
+
+def _rows(cases: Sequence[Case], question: Question) -> list[_Seen]:
+    likest = max((case.relevance for case in cases), default=0.0)
+    say = {case.id: (case.relevance / likest) ** SHARPNESS for case in cases}
+    seen, used = _looked_at(cases, say)
     known = used.keys() | question.worth.keys()
-    waiting = [each for each in seen.values() if _is_used(each.names, known)]
+    waiting = [each for each in seen if _is_used(each.names, known)]
+    # what many lists were asked for with tells nothing
+    lists = Counter(term for each in waiting for term in each.does)
     runs = sum(say.values())
-    said = set[str]()
+    for place, each in enumerate(waiting):
+        use = max((used.get(term, 0.0) / lists[term] for term in each.does), default=0.0)
+        worth = question.share(each.does | each.shows) + USED * use / runs
+        waiting[place] = each._replace(worth=worth)
+    said, listed = set[str](), dict[str, float]()
     rows: list[_Seen] = []
     while waiting:
-        worth = [
+        worths = [
             (BASE + (1 - BASE) * say[each.case.id])
-            * len(each.shows - said)
-            / len(each.shows)
+            * math.sqrt(len(each.shows - said) / len(each.shows))
             * (
-                question.share(each.does | each.shows)
-                + USED * max((used.get(term, 0.0) for term in each.does), default=0.0) / runs
+                each.worth
+                + LISTED * max((listed.get(term, 0.0) for term in each.does), default=0.0)
             )
             for each in waiting
         ]
-        place = max(range(len(waiting)), key=worth.__getitem__)
-        if worth[place] <= WORTH_FROM:
+        place = max(range(len(waiting)), key=worths.__getitem__)
+        if worths[place] <= WORTH_FROM:
             break
         rows.append(waiting.pop(place))
         said |= rows[-1].shows
+        for name in rows[-1].names:
+            for term in _as_term(name):
+                listed[term] = max(listed.get(term, 0.0), rows[-1].worth)
     return rows
 
 
 def _is_used(names: Sequence[str], known: Collection[str]) -> bool:
-    """Whether enough of the names, as they are or as words in whatever form, are known."""
-    used = sum(
-        name.casefold() in known or (name.isalpha() and not _terms(name).isdisjoint(known))
-        for name in names
-    )
+    """Whether enough of the names are known."""
+    used = sum(not _as_term(name).isdisjoint(known) for name in names)
     return used * _NAMES_PER_USED >= len(names)
+
+
+def _as_term(name: str) -> frozenset[str]:
+    """The name as it is, and where it is a word, in whatever form."""
+    return _terms(name) | {name.casefold()} if name.isalpha() else frozenset({name.casefold()})
 
 
 _NAMES_PER_USED: Final = 8
@@ -456,10 +485,12 @@ _QUOTED: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 # What a list is worth that the least alike run looked at, against one of the likest.
 BASE: Final = 0.3
 # Lists that are worth less have nothing to do with the question.
-WORTH_FROM: Final = 0.05
+WORTH_FROM: Final = 0.07
 # What it is worth that all runs like this one used what was looked at, against that the question
 # names all of it.
 USED: Final = 0.5
+# Of what a list is worth, what those are that tell of the things it names.
+LISTED: Final = 0.8
 
 
 def _find_terms(text: str) -> frozenset[str]:

@@ -8,14 +8,16 @@ Reads only.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice, zip_longest
 from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.brief.advice import standing_failures
 from hardwon.brief.cases import (
+    NOT_THE_SAME,
     Attempt,
     Case,
     Done,
@@ -29,6 +31,7 @@ from hardwon.brief.cases import (
 )
 from hardwon.brief.compose import Budget, add_by_turns
 from hardwon.brief.fence import fenced, fenced_line
+from hardwon.brief.fence import mark_of as fence_mark
 from hardwon.brief.lines import (
     DONE,
     FAILED,
@@ -217,10 +220,13 @@ class LeftOut:
 
 
 class _Weighed(NamedTuple):
-    """A hit, and how much it is like the question: 1 where it is of the very same task."""
+    """A hit, how much of it is about the question, and how much its task is like it: 1 where it is
+    the very same.
+    """
 
     hit: Hit
     relevance: float
+    alike: float
     same: bool
 
 
@@ -236,9 +242,9 @@ class ContextRequest:
     fixer: str | None
     budget: int
     count: Callable[[str], int]
-    mark: str
     solved_from: float = 1.0
     explain: bool = False
+    mark: str = field(default_factory=lambda: fence_mark(secrets.randbits(64)))
 
     @property
     def asked(self) -> str:
@@ -282,7 +288,7 @@ class Recaller(Finder):
         banned = frozenset().union(*(lesson.about for lesson in warnings))
         room = Budget(budget - request.count(request.fenced([]) + "\n"), request.count)
         cases = [case for case in map(_case, weighed) if case.strategy not in banned]
-        told = told_of(cases, request.solved_from)
+        told = told_of(cases, request.solved_from, question)
         wording = Wording(asked, to_us(self._now()), room.cost, request.count, self._warned(told))
         done = list(lines_of(told, wording))
         same = done[: sum(line.relevance == 1 for line in done)]
@@ -336,8 +342,8 @@ class Recaller(Finder):
         for hit in self.read_hits(found):
             same = _is_task(hit.record, key)
             whole = 0.0 if report else covered[hit.record.id]
-            relevance = max(whole, _relevance(hit, question, report))
-            weighed.append(_Weighed(hit, 1.0 if same else min(relevance, _NOT_THE_SAME), same))
+            alike = 1.0 if same else min(_relevance(hit, question, report), NOT_THE_SAME)
+            weighed.append(_Weighed(hit, max(whole, alike), alike, same))
         floor = ALIKE_REPORT_FROM if report else ALIKE_FROM
         if max((each.relevance for each in weighed), default=0.0) < floor:
             return question, []
@@ -373,7 +379,9 @@ class Recaller(Finder):
         if len(found) > _SAME_FAILURES_MAX:
             return
         hits = [Hit(record, 0.0) for record in readable([each.stored for each in found])]
-        for told in told_of([_case(_Weighed(hit, 0.0, False)) for hit in hits], solved_from):
+        for told in told_of(
+            [_case(_Weighed(hit, 0.0, 0.0, False)) for hit in hits], solved_from, None
+        ):
             best = told.attempts[0]
             if best.holds and best.key != failed.key:
                 yield after_line(failed, best, wording)
@@ -423,7 +431,7 @@ class Recaller(Finder):
 _OFFERED_CHECKED: Final = 8  # whoever reads a context takes one of the first
 _ATTEMPTS_CHECKED: Final = 24  # the newest tell
 _SAME_FAILURES_MAX: Final = 8
-_LIKE_FIRST: Final = 4  # what worked at like tasks, before what was seen
+_LIKE_FIRST: Final = 2  # what worked at like tasks, before what was seen
 _SENTENCE_SHARE: Final = 0.3  # of the budget, for what one record says
 _SENTENCE_TOKENS_MIN: Final = 12  # less than that of it says nothing
 _UNPROVEN: Final = "unproven"
@@ -542,6 +550,7 @@ def _case(weighed: _Weighed) -> Case:
         task,
         _acts(record),
         weighed.relevance,
+        weighed.alike,
         weighed.same,
         record.at_us,
         record.metadata.source.author,
@@ -551,8 +560,6 @@ def _case(weighed: _Weighed) -> Case:
     )
 
 
-# A task that is not the very same is never quite as relevant.
-_NOT_THE_SAME: Final = 0.95
 # A task that is that long is the same where a question holds it among other words.
 _TELLING_TASK_CHARS: Final = 30
 # What the very failure that is asked about is worth, whatever else was said.

@@ -15,10 +15,13 @@ from hardwon.text.terms import Remembered
 _READ_CHARS_MAX: Final = 4_000
 _NAMES_MIN: Final = 2
 _NAME: Final = re.compile(
-    r"[^\W\d][\w.$-]*(?:/[\w.$-]+)*/?|(?:\.{0,2}/)?[\w.-]+(?:/[\w.-]+)+/?|[\w-]+\.[a-z]\w*"
+    r"[^\W\d][\w.$-]*(?:/[\w.$-]+)*/?|(?:\.{0,2}/)?[\w.-]+(?:/[\w.-]+)+/?|[\w-]+\.[a-z]\w*|\d+_\w+"
 )
 _QUOTED: Final = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
-_ROW: Final = re.compile(rf"[(\[]((?:{_QUOTED}|(?<=\w)\([^()]*\)|[^()\[\]'\"])*)[)\]]")
+# The last one may be cut anywhere.
+_ROW: Final = re.compile(
+    rf"[(\[]((?:{_QUOTED}|(?<=\w)\([^()]*\)|[^()\[\]'\"])*)(?:[)\]]|(?:['\"].*)?\Z)", re.DOTALL
+)
 _CELL: Final = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^,'"\s][^,]*)""")
 _KEY: Final = re.compile(r"""["']([^"'\\]+)["']\s*:""")
 _RULE: Final = re.compile(r"[-+|=\s]{3,}")
@@ -52,7 +55,7 @@ def _of_rows(text: str) -> list[str]:
     ]
     if len(rows) == 1 and rows[0] and text[:1] == "[" and text[1:2] not in "([":
         return rows[0] if _are_names(rows[0]) else []
-    for column in zip(*rows, strict=False):
+    for column in zip(*filter(None, rows), strict=False):
         if not all(map(_NAME.fullmatch, column)):
             return []
         if len(set(column)) == len(column) >= _NAMES_MIN:
