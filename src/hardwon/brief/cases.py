@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Final, NamedTuple
 
 from hardwon import limits
@@ -84,7 +84,7 @@ class Attempt:
     observation: str = ""
     cases: list[Case] = field(default_factory=list)
 
-    @property
+    @cached_property
     def key(self) -> str:
         return "\n".join(map(folded, self.actions))
 
@@ -159,15 +159,17 @@ def _attempts(runs: Sequence[Case], solved_from: float) -> list[Attempt]:
         attempt = Attempt(case.task, actions)
         observation = "" if case.steps[place].worked else case.steps[place].observation
         found.setdefault(attempt.key, attempt).add(case, earned, observation, worked=won)
-    for attempt in found.values() if len(runs) > 1 else ():
-        if len(attempt.actions) == 1:  # it may have failed on the way in other runs
-            for case in runs:
-                steps = [step for step in case.steps if folded(step.action) == attempt.key]
-                if case not in attempt.cases and steps:
-                    best = max(steps, key=lambda step: step.earned)
-                    attempt.add(
-                        case, best.earned, best.observation, worked=best.earned >= solved_from
-                    )
+    if len(runs) > 1:  # what one run ended with may have failed on the way in others
+        for case in runs:
+            best: dict[str, Done] = {}
+            for step in case.steps:
+                key = folded(step.action)
+                if key in found and (key not in best or step.earned > best[key].earned):
+                    best[key] = step
+            for key, step in best.items():
+                if case not in found[key].cases:
+                    won = step.earned >= solved_from
+                    found[key].add(case, step.earned, step.observation, worked=won)
     return list(found.values())
 
 

@@ -267,7 +267,7 @@ class Recaller(Finder):
 
     def context(self, request: ContextRequest) -> Context:
         asked, budget = request.asked, request.budget
-        question, weighed = self._weighed(asked) if asked.strip() else (None, [])
+        question, weighed = self._weighed(asked, budget) if asked.strip() else (None, [])
         lessons = list(
             self._lessons(
                 request.task_id,
@@ -289,14 +289,18 @@ class Recaller(Finder):
         room = Budget(budget - request.count(request.fenced([]) + "\n"), request.count)
         cases = [case for case in map(_case, weighed) if case.strategy not in banned]
         told = told_of(cases, request.solved_from, question)
-        wording = Wording(asked, to_us(self._now()), room.cost, request.count, self._warned(told))
+        read = {each.hit.record.id: each.hit.record for each in weighed}
+        warned = self._warned(told, read)
+        wording = Wording(asked, to_us(self._now()), room.cost, request.count, warned)
         done = list(lines_of(told, wording))
         same = done[: sum(line.relevance == 1 for line in done)]
         like = [line for line in done[len(same) :] if line.kind == DONE]
         nearly = [line for line in done[len(same) :] if line.kind == FAILED]
         if same and same[0].kind == FAILED:
             same[1:1] = self._after(told[0].attempts[0], request.solved_from, wording)
-        known = list(_sentences(weighed, int(budget * _SENTENCE_SHARE), room))
+        known = list(
+            islice(_sentences(weighed, int(budget * _SENTENCE_SHARE), room), _SENTENCES_MAX)
+        )
         seen = seen_line(cases, question, room.cost) if question and cases else None
         first_known = [*lessons, *same] if request.issue else [*same, *lessons]
         spoken = [*first_known, *unproven, *like[:_LIKE_FIRST], *known]
@@ -329,28 +333,36 @@ class Recaller(Finder):
             return "nothing is recorded yet"
         return "nothing that is recorded is about this"
 
-    def _weighed(self, asked: str) -> tuple[Question, list[_Weighed]]:
+    def _weighed(self, asked: str, budget: int) -> tuple[Question, list[_Weighed]]:
         """What is found and is about the question, best first: only what may be is read."""
         # in one language: a word that is looked for by the stems of all would seem to be several
         terms = list(dict.fromkeys(index_text(asked).split()))[: limits.QUERY_TERMS_MAX]
         counted = self._store.frequencies(self._project, terms)
         question = Question(terms, counted.having, counted.texts)
-        found = self.find(asked, CANDIDATES, Filters())
+        wanted = min(CANDIDATES, _CANDIDATES_MIN + budget // 100)
+        found = self.find(asked, wanted, Filters())
         covered = {each.id: question.covered(each.terms.split()) for _, each in found}
+        most = max(covered.values(), default=0.0)
+        near = [
+            (ranked, each)
+            for ranked, each in found
+            if covered[each.id] >= most * READ_FROM.get(each.stored.kind, _SAID_FROM)
+            or not _OTHERWISE.isdisjoint(ranked.why)
+        ]
         key, report = folded(asked), "\n" in asked.strip()
         weighed = []
-        for hit in self.read_hits(found):
+        for hit in self.read_hits(near):
             same = _is_task(hit.record, key)
-            whole = 0.0 if report else covered[hit.record.id]
             alike = 1.0 if same else min(_relevance(hit, question, report), NOT_THE_SAME)
-            weighed.append(_Weighed(hit, max(whole, alike), alike, same))
+            relevance = alike if report else max(covered[hit.record.id], alike)
+            weighed.append(_Weighed(hit, relevance, alike, same))
         floor = ALIKE_REPORT_FROM if report else ALIKE_FROM
         if max((each.relevance for each in weighed), default=0.0) < floor:
             return question, []
         weighed.sort(key=lambda each: (each.hit.stale, -each.relevance))
         return question, weighed
 
-    def _warned(self, told: Sequence[Told]) -> dict[str, str]:
+    def _warned(self, told: Sequence[Told], known: Mapping[str, AnyRecord]) -> dict[str, str]:
         """Of what worked and may be offered, what advice would warn of: it failed since it last
         worked. Each with how.
         """
@@ -358,10 +370,12 @@ class Recaller(Finder):
         offered = {each.actions[0]: each.key for each in best if len(each.actions) == 1}
         keys = [attempt_key(action) for action in offered]
         found = self._store.by_key(self._project, keys, Filters(), _ATTEMPTS_CHECKED)
-        records = list(readable([each.stored for each in found]))
+        unread = [each.stored for each in found if each.id not in known]
+        records = [known[each.id] for each in found if each.id in known] + list(readable(unread))
         warned = {}
         for action, key in offered.items():
-            attempts = [each for record in records for each in attempts_in(record, action, None)]
+            having = [record for record in records if key in _actions_of(record)]
+            attempts = [each for record in having for each in attempts_in(record, action, None)]
             if failures := standing_failures(attempts):
                 warned[key] = failures[-1].said
         return warned
@@ -428,11 +442,18 @@ class Recaller(Finder):
         return [line._replace(sort=f"new {line.sort}", pool=_UNPROVEN) for line in lines]
 
 
+_CANDIDATES_MIN: Final = 20  # and one more for every hundred tokens
+# Of the question's words that the best has: what has less is not read. Runs also tell what they saw.
+READ_FROM: Final = {"trajectory": 0.3, "fix": 0.3}
+_SAID_FROM: Final = 0.4
+# What is found otherwise than by its words.
+_OTHERWISE: Final = frozenset({"exact", "vector", "neighbour"})
 _OFFERED_CHECKED: Final = 8  # whoever reads a context takes one of the first
 _ATTEMPTS_CHECKED: Final = 24  # the newest tell
 _SAME_FAILURES_MAX: Final = 8
 _LIKE_FIRST: Final = 2  # what worked at like tasks, before what was seen
 _SENTENCE_SHARE: Final = 0.3  # of the budget, for what one record says
+_SENTENCES_MAX: Final = 12  # considered: sources take turns
 _SENTENCE_TOKENS_MIN: Final = 12  # less than that of it says nothing
 _UNPROVEN: Final = "unproven"
 
@@ -503,6 +524,18 @@ def mark_of(record: AnyRecord, stale: bool = False) -> str:
     """
     sure = "?" if source_of(record) else ""
     return f"[{shown_name(record.metadata.source.author)}{sure}{', stale' if stale else ''}]"
+
+
+def _actions_of(record: AnyRecord) -> set[str]:
+    """As they are compared."""
+    match record:
+        case Trajectory():
+            return {folded(step.action) for step in record.steps}
+        case Fix():
+            return set(map(folded, record.fix_commands))
+        case Experience():
+            return {folded(record.content)}
+    return set()
 
 
 def _acts(record: AnyRecord) -> list[Done]:
