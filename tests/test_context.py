@@ -342,3 +342,62 @@ def test_a_table_is_told_though_its_description_was_cut_in_the_middle(memory: Me
     assert "DESC country -> Code, Region, GNP" in told
     # named beside it, so it belongs to the same place
     assert "DESC city -> ID, Region" in told
+
+
+# --- the files that mattered ---
+
+ISSUE = """TimeDelta serialization precision
+
+When a TimeDelta field is serialized with precision milliseconds, the value is rounded down.
+I expected 345 and got 344. The same happens with microseconds."""
+
+OPEN = "[File: /marshmallow/src/marshmallow/fields.py (1997 lines total)]\n(1400 more lines above)"
+
+
+def fix_the_issue(memory: Memory, reward: float) -> None:
+    """As a coding agent goes about an issue of a repository."""
+    steps = [
+        ("create reproduce.py", "[File: /marshmallow/reproduce.py (1 lines total)]\n1:"),
+        ("edit 1:1\nprint(1)\nend_of_edit", "[File: /marshmallow/reproduce.py (1 lines total)]"),
+        ("python reproduce.py", "344"),
+        ('search_dir "TimeDelta" src', "Found 12 matches in src/marshmallow/fields.py"),
+        (
+            "open src/marshmallow/schema.py",
+            "[File: /marshmallow/src/marshmallow/schema.py (9 lines",
+        ),
+        ('open "src/marshmallow/fields.py" 1474', OPEN),
+        ("edit 1475:1475\n    return round(value)\nend_of_edit", OPEN),
+        ("rm reproduce.py", ""),
+        ("submit", ""),
+    ]
+    told = [{"action": action, "observation": shown, "reward": 0.0} for action, shown in steps]
+    memory.record_trajectory(ISSUE, [*told[:-1], {**told[-1], "reward": reward}], reward)
+
+
+@pytest.mark.parametrize(("reward", "ended"), [(1.0, "solved"), (0.0, "not solved")])
+def test_the_file_that_was_changed_is_told_of_the_same_issue_and_of_a_like_one(
+    memory: Memory, reward: float, ended: str
+) -> None:
+    fix_the_issue(memory, reward)
+    run(memory, "make deploy", NOT_SET, 2)
+    files = f"changed src/marshmallow/fields.py; opened src/marshmallow/schema.py [{ended}, agent?]"
+    assert f"this task -> {files}" in said(memory, ISSUE)
+    for like in (
+        "TimeDelta field loses precision when it is serialized",
+        "TimeDelta fields lose precision\n\nSerialized with precision microseconds they are wrong.",
+    ):
+        lines = said(memory, like)
+        assert any(line.endswith(f"-> {files}") for line in lines), like
+        assert "reproduce.py" not in "".join(lines), "what a run made for itself helps nobody"
+    assert said(memory, "the login page is slow on old phones") == []
+
+
+def test_a_patch_tells_which_files_were_changed(memory: Memory) -> None:
+    patch = "diff --git a/lib/cache.go b/lib/cache.go\n--- a/lib/cache.go\n+++ b/lib/cache.go\n@@"
+    steps = [
+        {"action": "str_replace_editor view /repo/lib/http.go", "observation": "1 package lib"},
+        {"action": "submit", "observation": patch, "reward": 1.0},
+    ]
+    memory.record_trajectory("Stale entries stay in the cache for ever", steps, 1.0)
+    (_, files) = said(memory, "Stale entries stay in the cache for ever")
+    assert files == "this task -> changed lib/cache.go; opened /repo/lib/http.go [solved, agent?]"

@@ -537,6 +537,9 @@ SEEN_ACTION_CHARS_MAX: Final = 60
 # Names that one action showed: a wide table.
 SEEN_NAMES_MAX: Final = 30
 
+# Files that a line of a context names, of those that were changed and of those that were opened.
+FILES_SHOWN_MAX: Final = 5
+
 # --- embeddings ---
 
 # How much of a text becomes its vector. Most models read 512 tokens, which is about this much, and

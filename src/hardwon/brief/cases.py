@@ -16,7 +16,7 @@ from hardwon import limits
 from hardwon.brief.lines import DONE, FAILED, SEEN, Line, ago, sources_mark
 from hardwon.text.clean import CODE_INDENT, CUT, clean_code, clean_line, shortened
 from hardwon.text.relevance import Question
-from hardwon.text.shown import names_shown, telling_line
+from hardwon.text.shown import files_touched, names_shown, telling_line
 from hardwon.text.terms import FORM, Remembered, index_text
 from hardwon.text.tokens import cut_to_tokens
 from hardwon.text.words import spelled_alike
@@ -349,6 +349,39 @@ def _cut(
 
 
 # --- what was seen ---
+
+
+def file_lines(told: Sequence[Told], asked: str) -> Iterator[Line]:
+    """Of each task the files that runs changed, and those that they looked at: where the last action
+    tells nothing, they tell where to look.
+    """
+    likest = max((each.relevance for each in told), default=0.0)
+    for each in told:
+        cases = [case for attempt in each.attempts for case in attempt.cases]
+        steps = ((step.action, step.observation) for case in cases for step in case.steps)
+        files = files_touched(steps)
+        if each.relevance < LIKE_FROM * likest or not any(files):
+            continue
+        parts = [
+            f"{did} {', '.join(paths[: limits.FILES_SHOWN_MAX])}"
+            for did, paths in (("changed", files.changed), ("opened", files.opened))
+            if paths
+        ]
+        task = "this task" if each.same else _task_shown(each.attempts[0].task, asked)
+        sources = list(dict.fromkeys(case.author for case in cases))
+        vouched = sum(case.vouched for case in cases)
+        solved = "solved" if each.attempts[0].holds else "not solved"
+        text = f"{task} -> {'; '.join(parts)} [{solved}, {sources_mark(sources, vouched)}]"
+        yield Line(
+            text,
+            kind=SEEN,
+            sources=sources,
+            vouched=vouched,
+            ids=tuple(dict.fromkeys(case.id for case in cases)),
+            about=frozenset({f"files: {'; '.join(parts)}"}),
+            relevance=each.relevance,
+            why="the files that runs at the task had open",
+        )
 
 
 class _Seen(NamedTuple):

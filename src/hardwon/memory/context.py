@@ -24,6 +24,7 @@ from hardwon.brief.cases import (
     Told,
     Wording,
     after_line,
+    file_lines,
     folded,
     lines_of,
     seen_line,
@@ -303,7 +304,8 @@ class Recaller(Finder):
         )
         seen = seen_line(cases, question, room.cost) if question and cases else None
         first_known = [*lessons, *same] if request.issue else [*same, *lessons]
-        spoken = [*first_known, *unproven, *like[:_LIKE_FIRST], *known]
+        files = list(islice(file_lines(told, asked), _FILE_LINES_MAX))
+        spoken = [*first_known, *unproven, *files, *like[:_LIKE_FIRST], *known]
         spoken += [seen] if seen else []
         spoken += [*like[_LIKE_FIRST:], *nearly]
         # Rules do not crowd out what was said last, nor what worked what did not.
@@ -451,6 +453,7 @@ _OTHERWISE: Final = frozenset({"exact", "vector", "neighbour"})
 _OFFERED_CHECKED: Final = 8  # whoever reads a context takes one of the first
 _ATTEMPTS_CHECKED: Final = 24  # the newest tell
 _SAME_FAILURES_MAX: Final = 8
+_FILE_LINES_MAX: Final = 4
 _LIKE_FIRST: Final = 2  # what worked at like tasks, before what was seen
 _SENTENCE_SHARE: Final = 0.3  # of the budget, for what one record says
 _SENTENCES_MAX: Final = 12  # considered: sources take turns
@@ -629,7 +632,7 @@ def _about(record: AnyRecord, report: bool) -> Iterator[str]:
     match record:
         case Trajectory():
             failed = [step for step in record.steps if step.reward <= 0] if report else []
-            if not failed:
+            if not failed or "\n" in record.task.strip():
                 yield record.task[:chars]
             for step in failed[:_FAILURES_COMPARED]:
                 shown = step.observation[:chars]
