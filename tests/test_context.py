@@ -370,8 +370,15 @@ def fix_the_issue(memory: Memory, reward: float) -> None:
         ("rm reproduce.py", ""),
         ("submit", ""),
     ]
-    told = [{"action": action, "observation": shown, "reward": 0.0} for action, shown in steps]
-    memory.record_trajectory(ISSUE, [*told[:-1], {**told[-1], "reward": reward}], reward)
+    rewards = [0.0] * (len(steps) - 1) + [reward]
+    memory.record_trajectory(
+        ISSUE,
+        [
+            {"action": action, "observation": shown, "reward": earned}
+            for (action, shown), earned in zip(steps, rewards, strict=True)
+        ],
+        reward,
+    )
 
 
 @pytest.mark.parametrize(("reward", "ended"), [(1.0, "solved"), (0.0, "not solved")])
@@ -394,10 +401,42 @@ def test_the_file_that_was_changed_is_told_of_the_same_issue_and_of_a_like_one(
 
 def test_a_patch_tells_which_files_were_changed(memory: Memory) -> None:
     patch = "diff --git a/lib/cache.go b/lib/cache.go\n--- a/lib/cache.go\n+++ b/lib/cache.go\n@@"
-    steps = [
+    steps: list[dict[str, Any]] = [
         {"action": "str_replace_editor view /repo/lib/http.go", "observation": "1 package lib"},
         {"action": "submit", "observation": patch, "reward": 1.0},
     ]
     memory.record_trajectory("Stale entries stay in the cache for ever", steps, 1.0)
     (_, files) = said(memory, "Stale entries stay in the cache for ever")
     assert files == "this task -> changed lib/cache.go; opened /repo/lib/http.go [solved, agent?]"
+
+
+def test_sixty_tokens_hold_a_line_that_matters(memory: Memory) -> None:
+    action = "make deploy STAGING_HOST=stage-1.internal"
+    for _ in range(3):
+        run(memory, action, "deployed", 0, task="deploy the staging environment")
+    run(memory, "pytest tests/billing -x", "ImportError: no module stripe", 1, task="test billing")
+    memory.record_fact("The staging database listens on port 5433.", fact_type="decision")
+    for query, line in (
+        ("deploy the staging environment", f"this task -> {action} [worked 3 of 3, agent?]"),
+        ("deploy to staging", f"like task -> {action} [worked 3 of 3, agent?]"),
+        ("test billing", "this task -> FAILED: pytest tests/billing -x -> ImportError: no"),
+        ("port of the staging database", "decision: The staging database listens on port 5433."),
+    ):
+        context = memory.context(query, budget_tokens=60)
+        assert context.tokens <= 60
+        assert line in str(context)
+
+
+def test_a_large_budget_gives_a_page_with_headings(memory: Memory) -> None:
+    run(memory, "make deploy", NOT_SET, 2, task="deploy to staging")
+    for host in "stage-1 stage-2 stage-3 stage-4 stage-5 stage-6".split():
+        task = f"deploy to staging on {host}"
+        run(memory, f"make deploy STAGING_HOST={host}", "deployed", 0, task=task)
+    memory.record_fact("The deploy of staging needs the VPN.", fact_type="decision")
+    context = memory.context("deploy to staging", budget_tokens=4_000)
+    page = str(context).splitlines()
+    headings = [line for line in page[2:] if line.startswith("  ")]
+    assert headings == ["  Done before:", "  Failed before:", "  Known:"]
+    assert page[page.index("  Known:") + 1].startswith("- decision: The deploy of staging")
+    assert len(context.sources) == len(page), "every line has its sources"
+    assert "Done before:" not in str(memory.context("deploy to staging")), "a short one has none"

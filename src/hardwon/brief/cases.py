@@ -254,14 +254,16 @@ def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
     once, actions = attempt.tried == 1, attempt.actions
     warned = wording.warned.get(attempt.key, "") if attempt.holds else ""
     error = warned
-    times = "" if once else f" {attempt.worked} of {attempt.tried}, last"
-    outcome, mark = "", f"[worked{times} {last}, {who}]"
+    times = "" if once else f" {attempt.worked} of {attempt.tried}"
+    outcome, mark = "", f"[worked{times}{'' if once else ', last'} {last}, {who}]"
+    brief = f"[worked{times}, {who}]"
     if warned:
         outcome = "worked before, but FAILED since: "
     elif not attempt.holds:
         earned = f" ({attempt.earned:.2f})" if attempt.earned > 0 and not attempt.worked else ""
         times = "" if once else f" {attempt.tried - attempt.worked} of {attempt.tried} times"
         outcome, mark = f"FAILED{earned}{times}: ", f"[{'' if once else 'last '}{last}, {who}]"
+        brief = f"[{who}]"
         error = attempt.error
         if not told.same:  # of another task: its beginning will do
             error = "" if attempt.earned else error
@@ -278,7 +280,7 @@ def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
         about=frozenset({attempt.key, *(case.strategy for case in cases if case.strategy)}),
         relevance=told.relevance,
         why=f"{why}, worked {attempt.worked} of {attempt.tried}",
-        shorter=partial(_cut, head, actions, shown, mark, wording) if told.same else None,
+        shorter=partial(_cut, head, actions, shown, mark, brief, wording, told.same),
     )
 
 
@@ -299,6 +301,7 @@ def after_line(failed: Attempt, worked: Attempt, wording: Wording) -> Line:
     mark = line.text.split("\n")[0].rpartition(" [")[2]
     return line._replace(
         text=_worded(head, worked.actions, "", f"[{mark}"),
+        kind=FAILED,
         why="it worked after the same failure",
         shorter=None,
     )
@@ -323,13 +326,25 @@ _CUT_TOKENS_MIN: Final = 12
 
 
 def _cut(
-    head: str, actions: Sequence[str], shown: str, mark: str, wording: Wording, allowed: int
+    head: str,
+    actions: Sequence[str],
+    shown: str,
+    mark: str,
+    brief: str,
+    wording: Wording,
+    same: bool,
+    allowed: int,
 ) -> str:
-    """As much of the actions as there is room for, whole lines or words, and a sign that they were
-    cut; first of all without what they showed.
+    """Without what they showed, and when; then as much of the actions as there is room for, whole
+    lines or words, and a sign that they were cut. Those at other tasks are not cut: of them, the
+    task is left out.
     """
+    if not same:
+        head = f"like task -> {head.rpartition(' -> ')[2]}"
     code = [line for action in actions for line in clean_code(action, limits.EXAMPLE_CHARS_MAX)]
     if len(code) > 1:
+        if not same:
+            return ""
         first, *rows = _worded(head, actions, shown, mark).split("\n")
         left = allowed - wording.cost(first) - wording.cost(CODE_INDENT + CUT)
         kept = []
@@ -339,13 +354,14 @@ def _cut(
                 break
             kept.append(row)
         return "\n".join((first, *kept, CODE_INDENT + CUT)) if kept else ""
-    bare = _worded(head, actions, "", mark)
-    if shown and wording.cost(bare) <= allowed:
-        return bare
-    left = allowed - wording.cost(f"{head}{CUT} {mark}")
-    if left < _CUT_TOKENS_MIN:
+    for less in (mark, brief):
+        bare = _worded(head, actions, "", less)
+        if wording.cost(bare) <= allowed:
+            return bare
+    left = allowed - wording.cost(f"{head}{CUT} {brief}")
+    if left < _CUT_TOKENS_MIN or not same:
         return ""
-    return f"{head}{cut_to_tokens(one_line(actions[0]), left, wording.count)}{CUT} {mark}"
+    return f"{head}{cut_to_tokens(one_line(actions[0]), left, wording.count)}{CUT} {brief}"
 
 
 # --- what was seen ---

@@ -11,7 +11,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice, zip_longest
+from itertools import groupby, islice, zip_longest
 from typing import Final, NamedTuple
 
 from hardwon import limits
@@ -36,6 +36,7 @@ from hardwon.brief.fence import mark_of as fence_mark
 from hardwon.brief.lines import (
     DONE,
     FAILED,
+    HEADINGS,
     KNOWN,
     RULE,
     Line,
@@ -287,7 +288,7 @@ class Recaller(Finder):
             unproven = self._unproven(request.task_id, places)
         warnings = [lesson for lesson in lessons if lesson.sort == NOT_AGAIN]
         banned = frozenset().union(*(lesson.about for lesson in warnings))
-        room = Budget(budget - request.count(request.fenced([]) + "\n"), request.count)
+        room = Budget(budget - request.count(request.fenced([])), request.count)
         cases = [case for case in map(_case, weighed) if case.strategy not in banned]
         told = told_of(cases, request.solved_from, question)
         read = {each.hit.record.id: each.hit.record for each in weighed}
@@ -702,8 +703,14 @@ def _within(lines: Sequence[Line], hits: Sequence[Hit], request: ContextRequest)
     is behind the lines.
     """
     kept = list(lines)
+    page = request.budget >= limits.PAGE_CONTEXT_TOKENS and len(kept) >= limits.PAGE_LINES_MIN
+    if page:
+        kept.sort(key=lambda line: list(HEADINGS).index(line.kind))
     while kept:
-        rows = [(row, line.ids) for line in kept for row in line.text.split("\n")]
+        rows: list[tuple[str, tuple[str, ...]]] = []
+        for kind, together in groupby(kept, lambda line: line.kind):
+            rows += [(f"  {HEADINGS[kind]}", ())] if page else []
+            rows += [(row, line.ids) for line in together for row in line.text.split("\n")]
         text = request.fenced([row for row, _ in rows])
         tokens = request.count(text)
         if tokens <= request.budget:
