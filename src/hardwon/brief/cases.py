@@ -25,6 +25,8 @@ from hardwon.text.words import spelled_alike
 SHARPNESS: Final = 2.0
 # Of the best one's relevance: less alike tasks are not told.
 LIKE_FROM: Final = 0.4
+# Of a task's relevance: what failed at one that is as much like the question is not offered.
+DISPUTED_FROM: Final = 0.8
 # What it adds that the action at another task names all of the question.
 NAMED: Final = 0.3
 # A task that is not the very same is never quite as relevant.
@@ -217,12 +219,14 @@ class Wording(NamedTuple):
 
 def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
     """All that is known of the very same task, best first; of each like task what worked, or what
-    came nearest, or where nothing is known that worked, what failed again and again. What failed at the very task
-    is offered from nowhere.
+    came nearest, or where nothing is known that worked, what failed again and again. What failed at
+    the very task, or at one that is about as much like it, is offered from nowhere.
     """
-    failed = {
-        attempt.key for each in told if each.same for attempt in each.attempts if not attempt.holds
-    }
+    failed: dict[str, float] = {}
+    for each in reversed(told):
+        failed.update(
+            (attempt.key, each.relevance) for attempt in each.attempts if not attempt.holds
+        )
     likest = max((each.relevance for each in told), default=0.0)
     near = [each for each in told if each.relevance >= LIKE_FROM * likest]
     solved = any(each.attempts[0].holds for each in near)
@@ -233,7 +237,7 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
                 yield _line_of(attempt, each, wording)
             continue
         best = each.attempts[0]
-        if best.holds and best.key in failed:
+        if best.holds and failed.get(best.key, 0.0) >= DISPUTED_FROM * each.relevance:
             continue
         if best.holds or best.earned > 0:
             yield _line_of(best, each, wording)
