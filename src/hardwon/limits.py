@@ -474,8 +474,10 @@ CONTEXT_TOKENS: Final = 400
 # Below this a context has room for a line or two, and the fence around it says no more than it must.
 SHORT_CONTEXT_TOKENS: Final = 100
 
-# From this budget on a context of so many lines is a page with headings.
+# From this budget on a context may be a page with headings.
 PAGE_CONTEXT_TOKENS: Final = 2_000
+
+# Fewer lines are read at a glance, and need no headings.
 PAGE_LINES_MIN: Final = 8
 
 # The largest budget. Whoever has more room wants the records themselves.
