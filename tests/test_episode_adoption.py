@@ -8,7 +8,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,8 @@ Dict = dict[str, Any]
 
 @pytest.fixture
 def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
-    clock.now += timedelta(days=30)
+    # the functions of training memory look at the machine's clock
+    clock.now = max(clock.now, datetime.now(UTC)) + timedelta(days=30)
     with Memory(tmp_path / "brain", clock=clock, consolidate_every=0) as opened:
         yield opened
 

@@ -263,7 +263,8 @@ def test_model_insights(memory: Memory) -> None:
     assert known.last_updated is not None
 
 
-def test_an_hour_that_chance_does_not_explain(memory: Memory) -> None:
+def test_an_hour_that_chance_does_not_explain(memory: Memory, clock: Clock) -> None:
+    clock.now += timedelta(weeks=12)
     for day in range(20):
         night = START.replace(hour=3) + timedelta(days=day)
         for minute in range(3):
@@ -301,7 +302,10 @@ def test_one_busy_session_is_no_pattern(memory: Memory) -> None:
     assert memory.fixes.temporal_patterns() == []
 
 
-def test_a_weekday_that_chance_does_not_explain_and_noise_that_it_does(memory: Memory) -> None:
+def test_a_weekday_that_chance_does_not_explain_and_noise_that_it_does(
+    memory: Memory, clock: Clock
+) -> None:
+    clock.now += timedelta(weeks=13)
     rng = random.Random(4)
     for _ in range(150):
         anytime = START + timedelta(hours=rng.randrange(24 * 28))

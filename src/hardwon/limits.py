@@ -8,6 +8,8 @@ KIB: Final = 1024
 MIB: Final = 1024 * KIB
 GIB: Final = 1024 * MIB
 DAY_US: Final = 86_400_000_000
+# Two machines' clocks may differ by minutes; a record dated further ahead counts from its arrival.
+CLOCK_SKEW_US: Final = 300_000_000
 
 # --- one record ---
 

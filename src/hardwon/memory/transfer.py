@@ -82,6 +82,7 @@ class _Incoming:
         self, change: Change, records: Sequence[AnyRecord], rows: Sequence[Row]
     ) -> Sequence[str]:
         """The ids of those that are new here."""
+        rows = change.date(rows)
         appended = change.writer.append(rows)
         self.conflicts += [row.id for row in appended.conflicting if change.conflicts(row)]
         change.tell_appended(records, rows, set(appended.added))

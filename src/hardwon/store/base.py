@@ -55,6 +55,8 @@ from hardwon.store.query import (
     TRUSTED_AUTHORS,
     TRUSTED_RECORD,
     Reader,
+    counted_from,
+    dated,
     event_of,
     is_packed,
     original_of,
@@ -143,6 +145,14 @@ def row_of(
     )
 
 
+def arrived(row: Row, now_us: int) -> Row:
+    """The row of a record that arrives now."""
+    at_us = counted_from(row.at_us, now_us)
+    if at_us == row.at_us:
+        return row
+    return row._replace(at_us=at_us, record=row.record and dated(row.record, at_us))
+
+
 def packed_row(row: Row, fix: Fix, decision_id: str) -> Row:
     """The row of a fix whose details are packed away: found by its summary."""
     return row._replace(
@@ -159,7 +169,7 @@ def kept_row(
     what was written stays, and what was packed stays packed.
     """
     row = row_of(record, effective, credited)._replace(
-        body=sound_body(stored), digest=stored.digest
+        at_us=stored.at_us, body=sound_body(stored), digest=stored.digest
     )
     if is_packed(stored.body) and isinstance(record, Fix):
         return packed_row(row, record, packed_by(stored.body))._replace(body=stored.body)
@@ -305,12 +315,13 @@ def taught_where(
         f"WHERE {where} AND status IN "
         f"({teaching}){' ORDER BY at_us DESC, id DESC' if newest_first else ''}"
     )
-    for author, status, *stored in session.each(sql, values):
+    for author, status, *columns in session.each(sql, values):
+        stored = Stored(*columns)
         try:
-            record = original_of(Stored(*stored))
+            record = original_of(stored)
         except DamagedError:  # doctor names it
             continue
-        yield RecordCounts(values[0], author, record.at_us, record.id, status, tallies_of(record))
+        yield RecordCounts(values[0], author, stored.at_us, record.id, status, tallies_of(record))
 
 
 # --- counting everything again ---
@@ -516,7 +527,7 @@ class Writer(Reader):
         seq, author, status, *stored = row
         kept = Stored._make(stored)
         record = original_of(kept)
-        taught = RecordCounts(project, author, record.at_us, record.id, status, tallies_of(record))
+        taught = RecordCounts(project, author, kept.at_us, record.id, status, tallies_of(record))
         return Kept(seq, taught, kept.body, record)
 
     def set_standing(

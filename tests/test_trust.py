@@ -1,0 +1,98 @@
+"""What one source can do to what others believe: as little as one careful colleague."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clocks import Clock
+from engines import ENGINES
+from hardwon import Memory
+
+pytestmark = pytest.mark.engines(*ENGINES)
+
+FAR = datetime(9999, 12, 31, tzinfo=UTC)
+
+
+def attempt(memory: Memory, ok: bool, author: str = "honest", at: datetime | None = None) -> str:
+    envelope: Any = {"author": author} | ({"timestamp": at} if at else {})
+    step = {"action": "make deploy", "observation": "done" if ok else "no route", "ok": ok}
+    return memory.record_trajectory("deploy the shop", [step], float(ok), **envelope).id
+
+
+def test_nothing_happened_after_it_arrived(place: Callable[[str], str], clock: Clock) -> None:
+    with Memory(place("a"), clock=clock) as memory:
+        for _ in range(9):
+            attempt(memory, ok=False)
+        kept = memory.get(attempt(memory, ok=True, author="mallory", at=FAR))
+        assert kept
+        assert kept.metadata.context.timestamp <= clock.now
+        assert next(iter(memory.browse())).id == kept.id
+        clock.now += timedelta(days=400)
+        for number in range(9):
+            attempt(memory, ok=False, author=f"honest {number % 2}")
+        assert memory.advise("make deploy", task="deploy the shop").verdict == "blocked"
+        assert next(iter(memory.browse())).id != kept.id
+        found = memory.doctor().findings  # the server of the tests is not durable
+        assert all(finding.ok for finding in found if finding.check != "durability")
+
+
+def test_a_future_date_does_not_keep_an_action_blocked(
+    place: Callable[[str], str], clock: Clock
+) -> None:
+    with Memory(place("a"), clock=clock) as memory:
+        for author in ("eve", "mallory"):
+            for _ in range(3):
+                attempt(memory, ok=False, author=author, at=datetime(2099, 1, 1, tzinfo=UTC))
+        clock.now += timedelta(days=1)
+        for _ in range(40):
+            attempt(memory, ok=True)
+        assert memory.advise("make deploy", task="deploy the shop").verdict == "ok"
+
+
+def test_a_record_that_is_dated_ahead_can_be_added_again(
+    place: Callable[[str], str], clock: Clock
+) -> None:
+    with Memory(place("a"), clock=clock) as memory, Memory(place("b"), clock=clock) as other:
+        fact = memory.record_fact("The port is 5433.", "observation", timestamp=FAR)
+        assert fact.metadata.context.timestamp <= clock.now
+        ahead = fact.altered(
+            metadata=fact.metadata.altered(context=fact.metadata.context.altered(timestamp=FAR))
+        )
+        clock.now += timedelta(days=1)
+        other.add(ahead)
+        clock.now += timedelta(days=1)
+        other.add(ahead)
+        [kept] = other.browse()
+        assert kept.metadata.context.timestamp < clock.now - timedelta(hours=23)
+
+
+def test_what_is_loaded_keeps_its_past_and_has_no_future(
+    place: Callable[[str], str], clock: Clock, tmp_path: Path
+) -> None:
+    def ahead() -> datetime:
+        return FAR
+
+    past = clock.now - timedelta(days=300)
+    with Memory(place("a"), clock=ahead) as stranger:
+        attempt(stranger, ok=True)
+        attempt(stranger, ok=False, at=past)
+        stranger.export(tmp_path / "all.jsonl")
+        with Memory(place("b"), clock=clock) as memory:
+            memory.merge(stranger.location)
+            times = sorted(record.metadata.context.timestamp for record in memory.browse())
+            assert times[0] == past
+            assert times[1] <= clock.now
+            clock.now += timedelta(days=1)
+            memory.merge(stranger.location)
+            assert [each.metadata.context.timestamp for each in memory.browse()] == times[::-1]
+    with Memory(place("c"), clock=clock) as memory:
+        assert memory.load(tmp_path / "all.jsonl").added == 2
+        times = sorted(record.metadata.context.timestamp for record in memory.browse())
+        assert times[0] == past
+        assert times[1] <= clock.now
+        assert memory.load(tmp_path / "all.jsonl").conflicting == []
