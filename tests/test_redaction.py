@@ -127,8 +127,16 @@ _MARKED = [
     for label, _, secret in SECRETS
     if label.endswith(("-key", "-token")) or label == "jwt"
     if label
-    not in ("api-key", "access-key", "private-key", "bearer-token", "url-token", "azure-key")
-    + ("access-token", "okta-token")
+    not in (
+        "api-key",
+        "access-key",
+        "private-key",
+        "bearer-token",
+        "url-token",
+        "azure-key",
+        "access-token",
+        "okta-token",
+    )
 ]
 
 

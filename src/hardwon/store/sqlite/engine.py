@@ -413,6 +413,7 @@ class SqliteStore(Store):
             if size_of(log_of(path)):
                 refuse_foreign_log(path)
             inspect_before_opening(path, busy_timeout_ms, may_upgrade=may_upgrade)
+            files.sweep(path.parent)
         self._file = OpenFile(path, lambda: connect(path, bytes_max, busy_timeout_ms), self)
         self._pool = self._file.pool
         with ExitStack() as on_failure:
@@ -621,6 +622,7 @@ class SqliteStore(Store):
         return pages + size_of(log_of(self._path))
 
     def finish_erasure(self) -> bool:
+        files.sweep(self._path.parent)
         with self._connected() as connection:
             connection.set_busy_timeout(limits.ERASURE_WAIT_MS)
             try:
@@ -655,6 +657,8 @@ class SqliteStore(Store):
         yield check_library()
         with self.snapshot(project) as session:
             yield from check_contents(session)
+        if swept := files.sweep(self._path.parent):
+            yield Finding("leftovers", True, f"of killed writers, taken away: {', '.join(swept)}")
         used = self.size_bytes()
         roomy = used < self._bytes_max * limits.MEMORY_WARN_SHARE
         for name, mark, what in (
