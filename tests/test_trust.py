@@ -12,6 +12,7 @@ import pytest
 from clocks import Clock
 from engines import ENGINES
 from hardwon import Memory
+from hardwon.errors import InvalidInputError
 
 pytestmark = pytest.mark.engines(*ENGINES)
 
@@ -96,3 +97,23 @@ def test_what_is_loaded_keeps_its_past_and_has_no_future(
         assert times[0] == past
         assert times[1] <= clock.now
         assert memory.load(tmp_path / "all.jsonl").conflicting == []
+
+
+def test_a_change_elsewhere_is_not_told(place: Callable[[str], str]) -> None:
+    with (
+        Memory(place("a"), project="one") as mine,
+        Memory(place("a"), project="two") as other,
+    ):
+        mine.record_fact("The port is 5433.", "observation")
+        before = mine.care.change_mark()
+        other.record_fact("Its harbour opens at six.", "observation")
+        assert mine.care.change_mark() == before
+        mine.record_fact("The harbour opens at seven.", "observation")
+        assert mine.care.change_mark() != before
+
+
+def test_a_secret_that_is_given_as_a_name_is_not_repeated(memory: Memory) -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        memory.tokens.create("gh" + "p_" + "a1B2c3D4e5F6" * 3)
+    assert "a1B2c3" not in str(refused.value)
+    assert "github-token" in str(refused.value)

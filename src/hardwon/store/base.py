@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
+from hardwon.first_use import lazy
 from hardwon.learn.tallies import (
     KIND_OF_SCOPE,
     LEVELS,
@@ -877,16 +878,26 @@ class Store(TallyReader):
             for (body,) in session.each(sql, (project,)):
                 yield event_of(body)
 
-    def change_mark(self, project: str) -> tuple[int, int]:
-        """Two numbers, of which one is another after anything was recorded, decided or forgotten.
-        Costs next to nothing.
+    @lazy
+    def _marks(self) -> dict[str, tuple[int, int]]:
+        """Of projects that were asked about: the last number of the store that was looked at, and
+        the last of the project.
         """
-        ((records, events),) = self._select(
+        return {}
+
+    def change_mark(self, project: str) -> tuple[int, int]:
+        """Two numbers, of which one is another after anything was recorded, decided or forgotten in
+        the project. Costs next to nothing: only what is new in the store is looked at.
+        """
+        seen, own = self._marks.get(project, (0, 0))
+        ((last, own, events),) = self._select(
             "SELECT coalesce((SELECT max(seq) FROM record), 0), "
+            "coalesce((SELECT max(seq) FROM record WHERE project_id = ?1 AND seq > ?2), ?3), "
             "coalesce((SELECT max(at_us) FROM event WHERE project_id = ?1), 0)",
-            (project,),
+            (project, seen, own),
         )
-        return int(records), int(events)
+        self._marks[project] = int(last), int(own)
+        return int(own), int(events)
 
     # --- the place ---
 

@@ -69,6 +69,7 @@ from hardwon.store.sqlite.file import (
     inspect_before_opening,
     log_of,
     make_memory,
+    refuse_strange_triggers,
     size_of,
     upgrade,
 )
@@ -425,6 +426,7 @@ class SqliteStore(Store):
                     self._file.hold()
                 if connection.pragma("user_version") < SCHEMA_VERSION:
                     upgrade(connection, path, progress)
+                refuse_strange_triggers(connection, path)
                 self._warn_when_nearly_full(connection)
             on_failure.pop_all()
 

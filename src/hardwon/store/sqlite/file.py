@@ -7,6 +7,7 @@ would drop the locks that SQLite holds on it for the whole process.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import random
 import re
@@ -464,6 +465,30 @@ def schema_of(connection: apsw.Connection) -> list[tuple[str, str]]:
         f"AND name NOT GLOB '{NAME}*' ORDER BY name"
     )
     return [(name, " ".join(definition.split())) for name, definition in connection.execute(sql)]
+
+
+# Of the triggers that `migrate` makes. Another would run with every write, in our name.
+_ACTING_SCHEMA: Final = "31425e46800fd0d0f68e8c91bdfea9416c2c2b54d7aeaaf8d81ec9aa52d679ac"
+
+
+def refuse_strange_triggers(connection: apsw.Connection, path: Path) -> None:
+    """Refuses a memory that would do something else than it is told."""
+    found = connection.execute(
+        "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY name"
+    )
+    acting = [(name, " ".join(sql.split())) for name, sql in found]
+    if hashlib.sha256(repr(acting).encode()).hexdigest() == _ACTING_SCHEMA:
+        return
+    known = dict(expected_schema())
+    strange = [name for name, sql in acting if known.get(name) != sql]
+    gone = {name for name, sql in known.items() if " TRIGGER " in sql[:20]}.difference(
+        name for name, _ in acting
+    )
+    raise ForeignFileError(
+        f"{path} has triggers that Hardwon did not make, or lacks some that it did "
+        f"({', '.join([*strange, *sorted(gone)])}): what is written could be changed or lost. It "
+        f"was left as it is: restore a backup"
+    )
 
 
 @cache
