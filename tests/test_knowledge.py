@@ -660,7 +660,7 @@ def test_a_memory_that_loaded_our_export_does_not_undo_what_we_decided(
     memory.export(tmp_path / "out.jsonl")
     with Memory(place("other")) as other:
         other.load(tmp_path / "out.jsonl")
-        memory.merge(other)
+        memory.merge(other, trust=True)
     assert memory.episodes.scores("t").episodes == 0
     assert memory.get(episode.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
     assert wrong_with(memory) == []
@@ -931,8 +931,8 @@ def test_merged_memories_merge_their_decisions(place: Places) -> None:
             ):
                 memory.record_episode("t", 0.9, successes=[text])
             memory.consolidate()
-        one.merge(two)
-        two.merge(one)
+        one.merge(two, trust=True)
+        two.merge(one, trust=True)
         assert len(one.care.decisions("merge")) == 2
         assert [(rule.id, rule.episodes) for rule in one.rules("t")] == [
             (rule.id, rule.episodes) for rule in two.rules("t")

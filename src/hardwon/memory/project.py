@@ -36,6 +36,7 @@ from hardwon.records.fields import TIME_US_MAX, from_us, new_id, now, to_us
 from hardwon.records.kinds import (
     INTERNAL_KINDS,
     MODEL_OF_KIND,
+    VOUCHED_STATUSES,
     Action,
     AnyRecord,
     Cleaned,
@@ -695,6 +696,31 @@ def happen(writer: Writer, project: str, event: Event) -> None:
     decision = record_of(stored) if stored and stored.kind == "decision" else None
     if decision and decision.metadata.validation.status == "archived":
         bring_back(writer, project, [decision.id])
+        if isinstance(decision, Decision) and decision.action == "arrival":
+            send_back(writer, project, decision.id, event)
+
+
+# The reason of an `imported` event, before the id of the arrival.
+ARRIVED_WITH: Final = "arrived with "
+
+
+def send_back(writer: Writer, project: str, decision_id: str, undone: Event) -> None:
+    """Archives what arrived with a decision that is undone, but for what somebody here vouches
+    for since.
+    """
+    for record_id in writer.arrived(project, ARRIVED_WITH + decision_id):
+        stored = writer.get(project, record_id)
+        if stored and record_of(stored).metadata.validation.status not in VOUCHED_STATUSES:
+            back = Event(
+                record_id=record_id,
+                kind="status",
+                at=undone.at,
+                by=undone.by,
+                status="archived",
+                reason=f"{decision_id} was undone",
+            )
+            writer.add_events(project, [in_order(back, writer.events_of(project, record_id))])
+            refresh_status(writer, project, record_id)
 
 
 def bring_back(writer: Writer, project: str, decision_ids: Iterable[str]) -> None:

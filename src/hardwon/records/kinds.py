@@ -72,7 +72,15 @@ Kind = Literal[
     "experience", "fact", "trajectory", "episode", "fix", "decision", "adopted", "cleaned"
 ]
 Action = Literal[
-    "rule", "merge", "promote", "retire", "contradiction", "rollback", "cleanup", "compress"
+    "rule",
+    "merge",
+    "promote",
+    "retire",
+    "contradiction",
+    "rollback",
+    "cleanup",
+    "compress",
+    "arrival",
 ]
 EventKind = Literal[
     "status",
@@ -104,7 +112,7 @@ INTERNAL_KINDS: Final[tuple[Kind, ...]] = ("decision", "adopted", "cleaned")
 
 ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
 # What was decided about one file, and says nothing to others: neither merged nor exported.
-LOCAL_ACTIONS: Final[tuple[Action, ...]] = ("cleanup", "compress")
+LOCAL_ACTIONS: Final[tuple[Action, ...]] = ("cleanup", "compress", "arrival")
 VERIFIERS: Final = get_args(Verifier)
 
 KNOWN_ISSUE_TYPES: Final = (
@@ -654,6 +662,7 @@ class Decision(Record):
     rollback       nothing that the source `target` (an author) recorded counts
     cleanup        fixes that were old and of little value left the history; what they taught stays
     compress       details of old fixes were packed away; they are found by their summaries
+    arrival        records came in from another memory, `target`, that is not trusted
     """
 
     kind: Literal["decision"] = "decision"

@@ -518,6 +518,14 @@ class Writer(Reader):
         )
         return found[0] if found else None
 
+    def arrived(self, project: str, reason: str) -> list[str]:
+        """Ids of the records that came from elsewhere with this reason."""
+        rows = self.session.each(
+            "SELECT record_id, body FROM event WHERE project_id = ?1 AND kind = 'imported'",
+            (project,),
+        )
+        return [record_id for record_id, body in rows if event_of(body).reason == reason]
+
     def _kept(self, project: str, record_id: str) -> Kept | None:
         row = self.session.first(
             f"SELECT r.seq, r.author, r.status, {STORED} FROM record r WHERE r.project_id = ?1 AND r.id = ?2",
