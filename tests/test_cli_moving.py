@@ -63,7 +63,10 @@ def test_merging_brings_what_the_other_knows() -> None:
     fill("other", "port 81 is shut", "port 82 is odd")
     with Memory("other") as other:
         other.forget([shared])
-    found = answered("merge", "other")
+    foreseen = at_once("merge", "other", "--dry-run").stdout
+    assert "2 records would be added" in foreseen
+    assert f"not taken over without --trust:\n  forgotten by user: {shared}" in foreseen
+    found = answered("merge", "other", "--trust", "all")
     assert (found["added"], found["erased"], found["conflicting"]) == (2, 1, [])
     assert found["other"] == str(Path("other/memory.db").absolute())
     assert keys_of(found) == keys_told_of("merge")

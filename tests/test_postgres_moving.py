@@ -223,6 +223,8 @@ def test_a_merge_that_was_killed_goes_on_when_it_is_done_again(engine: str, tmp_
             target,
             "merge",
             source,
+            "--trust",
+            "all",
         ]
         running = subprocess.Popen(
             command, env=os.environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -235,7 +237,7 @@ def test_a_merge_that_was_killed_goes_on_when_it_is_done_again(engine: str, tmp_
         running.send_signal(signal.SIGKILL)
         running.wait(60)
         assert 0 < records_in(target) < records_in(source)
-        answered("--memory", target, "merge", source)
+        answered("--memory", target, "merge", source, "--trust", "all")
         assert known(target) == known(source)
 
 
