@@ -501,8 +501,7 @@ class FixTables(Listener):
             )
             differing += len(one ^ other)
             self._run(f"DROP TABLE {_FRESH}{table}").fetchall()
-        guard = self._run("SELECT open FROM main.fix_guard").fetchall()
-        return differing + int(guard != [(0,)])
+        return differing + int(self._run("SELECT open FROM main.fix_guard").fetchall() != [(0,)])
 
 
 # Of each table what must be as the records say, and whether the last column is a text of a strategy.

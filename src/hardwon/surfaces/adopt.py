@@ -193,7 +193,7 @@ def _of_fixes(kind: StoreKind, done: fix_adoption.FixAdoption) -> Adoption:
 
 
 def adopt_training_memory(source: Path, memory: Memory, **how: Any) -> Adoption:
-    from hardwon.training import adopt as training
+    from hardwon.training import functions as training
 
     return _of_loaded("training-memory", training.adopt(source, memory, **how), [])
 

@@ -25,7 +25,7 @@ from hardwon.outside.locations import check_local
 from hardwon.records.fields import ABSENT, TIME_US_MAX, check_items, new_id, to_us
 from hardwon.records.kinds import Experience, Metadata
 from hardwon.text.globs import Glob
-from hardwon.tree.format import payload_of
+from hardwon.tree.files import payload_of
 from hardwon.tree.mirror import Mirror
 
 _ENVELOPE: Final = frozenset(
@@ -179,8 +179,7 @@ class MemoryEngine:
                 "before", before, "a datetime, a date, or either in ISO 8601"
             ) from None
         found, _ = self._tree.find(intent, self._glob(pattern))
-        matches = [match for match in found if match.at_us < before_us]
-        ids, earlier = self._tree.versions_of(matches)
+        ids, earlier = self._tree.versions_of([match for match in found if match.at_us < before_us])
         if ids:
             self.memory.forget([*ids, *earlier])
         return len(ids)

@@ -49,8 +49,8 @@ from hardwon.store.base import Store, Writer, row_of
 from hardwon.store.query import original_of, sound_body
 from hardwon.store.types import Finding, Row, Session, Stored
 from hardwon.text.globs import Glob
-from hardwon.tree.files import TreeFiles
-from hardwon.tree.format import (
+from hardwon.tree.files import (
+    TreeFiles,
     UnreadableError,
     file_text,
     fragment,
@@ -658,8 +658,7 @@ class Mirror(ProjectListener):
         if effective_validation(envelope, events).status != "archived":
             return True
         back = Event(record_id=record_id, kind="present", at=self._clock(), by=BY_TREE)
-        after = [*events, in_order(back, events)]
-        if effective_validation(envelope, after).status == "archived":
+        if effective_validation(envelope, [*events, in_order(back, events)]).status == "archived":
             return False
         happen(writer, self._project, back)
         return True

@@ -184,11 +184,10 @@ class _Maker:
         for (at, _), (content, fact_type) in zip(
             self._moments(len(self.words["facts"])), self.words["facts"], strict=True
         ):
-            confidence = self.random.choice((0.5, 0.7, 0.9))
             yield {
                 "content": content,
                 "fact_type": fact_type,
-                "confidence": confidence,
+                "confidence": self.random.choice((0.5, 0.7, 0.9)),
                 **self._signed(at),
             }
 

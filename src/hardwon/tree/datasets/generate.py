@@ -378,9 +378,8 @@ def _words() -> tuple[
     areas, words = (
         json.loads((folder / f"{name}.json").read_text("utf-8")) for name in ("areas", "words")
     )
-    groups = [areas, *words["groups"].values()]
     return (
-        {slot: group for group in groups for slot in group[0]},
+        {slot: group for group in [areas, *words["groups"].values()] for slot in group[0]},
         words["numbers"],
         words["wordings"],
     )
