@@ -185,9 +185,17 @@ def adopt_knowledge_base(
     """
     source = check_path("path", path)
     check_memory(memory)
-    record = _knowledge_record(source, Source(type="agent_execution", author=author))
-    if record is None:
-        return FixAdoption(1, 0, 0, notes=[f"{source.name} holds nothing yet"], dry_run=dry_run)
+    knowledge, written_us = files.read_object(
+        source, limits.KNOWLEDGE_BASE_BYTES_MAX, "a knowledge base"
+    )
+    try:
+        _check_knowledge(knowledge)
+        if not any(knowledge[name] for name in knowledge.keys() - {"version", "last_updated"}):
+            return FixAdoption(1, 0, 0, notes=[f"{source.name} holds nothing yet"], dry_run=dry_run)
+        whose = Source(type="agent_execution", author=author)
+        record = added_up({"knowledge_base": knowledge}, whose, from_us(written_us))
+    except InvalidInputError as error:
+        raise InvalidInputError(error.problems, source.name) from None
     loaded = memory.care.take_in([record], dry_run, author, progress, at_once=True)
     return FixAdoption(
         read=1,
@@ -206,30 +214,20 @@ def check_memory(memory: object) -> None:
 # --- the knowledge base ---
 
 
-def _knowledge_record(path: Path, source: Source) -> Adopted | None:
-    """None where it says nothing."""
-    knowledge, written_us = files.read_object(
-        path, limits.KNOWLEDGE_BASE_BYTES_MAX, "a knowledge base"
-    )
-    try:
-        for name, kinds, allowed in _SHAPE:
-            if not isinstance(knowledge.get(name), kinds) and name in knowledge:
-                raise InvalidInputError.one(name, knowledge[name], allowed)
-            for key, items in (knowledge.get(name, {}) if allowed == _OF_LISTS else {}).items():
-                if not isinstance(items, list):
-                    raise InvalidInputError.one(f"{name}.{key}", items, "a list")
-        _check_values(knowledge, "")
-        size = len(json.dumps(knowledge, ensure_ascii=False).encode())
-        if size > _BYTES_MAX:
-            largest = max(knowledge, key=lambda name: len(json.dumps(knowledge[name])))
-            allowed = f"at most {limits.RECORD_BYTES_MAX} bytes; most of it is {largest!r}: shorten that in a copy and adopt it"
-            raise InvalidInputError.one(largest, f"{size} bytes", allowed)
-        _check_value(knowledge, "file")
-        if any(knowledge[name] for name in knowledge.keys() - {"version", "last_updated"}):
-            return added_up({"knowledge_base": knowledge}, source, from_us(written_us))
-        return None
-    except InvalidInputError as error:
-        raise InvalidInputError(error.problems, path.name) from None
+def _check_knowledge(knowledge: dict[str, Any]) -> None:
+    for name, kinds, allowed in _SHAPE:
+        if not isinstance(knowledge.get(name), kinds) and name in knowledge:
+            raise InvalidInputError.one(name, knowledge[name], allowed)
+        for key, items in (knowledge.get(name, {}) if allowed == _OF_LISTS else {}).items():
+            if not isinstance(items, list):
+                raise InvalidInputError.one(f"{name}.{key}", items, "a list")
+    _check_values(knowledge, "")
+    size = len(json.dumps(knowledge, ensure_ascii=False).encode())
+    if size > _BYTES_MAX:
+        largest = max(knowledge, key=lambda name: len(json.dumps(knowledge[name])))
+        allowed = f"at most {limits.RECORD_BYTES_MAX} bytes; most of it is {largest!r}: shorten that in a copy and adopt it"
+        raise InvalidInputError.one(largest, f"{size} bytes", allowed)
+    _check_value(knowledge, "file")
 
 
 def _check_values(value: Any, place: str, depth: int = 1) -> None:

@@ -333,8 +333,6 @@ class Fixes(Group):
         if midnight_us == to_us(asked):
             return whole_days
         until = from_us(midnight_us) if midnight_us <= TIME_US_MAX else None
-        if project == DEFAULT_PROJECT and self._project.place.path:  # an index has just these
-            return whole_days + self.history.count(asked, until)
         filters = Filters(kind="fix", since=asked, until=until)
         return whole_days + store.count(project, filters, trusted=True)
 

@@ -546,15 +546,11 @@ class FixHistory:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def _first(self, sql: str, values: Sequence[Any]) -> Any:
-        with self._store.snapshot(DEFAULT_PROJECT) as session:
-            found = session.first(sql, values)
-        return found[0] if found else None
-
     def record_id(self, fix_id: int) -> str | None:
         """The id of the record behind a number."""
-        record_id: str | None = self._first(f"SELECT id {_FIX} AND seq = ?", (fix_id,))
-        return record_id
+        with self._store.snapshot(DEFAULT_PROJECT) as session:
+            found = session.first(f"SELECT id {_FIX} AND seq = ?", (fix_id,))
+        return str(found[0]) if found else None
 
     def row(self, fix_id: int) -> FixRow | None:
         with self._store.snapshot(DEFAULT_PROJECT) as session:
@@ -600,14 +596,6 @@ class FixHistory:
             where, values = f"{where} AND model_name = ?", [*values, model]
         with self._store.snapshot(DEFAULT_PROJECT) as session:
             return list(_rows(session, where, values, "timestamp DESC", limit))
-
-    def count(self, since: datetime, until: datetime | None) -> int:
-        """How many attempts there were from a time to the moment before another."""
-        counted: int = self._first(
-            "SELECT count(*) FROM main.fix_history WHERE timestamp >= ? AND timestamp < ?",
-            (text_of(since), text_of(until) if until else "~"),
-        )
-        return counted
 
     def all(self) -> Iterator[FixRow]:
         """Every row, oldest first."""

@@ -151,8 +151,11 @@ class Weighed:
 
     @property
     def newest_first(self) -> tuple[int, bool, int, str]:
-        place = max((claim.place for claim in self.support.claims), default=0)
-        return -self.support.last_recorded_us, self.task_id is None, -place, self.support.item
+        """By when a record said so last; where none did, a claim."""
+        support = self.support
+        last_us = max((tally.last_us for tally in support.tallies), default=support.last_us)
+        place = max((claim.place for claim in support.claims), default=0)
+        return -last_us, self.task_id is None, -place, support.item
 
 
 def weigh(
@@ -242,8 +245,7 @@ def project_rule(supports: Sequence[Weighed], text: str) -> Rule:
     active = [each for each in supports if each.state == "active"]
     whole = Evidence(active[0].support.item)
     for each in active:
-        for tally in each.support.tallies:
-            whole.add(tally)
+        whole.add(*each.support.tallies)
     helpful, harmful = sum(each.helpful for each in active), sum(each.harmful for each in active)
     return rule_from(
         replace(active[0], support=whole, task_id=None, helpful=helpful, harmful=harmful), text
@@ -562,35 +564,23 @@ def opposite_outcomes(
     experiences of one tool that say the same, and fixes of one signature by one strategy. The
     newest of each side speaks for it.
     """
-    ordered = sorted(records, key=lambda record: (record.at_us, record.id))
-    found: list[tuple[AnyRecord, AnyRecord]] = [
-        *_contradicting_fixes(ordered),
-        *_contradicting_experiences(ordered),
-    ]
-    pairs = [
-        (one, other) if (one.at_us, one.id) < (other.at_us, other.id) else (other, one)
-        for one, other in found
-    ]
-    return sorted(pairs, key=lambda pair: (-pair[1].at_us, pair[1].id, pair[0].id))[:limit]
-
-
-def _contradicting_fixes(records: Iterable[AnyRecord]) -> list[tuple[Fix, Fix]]:
-    newest: dict[str, dict[bool, Fix]] = {}
-    for record in records:
-        if isinstance(record, Fix) and strategy_key(record):
-            newest.setdefault(situation_of(record), {})[record.succeeded] = record
-    return [(both[False], both[True]) for both in newest.values() if len(both) == 2]  # one of each
-
-
-def _contradicting_experiences(records: Iterable[AnyRecord]) -> list[tuple[Experience, Experience]]:
+    fixes: dict[str, dict[bool, Fix]] = {}
     outcomes: dict[str, list[tuple[Words, Experience]]] = {"success": [], "failure": []}
-    for record in records:
-        if isinstance(record, Experience) and record.turned_out_well is not None:
+    for record in sorted(records, key=lambda record: (record.at_us, record.id)):
+        if isinstance(record, Fix) and strategy_key(record):
+            fixes.setdefault(situation_of(record), {})[record.succeeded] = record
+        elif isinstance(record, Experience) and record.turned_out_well is not None:
             outcomes[record.outcome].append((words_of(record.content), record))
-    pairs = []
+    pairs: list[tuple[AnyRecord, AnyRecord]] = [
+        (both[False], both[True]) for both in fixes.values() if len(both) == 2
+    ]
     for words, failure in outcomes["failure"]:
         for other_words, success in reversed(outcomes["success"]):
             if failure.tool == success.tool and say_the_same(words, other_words):
                 pairs.append((failure, success))
                 break
-    return pairs
+    older_first = [
+        (one, other) if (one.at_us, one.id) < (other.at_us, other.id) else (other, one)
+        for one, other in pairs
+    ]
+    return sorted(older_first, key=lambda pair: (-pair[1].at_us, pair[1].id, pair[0].id))[:limit]

@@ -369,10 +369,15 @@ def keys_of_cleaned(cleaned: Cleaned) -> Iterator[str]:
         yield same_strategy_key(cleaned.strategy)
 
 
-def keys_of_experience(record: Experience) -> Iterator[str]:
+def caller_keys(record: Experience) -> dict[str, Any]:
+    """Keys of the caller's own, also those that a record has a meaning of its own for."""
     given = dict(record.extra)
     own = given.pop(OWN_KEYS, None)
-    given |= own if isinstance(own, dict) else {}
+    return given | own if isinstance(own, dict) else given
+
+
+def keys_of_experience(record: Experience) -> Iterator[str]:
+    given = caller_keys(record)
     if record.unrouted or record.own_schema:
         given |= {"outcome": record.outcome, "tool": record.tool}
     elif record.route:

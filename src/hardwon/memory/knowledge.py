@@ -30,7 +30,6 @@ from hardwon.learn.fixes import (
     TemporalPattern,
     TriedIn,
     choices,
-    common_issues,
     equally_likely,
     most_helpful_first,
     p_helped,
@@ -161,7 +160,7 @@ class Knowledge:
     """Everything that can be asked of one project. Made anew for every question."""
 
     def __init__(self, project: Project) -> None:
-        self._pages, self._store, self.project = project.pages, project.store, project.name
+        self._store, self.project = project.store, project.name
         self.today = project.today
         self._kept: dict[tuple[Any, ...], Any] = {}
         self._records: dict[str, AnyRecord | None] = {}
@@ -311,8 +310,7 @@ class Knowledge:
     def _support_of(self, scope: str, key: str, strategy: str, items: Iterable[str]) -> Evidence:
         support = Evidence(strategy)
         for item in items:
-            for tally in self._store.tallies_of_item(self.project, scope, key, item):
-                support.add(tally)
+            support.add(*self._store.tallies_of_item(self.project, scope, key, item))
         return support
 
     def _tried(self, scope: str, key: str, issue_type: str | None = None) -> dict[str, Evidence]:
@@ -354,35 +352,41 @@ class Knowledge:
         source came up with, where there are several, is not among its issues: what it is called are
         that source's words alone.
         """
-        whole = self.shares("fix.model", name).whole
-        by_type = gather(
-            tally._replace(item=tally.item.partition(BETWEEN_NAMES)[0])
-            for tally in self._all("fix.model", name)
-        )
+        by_type = self._issues_on(name)
         if not by_type:
             return None
-        sources = sorted({author for support in by_type.values() for author in support.authors})
-        heard = {
-            each.item: each.records
-            for each in by_type.values()
-            if len(sources) == 1 or each.only_source is None
-        }
-        issues = sorted(heard.items(), key=lambda pair: (-pair[1], pair[0]))[
-            : limits.ISSUES_OF_MODEL_MAX
-        ]
-        elsewhere = {issue: self.shares("fix.type", issue).whole for issue, _ in issues}
+        whole = self.shares("fix.model", name).whole
+        sources = sorted({author for support in by_type for author in support.authors})
+        heard = [each for each in by_type if len(sources) == 1 or each.only_source is None]
+        issues = heard[: limits.ISSUES_OF_MODEL_MAX]
         return ModelHistory(
             model_name=name,
             attempts=whole.attempts,
             verified=whole.verified,
             p_success=self.fix_odds(None, name, None, fixer).p_success,
-            issues=tuple(issues),
-            notes=tuple(
-                performance_notes(name, self.daily("fix.model", name), elsewhere, self.today)
-            ),
+            issues=tuple((each.item, each.records) for each in issues),
+            notes=self._notes_on(name, issues),
             sources=tuple(sources),
-            vouched=sum(support.vouched for support in by_type.values()),
+            vouched=sum(support.vouched for support in by_type),
         )
+
+    def _issues_on(self, model: str) -> list[Evidence]:
+        """What is known of a model's fixes, by issue type, the most frequent first."""
+        by_type = gather(
+            tally._replace(item=tally.item.partition(BETWEEN_NAMES)[0])
+            for tally in self._all("fix.model", model)
+        )
+        return sorted(by_type.values(), key=lambda each: (-each.records, each.item))
+
+    def _notes_on(self, model: str, issues: Iterable[Evidence]) -> tuple[str, ...]:
+        shares = {
+            each.item: (
+                Share.of(each.tallies, self.today),
+                self.shares("fix.type", each.item).whole,
+            )
+            for each in issues
+        }
+        return performance_notes(model, shares)
 
     def patterns(self, limit: int) -> list[Pattern]:
         """The most frequent are found first, then each is looked into."""
@@ -453,31 +457,21 @@ class Knowledge:
         return self._store.most_counted(self.project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX)
 
     def model_insights(self, name: str) -> ModelInsights:
-        supports = self.supports("fix.model", name)
-        tallies = [tally for support in supports.values() for tally in support.tallies]
-        share = Share.of(tallies, self.today)
+        by_type, most = self._issues_on(name), limits.ISSUES_OF_MODEL_MAX
         odds = self.fix_odds(None, name, None, None)
-        issues = common_issues(tallies)[: limits.ISSUES_OF_MODEL_MAX]
-        elsewhere = {issue: self.shares("fix.type", issue).whole for issue, _ in issues}
+        sources = {author for support in by_type for author in support.authors}
         fixes = self.strategies(
-            "model",
-            name,
-            odds.p_success,
-            limits.ISSUES_OF_MODEL_MAX,
-            successful=True,
-            sources=len({tally.author for tally in tallies}),
+            "model", name, odds.p_success, most, successful=True, sources=len(sources)
         )
         return ModelInsights(
             model_name=name,
-            total_tests=share.attempts,
-            success_rate=share.verified / share.attempts if share.attempts else 0.0,
+            total_tests=odds.attempts,
+            success_rate=odds.verified / odds.attempts if odds.attempts else 0.0,
             odds=odds,
-            common_issues=tuple(issues),
+            common_issues=tuple((each.item, each.records) for each in by_type[:most]),
             effective_fixes=tuple(fixes),
-            performance_notes=tuple(performance_notes(name, tallies, elsewhere, self.today)),
-            last_updated=from_us(max(support.last_us for support in supports.values()))
-            if supports
-            else None,
+            performance_notes=self._notes_on(name, by_type[:most]),
+            last_updated=from_us(max(each.last_us for each in by_type)) if by_type else None,
         )
 
     def similar_issues(self, issue: Issue, limit: int) -> SimilarIssues:
@@ -555,9 +549,7 @@ class Knowledge:
         for kind in _RULE_KINDS:
             supports = self.supports(kind, task_id, same)
             for item, claims in claimed.get(kind, {}).items():
-                support = supports.setdefault(item, Evidence(item))
-                for claim in claims.claims:
-                    support.claim(claim)
+                supports.setdefault(item, Evidence(item)).claims += claims.claims
             weighed += weigh(kind, task_id, supports.values(), thresholds, retired, self.today)
         return weighed
 
@@ -595,7 +587,7 @@ class Knowledge:
             leader = same.get(item, item)
             support = found.setdefault(kind, {}).setdefault(leader, Evidence(leader))
             if claim.record_id not in {known.record_id for known in support.claims}:
-                support.claim(claim)
+                support.claims.append(claim)
         return found
 
     def _weighed_claims(self, task_id: str | None, known: Iterable[Weighed]) -> list[Weighed]:
@@ -673,19 +665,6 @@ class Knowledge:
         )
         wanted.sort(key=lambda rule: (STATE_ORDER[rule.state], rule.task_id is None))
         return [self._trusted_as_far(rule) for rule in wanted[:limit]]
-
-    def candidate_rules(self, limit: int) -> list[Rule]:
-        tasks = self._store.most_counted(self.project, "score", limits.CANDIDATE_TASKS_MAX)
-        found = {
-            (rule.task_id, rule.id): rule
-            for task in (None, *tasks)
-            for rule in self.rules(task, "candidate", limit)
-        }
-        order = sorted(
-            found.values(),
-            key=lambda rule: (rule.kind != _WRITTEN, -rule.helpful, -rule.last_seen.timestamp()),
-        )
-        return order[:limit]
 
     def _trusted_as_far(self, rule: Rule) -> Rule:
         """Counts tell that somebody vouches for all of a rule's episodes; whether all are
@@ -805,13 +784,11 @@ class Knowledge:
         own = self.supports("card", task)
         for item, support in self.supports("card.foreign", task).items():
             if believable_foreign(support):
-                whole = own.setdefault(item, Evidence(item))
-                for tally in support.tallies:
-                    whole.add(tally)
+                own.setdefault(item, Evidence(item)).add(*support.tallies)
         for _, item, claim in cards_of(self._adopted.values(), task, self._now_us):
             support = own.setdefault(item, Evidence(item))
             support.keys.add(task)
-            support.claim(claim)
+            support.claims.append(claim)
         return list(own.values())
 
     def _worded_card(self, support: Evidence) -> Card | None:
@@ -822,18 +799,6 @@ class Knowledge:
 
         card = self._first(support.sample_ids, words)
         return card_from(support, next(iter(support.keys)), card) if card else None
-
-    def scores(self, task_id: str) -> ScoreHistory:
-        support = self.supports("score", task_id).get("", Evidence(""))
-        return score_history(
-            task_id, support, [episode.score for episode in self.newest_episodes(task_id)]
-        )
-
-    def tasks(self, limit: int) -> list[TaskScores]:
-        """From the tallies alone."""
-        tasks = self._store.most_counted(self.project, "score", limit)
-        supports = ((task, self.supports("score", task).get("")) for task in tasks)
-        return [task_scores(task, support) for task, support in supports if support]
 
     def own_scores(self, task_id: str) -> ScoreHistory:
         """Without those of adopted episodes, and without a trend."""
@@ -852,26 +817,6 @@ class Knowledge:
         """The last ones, oldest first."""
         newest = self._newest(Filters(kind="episode", task_id=task_id), limits.SCORES_SHOWN_MAX)
         return _only(Episode, reversed(newest))
-
-    def scored(self, filters: Filters, tag: str | None) -> list[Scored]:
-        """Episodes in the order of time, each with whether it had the memory: it has the tag, or
-        names what it recalled. Of what was adopted nobody knows the latter.
-        """
-
-        def scored() -> Iterator[Scored]:
-            for stored in self._pages(filters, trusted=True):
-                with suppress(DamagedError):
-                    said = written_in(stored)
-                    metadata = said.get("metadata", {})
-                    had = said.get("recalled") is not None
-                    if tag is not None:
-                        had = tag in metadata.get("tags", ())
-                    elif is_derived(said["id"]):
-                        continue
-                    source = metadata.get("source", {})
-                    yield Scored(said["task_id"], said["score"], had, source.get("id", ""))
-
-        return list(islice(scored(), limits.COMPARED_EPISODES_MAX))[::-1]
 
     # --- diagnoses and solutions ---
 
@@ -910,11 +855,17 @@ class Episodes(Group):
         """The tasks with the most episodes: how many, their mean and best score, and whether they
         go better of late.
         """
-        return self._project.knowledge.tasks(check_limit(limit))
+        known, store = self._project.knowledge, self._project.store
+        tasks = store.most_counted(self._project.name, "score", check_limit(limit))
+        supports = ((task, known.supports("score", task).get("")) for task in tasks)
+        return [task_scores(task, support) for task, support in supports if support]
 
     def scores(self, task_id: str) -> ScoreHistory:
         """How the task of this `task_id` went: mean, best, trend, and the newest scores."""
-        return self._project.knowledge.scores(check_text("task_id", task_id))
+        known = self._project.knowledge
+        support = known.supports("score", check_text("task_id", task_id)).get("", Evidence(""))
+        newest = [episode.score for episode in known.newest_episodes(task_id)]
+        return score_history(task_id, support, newest)
 
     def compare(
         self,
@@ -935,16 +886,44 @@ class Episodes(Group):
         asked = Filters.of(self._project.name, {**filters, "task_id": task_id})
         if asked.kind not in (None, "episode"):
             raise InvalidInputError.one("kind", asked.kind, "episode: nothing else has a score")
-        return compare(
-            self._project.knowledge.scored(asked.altered(kind="episode"), tag), by_run=by_run
-        )
+
+        def scored() -> Iterator[Scored]:
+            """Each with whether it had the memory. Of what was adopted nobody knows what it
+            recalled.
+            """
+            for stored in self._project.pages(asked.altered(kind="episode"), trusted=True):
+                with suppress(DamagedError):
+                    said = written_in(stored)
+                    metadata = said.get("metadata", {})
+                    had = said.get("recalled") is not None
+                    if tag is not None:
+                        had = tag in metadata.get("tags", ())
+                    elif is_derived(said["id"]):
+                        continue
+                    source = metadata.get("source", {})
+                    yield Scored(said["task_id"], said["score"], had, source.get("id", ""))
+
+        newest = list(islice(scored(), limits.COMPARED_EPISODES_MAX))
+        return compare(newest[::-1], by_run=by_run)
 
     def candidate_rules(self, limit: int = 20) -> list[Rule]:
         """Rules that wait to be borne out, or to be verified: of the whole project, and of the
         tasks that were tried most. Those that an LLM wrote down come first, then those that most
         episodes speak for.
         """
-        return self._project.knowledge.candidate_rules(check_limit(limit))
+        known, store = self._project.knowledge, self._project.store
+        check_limit(limit)
+        tasks = store.most_counted(self._project.name, "score", limits.CANDIDATE_TASKS_MAX)
+        found = {
+            (rule.task_id, rule.id): rule
+            for task in (None, *tasks)
+            for rule in known.rules(task, "candidate", limit)
+        }
+        order = sorted(
+            found.values(),
+            key=lambda rule: (rule.kind != _WRITTEN, -rule.helpful, -rule.last_seen.timestamp()),
+        )
+        return order[:limit]
 
 
 def few_of_each(things: Iterable[T], source: Callable[[T], str | None], most: int) -> Iterator[T]:

@@ -416,8 +416,14 @@ def maybe_consolidate_memory(
     rules = _rules_of_model(episodes, api_key, llm)  # takes its time: others may record meanwhile
     with guard, _using(memory):
         if rules is None:
-            rules = shape.high_score_rules(memory)
-        shape.add_global_rules(memory, rules)
+            rules = [
+                f"[HIGH SCORE {episode['score']:.2f}] {str(episode['summary'])[:120]}"
+                for episode in memory["episode_log"]
+                if episode.get("score", 0.0) >= shape.WORKS_FROM and episode.get("summary")
+            ]
+        together: list[Any] = []
+        shape.add_texts(together, [*memory["global_rules"], *rules], limits.TRAINING_GLOBAL_RULES)
+        memory["global_rules"][:] = together
         memory["last_consolidated_at"] = total
         history_of(memory).look_at(memory)
         logger.info("Consolidation: %d global rules", len(memory["global_rules"]))

@@ -82,11 +82,8 @@ class Listing:
         if name[0] == "." or not (name.isascii() or _NO_TEXT.search(name) is None):
             return
         if folder and name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
-            if not look:
-                self.files[name] = None
-            else:
-                with suppress(FileNotFoundError):
-                    self.files[name] = _look_of(entry.stat(follow_symlinks=False))
+            with suppress(FileNotFoundError):
+                self.files[name] = _look_of(entry.stat(follow_symlinks=False)) if look else None
         elif entry.is_dir(follow_symlinks=False):
             # The root may be somebody's project: only what looks like a folder of ours is one.
             is_ours = folder or "=" in name or name == INTAKE
@@ -166,14 +163,14 @@ class TreeFiles:
         """
         try:
             with self._opened(folder) as handle:
-                if digest_of_file(_read(handle, name)[0]) != digest:
-                    return False
-                os.unlink(name, dir_fd=handle)
+                ours = digest_of_file(_read(handle, name)[0]) == digest
+                if ours:
+                    os.unlink(name, dir_fd=handle)
+                return ours
         except (FileNotFoundError, NotADirectoryError):
             return True
         except ValueError:
             return False
-        return True
 
     def unlink(self, folder: str, name: str) -> None:
         """Takes away a file that was just written."""
@@ -182,10 +179,9 @@ class TreeFiles:
 
     def folder_mtime_ns(self, folder: str) -> int:
         """0 where there is no such folder."""
-        try:
+        with suppress(OSError):
             return os.lstat(f"{self.root}/{folder}" if folder else self.root).st_mtime_ns
-        except OSError:
-            return 0
+        return 0
 
     def touched(self, folder: str, known: Sequence[File]) -> list[tuple[File, Seen | None]]:
         """Those of the known files that do not look as they did, with how they look now; None where
@@ -216,12 +212,11 @@ class TreeFiles:
         """What a file looks like now; None where there is none, or a link or folder in its
         place.
         """
-        try:
-            with self._opened(folder) as handle:
-                status = os.stat(name, dir_fd=handle, follow_symlinks=False)
-        except OSError:
-            return None
-        return _look_of(status) if stat.S_ISREG(status.st_mode) else None
+        with suppress(OSError), self._opened(folder) as handle:
+            status = os.stat(name, dir_fd=handle, follow_symlinks=False)
+            if stat.S_ISREG(status.st_mode):
+                return _look_of(status)
+        return None
 
     def listed(self, folder: str, *, look: bool) -> Listing:
         """What a folder holds, with the looks of its files where they are wanted. Nothing where
@@ -241,26 +236,21 @@ class TreeFiles:
 
     def sync(self) -> None:
         """Everything that was written to this file system so far is on disk when this returns."""
-        handle = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            call = _syncfs()
-            if call is None:
-                os.sync()
-            elif call(handle) != 0:
+        call = _syncfs()
+        if call is None:
+            os.sync()
+            return
+        with self._opened("") as handle:
+            if call(handle) != 0:
                 raise OSError(errno.EIO, "the file system could not be synced")
-        finally:
-            os.close(handle)
 
     def is_marked(self, tree_id: str) -> bool:
         """Whether these are the folders of this tree: a database that was restored elsewhere finds
         others, or none.
         """
-        try:
-            return (self.root / MARK).read_text(
-                encoding="ascii", errors="replace"
-            ).strip() == tree_id
-        except OSError:
-            return False
+        with suppress(OSError):
+            return (self.root / MARK).read_bytes().strip() == tree_id.encode()
+        return False
 
     def mark(self, tree_id: str) -> None:
         files.show_to_git(self.root, but_for=_NOT_FOR_GIT.encode())
@@ -422,18 +412,14 @@ def given_keys(keys: Mapping[str, Any]) -> dict[str, Any]:
 def says(payload: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Whether a memory has these keys with these values."""
     kept = {**payload.get("metadata", {}), **payload}
-    for name, value in wanted.items():
-        spelling = spelled(kept.get(name))
-        if name not in kept or (
-            kept[name] != value and (spelling is None or spelling != spelled(value))
-        ):
-            return False
-    return True
-
-
-def is_flat(payload: Mapping[str, Any]) -> bool:
-    """Whether a copy of it and of its metadata shares nothing that a caller could change."""
-    return not any(type(value) in (list, dict) for value in payload["metadata"].values())
+    return all(
+        name in kept
+        and (
+            kept[name] == value
+            or (spelled(value) is not None and spelled(value) == spelled(kept[name]))
+        )
+        for name, value in wanted.items()
+    )
 
 
 def fragment(name: str, value: object) -> str | None:
@@ -445,14 +431,17 @@ def fragment(name: str, value: object) -> str | None:
     return f'"{name}":{_quoted(value)}' if value.isprintable() else None
 
 
-def same_memory(one: Record, other: Experience, *, same_time: bool) -> bool:
+def same_memory(one: Record, other: Experience, same_time: bool) -> bool:
     """Whether two say the same, under whatever id; and of the same time, where that matters."""
-    if not isinstance(one, Experience) or _content_of(one) != _content_of(other):
-        return False
-    return not same_time or one.metadata.context.timestamp == other.metadata.context.timestamp
-
-
-def _content_of(record: Experience) -> tuple[Any, ...]:
-    kept = {name: value for name, value in record.extra.items() if value is not None}
-    envelope = record.metadata.source.author, sorted(record.metadata.tags)
-    return record.content, record.outcome, record.tool, record.summary, kept, envelope
+    said = [
+        (
+            record.model_dump(include={"content", "outcome", "tool", "summary"}),
+            {name: value for name, value in record.extra.items() if value is not None},
+            record.metadata.source.author,
+            sorted(record.metadata.tags),
+            same_time and record.metadata.context.timestamp,
+        )
+        for record in (one, other)
+        if isinstance(record, Experience)
+    ]
+    return len(said) == 2 and said[0] == said[1]

@@ -42,7 +42,6 @@ from hardwon.records.kinds import (
     OUTCOMES,
     ROUTES,
     Experience,
-    Metadata,
     Moment,
     Source,
     safe_summary,
@@ -274,9 +273,11 @@ def _many(count: int, one: str, more: str = "") -> str:
     return f"{count} {one if count == 1 else more or one + 's'}"
 
 
-def _fault(field: str, value: object, wrong: str, remedy: str) -> Fault:
+def _fault(
+    field: str, value: object, wrong: str, remedy: str, severity: Severity = "error"
+) -> Fault:
     """One of an entry whose place is not known here."""
-    return Fault(None, field, ABSENT if value is ABSENT else shown(value), wrong, remedy)
+    return Fault(None, field, ABSENT if value is ABSENT else shown(value), wrong, remedy, severity)
 
 
 def validate(source: Any) -> Report:
@@ -363,22 +364,18 @@ def _judge(
                 wrong = f"is the summary of memory {first} as well"
                 found.append(_fault("summary", texts["summary"], wrong, "give each its own"))
                 record = None
-        if "content" in texts:
-            unlikely = _unlikely(texts["content"], index, contents)
-            found += [replace(fault, severity="warning") for fault in unlikely]
+        if "content" in texts:  # what could be kept and should say better
+            content = texts["content"]
+            if poor := too_little(content):
+                remedy = "name what it was about: the component, the error, the cause, the cure"
+                found.append(_fault("content", content, f"is {poor}", remedy, "warning"))
+            first = contents.setdefault(fingerprint(content), index)
+            if first != index:
+                wrong = f"says the same as memory {first}, but for numbers and small words"
+                remedy = "say what sets it apart, or leave it out"
+                found.append(_fault("content", content, wrong, remedy, "warning"))
         line = entries.lines[index] if entries.lines else None
         yield record, [replace(fault, index=index, line=line) for fault in found]
-
-
-def _unlikely(content: str, index: int, contents: dict[str, int]) -> Iterator[Fault]:
-    """What a content that could be kept should say better."""
-    if poor := too_little(content):
-        remedy = "name what it was about: the component, the error, the cause, the cure"
-        yield _fault("content", content, f"is {poor}", remedy)
-    first = contents.setdefault(fingerprint(content), index)
-    if first != index:
-        wrong = f"says the same as memory {first}, but for numbers and small words"
-        yield _fault("content", content, wrong, "say what sets it apart, or leave it out")
 
 
 def _distributions(values: list[Any]) -> list[Distribution]:
@@ -430,13 +427,21 @@ def check(
         envelope.setdefault("author", author)
     found = [*_content(given), *_route(given), *_summary(given), *_keys(given)]
     try:
-        metadata = _metadata(envelope, at)
+        recalled, related = envelope.pop("recalled", None), envelope.pop("related_files", ())
+        metadata = metadata_of(envelope, at, None)
+        # files of the place that the data set comes from: they are named and not hashed
+        paths = [
+            {"path": str(path) if isinstance(path, Path) else path}
+            for path in check_items("related_files", related)
+        ]
+        if paths:
+            moment = Moment.model_validate({"related_files": paths})
+            context = metadata.context.altered(related_files=moment.related_files)
+            metadata = metadata.altered(context=context)
         if found:
             return None, found
-        if envelope.get("recalled") is not None:
-            given["recalled"] = [
-                str(each) for each in check_items("recalled", envelope["recalled"])
-            ]
+        if recalled is not None:
+            given["recalled"] = [str(each) for each in check_items("recalled", recalled)]
         record = Experience(id=new_id(metadata.context.timestamp), metadata=metadata, **given)
         size = len(record.to_json_bytes())
         if size > _BYTES_MAX:
@@ -489,11 +494,10 @@ def _route(given: Mapping[str, Any]) -> Iterator[Fault]:
         yield _fault("tool", tool, f"does not go with outcome {outcome}", "leave it out")
         tool = None
     elif not isinstance(tool, str | None) or tool not in tools:
+        wrong = "is required with" if tool is None else "does not go with"
         remedy = f"use one of {', '.join(map(str, tools))}"
-        if tool is None:
-            yield _fault("tool", ABSENT, f"is required with outcome {outcome}", remedy)
-        else:
-            yield _fault("tool", tool, f"does not go with outcome {outcome}", remedy)
+        value = ABSENT if tool is None else tool
+        yield _fault("tool", value, f"{wrong} outcome {outcome}", remedy)
         return
     route = ROUTES.get((outcome, tool))
     value = given.get(route[0], ABSENT) if route else None
@@ -545,18 +549,6 @@ def _keys(given: Mapping[str, Any]) -> Iterator[Fault]:
                 "cannot be kept as JSON",
                 f"give {error.message()}",
             )
-
-
-def _metadata(envelope: Mapping[str, Any], at: datetime) -> Metadata:
-    """Files are those of the place that the data set comes from, so they are named and not
-    hashed.
-    """
-    own = {key: envelope[key] for key in envelope.keys() - {"related_files", "recalled"}}
-    whole = metadata_of(own, at, None)
-    related = check_items("related_files", envelope.get("related_files", ()))
-    files = [{"path": str(path) if isinstance(path, Path) else path} for path in related]
-    checked = Moment.model_validate({"related_files": files}).related_files if files else []
-    return whole.altered(context=whole.context.altered(related_files=checked))
 
 
 # --- reading ---

@@ -160,6 +160,13 @@ def generate(
         raise InvalidInputError.one(
             "start", start, "nothing, unless sessions=True: without them no memory has a time"
         )
+    day: object = FIRST_DAY if start is None else start
+    with suppress(ValueError):
+        day = date.fromisoformat(start) if isinstance(start, str) else day
+    if not isinstance(day, date) or isinstance(day, datetime) or day < _FIRST_POSSIBLE:
+        raise InvalidInputError.one(
+            "start", start, "a date from 1970 on, or its ISO text (2026-01-31)"
+        )
     random = Random(seed)
     writer = MemoryWriter(random)
     sorts = [sort for sort, number in plan(count).items() for _ in range(number)]
@@ -182,17 +189,8 @@ def generate(
         ]
     return [
         memories[index] | {"timestamp": timestamp, "session": session}
-        for index, timestamp, session in _arrange(random, sorts, _day(start))
+        for index, timestamp, session in _arrange(random, sorts, day)
     ]
-
-
-def _day(start: date | str | None) -> date:
-    day: object = FIRST_DAY if start is None else start
-    with suppress(ValueError):
-        day = date.fromisoformat(start) if isinstance(start, str) else day
-    if isinstance(day, date) and not isinstance(day, datetime) and day >= _FIRST_POSSIBLE:
-        return day
-    raise InvalidInputError.one("start", start, "a date from 1970 on, or its ISO text (2026-01-31)")
 
 
 def plan(size: int) -> dict[MemorySort, int]:
@@ -320,7 +318,17 @@ def _arrange(random: Random, sorts: list[MemorySort], start: date) -> list[tuple
     pools = _pools(random, sorts)
     slots: list[tuple[int, str, str]] = []
     days = -(-len(sorts) // limits.DATASET_DAY_MEMORIES)
-    for number, day in enumerate(_working_days(start, days)):
+    # the start, whatever day it is, and the working days after it
+    working, day = [start], start
+    try:
+        while len(working) < days:
+            day += timedelta(days=1)
+            working += [day] if day.weekday() < _SATURDAY else []
+    except OverflowError:
+        raise InvalidInputError.one(
+            "start", start.isoformat(), f"a day with {days} working days after it"
+        ) from None
+    for number, day in enumerate(working):
         for (name, begins_at, ends_at), pool in zip(_SESSIONS, pools, strict=True):
             # the index settles ties
             ordered = sorted(pool[number * len(pool) // days : (number + 1) * len(pool) // days])
@@ -352,21 +360,6 @@ def _pools(random: Random, sorts: list[MemorySort]) -> list[list[tuple[float, in
     return [
         [item for _, item in sorted((random.random(), item) for item in pool)] for pool in pools
     ]
-
-
-def _working_days(start: date, count: int) -> list[date]:
-    """The start, whatever day it is, and the working days after it."""
-    days, day = [start], start
-    try:
-        while len(days) < count:
-            day += timedelta(days=1)
-            if day.weekday() < _SATURDAY:
-                days.append(day)
-    except OverflowError:
-        raise InvalidInputError.one(
-            "start", start.isoformat(), f"a day with {count} working days after it"
-        ) from None
-    return days
 
 
 @cache
