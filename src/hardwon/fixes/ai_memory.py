@@ -28,7 +28,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import asdict
 from datetime import timedelta
 from functools import cache
@@ -111,7 +111,7 @@ class CutWarning(FixHistoryWarning):
     """A text was longer than a record can hold. Its beginning was kept."""
 
 
-class AIMemory:
+class AIMemory(AbstractContextManager["AIMemory"]):
     """Attempts to fix issues, kept in `memory_dir/ai_memory.db`. Safe to use from several threads
     and processes.
 
@@ -162,9 +162,6 @@ class AIMemory:
         self._now = memory._project.now
         self.db_path = Path(memory.location)
         self._knowledge = KnowledgeFile(memory, folder, history.learned, self._version)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from hardwon import limits
 from hardwon.learn import odds as beta
-from hardwon.learn.support import Evidence
+from hardwon.learn.support import Evidence, by_turns
 from hardwon.learn.tallies import (
     BETWEEN_NAMES,
     MILLIONTHS,
@@ -379,13 +379,6 @@ def card_in(episode: Episode, items: Iterable[str]) -> MistakeCard | None:
     return found[-1] if found else None
 
 
-def believable_foreign(support: Evidence) -> bool:
-    """Whether a card that an episode of another task reported may be shown: not on one unchecked
-    source's word.
-    """
-    return support.vouched > 0 or len(support.authors) >= limits.RULE_SOURCES_MIN
-
-
 def ranked_cards(cards: Iterable[Evidence], today: int) -> list[Evidence]:
     """By how often they were seen of late, the types taking turns: however often one type comes up,
     the best card of every other type stands before its second. Cards that were only adopted come
@@ -396,14 +389,8 @@ def ranked_cards(cards: Iterable[Evidence], today: int) -> list[Evidence]:
     )
     ranked: list[Evidence] = []
     for claimed in (False, True):
-        by_type: dict[str, list[Evidence]] = {}
-        for card in best_first:
-            if card.only_claimed is claimed:
-                by_type.setdefault(card.item.partition(BETWEEN_NAMES)[0], []).append(card)
-        turns = max(map(len, by_type.values()), default=0)
-        ranked += [
-            same[turn] for turn in range(turns) for same in by_type.values() if turn < len(same)
-        ]
+        group = (card for card in best_first if card.only_claimed is claimed)
+        ranked += by_turns(group, lambda card: card.item.partition(BETWEEN_NAMES)[0])
     return ranked
 
 

@@ -49,7 +49,6 @@ from hardwon.learn.rules import (
     TaskScores,
     Thresholds,
     Weighed,
-    believable_foreign,
     card_from,
     card_in,
     holds_for_project,
@@ -566,11 +565,12 @@ class Knowledge:
                 self.project, keys, Filters(kind="adopted", status=status), most
             )
         ]
-        others = self._store.by_key(
-            self.project, keys, Filters(kind="adopted"), _ADOPTED_CONSIDERED * most
+        others = by_turns(
+            self._store.by_key(
+                self.project, keys, Filters(kind="adopted"), _ADOPTED_CONSIDERED * most
+            ),
+            lambda each: each.author,
         )
-        turns = defaultdict[str, "count[int]"](count)  # the first of every author, then the second
-        others.sort(key=lambda each: next(turns[each.author]))
         chosen = {each.id: each.stored for each in (*vouched, *others)}
         records = _only(Adopted, islice(chosen.values(), most))
         self._records.update((record.id, record) for record in records)
@@ -783,7 +783,8 @@ class Knowledge:
     def _card_supports(self, task: str) -> list[Evidence]:
         own = self.supports("card", task)
         for item, support in self.supports("card.foreign", task).items():
-            if believable_foreign(support):
+            # what an episode of another task reported is not shown on one unchecked source's word
+            if support.vouched or len(support.authors) >= limits.RULE_SOURCES_MIN:
                 own.setdefault(item, Evidence(item)).add(*support.tallies)
         for _, item, claim in cards_of(self._adopted.values(), task, self._now_us):
             support = own.setdefault(item, Evidence(item))

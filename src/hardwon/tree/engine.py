@@ -11,11 +11,11 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from datetime import date, datetime
 from datetime import time as time_of_day
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory
@@ -38,7 +38,7 @@ class IntakeWarning(UserWarning):
     """A memory could not be routed and was kept aside, under `_intake`."""
 
 
-class MemoryEngine:
+class MemoryEngine(AbstractContextManager["MemoryEngine"]):
     """Memories as files:
     `root/outcome=failure/tool=code_interpreter/error_type=runtime/<time>_<summary>_<id>.json`.
 
@@ -70,9 +70,6 @@ class MemoryEngine:
             on_failure.callback(self.memory.close)
             self._tree: Mirror = self.memory.tree.make(schema)
             on_failure.pop_all()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
