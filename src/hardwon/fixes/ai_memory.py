@@ -277,12 +277,8 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         )
         issue = issue_from(issue_data)
         room = budget - count_tokens(_BEGIN + "\n" + _END)
-        context = (
-            str(self.memory.context(issue=issue, budget_tokens=room)).strip("\n")
-            if room > 0
-            else ""
-        )
-        context = _FORGED_FRAME.sub(r"[\1]", context)
+        said = str(self.memory.context(issue=issue, budget_tokens=room)) if room > 0 else ""
+        context = _FORGED_FRAME.sub(r"[\1]", said.strip("\n"))
         text = f"{_BEGIN}{context}\n{_END}" if context else ""
         # tokens of two texts together may be more than those of each
         if not context or count_tokens(text) > budget:
@@ -423,11 +419,8 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         """Where an export goes: any file but a database and what a memory keeps beside its own, and
         in its folder: the database may be a link to elsewhere.
         """
-        field, given, such_as = (
-            "output_file",
-            check_path("output_file", output_file),
-            "insights.json",
-        )
+        field, such_as = "output_file", "insights.json"
+        given = check_path(field, output_file)
         own_files.refuse(field, given, self.memory_dir / FILE_NAME, such_as, also=_OWN)
         return own_files.target(field, given, self.db_path, such_as, also=_OWN)
 

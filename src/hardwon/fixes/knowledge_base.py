@@ -346,11 +346,6 @@ class KnowledgeBase(dict[str, Any]):
         """On one line; what JSON cannot hold, as text."""
         return json.dumps(self, ensure_ascii=False, default=str, skipkeys=True)
 
-    def snapshot(self) -> dict[str, Any]:
-        """A copy that no other thread changes, of what JSON can hold."""
-        copied: dict[str, Any] = json.loads(self.to_json())
-        return copied
-
 
 # --- where it is kept ---
 
@@ -484,7 +479,7 @@ class KnowledgeFile:
         """A copy to hand on. The dict itself holds what callers put in, and that may be a
         secret.
         """
-        return _without_secrets(self.refresh().snapshot())
+        return _without_secrets(json.loads(self.refresh().to_json()))
 
     def _keep(self, added: Statements) -> Statements:
         own = self._kept()[0]

@@ -32,9 +32,8 @@ from hardwon.learn.tallies import (
     FixEntry,
     FixRow,
     RecordCounts,
-    cleaned_key,
     entry_of,
-    same_strategy_key,
+    exact_key,
     shortened,
     signature_keys,
     strategy_text,
@@ -322,7 +321,7 @@ class FixTables(Listener):
             return
         numbers = self._run(
             f"SELECT r.seq {_COUNTING_WITH_KEY} IN (?, ?) ORDER BY r.at_us DESC",
-            (f"signature:{signature}", cleaned_key(signature)),
+            (f"signature:{signature}", exact_key("cleaned", signature)),
         ).fetchall()
         whole = f"SELECT {_STORED} WHERE seq = ?"
         found = self._entries(row for number in numbers for row in self._run(whole, number))
@@ -405,7 +404,7 @@ class FixTables(Listener):
         if strategy not in self._words:
             body: str | None = self._run(
                 f"SELECT r.body {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT 1",
-                (same_strategy_key(strategy),),
+                (exact_key("strategy", strategy),),
             ).get
             self._words[strategy] = did(body) if body else None
         return self._words[strategy]
@@ -464,7 +463,7 @@ class FixTables(Listener):
         if strategy not in self._sources:
             found = self.session.select(
                 f"SELECT r.author, r.status {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT ?",
-                (same_strategy_key(strategy), limits.SOURCES_FROM_FIXES_MAX),
+                (exact_key("strategy", strategy), limits.SOURCES_FROM_FIXES_MAX),
             )
             authors = {author for author, _ in found}
             alone = len(authors) == 1 and not any(status in VOUCHED_STATUSES for _, status in found)

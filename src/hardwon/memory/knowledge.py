@@ -79,7 +79,7 @@ from hardwon.learn.tallies import (
     BETWEEN_NAMES,
     HELPED,
     Tally,
-    adopted_key,
+    exact_key,
     generate_issue_signature,
     issue_subject,
     rule_key,
@@ -505,7 +505,7 @@ class Knowledge:
         first.
         """
         found = self._store.by_key(
-            self.project, [adopted_key(origin)], Filters(kind="adopted"), limit
+            self.project, [exact_key("adopted", origin)], Filters(kind="adopted"), limit
         )
         return _only(Adopted, [each.stored for each in found])
 
@@ -557,7 +557,7 @@ class Knowledge:
         """What was adopted, by the id of its record: what somebody vouches for first, then the
         newest of each source, which take turns.
         """
-        keys, most = [adopted_key(TRAINING_MEMORY)], limits.ADOPTED_READ_MAX
+        keys, most = [exact_key("adopted", TRAINING_MEMORY)], limits.ADOPTED_READ_MAX
         vouched = [
             each
             for status in VOUCHED_STATUSES
