@@ -277,7 +277,15 @@ def adopt_in_place(folder: str | Path, *, clock: Clock | None = None) -> FixAdop
     home = check_path("folder", folder)
     target = (home / FILE_NAME).resolve()
     knowledge = home / KNOWLEDGE_BASE_NAME
-    if not _has_something(target, knowledge):
+    # Looked at without a lock: nearly always there is nothing to do. Where a journal lies beside
+    # the file somebody was interrupted, and what the file says cannot be believed before it is
+    # played back; or it was we, after all was done.
+    is_there = files.exists(target)
+    if is_there and not target.is_file():
+        raise PlaceError(f"{target} is not a file: choose another place for the memory")
+    left = (legacy.companions(target)[0], _staged(target), _copied(target))
+    is_done = is_there and not any(map(files.exists, left)) and legacy.is_ours(target)
+    if is_done or not (is_there or knowledge.is_file()):
         return None
     with lock_file(target):
         _clear_away(target)
@@ -295,20 +303,6 @@ def adopt_in_place(folder: str | Path, *, clock: Clock | None = None) -> FixAdop
             raise files.disk_error(error, target) from error
         finally:
             _clear_away(target)
-
-
-def _has_something(target: Path, knowledge: Path) -> bool:
-    """Looked at without a lock: nearly always there is nothing to do. Where a journal lies beside
-    the file somebody was interrupted, and what the file says cannot be believed before it is played
-    back; or it was we, after all was done.
-    """
-    if not files.exists(target):
-        return knowledge.is_file()
-    if not target.is_file():
-        raise PlaceError(f"{target} is not a file: choose another place for the memory")
-    return any(
-        map(files.exists, (legacy.companions(target)[0], _staged(target), _copied(target)))
-    ) or not legacy.is_ours(target)
 
 
 def _staged(target: Path) -> Path:

@@ -645,10 +645,18 @@ class Knowledge:
     @_read_once
     def rules(self, task_id: str | None, state: str | None, limit: int) -> list[Rule]:
         decisions = self.decisions(RULE_ACTIONS, task_id)
-        written = [
-            each for each in decisions if each.action == "rule" and each.task_id in (None, task_id)
-        ]
-        rules = [*self._project_rules(decisions), *self._written_rules(written)]
+        rules = self._project_rules(decisions)
+        untrusted = self._store.rolled_back(self.project)
+        for decision in decisions:
+            if decision.action != "rule" or decision.task_id not in (None, task_id):
+                continue
+            known = [record for record in map(self._record, decision.evidence) if record]
+            tainted = [record for record in known if record.metadata.source.author in untrusted]
+            # not one that was read from nothing but records of sources that were rolled back
+            if not known or len(tainted) < len(known):
+                # What the words rest on, and the words themselves, may both be doubted.
+                trust = least(record.metadata.validation.status for record in (decision, *known))
+                rules.append(written_rule(decision, tainted=bool(tainted), trust=trust))
         own = [] if task_id is None else self.weighed_rules(task_id)
         claimed = self._weighed_claims(task_id, own)
         for weighed, same in ((own, self.merged_rules(task_id)), (claimed, {})):
@@ -707,21 +715,6 @@ class Knowledge:
                 if item and (kind, same.get(item, item)) not in judged
             ]
             found += [f"{name}: {text}" for text in unsaid[: limits.NEW_RULES_IN_CONTEXT_MAX]]
-        return found
-
-    def _written_rules(self, decisions: Iterable[Decision]) -> list[Rule]:
-        """Without those that were read from nothing but records of sources that were rolled
-        back.
-        """
-        untrusted = self._store.rolled_back(self.project)
-        found = []
-        for decision in decisions:
-            known = [record for record in map(self._record, decision.evidence) if record]
-            tainted = [record for record in known if record.metadata.source.author in untrusted]
-            if not known or len(tainted) < len(known):
-                # What the words rest on, and the words themselves, may both be doubted.
-                trust = least(record.metadata.validation.status for record in (decision, *known))
-                found.append(written_rule(decision, tainted=bool(tainted), trust=trust))
         return found
 
     def _worded_rules(

@@ -76,7 +76,17 @@ def find_place(location: str | Path | None, start: Path | None = None) -> Place:
         raise InvalidInputError.one("location", location, _ALLOWED)
     text = str(location)
     if DATABASE_URL.match(text):
-        return _database(text)
+        shown = without_password(text)
+        if not text.isprintable() or " " in text:
+            allowed = "an address on one line, other characters written as %20 and the like"
+            raise InvalidInputError.one("location", shown, allowed)
+        if shown.endswith(UNCLEAR):
+            allowed = (
+                "postgresql://user@host:5432/database; inside its parts, @ is written %40, / is "
+                "%2F, : is %3A and ? is %3F"
+            )
+            raise InvalidInputError.one("location", shown, allowed)
+        return Place(None, DEFAULT_PROJECT, text)
     if text.lower().startswith(("postgresql:/", "postgres:/")):  # a Path makes one slash of two
         raise InvalidInputError.one(
             "location",
@@ -99,20 +109,6 @@ def find_place(location: str | Path | None, start: Path | None = None) -> Place:
     except (UnicodeEncodeError, RuntimeError, OSError) as error:
         raise InvalidInputError.one("location", location, f"{_ALLOWED} ({error})") from None
     return Place(path, DEFAULT_PROJECT)
-
-
-def _database(url: str) -> Place:
-    shown = without_password(url)
-    if not url.isprintable() or " " in url:
-        raise InvalidInputError.one(
-            "location",
-            shown,
-            "an address on one line, other characters written as %20 and the like",
-        )
-    if shown.endswith(UNCLEAR):
-        allowed = "postgresql://user@host:5432/database; inside its parts, @ is written %40, / is %2F, : is %3A and ? is %3F"
-        raise InvalidInputError.one("location", shown, allowed)
-    return Place(None, DEFAULT_PROJECT, url)
 
 
 def _discover(start: Path) -> Place:

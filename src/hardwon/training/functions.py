@@ -745,7 +745,12 @@ def _is_later(new: _AdoptedState, old: _AdoptedState) -> bool:
         now, before = scores_of(new.memory, task), scores_of(old.memory, task)
         if now.total < before.total or now.parted_from(before) is not None:
             return False
-        bits += _bits(before.items[len(before.items) - len(now.common(before)) :])
+        # How much it tells that they are these, in this order, where how often each of them occurs
+        # is no news; no more than it takes to say where they change.
+        scores = before.items[len(before.items) - len(now.common(before)) :]
+        changes = sum(one != other for one, other in pairwise(scores))
+        told = sum(count * math.log2(len(scores) / count) for count in Counter(scores).values())
+        bits += min(told, changes * math.log2(len(scores) or 1))
     for name in ("mistakes", "successes"):
         newer, older = new.memory[name], old.memory[name]
         if len(newer) < limits.TRAINING_LESSONS_MAX and newer[: len(older)] != older:
@@ -767,15 +772,6 @@ def _is_later(new: _AdoptedState, old: _AdoptedState) -> bool:
             for task, rules in old.memory["task_rules"].items()
         )
     )
-
-
-def _bits(scores: list[float]) -> float:
-    """How much it tells that scores are these, in this order, where how often each of them occurs
-    is no news; no more than it takes to say where they change.
-    """
-    changes = sum(one != other for one, other in pairwise(scores))
-    bits = sum(count * math.log2(len(scores) / count) for count in Counter(scores).values())
-    return min(bits, changes * math.log2(len(scores))) if scores else 0.0
 
 
 def _key_of(card: dict[str, Any]) -> str:

@@ -503,7 +503,7 @@ class Mirror(ProjectListener):
         for absent in batches(rest, limits.TREE_BATCH_FILES):
             with self._store.write(self._project) as writer:
                 for folder, lost in absent:
-                    self._note_absence(writer, folder, lost, restoring=restoring)
+                    self._note_absence(writer, folder, lost, restoring)
         if restoring and rest:
             self.on_commit()
         self._listed |= changes.listed  # only now: what could not be taken in is looked at again
@@ -645,7 +645,7 @@ class Mirror(ProjectListener):
         happen(writer, self._project, event)
         self._index(writer).make_past(file)
 
-    def _note_absence(self, writer: Writer, folder: str, file: File, *, restoring: bool) -> None:
+    def _note_absence(self, writer: Writer, folder: str, file: File, restoring: bool) -> None:
         index = self._index(writer)
         same = [each for each in index.at(folder, file.name) if each[:3] == file[:3]]
         now = next(filter(_was_there, same), None)
@@ -653,9 +653,9 @@ class Mirror(ProjectListener):
             return
         if restoring:
             index.make_due(now)
-            return
-        self._happen(writer, now, "absent", reason="its file is gone")
-        self._told.absent += 1
+        else:
+            self._happen(writer, now, "absent", reason="its file is gone")
+            self._told.absent += 1
 
     def _experience_in(self, file: FileContent) -> tuple[Experience, bool]:
         """The experience that a file is, under an id that whoever finds the same file in the same

@@ -291,14 +291,34 @@ def validate(source: Any) -> Report:
     """
     entries = read(source)
     problems = [problem for _record, problems in _judge(entries) for problem in problems]
-    shares = _distributions(entries.values)
-    for share in shares:
-        if share.within is False:
-            least, most = round(100 * share.least), round(100 * share.most)
-            wrong = f"is {100 * share.share:.1f} % where {least} to {most} % are realistic"
-            remedy = f"have {'more' if share.share < share.least else 'fewer'} of them"
-            problems.append(Fault(None, share.field, share.name, wrong, remedy, "warning"))
-    return Report(len(entries.values), tuple(problems), tuple(shares))
+    total = len(entries.values)
+    memories = [value for value in entries.values if isinstance(value, Mapping)]
+    failures = [each for each in memories if each.get("outcome") == "failure"]
+    coded = [
+        each
+        for each in memories
+        if (each.get("outcome"), each.get("tool")) == ("success", "code_interpreter")
+    ]
+    shares = []
+    for name, among, ranges in (
+        ("outcome", memories, OUTCOME_RANGES),
+        ("tool", memories, TOOL_RANGES),
+        ("error_type", failures, ERROR_RANGES),
+        ("task_type", coded, TASK_RANGES),
+    ):
+        counts = Counter(value for each in among if isinstance(value := each.get(name), str))
+        base = total if among is memories else counts.total()
+        for value, (least, most) in ranges.items():
+            count, within = counts[value], None
+            share = round(count / base, 4) if base else 0.0
+            if base and total >= limits.DATASET_JUDGED_FROM:
+                within = is_within(count, base, (least, most))
+            shares.append(Distribution(name, value, count, share, least / 100, most / 100, within))
+            if within is False:
+                wrong = f"is {100 * share:.1f} % where {least} to {most} % are realistic"
+                remedy = f"have {'more' if share < least / 100 else 'fewer'} of them"
+                problems.append(Fault(None, name, value, wrong, remedy, "warning"))
+    return Report(total, tuple(problems), tuple(shares))
 
 
 def load_dataset(
@@ -376,33 +396,6 @@ def _judge(
                 found.append(_fault("content", content, wrong, remedy, "warning"))
         line = entries.lines[index] if entries.lines else None
         yield record, [replace(fault, index=index, line=line) for fault in found]
-
-
-def _distributions(values: list[Any]) -> list[Distribution]:
-    """The shares of outcomes, tools, error types and task types, each with its target."""
-    entries = [value for value in values if isinstance(value, Mapping)]
-    failures = [entry for entry in entries if entry.get("outcome") == "failure"]
-    coded = [
-        entry
-        for entry in entries
-        if (entry.get("outcome"), entry.get("tool")) == ("success", "code_interpreter")
-    ]
-    found = []
-    for name, among, ranges in (
-        ("outcome", entries, OUTCOME_RANGES),
-        ("tool", entries, TOOL_RANGES),
-        ("error_type", failures, ERROR_RANGES),
-        ("task_type", coded, TASK_RANGES),
-    ):
-        counts = Counter(value for entry in among if isinstance(value := entry.get(name), str))
-        base = len(values) if among is entries else counts.total()
-        judged = base and len(values) >= limits.DATASET_JUDGED_FROM
-        for value, (least, most) in ranges.items():
-            count = counts[value]
-            within = is_within(count, base, (least, most)) if judged else None
-            share = round(count / base, 4) if base else 0.0
-            found.append(Distribution(name, value, count, share, least / 100, most / 100, within))
-    return found
 
 
 def check(

@@ -48,24 +48,19 @@ def fill(memory: Memory, seed: int = 0) -> dict[str, int]:
         else:
             kept = list(memory.care.record_many(kind, list(many)))  # type: ignore[arg-type]  # one of the kinds
         maker.known += [record.id for record in kept]
-        _decide(memory, kept, maker.random)
+        for record in kept[1:-1]:  # some are believed more than others, and some not any more
+            fate = maker.random.random()
+            if fate < 0.25:
+                memory.verify(record.id, "test_runner", author="ci-agent")
+            if fate < 0.08:
+                memory.publish(record.id, by="maria")
+            elif fate > 0.97:
+                memory.archive(record.id, "the service that it was about is gone", by="maria")
+        if len(kept) > 10:
+            memory.supersede(kept[0].id, kept[-1].id, "seen again, and told better", by="maria")
     _make_stale(memory, maker.now)
     memory.consolidate()
     return dict(memory.stats().by_kind)
-
-
-def _decide(memory: Memory, records: list[AnyRecord], chance: random.Random) -> None:
-    """Some are believed more than others, and some not any more."""
-    for record in records[1:-1]:
-        fate = chance.random()
-        if fate < 0.25:
-            memory.verify(record.id, "test_runner", author="ci-agent")
-        if fate < 0.08:
-            memory.publish(record.id, by="maria")
-        elif fate > 0.97:
-            memory.archive(record.id, "the service that it was about is gone", by="maria")
-    if len(records) > 10:
-        memory.supersede(records[0].id, records[-1].id, "seen again, and told better", by="maria")
 
 
 def _make_stale(memory: Memory, now: datetime) -> None:
