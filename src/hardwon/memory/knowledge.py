@@ -17,7 +17,6 @@ from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
 from hardwon.first_use import lazy
 from hardwon.learn.actions import ANY_FAILURE, ActionKey, Outcomes, judge_steps, pairs_of
-from hardwon.learn.compare import Comparison, Scored, compare
 from hardwon.learn.fixes import (
     Choices,
     ModelHistory,
@@ -43,14 +42,17 @@ from hardwon.learn.odds import FixCounts, Odds, Share, Shares, fix_odds, tool_od
 from hardwon.learn.rules import (
     STATE_ORDER,
     Card,
+    Comparison,
     Rule,
     RuleKind,
+    Scored,
     ScoreHistory,
     TaskScores,
     Thresholds,
     Weighed,
     card_from,
     card_in,
+    compare,
     holds_for_project,
     merged_items,
     project_rule,
