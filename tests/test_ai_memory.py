@@ -22,8 +22,8 @@ from cases import each
 from clocks import START, Clock
 from hardwon import Memory, limits
 from hardwon.errors import HardwonError, InvalidInputError, PlaceError
-from hardwon.fixes.ai_memory import AIMemory
-from hardwon.fixes.input import CutWarning, FixHistoryWarning
+from hardwon.fixes.ai_memory import AIMemory, CutWarning
+from hardwon.fixes.knowledge_base import FixHistoryWarning
 from hardwon.records.kinds import Fix
 from hardwon.text.tokens import count_tokens
 from processes import Child, Tell

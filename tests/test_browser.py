@@ -23,7 +23,7 @@ from hardwon import Memory, limits
 from hardwon.records.kinds import AnyRecord
 from hardwon.surfaces.web.review import TABS
 from hardwon.surfaces.web.site import PLACES
-from hardwon.tree.datasets.demo import fill
+from hardwon.tree.datasets.generate import fill_demo as fill
 from hardwon.trust.access import Scope
 from serving import PROJECT, Served, served
 

@@ -16,7 +16,7 @@ from cases import each
 from clocks import START, Clock
 from hardwon import Memory, limits
 from hardwon.errors import InvalidInputError
-from hardwon.learn.compare import Comparison, Scored, compare, difference, student
+from hardwon.learn.rules import Comparison, Scored, compare, difference, student
 
 scores = st.lists(st.floats(0, 1), min_size=2, max_size=12)
 

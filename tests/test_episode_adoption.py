@@ -22,7 +22,7 @@ from hardwon import Episode, Memory, limits
 from hardwon.errors import ConflictError, InvalidInputError, PlaceError
 from hardwon.records.kinds import Adopted
 from hardwon.training import functions as episode_door
-from hardwon.training.adopt import adopt, export_agent_memory
+from hardwon.training.functions import adopt, export_agent_memory
 
 Dict = dict[str, Any]
 

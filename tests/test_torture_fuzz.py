@@ -199,8 +199,7 @@ LEFT_OUT = {
     "hardwon.text.likeness": "fuzzed by errors, which are compared before they are answered",
     "hardwon.brief.cases": "fuzzed by contexts, which it words",
     "hardwon.text.clean": "fuzzed by brief.fence, which every line passes",
-    "hardwon.tree.datasets.generate": "a date that a caller names, refused by Python's own parser",
-    "hardwon.tree.datasets.demo": "our own words",
+    "hardwon.tree.datasets.generate": "our own words, and a date that a caller names, refused by Python's own parser",
     "hardwon.adapters.langgraph": "what it wrote itself; test_langgraph.py has what others wrote "
     "under such names",
     "hardwon.trust.lifecycle": "hashes of 40 digits, by an expression of fixed length",

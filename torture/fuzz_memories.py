@@ -58,7 +58,7 @@ from hardwon.surfaces.mcp.server import (
 )
 from hardwon.surfaces.mcp.tools import TOOLS
 from hardwon.surfaces.operations import parsed
-from hardwon.training import adopt as episode_adoption
+from hardwon.training import functions as episode_adoption
 from hardwon.tree.datasets import load_dataset
 from hardwon.tree.engine import MemoryEngine
 from hardwon.trust.access import Caller
@@ -736,7 +736,7 @@ MEMORY_TARGETS: Final = (
     ),
     Target(
         "fix attempt",
-        ("hardwon.fixes.input", "hardwon.fixes.ai_memory"),
+        ("hardwon.fixes.ai_memory",),
         "value",
         lambda: [
             {"issue": issue, "reply": {"analysis": "a", "fix_commands": ["b"], "confidence": 0.5}}
@@ -746,14 +746,14 @@ MEMORY_TARGETS: Final = (
     ),
     Target(
         "training memory adopted",
-        ("hardwon.training.adopt", "hardwon.learn.support"),
+        ("hardwon.training.functions", "hardwon.learn.support"),
         "json",
         training_memories,
         _taken_in("in.json", lambda file, memory: episode_adoption.adopt(file, memory)),
     ),
     Target(
         "fix history rows",
-        ("hardwon.fixes.adopt", "hardwon.fixes.adopt_rows"),
+        ("hardwon.fixes.adopt",),
         "value",
         lambda: [dict(legacy_fixes.ORDINARY)],
         _old_rows,
@@ -767,7 +767,7 @@ MEMORY_TARGETS: Final = (
     ),
     Target(
         "knowledge base",
-        ("hardwon.fixes.knowledge_base", "hardwon.fixes.knowledge_file", "hardwon.outside.files"),
+        ("hardwon.fixes.knowledge_base", "hardwon.outside.files"),
         "json",
         _knowledge,
         _taken_in("knowledge_base.json", lambda file, memory: adopt_knowledge_base(file, memory)),

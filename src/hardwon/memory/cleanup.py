@@ -18,10 +18,10 @@ from hardwon.errors import DamagedError, InvalidInputError
 from hardwon.learn.tallies import (
     SUCCEEDED,
     document_signature,
+    exact_key,
     generate_issue_signature,
     level_of_fix,
     pattern_name,
-    same_strategy_key,
     strategy_key,
     tallies_of,
 )
@@ -181,7 +181,7 @@ def _values(project: Project) -> Callable[[Stored, Fix], bool]:
         status = record_of(stored).metadata.validation.status
         of_pattern = newest(f"signature:{generate_issue_signature(fix.issue)}")
         strategy = strategy_key(fix)
-        speaks = bool(strategy) and newest(same_strategy_key(strategy))[0] == fix.id
+        speaks = bool(strategy) and newest(exact_key("strategy", strategy))[0] == fix.id
         proven = speaks and is_proven(fix.issue.issue_type, strategy)
         return is_valuable(status, stored.helped, fix.id in of_pattern, proven)
 

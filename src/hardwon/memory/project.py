@@ -28,7 +28,7 @@ from hardwon.errors import (
     UnknownRecordError,
 )
 from hardwon.first_use import lazy, making
-from hardwon.learn.tallies import tidied_key
+from hardwon.learn.tallies import exact_key
 from hardwon.memory.places import FILE_NAME, FIX_HISTORY_FILE_NAME, Place, open_store
 from hardwon.outside.git import NO_HEAD, Checkout, Head, Repository, repository_root
 from hardwon.outside.locations import DEFAULT_PROJECT
@@ -726,7 +726,7 @@ def send_back(writer: Writer, project: str, decision_id: str, undone: Event) -> 
 def bring_back(writer: Writer, project: str, decision_ids: Iterable[str]) -> None:
     """Everything that these cleanups and compressions packed away."""
     for decision_id in decision_ids:
-        for stored in writer.with_key(project, tidied_key(decision_id)):
+        for stored in writer.with_key(project, exact_key("tidied", decision_id)):
             whole = restored(stored)
             if whole is None:
                 raise ConflictError(

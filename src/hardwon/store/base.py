@@ -27,12 +27,12 @@ from hardwon.learn.tallies import (
     TEACHING_STATUSES,
     RecordCounts,
     TallyKey,
+    exact_key,
     has_keys,
     keys_of,
     sum_counts,
     summary_of,
     tallies_of,
-    tidied_key,
 )
 from hardwon.records.fields import digest_of
 from hardwon.records.kinds import (
@@ -159,7 +159,7 @@ def packed_row(row: Row, fix: Fix, decision_id: str) -> Row:
     return row._replace(
         body=packed_body(row.body, decision_id),
         terms=index_text(summary_of(fix)),
-        keys=tuple(sorted({*row.keys, tidied_key(decision_id)})),
+        keys=tuple(sorted({*row.keys, exact_key("tidied", decision_id)})),
     )
 
 

@@ -119,7 +119,7 @@ def kind_of(given: str | Path) -> StoreKind:
     is_folder = path.is_dir()
     if not is_folder and not path.is_file():
         raise PlaceError(f"cannot adopt {path}: there is no such file or folder")
-    if not is_folder and not legacy_fixes.is_database(path):
+    if not is_folder and not legacy_fixes.header_of(path):
         return _kind_of_text(path)
     for file in [path / name for name in _MEMORY_NAMES] if is_folder else [path]:
         if file.is_file() and legacy_fixes.is_ours(file):
@@ -193,7 +193,7 @@ def _of_fixes(kind: StoreKind, done: fix_adoption.FixAdoption) -> Adoption:
 
 
 def adopt_training_memory(source: Path, memory: Memory, **how: Any) -> Adoption:
-    from hardwon.training import adopt as training
+    from hardwon.training import functions as training
 
     return _of_loaded("training-memory", training.adopt(source, memory, **how), [])
 

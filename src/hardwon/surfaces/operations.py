@@ -535,7 +535,6 @@ Again = Callable[[Memory, list[str]], Any]
 _TYPES_OF_ANSWERS: Final = (
     "hardwon.brief.advice",
     "hardwon.fixes.reports",
-    "hardwon.learn.compare",
     "hardwon.learn.fixes",
     "hardwon.learn.odds",
     "hardwon.learn.rules",

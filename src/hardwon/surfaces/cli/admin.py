@@ -116,7 +116,7 @@ def demo(
     as_json: bool = False,
 ) -> Output:
     """Make a memory to look at: two months of records of every kind, by several authors."""
-    from hardwon.tree.datasets.demo import fill
+    from hardwon.tree.datasets.generate import fill_demo
 
     given: Target = ctx.obj
     location = given.memory or DEMO_FOLDER
@@ -128,7 +128,7 @@ def demo(
                 f"{shown} has records already: name a new folder with --memory, or look at it: "
                 f"{look}"
             )
-        records = fill(memory, seed)
+        records = fill_demo(memory, seed)
         place = memory.location
     several = {"fix": "fixes", "trajectory": "trajectories"}
     made = ", ".join(counted(count, kind, several.get(kind, "")) for kind, count in records.items())

@@ -17,7 +17,7 @@ from hardwon import limits
 from hardwon.errors import UnknownRecordError
 from hardwon.fixes.reports import FixCell, FixDay, FixerRecord
 from hardwon.learn.actions import judge_steps, pairs_of
-from hardwon.learn.compare import Comparison, Curve
+from hardwon.learn.rules import Comparison, Curve
 from hardwon.records.kinds import Episode, Step, Trajectory
 from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.web import look as charts
