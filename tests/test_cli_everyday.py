@@ -455,6 +455,7 @@ def test_advice_can_end_a_script() -> None:
         == 1
     )
     assert at_once("advise", "ls", "--fail-if-blocked").exit_code == 0
+    assert at_once("advise", "ls", "--author", "ann").exit_code == 0
     assert "action" in refused("advise", " ")
 
 

@@ -440,6 +440,10 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
     "until": (Time, Field(description="To the day of this time; today, unless it is given.")),
     "verification_id": (Name, Field(description="Which run, approval or build it was.")),
     # what means something else in one operation
+    "advise.author": (
+        Name,
+        Field(description="Who takes the action: for an issue, the fixer.", examples=["claude"]),
+    ),
     "compare.tag": (
         Name,
         Field(
