@@ -16,10 +16,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, BinaryIO, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast
 from urllib.parse import unquote
 
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+import anyio
+import anyio.abc
 from pydantic_core import from_json, to_json
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -32,7 +33,6 @@ from starlette.types import Receive, Scope, Send
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.surfaces.gate import Ask, Gate, check_access
-from hardwon.surfaces.mcp.server import make_server
 from hardwon.surfaces.operations import (
     ALIASES,
     OPERATIONS,
@@ -69,6 +69,9 @@ from hardwon.surfaces.rest.openapi import (
 )
 from hardwon.surfaces.web.site import Site
 from hardwon.trust.access import Caller
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 A = TypeVar("A", bound=Arguments)
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -230,20 +233,40 @@ async def _refuse(request: Request, error: Exception) -> Response:
 class McpApp:
     """The MCP server over HTTP, for callers whom the guard let in. Every request is answered by
     itself: there are no sessions, so that none can be taken over, and a server that is started anew
-    goes on where it was. While `run` is entered, it answers.
+    goes on where it was. While `run` is entered, it answers. What it needs is loaded for the first
+    request: that takes nearly as long as everything else that a server starts with.
     """
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._manager = StreamableHTTPSessionManager(
+        self._loading = anyio.Lock()
+        self._manager: StreamableHTTPSessionManager | None = None
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as self._tasks:
+            yield
+            self._tasks.cancel_scope.cancel()
+
+    async def _start(self, *, task_status: anyio.abc.TaskStatus[Any]) -> None:
+        manager = await self._service.run(self._load)
+        async with manager.run():
+            task_status.started(manager)
+            await anyio.sleep_forever()
+
+    def _load(self) -> StreamableHTTPSessionManager:
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+        from hardwon.surfaces.mcp.server import make_server
+
+        return StreamableHTTPSessionManager(
             make_server(
-                lambda ctx: cast("Request", ctx.request).scope[_ASK], btb=service.settings.btb
+                lambda ctx: cast("Request", ctx.request).scope[_ASK], btb=self._service.settings.btb
             ),
             json_response=True,
             stateless=True,
             max_request_body_size=limits.MCP_BODY_BYTES_MAX,
         )
-        self.run = self._manager.run
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
@@ -265,6 +288,9 @@ class McpApp:
                 Allow="POST",
             )
         scope[_ASK] = Ask(self._service.gate, caller, project)
+        if self._manager is None:
+            async with self._loading:
+                self._manager = self._manager or await self._tasks.start(self._start)
         await self._manager.handle_request(scope, receive, send)
 
 
