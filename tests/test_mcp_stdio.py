@@ -28,10 +28,11 @@ from hardwon.surfaces.mcp.clients import CLIENTS
 from hardwon.surfaces.mcp.server import (
     BTB_SCHEME,
     IDEMPOTENCY_KEY,
+    NO_NAME,
     SCHEME,
+    client_name,
     make_server,
 )
-from hardwon.surfaces.mcp.stdio import NO_NAME, client_name
 from hardwon.surfaces.mcp.tools import LEFT_OUT, TOOLS, output_schema
 from hardwon.surfaces.operations import OPERATIONS
 from hardwon.surfaces.rest.app import PROJECT_HEADER

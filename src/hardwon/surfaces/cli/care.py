@@ -46,7 +46,6 @@ from hardwon.surfaces.cli.output import (
 from hardwon.surfaces.operations import Filtered
 
 Progress = Callable[[int, int], None] | None
-KEY_VARIABLE: Final = "EMBEDDING_API_KEY"
 
 
 # --- records ---
@@ -122,8 +121,8 @@ def credit(
         credited = memory.credit(ids, helped, by)
     for unknown in (each for each in ids if parse_id(each) not in credited):
         complain(f"there is no record {unknown}")
-    done = "helped" if helped else "did not help"
-    return Output(credited, f"{counted(len(credited), 'record')} {done}")
+    total = counted(len(credited), "record")
+    return Output(credited, f"{total} {'helped' if helped else 'did not help'}")
 
 
 @command(
@@ -411,10 +410,12 @@ def reembed(
     elif embedder == "fastembed":
         made_by = embedders.FastembedEmbedder(model or embedders.FASTEMBED_MODEL)
     elif base_url and model:
-        made_by = embedders.EndpointEmbedder(base_url, model, os.environ.get(KEY_VARIABLE, ""))
+        key = os.environ.get("EMBEDDING_API_KEY", "")
+        made_by = embedders.EndpointEmbedder(base_url, model, key)
     else:
-        given = f"{base_url}, {model}"
-        raise InvalidInputError.one("--base-url, --model", given, "both, for an endpoint")
+        raise InvalidInputError.one(
+            "--base-url, --model", f"{base_url}, {model}", "both, for an endpoint"
+        )
     with chosen(ctx).open(to_read=True, embedder=made_by) as memory, progress("embedding") as bar:
         made = memory.reembed(progress=bar)
     return Output(

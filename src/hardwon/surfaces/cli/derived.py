@@ -115,13 +115,11 @@ def _context(found: "Context", _: Look) -> list[Line]:
 
 def explained(found: "Context") -> list[str]:
     """Of each line of a context why it is there, and of each that is not why not."""
-    said = [f"{line.kind}: {_beginning(line.text)} ({line.why})" for line in found.lines]
-    left = [f"left out, {each.reason}: {_beginning(each.text)}" for each in found.unsaid]
-    return [*said, *left]
-
-
-def _beginning(text: str) -> str:
-    return clean_line(text, limits.EXAMPLE_TASK_CHARS_MAX)
+    begin = partial(clean_line, limit=limits.EXAMPLE_TASK_CHARS_MAX)
+    return [
+        *(f"{line.kind}: {begin(line.text)} ({line.why})" for line in found.lines),
+        *(f"left out, {each.reason}: {begin(each.text)}" for each in found.unsaid),
+    ]
 
 
 def whole_record_lines(found: AnyRecord, how: Look) -> list[Line]:

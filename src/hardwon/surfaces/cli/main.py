@@ -43,13 +43,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FAILED: Final = 1
-# As a shell reports a program that a broken pipe ended.
-READER_LEFT: Final = 141
-
-_WRONG_USAGE: Final = 2
 _SHELLS: Final = ("bash", "zsh", "fish")
 WIDTH_MIN: Final = 20
-_WIDTH: Final = 80
 
 # In the sections and the order of the help, and the module that declares each: it is imported
 # when somebody asks for the command. Without a module: a word of `NOUNS` that is declared here.
@@ -155,9 +150,6 @@ MODULE_OF: Final = {name: module for names in COMMANDS.values() for name, module
 MODULE_OF.update(
     (f"{noun} {name}", module) for noun, names in NOUNS.items() for name, module in names.items()
 )
-# What the examples of a command stand under.
-EXAMPLES: Final = "\b\nExamples:\n"
-
 Function = Callable[..., Any]
 
 
@@ -272,11 +264,7 @@ class _Commands(_CommandGroup):
         except HardwonError as error:
             fail(str(error))
         except OSError as error:
-            about = f"{error.filename}: " if error.filename else ""
-            fail(f"{about}{error.strerror or error}")
-
-
-_CONTEXT: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+            fail(": ".join(filter(None, (error.filename, error.strerror or str(error)))))
 
 
 def _new_app(cls: type, **options: Any) -> typer.Typer:
@@ -284,7 +272,7 @@ def _new_app(cls: type, **options: Any) -> typer.Typer:
         cls=cls,
         rich_markup_mode=None,  # its boxes take rich, which takes longer than most commands
         pretty_exceptions_enable=False,
-        context_settings=_CONTEXT,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
         **{"no_args_is_help": True, **options},
     )
 
@@ -359,14 +347,13 @@ def _print_output_of(function: Function) -> Function:
     signature = inspect.signature(function)
     if signature.return_annotation is not Output:
         return function
-    parameters = dict(signature.parameters)
-    decides_itself = "as_json" in parameters
-    parameters["as_json"] = parameter("as_json", Json, False)
+    decides_itself = "as_json" in signature.parameters
 
     def run(**given: Any) -> None:
         as_json = given["as_json"] if decides_itself else given.pop("as_json")
         function(**given).print(as_json)
 
+    parameters = {**signature.parameters, "as_json": parameter("as_json", Json, False)}
     return with_parameters(run, parameters.values(), function)
 
 
@@ -393,7 +380,7 @@ def parameter(
 
 
 def epilog_of(examples: Iterable[str]) -> str:
-    return EXAMPLES + "\n".join(f"  {example}" for example in examples)
+    return "\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples)
 
 
 # What was given of a group of options, by name; what was not is not there.
@@ -513,8 +500,12 @@ def memory_options(ctx: typer.Context) -> list[str]:
     if memory and "://" in memory:
         where = without_password(memory)
         if where != memory:
-            allowed = "an address without a password, which others would read: PGPASSWORD, ~/.pgpass or ?service=NAME has it"
-            raise InvalidInputError.one("memory", where, allowed)
+            raise InvalidInputError.one(
+                "memory",
+                where,
+                "an address without a password, which others would read: PGPASSWORD, ~/.pgpass or "
+                "?service=NAME has it",
+            )
     else:
         where = str(Path(memory).expanduser().absolute()) if memory else ""
     return [*(["--memory", where] if where else []), *(["--project", project] if project else [])]
@@ -594,7 +585,16 @@ def main() -> None:
     handler.setFormatter(_OneLine())
     logging.getLogger("hardwon").addHandler(handler)
     warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
-    _show_completion_of_a_named_shell()
+    # `--show-completion zsh`: typer's own option takes no shell, and shows what the one that it is
+    # called from needs
+    if len(sys.argv) == 3 and sys.argv[1] == "--show-completion":
+        if sys.argv[2] not in _SHELLS:
+            complain(
+                f"--show-completion: {sys.argv[2]!r} is not allowed; allowed: {', '.join(_SHELLS)}, "
+                f"or nothing for this shell's"
+            )
+            sys.exit(2)
+        os.environ["_HARDWON_COMPLETE"] = f"source_{sys.argv[2]}"
     try:
         app(prog_name="hardwon")
     except OSError as error:  # help and completion are written by typer, and not by us
@@ -607,26 +607,11 @@ def main() -> None:
             drop_output()
 
 
-def _show_completion_of_a_named_shell() -> None:
-    """`--show-completion zsh`: typer's own option takes no shell, and shows what the one that it is
-    called from needs.
-    """
-    if len(sys.argv) == 3 and sys.argv[1] == "--show-completion":
-        shell = sys.argv[2]
-        if shell not in _SHELLS:
-            complain(
-                f"--show-completion: {shell!r} is not allowed; allowed: {', '.join(_SHELLS)}, or "
-                f"nothing for this shell's"
-            )
-            sys.exit(_WRONG_USAGE)
-        os.environ["_HARDWON_COMPLETE"] = f"source_{shell}"
-
-
 # --- writing, asking, failing ---
 
 
 def look(width: int | None = None, ascii_only: bool = False) -> Look:
-    columns = width or max(WIDTH_MIN, shutil.get_terminal_size((_WIDTH, 24)).columns)
+    columns = width or max(WIDTH_MIN, shutil.get_terminal_size().columns)
     can_draw = (getattr(sys.stdout, "encoding", "") or "").lower().startswith("utf")
     return Look(columns, ascii_only or not can_draw)
 
@@ -659,7 +644,7 @@ def write(text: str) -> None:
     except OSError as error:
         drop_output()
         if isinstance(error, BrokenPipeError):
-            raise typer.Exit(READER_LEFT) from None
+            raise typer.Exit(141) from None  # as a shell reports whom a broken pipe ended
         fail(f"cannot write the output: {error.strerror}")
 
 

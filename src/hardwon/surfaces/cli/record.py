@@ -349,13 +349,12 @@ def _record(
     with chosen(ctx).open() as memory:
         kept = memory.care.record_many(kind, objects)
     ids = [each.id for each in kept]
-
-    notes = [
+    notes = (
         f"{each.id} does not stand alone: {finding}"
         for each in kept
         if isinstance(each, Fact)
         for finding in each.findings or ()
-    ]
+    )
     return Output({"ids": ids, "records": kept}, "\n".join(ids), complaints=notes)
 
 
@@ -415,14 +414,18 @@ def objects_in(text: str, name: str) -> list[Options]:
         try:
             value, place = decoder.raw_decode(text, place)
         except (ValueError, RecursionError) as error:
-            allowed = f"JSON objects ({error})"
-            raise InvalidInputError.one(name, text[place : place + 80], allowed) from None
+            raise InvalidInputError.one(
+                name, text[place : place + 80], f"JSON objects ({error})"
+            ) from None
         found += value if isinstance(value, list) else [value]
     if not found:
         raise InvalidInputError.one(name, "", "at least one JSON object")
     if len(found) > limits.RECORDED_AT_ONCE_MAX:
-        allowed = f"{limits.RECORDED_AT_ONCE_MAX} objects: hardwon load takes in more"
-        raise InvalidInputError.one(name, f"{len(found)} objects", allowed)
+        raise InvalidInputError.one(
+            name,
+            f"{len(found)} objects",
+            f"{limits.RECORDED_AT_ONCE_MAX} objects: hardwon load takes in more",
+        )
     if odd := [each for each in found if not isinstance(each, dict)]:
         raise InvalidInputError.one(name, odd[0], "JSON objects")
     return found

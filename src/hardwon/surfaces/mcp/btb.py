@@ -18,7 +18,7 @@ from hardwon import limits
 from hardwon.records.fields import JsonObject, Name, Scalar, Text, Texts, Unit
 from hardwon.records.kinds import INTAKE, Experience, Outcome
 from hardwon.surfaces.gate import Ask
-from hardwon.surfaces.mcp import answers as text
+from hardwon.surfaces.mcp import tools as answers
 from hardwon.surfaces.mcp.tools import Tool
 from hardwon.surfaces.operations import Arguments, Nothing, Remember, jsonable, parsed
 from hardwon.text.globs import Glob
@@ -167,7 +167,7 @@ def _recalled_text(given: Any) -> str:
     lines = [
         f"{each['_path']} ({each['timestamp']}): {each['content']}" for each in given["memories"]
     ]
-    return text.data(lines) if lines else "Nothing here has these keys."
+    return answers.data(lines) if lines else "Nothing here has these keys."
 
 
 def _tool(
@@ -185,7 +185,7 @@ def _tool(
         takes,
         dict,
         lambda ask, arguments: run(ask, parsed(takes, dict(arguments))),
-        lambda given: text.cut_lines(words(given)),
+        lambda given: answers.cut_lines(words(given)),
     )
 
 
@@ -215,14 +215,14 @@ BTB_TOOLS: Final[Mapping[str, Tool]] = {
         "read",
         Nothing,
         _reflect,
-        lambda given: text.data([f"{given['total_memories']} memories", *given["insights"]]),
+        lambda given: answers.data([f"{given['total_memories']} memories", *given["insights"]]),
     ),
     "btb_map": _tool(
         "The map",
         "The tree of memories as text, with a count and share for each branch. Takes nothing.",
         "read",
         Nothing,
-        lambda ask, _: {"map": text.topology(ask("topology"))},
+        lambda ask, _: {"map": answers.topology(ask("topology"))},
         lambda given: str(given["map"]),
     ),
     "btb_hotspots": _tool(
@@ -234,7 +234,7 @@ BTB_TOOLS: Final[Mapping[str, Tool]] = {
         lambda ask, given: {
             "hotspots": ask("tree.hotspots", share=given.threshold, limit=given.limit)
         },
-        lambda given: text.hotspots(given["hotspots"]),
+        lambda given: answers.hotspots(given["hotspots"]),
     ),
     "btb_derive": _tool(
         "The schema behind paths",
