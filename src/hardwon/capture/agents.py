@@ -152,11 +152,10 @@ def _command(event: Event) -> _Command | None:
         return None
     line, folder = _placed(typed, Path.cwd(), after=event["hook_event_name"] != "PreToolUse")
     parts = shell_lines.parts_of(line)
-    tests = any(map(attempts.runs_tests, parts.commands if parts else [line.split()]))
     return _Command(
         attempts.typed_line(line, folder),
         _text(given, "description").strip()[: limits.AGENT_PURPOSE_CHARS_MAX],
-        tests,
+        any(map(attempts.runs_tests, parts.commands if parts else [line.split()])),
         shell_lines.exit_code_tells(line),
     )
 

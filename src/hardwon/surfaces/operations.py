@@ -135,9 +135,8 @@ def schemas_of(
     shapes: Mapping[str, Any], ref: str
 ) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
     """The schemas of several at once, by their names, and the definitions that they share."""
-    given = [(name, "validation", adapter_of(shape)) for name, shape in shapes.items()]
     made, shared = TypeAdapter.json_schemas(
-        given,  # type: ignore[arg-type]
+        [(name, "validation", adapter_of(shape)) for name, shape in shapes.items()],  # type: ignore[arg-type]
         ref_template=ref,
         schema_generator=_NamedTuplesAreObjects,
     )
@@ -596,8 +595,7 @@ class Operation:
 
     def __post_init__(self) -> None:
         if self.command == "":
-            words = self.name.replace(".", " ").replace("_", "-")
-            object.__setattr__(self, "command", words)
+            object.__setattr__(self, "command", self.name.replace(".", " ").replace("_", "-"))
 
     @lazy
     def gives(self) -> Any:

@@ -263,8 +263,7 @@ def create(
 
     notes = [f"keep it safe: it is not shown again. {_described(made.token)}"]
     notes += ["it never expires: hardwon tokens revoke ends it"] if never_expires else []
-    value = {**_json_of(made.token), "token": made.secret}
-    return Output(value, made.secret, complaints=notes)
+    return Output({**_json_of(made.token), "token": made.secret}, made.secret, complaints=notes)
 
 
 @command(

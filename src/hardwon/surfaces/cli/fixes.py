@@ -95,8 +95,7 @@ def similar(
         for fix in fixes
     ]
     columns = ("match", "outcome", "at", "model", "issue_type", "what_was_done")
-    nothing = "Nothing like that was fixed yet."
-    return Output(found, table_lines(matches, columns, look(), nothing))
+    return Output(found, table_lines(matches, columns, look(), "Nothing like that was fixed yet."))
 
 
 @command(

@@ -371,8 +371,7 @@ def report(
     with files.writing_atomically(replaced) as target:
         target.write(made)
     size = len(made)
-    parts = [part.title for part in web.parts()]
     return Output(
-        {"file": str(path), "size_bytes": size, "parts": parts},
+        {"file": str(path), "size_bytes": size, "parts": [part.title for part in web.parts()]},
         f"{size_text(size)} written to {path}: open it in a browser",
     )

@@ -263,11 +263,10 @@ def record_lines(records: Sequence[AnyRecord], look: Look) -> list[Line]:
 def _two_lines(record: AnyRecord, start: str, look: Look, more: str = "") -> list[Line]:
     """`more` is said of it beside its status."""
     name = outcome_of_record(record)
-    facts = f"  {record.kind}, {record.metadata.validation.status}{more}, {record.id}"
     first = (
         Span(start, STRONG),
         Span(f"  {look.visible(name)}" if name else "", STYLES.get(name, "")),
-        Span(facts, QUIET),
+        Span(f"  {record.kind}, {record.metadata.validation.status}{more}, {record.id}", QUIET),
     )
     return [first, (Span("  " + look.fitted(one_line(headline(record), look), look.width - 2)),)]
 
@@ -372,13 +371,12 @@ def fix_lines(fixes: Sequence[Fix], look: Look) -> list[Line]:
             + "  "
         )
         room = max(0, look.width - fixed - cells_of(facts))
-        text = look.fitted(one_line(fix.issue.description, look), room)
         lines.append(
             (
                 Span(when, QUIET),
                 Span(f"{outcome:<{_OUTCOME_CELLS}}", _STYLE_OF_FIX[outcome]),
                 Span(facts),
-                Span(text, QUIET),
+                Span(look.fitted(one_line(fix.issue.description, look), room), QUIET),
             )
         )
     return lines

@@ -118,9 +118,8 @@ def _experiences(ask: Ask, filters: Mapping[str, Any]) -> Iterator[Experience]:
 
 def _below_root(pattern: str) -> str:
     """The glob from the root on. Callers write it with the root's folders before it, or without."""
-    segments = pattern.split("/")
     below = dropwhile(
-        lambda segment: segment != INTAKE and set("=*?[").isdisjoint(segment), segments
+        lambda segment: segment != INTAKE and set("=*?[").isdisjoint(segment), pattern.split("/")
     )
     return "/".join(below) or pattern
 

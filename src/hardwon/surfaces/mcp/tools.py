@@ -284,7 +284,7 @@ def _tool(
 ) -> tuple[str, Tool]:
     """The tool of an operation, under its name."""
     found = OPERATIONS[name]
-    tool = Tool(
+    return str(found.tool), Tool(
         title,
         description,
         found.scope,
@@ -295,7 +295,6 @@ def _tool(
         destructive=found.destructive,
         **more,
     )
-    return str(found.tool), tool
 
 
 # In the order in which a model should read them.

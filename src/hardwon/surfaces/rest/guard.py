@@ -468,9 +468,8 @@ class Guard:
                 given = headers.getlist("authorization")
                 match = _BEARER.fullmatch(given[0]) if len(given) == 1 else None
                 # a header that is no such thing is a token that nobody has
-                token = match[1] if match else "" if given else None
                 scope.setdefault("state", {})["caller"] = await self._service.run(
-                    self._service.gate.admit, token
+                    self._service.gate.admit, match[1] if match else "" if given else None
                 )
         scope[BODY] = body
         if f"{path}/".startswith(f"{MCP}/"):

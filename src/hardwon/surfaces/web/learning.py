@@ -339,18 +339,17 @@ def _sides_figure(means: dict[str, list[float | None]]) -> charts.Figure:
 
 def _running_figure(curve: Curve) -> charts.Figure:
     """The mean of a task's scores so far, attempt by attempt, on either side."""
-    data = [
-        charts.line(
-            range(1, len(scores) + 1),
-            [total / n for n, total in enumerate(accumulate(scores), 1)],
-            name,
-            colour,
-        )
-        for (name, colour, _), scores in ((_WITH, curve.on), (_WITHOUT, curve.off))
-        if scores
-    ]
     return charts.figure(
-        data,
+        [
+            charts.line(
+                range(1, len(scores) + 1),
+                [total / n for n, total in enumerate(accumulate(scores), 1)],
+                name,
+                colour,
+            )
+            for (name, colour, _), scores in ((_WITH, curve.on), (_WITHOUT, curve.off))
+            if scores
+        ],
         xaxis={"title": {"text": "attempt"}},
         yaxis={"range": _SCORES, "title": {"text": "mean so far"}},
         **charts.LEGEND_ABOVE,

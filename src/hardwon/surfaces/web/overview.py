@@ -128,8 +128,7 @@ def _in_buckets(days: Sequence[Activity]) -> Iterator[tuple[date, int, Rate]]:
     width = (days[-1].day - first).days // _BUCKETS_MAX + 1
     for place, inside in groupby(days, lambda day: (day.day - first).days // width):
         some = list(inside)
-        start = first + timedelta(days=place * width)
-        yield start, sum(day.records for day in some), _rate(some)
+        yield first + timedelta(days=place * width), sum(day.records for day in some), _rate(some)
 
 
 def _kinds_figure(counts: dict[str, list[int]]) -> charts.Figure:

@@ -226,8 +226,7 @@ class Site:
         return usual if usual in projects or not projects else projects[0]
 
     def _changes(self, http: HttpRequest, _: bytes) -> Response:
-        caller = self._visit(http)[1]
-        ask = Ask(self._gate, caller, unquote(http.path_params["project"]))
+        ask = Ask(self._gate, self._visit(http)[1], unquote(http.path_params["project"]))
         return JSONResponse({"mark": ask("care.change_mark")})
 
     def _page(self, http: HttpRequest, body: bytes) -> Response:
