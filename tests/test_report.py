@@ -20,7 +20,7 @@ from command_line import at_once
 from hardwon import Memory, limits
 from hardwon.surfaces.cli.serve import TimeRange
 from hardwon.surfaces.gate import Ask, Gate
-from hardwon.surfaces.web import report as web
+from hardwon.surfaces.web import site as web
 from hardwon.surfaces.web.pages import RANGES
 from hardwon.tree.datasets.demo import fill as fill_demo
 from hardwon.trust.access import Caller

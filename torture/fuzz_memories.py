@@ -859,7 +859,6 @@ MEMORY_TARGETS: Final = (
         (
             "hardwon.surfaces.cli.main",
             "hardwon.surfaces.cli.derived",
-            "hardwon.surfaces.cli.record",
         ),
         "value",
         _command_lines,

@@ -136,7 +136,7 @@ def schemas_of(
 ) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
     """The schemas of several at once, by their names, and the definitions that they share."""
     made, shared = TypeAdapter.json_schemas(
-        [(name, "validation", adapter_of(shape)) for name, shape in shapes.items()],  # type: ignore[arg-type]
+        [(name, "validation", adapter_of(shape)) for name, shape in shapes.items()],
         ref_template=ref,
         schema_generator=_NamedTuplesAreObjects,
     )

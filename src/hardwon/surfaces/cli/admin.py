@@ -29,7 +29,7 @@ from hardwon.surfaces.cli.main import (
     require_consent,
     settings_of,
 )
-from hardwon.surfaces.cli.output import QUIET, STRONG, Line, Span, counted, visible
+from hardwon.surfaces.cli.views import QUIET, STRONG, Line, Span, counted, visible
 from hardwon.trust.access import Scope
 from hardwon.trust.redact import redact
 

@@ -37,7 +37,7 @@ from hardwon.surfaces.cli.main import (
     settings_of,
     write,
 )
-from hardwon.surfaces.cli.output import counted
+from hardwon.surfaces.cli.views import counted
 
 T = TypeVar("T")
 

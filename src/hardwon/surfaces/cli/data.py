@@ -31,7 +31,7 @@ from hardwon.surfaces.cli.main import (
     require_consent,
     write,
 )
-from hardwon.surfaces.cli.output import counted, size_text, visible
+from hardwon.surfaces.cli.views import counted, size_text, visible
 
 DatasetFormat = Literal["jsonl", "json", "python"]
 ExportFormat = Literal["jsonl", "json", "csv", "insights", "analytics"]

@@ -35,7 +35,7 @@ from hardwon.errors import HardwonError, InvalidInputError, MissingExtraError
 from hardwon.memory import Memory
 from hardwon.memory.places import VARIABLES, Settings, find_place, memory_exists
 from hardwon.outside.locations import without_password
-from hardwon.surfaces.cli.output import Line, Look, render, visible
+from hardwon.surfaces.cli.views import Line, Look, render, visible
 
 if TYPE_CHECKING:
     from hardwon.outside.embedders import Embedder
@@ -51,9 +51,7 @@ WIDTH_MIN: Final = 20
 COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     "Remember and recall": {
         "init": "admin",
-        "remember": "record",
-        "record": "record",
-        **dict.fromkeys(("recall", "context", "advise"), "derived"),
+        **dict.fromkeys(("remember", "record", "recall", "context", "advise"), "derived"),
         "run": "capture",
         "credit": "care",
     },
@@ -69,10 +67,10 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "tests": "",
     },
     "Fixes": {
-        "similar": "fixes",
+        "similar": "care",
         "odds": "derived",
-        "patterns": "fixes",
-        "recent": "fixes",
+        "patterns": "care",
+        "recent": "care",
         "model": "derived",
         "fixes": "",
     },
@@ -103,12 +101,12 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "reembed": "care",
         "care": "",
     },
-    "For scripts written for memory.sh": {"fix-history": "fixes"},
+    "For scripts written for memory.sh": {"fix-history": "care"},
 }
 
 # The commands that have a word before them; `add_group` says what each of these words is for.
 NOUNS: Final[Mapping[str, Mapping[str, str]]] = {
-    "record": dict.fromkeys(("fact", "episode", "fix", "trajectory"), "record"),
+    "record": dict.fromkeys(("fact", "episode", "fix", "trajectory"), "derived"),
     "tree": {"hotspots": "derived", "sync": "data"},
     "episodes": dict.fromkeys(("tasks", "scores", "compare", "candidate-rules"), "derived"),
     "tests": {"failing": "derived"},
@@ -126,7 +124,7 @@ NOUNS: Final[Mapping[str, Mapping[str, str]]] = {
         ("activity", "decisions", "helpful", "stale", "adopted", "links", "change-mark"), "derived"
     ),
     "fix-history": dict.fromkeys(
-        ("stats", "model", "export", "recent", "successful", "patterns", "cleanup"), "fixes"
+        ("stats", "model", "export", "recent", "successful", "patterns", "cleanup"), "care"
     ),
 }
 
@@ -150,6 +148,9 @@ MODULE_OF: Final = {name: module for names in COMMANDS.values() for name, module
 MODULE_OF.update(
     (f"{noun} {name}", module) for noun, names in NOUNS.items() for name, module in names.items()
 )
+# What the examples of a command stand under.
+EXAMPLES: Final = "\b\nExamples:\n"
+
 Function = Callable[..., Any]
 
 
@@ -380,7 +381,7 @@ def parameter(
 
 
 def epilog_of(examples: Iterable[str]) -> str:
-    return "\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples)
+    return EXAMPLES + "\n".join(f"  {example}" for example in examples)
 
 
 # What was given of a group of options, by name; what was not is not there.

@@ -32,7 +32,7 @@ from hardwon.surfaces.cli.main import (
     require_packages,
     write,
 )
-from hardwon.surfaces.cli.output import size_text, visible
+from hardwon.surfaces.cli.views import size_text, visible
 from hardwon.surfaces.mcp import clients as mcp_clients
 from hardwon.trust.access import Caller, Scope
 
@@ -359,7 +359,7 @@ def report(
     path = check_path("file", file)
     from hardwon.outside import files, own_files
     from hardwon.surfaces.gate import Ask, Gate
-    from hardwon.surfaces.web import report as web
+    from hardwon.surfaces.web import site as web
 
     reader = Caller("report", "read")
     with chosen(ctx).open(to_read=True) as memory:

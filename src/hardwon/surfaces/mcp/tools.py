@@ -27,14 +27,17 @@ from hardwon.memory.ask import Stats
 from hardwon.memory.results import SimilarIssues
 from hardwon.records.kinds import AnyRecord
 from hardwon.search.rank import Hit, headline
-from hardwon.surfaces.cli.output import Line, Look, one_line, render
 from hardwon.surfaces.cli.views import (
+    Line,
+    Look,
     hit_lines,
     hotspot_lines,
     map_lines,
     model_lines,
+    one_line,
     outcome_of,
     reflection_lines,
+    render,
     stats_lines,
 )
 from hardwon.surfaces.gate import Ask

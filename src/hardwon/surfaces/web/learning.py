@@ -20,7 +20,7 @@ from hardwon.learn.actions import judge_steps, pairs_of
 from hardwon.learn.compare import Comparison, Curve
 from hardwon.records.kinds import Episode, Step, Trajectory
 from hardwon.surfaces.gate import Ask
-from hardwon.surfaces.web import look as charts
+from hardwon.surfaces.web import pages as charts
 from hardwon.surfaces.web.pages import RANGES, PageRequest, WebPage
 
 _ROW_PX: Final = 34

@@ -22,7 +22,7 @@ from hardwon.memory.results import Activity
 from hardwon.records.kinds import INTAKE, OUTCOMES
 from hardwon.search.rank import headline
 from hardwon.surfaces.gate import Ask
-from hardwon.surfaces.web import look as charts
+from hardwon.surfaces.web import pages as charts
 from hardwon.surfaces.web.pages import KINDS, RANGES, PageRequest, WebPage
 
 # --- overview ---

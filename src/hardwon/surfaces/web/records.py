@@ -32,8 +32,7 @@ from hardwon.records.kinds import (
 from hardwon.search.rank import Hit, headline
 from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.operations import jsonable
-from hardwon.surfaces.web.look import shorten
-from hardwon.surfaces.web.pages import KINDS, PageRequest, WebPage
+from hardwon.surfaces.web.pages import KINDS, PageRequest, WebPage, shorten
 from hardwon.text.terms import matches, own_texts, query_terms
 
 # --- search ---

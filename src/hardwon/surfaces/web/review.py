@@ -16,8 +16,7 @@ from hardwon.errors import ConflictError, InvalidInputError, UnknownRecordError
 from hardwon.records.kinds import AnyRecord, Decision
 from hardwon.search.rank import headline
 from hardwon.surfaces.gate import Ask
-from hardwon.surfaces.web.look import shorten
-from hardwon.surfaces.web.pages import Form, PageRequest, WebPage
+from hardwon.surfaces.web.pages import Form, PageRequest, WebPage, shorten
 
 TABS: Final[Mapping[str, str]] = {
     "hypotheses": "Hypotheses",
