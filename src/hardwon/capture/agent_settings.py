@@ -31,9 +31,6 @@ from hardwon import limits
 from hardwon.errors import PlaceError
 from hardwon.outside import files
 
-NEW_FILE_MODE: Final = 0o666  # of what was not there; the umask takes its part from it
-NEW_FOLDER_MODE: Final = 0o777
-_INDENTED: Final = re.compile(r'\n([ \t]+)"')
 _BOM: Final = "\ufeff"
 
 CALLED: Final = "hooks run claude-code"
@@ -46,7 +43,6 @@ EVENTS: Final[Mapping[str, str | None]] = {
     "PostToolUseFailure": "Bash",
 }
 _OURS: Final = re.compile(rf"(?<!\S){CALLED}(?!\S)")
-_PROJECT_FOLDER: Final = '"$CLAUDE_PROJECT_DIR"'
 _ASSIGNED: Final = re.compile(r"[A-Za-z_]\w*=")
 
 Settings = dict[str, Any]
@@ -97,10 +93,12 @@ def _finite(text: str) -> float:
     return number
 
 
-def write(path: Path, settings: Settings, text: str, new_file_mode: int = NEW_FILE_MODE) -> None:
-    """All of it or nothing. `text` is what was there: its mode and its manner stay."""
+def write(path: Path, settings: Settings, text: str, new_file_mode: int = 0o666) -> None:
+    """All of it or nothing. `text` is what was there: its mode and its manner stay. From the mode of
+    what was not there the umask takes its part.
+    """
     try:
-        files.make_folder(path.parent, NEW_FOLDER_MODE)
+        files.make_folder(path.parent, 0o777)
         mask = os.umask(0)
         os.umask(mask)
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else new_file_mode & ~mask
@@ -114,7 +112,7 @@ def rendered(settings: Settings, before: str) -> str:
     """As the file was written before: its indentation, its line ends, and whether it ends with
     one.
     """
-    indented = _INDENTED.search(before)
+    indented = re.search(r'\n([ \t]+)"', before)
     on_one_line = "\n" not in before.strip() and before.removeprefix(_BOM).strip() not in ("", "{}")
     indent = indented[1] if indented else None if on_one_line else 2
     try:
@@ -243,7 +241,8 @@ def command_for(
     if scope is Scope.PROJECT:
         called = "hardwon"
         if there and program.is_relative_to(root):
-            called = f"{_PROJECT_FOLDER}/{shlex.quote(program.relative_to(root).as_posix())}"
+            inside = shlex.quote(program.relative_to(root).as_posix())
+            called = f'"$CLAUDE_PROJECT_DIR"/{inside}'
     elif not there:
         called = f"{shlex.quote(sys.executable)} -P -m hardwon.surfaces.cli.main"
     return f"{called} {shlex.join((*before, *CALLED.split(), *after))} || true"

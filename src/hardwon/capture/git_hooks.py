@@ -29,9 +29,6 @@ HOOKS: Final = ("post-commit",)
 SAVED: Final = ".before-hardwon"
 _MARK: Final = "# Installed by hardwon; `hardwon hooks remove` takes it away."
 _SEAL: Final = "# Lines of your own belong into another file; the rest of this one has the SHA-256 "
-_EXECUTABLE: Final = 0o755
-_FOLDER_MODE: Final = 0o777  # of which the umask takes its part
-_SHARED_SCOPES: Final = ("global", "system")
 
 State = Literal["installed", "absent", "other"]
 
@@ -62,7 +59,7 @@ def folder_of_hooks(root: Path, *, shared: bool = False) -> Path:
         )
     scope = (git(root, "config", "--show-scope", "--get", "core.hooksPath") or "").split("\t")[0]
     folder = (root / found.rstrip("\n")).absolute()
-    if scope in _SHARED_SCOPES and not shared:
+    if scope in ("global", "system") and not shared:
         raise PlaceError(
             f"core.hooksPath of the {scope} configuration names {folder}, which serves other "
             f"repositories too: "
@@ -92,7 +89,7 @@ def install(folder: Path, command: Sequence[str] = ()) -> list[Hook]:
     called with.
     """
     try:
-        files.make_folder(folder, _FOLDER_MODE)
+        files.make_folder(folder, 0o777)  # of which the umask takes its part
         for hook in status(folder):
             _refuse_edited(hook)
             saved = _saved(hook.path)
@@ -177,7 +174,7 @@ def _put(hook: Hook, text: str) -> None:
         with temporary.open("wb") as file:
             file.write(text.encode(errors="surrogateescape"))
             file.flush()
-            os.fchmod(file.fileno(), _EXECUTABLE)
+            os.fchmod(file.fileno(), 0o755)
             os.fsync(file.fileno())
         if saved:
             on_failure.callback(saved.unlink, missing_ok=True)

@@ -69,7 +69,6 @@ from hardwon.trust.lifecycle import not_undone
 from hardwon.trust.redact import redact
 
 PYTEST: Final = "pytest"  # the author, and the tag, of what the pytest plugin records
-BY_HOOK: Final = "git hook"
 # The status that the event gives which tells a result from what looks like one. No call of the
 # memory sets this status: others verify, publish and archive.
 MARK_STATUS: Final[Status] = "hypothesis"
@@ -79,8 +78,6 @@ _GONE: Final = (
 )
 _FAILURE_KEY: Final = "failure:"
 _HASH_BYTES: Final = 8
-_NAMED_FROM_CHARS: Final = 6  # a shorter function name (`test_a`) is said without being meant
-_PARAMETERS: Final = re.compile(r"\[.*$", re.DOTALL)
 
 
 def name_of_test(node_id: str) -> str:
@@ -198,13 +195,14 @@ def link(claim: RecordText, result: Result, *, by_file: bool = True) -> int:
 
 def names_test(text: str, test: str) -> bool:
     """By its node id, with or without its parameters, or by its function's name as a whole word."""
-    bare = _PARAMETERS.sub("", test)
+    bare = re.sub(r"\[.*$", "", test, flags=re.DOTALL)
     function = bare.rpartition("::")[2]
     if "::" not in bare or bare in text:
         return bool(bare) and bare in text
-    # Many texts are asked for many words, and to compile a pattern takes longer than to look.
+    # A short function name (`test_a`) is said without being meant. Many texts are asked for many
+    # words, and to compile a pattern takes longer than to look.
     return (
-        len(function) > _NAMED_FROM_CHARS
+        len(function) > 6
         and function in text
         and re.search(rf"(?<!\w){re.escape(function)}(?!\w)", text) is not None
     )
@@ -671,7 +669,7 @@ class Tests(Group):
         if not vouched or PYTEST in project.store.rolled_back(project.name):
             return []
         return project.carry_out(
-            lambda change: _publish(change, vouched, commit, at, by or BY_HOOK)
+            lambda change: _publish(change, vouched, commit, at, by or "git hook")
         )
 
     def failing(self) -> list[str]:

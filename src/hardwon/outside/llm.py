@@ -114,11 +114,6 @@ class ChatModel:
 
 # --- endpoints ---
 
-_RETRY_SECONDS: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,3})?")
-_RETRY_DATE: Final = re.compile(r"[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} GMT")
-_AUTHORITY: Final = re.compile(
-    r"(?:\[([0-9a-f:.]+)\]|([a-z0-9_][a-z0-9._-]{0,252}))(?::([1-9][0-9]{0,4}))?"
-)
 _PIECE_CHARS: Final = 8  # fewer characters of a key occur in ordinary text, and help nobody
 
 
@@ -224,8 +219,9 @@ class Endpoint:
             return f"redirects to another address ({status}), which is never followed; set the base URL to the final one"
         key = "refuses the API key" if self._key.reveal() else "wants an API key"
         after = reply.headers.get("Retry-After", "")
-        wait = f"wait until {after}" if _RETRY_DATE.fullmatch(after) else "wait"
-        wait = f"wait {after} s" if _RETRY_SECONDS.fullmatch(after) else wait
+        date = r"[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} GMT"
+        wait = f"wait until {after}" if re.fullmatch(date, after) else "wait"
+        wait = f"wait {after} s" if re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", after) else wait
         what = {
             401: key,
             403: key,
@@ -302,7 +298,10 @@ def _origin_and_host(api: Api, base_url: str) -> tuple[str, str]:
         raise refusal("must not hold a user name or password; the key is given apart from it")
     if "?" in base_url or "#" in base_url:
         raise refusal("must not hold a query or fragment (? or #); it ends with a path such as /v1")
-    found = _AUTHORITY.fullmatch(parts.netloc.lower())
+    found = re.fullmatch(
+        r"(?:\[([0-9a-f:.]+)\]|([a-z0-9_][a-z0-9._-]{0,252}))(?::([1-9][0-9]{0,4}))?",
+        parts.netloc.lower(),
+    )
     if not found or int(found[3] or 1) > 65_535:
         raise refusal("is no address: its host or port cannot be read")
     host: str = found[1] or found[2]

@@ -16,7 +16,6 @@ from hardwon.outside import files
 
 MARK: Final = ".hardwon-tree"
 SUFFIX: Final = ".json"
-_DATABASE: Final = (".db", ".db-wal", ".db-shm", ".db-journal")
 
 
 def target(
@@ -35,7 +34,8 @@ def target(
 
 def refuse_database(field: str, found: Path, such_as: str) -> None:
     """InvalidInputError where a file, at the end of all links, has the name of a database."""
-    if found.name.lower().endswith(_DATABASE):  # some file systems take both for one
+    # in small letters: some file systems take both for one
+    if found.name.lower().endswith((".db", ".db-wal", ".db-shm", ".db-journal")):
         raise InvalidInputError.one(
             field, str(found), f"a name that no database has, such as {such_as}"
         )

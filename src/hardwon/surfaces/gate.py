@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any
 
 from hardwon import limits
 from hardwon.errors import (
@@ -28,8 +28,6 @@ from hardwon.memory.tokens import Tokens
 from hardwon.records.kinds import AnyRecord
 from hardwon.surfaces.operations import OPERATIONS, Arguments, Operation, json_bytes
 from hardwon.trust.access import SCOPES, Caller, Scope, includes
-
-HOW: Final = "send a token as `Authorization: Bearer …`; hardwon tokens create makes one"
 
 
 def check_access(
@@ -89,7 +87,10 @@ class Gate:
             caller = self._tokens.caller(secret) if self._tokens else None
             problem = "the token is unknown, expired or revoked"
         if caller is None:
-            raise NotAdmittedError(f"{problem}: {HOW}")
+            raise NotAdmittedError(
+                f"{problem}: send a token as `Authorization: Bearer …`; hardwon tokens create makes "
+                "one"
+            )
         self._rate.count(caller)
         return caller
 

@@ -35,7 +35,6 @@ WORDS: Final = WordLists(tables.WORDS)
 SECRET_FORMS: Final = Forms(tables.SECRETS, RE)
 
 _OPEN: Final = "[REDACTED:"
-_ROUNDS: Final = 4  # a replacement may uncover another; as a rule the second round finds nothing
 _LONGEST_WORD: Final = 200  # an unbroken run longer than this is no word of code or prose
 
 
@@ -283,7 +282,8 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     The same object comes back if there was nothing: a caller may compare by identity.
     """
     labels: set[str] = set()
-    for _ in range(_ROUNDS):
+    # a replacement may uncover another; as a rule the second round finds nothing
+    for _ in range(4):
         before, lower = text, text.lower()
         # A text without any trigger is the usual case, and leaves after these three.
         if _any_trigger(folded=False).search(text) or _any_trigger(folded=True).search(lower):
@@ -352,11 +352,8 @@ def redact_json(value: object, key: str = "") -> tuple[object, frozenset[str]]:
 
 R = TypeVar("R", bound=Record)
 
-_KEPT_AS_IT_IS: Final = ("id", "kind", "redacted", "recalled")
 # what these may hold is listed, and no secret
 _FIXED: Final = frozenset({"id", "kind", "outcome", "fact_type", "recalled"})
-# NUL is in no field: whatever matches across it is looked at again field by field
-_BETWEEN_FIELDS: Final = "\n\0\n"
 
 
 def without_secrets(record: R) -> R:
@@ -365,7 +362,8 @@ def without_secrets(record: R) -> R:
     """
     texts: list[str] = []
     suspicious = _collect(record, texts)
-    everything = _BETWEEN_FIELDS.join(texts)
+    # NUL is in no field: whatever matches across it is looked at again field by field
+    everything = "\n\0\n".join(texts)
     if len(everything) > limits.RECORD_BYTES_MAX:
         raise InvalidInputError.one(
             "record", f"{len(everything)} characters", f"at most {limits.RECORD_BYTES_MAX} bytes"
@@ -373,7 +371,7 @@ def without_secrets(record: R) -> R:
     if not suspicious and not redact(everything)[1]:
         return record
     data = record.model_dump(mode="json", exclude_none=True)
-    kept = {name: data.pop(name) for name in _KEPT_AS_IT_IS if name in data}
+    kept = {name: data.pop(name) for name in ("id", "kind", "redacted", "recalled") if name in data}
     project = data["metadata"].pop("project_id")
     if isinstance(record, Experience) and record.summary == safe_summary(
         record.content[: limits.SUMMARY_FROM_CONTENT_CHARS]

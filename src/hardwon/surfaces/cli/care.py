@@ -443,7 +443,6 @@ def reembed(
 
 RECENT_DAYS: Final = 7
 PATTERNS_LISTED: Final = 20
-_FIRST_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)  # no record is older
 
 Days = Annotated[
     int,
@@ -534,7 +533,8 @@ def patterns(ctx: typer.Context, limit: Limit = PATTERNS_LISTED, every: All = Fa
 
 
 def _recent(memory: Memory, days: int, limit: int) -> Output:
-    since = max(memory.care.now() - timedelta(days=days), _FIRST_TIME)
+    # no record is older than 1970
+    since = max(memory.care.now() - timedelta(days=days), datetime(1970, 1, 1, tzinfo=UTC))
     found = list(memory.browse(limit + 1, kind="fix", since=since))
     fixes = cast("list[Fix]", found[:limit])
     when = "last day" if days == 1 else f"last {days} days"
@@ -558,7 +558,6 @@ def _patterns(memory: Memory, limit: int, *, every: bool) -> Output:
 # --- for scripts written for memory.sh ---
 
 FOLDER: Final = "AIMemory"
-HEADING: Final = "🧠 Claude Memory Statistics:"
 # In this order, and nothing else between them: scripts take them by their place.
 STATISTICS: Final = (
     "total_fixes_attempted",
@@ -645,7 +644,7 @@ def stats(ctx: typer.Context) -> Output:
         f"  {name}: {round(found[name], 3) if isinstance(found[name], float) else found[name]}"
         for name in STATISTICS
     ]
-    return Output(found, "\n".join([HEADING, *lines]))
+    return Output(found, "\n".join(["🧠 Claude Memory Statistics:", *lines]))
 
 
 @command(

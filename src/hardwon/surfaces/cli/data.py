@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -35,7 +35,6 @@ from hardwon.surfaces.cli.views import counted, size_text, visible
 
 DatasetFormat = Literal["jsonl", "json", "python"]
 ExportFormat = Literal["jsonl", "json", "csv", "insights", "analytics"]
-_SIZE_DIGITS_MAX: Final = 18  # of a number that may be meant
 
 
 Author = Annotated[
@@ -92,8 +91,8 @@ def generate(
     """Make up a data set of memories that looks like an agent's real history."""
     from hardwon.tree import datasets
 
-    # Python refuses to read endless numbers; what is no size is refused below
-    is_number = size.isascii() and size.isdigit() and len(size) <= _SIZE_DIGITS_MAX
+    # Python refuses to read endless numbers; what is no size, or a longer number, is refused below
+    is_number = size.isascii() and size.isdigit() and len(size) <= 18
     memories = datasets.generate(
         int(size) if is_number else size, seed, sessions=sessions, start=start
     )

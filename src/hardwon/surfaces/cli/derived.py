@@ -573,28 +573,6 @@ _SIZE: Final = (
         False,
     ),
 )
-_OF_THE_MAP: Final = (
-    parameter(
-        "depth",
-        Annotated[int | None, typer.Option(min=1, help="Levels to show.", show_default="all")],
-        None,
-    ),
-    parameter(
-        "min_share",
-        Annotated[
-            float,
-            typer.Option(
-                min=0, max=1, help="Sum up folders with less than this share of the one above them."
-            ),
-        ],
-        0.0,
-    ),
-    parameter(
-        "sizes",
-        Annotated[bool, typer.Option("--sizes", help="Show how large the files are.")],
-        False,
-    ),
-)
 _ID: Final = "0198c0de-0000-7000-8000-000000000001"
 
 ROWS: Final[Mapping[str, CommandRow]] = {
@@ -641,7 +619,33 @@ ROWS: Final[Mapping[str, CommandRow]] = {
     "map": CommandRow(
         ("hardwon map", "hardwon map --depth 2 --min-share 0.05 --sizes"),
         views.map_lines,
-        drawing=(*_OF_THE_MAP, *_SIZE),
+        drawing=(
+            parameter(
+                "depth",
+                Annotated[
+                    int | None, typer.Option(min=1, help="Levels to show.", show_default="all")
+                ],
+                None,
+            ),
+            parameter(
+                "min_share",
+                Annotated[
+                    float,
+                    typer.Option(
+                        min=0,
+                        max=1,
+                        help="Sum up folders with less than this share of the one above them.",
+                    ),
+                ],
+                0.0,
+            ),
+            parameter(
+                "sizes",
+                Annotated[bool, typer.Option("--sizes", help="Show how large the files are.")],
+                False,
+            ),
+            *_SIZE,
+        ),
         help="Draw the tree: what lies where, as bars, counts and shares.",
         answers="That is the whole tree, whatever the options say.",
         more="""A bar, the count and the share of the folder above for every folder; those with less than `--min-share` of the

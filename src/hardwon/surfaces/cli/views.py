@@ -158,8 +158,6 @@ def counted(count: int, one: str, more: str = "") -> str:
 # --- tables, and names with values ---
 
 _BETWEEN: Final = "  "
-_CELLS_MIN: Final = 8  # what a column keeps where there is too little room for all
-_INDENT: Final = "  "
 
 
 def table_lines(
@@ -190,7 +188,7 @@ def widths(rows: Sequence[Sequence[str]], room: int, most: int = _CONTENT_CHARS)
     """
     cells = [min(most, max(map(cells_of, column))) for column in zip(*rows, strict=True)]
     room -= len(_BETWEEN) * (len(cells) - 1)
-    while sum(cells) > room and max(cells, default=0) > _CELLS_MIN:
+    while sum(cells) > room and max(cells, default=0) > 8:  # so much each column keeps
         cells[cells.index(max(cells))] -= 1
     return cells
 
@@ -217,7 +215,7 @@ def _values(values: Mapping[str, object], look: Look, indent: str) -> Iterator[L
         if value is None or value in ("", [], {}, ()):
             continue
         start = Span(f"{indent}{look.visible(name)}:", STRONG)
-        inside = _inside(value, look, indent + _INDENT)
+        inside = _inside(value, look, indent + "  ")
         yield (start,) if inside else (start, Span(f" {look.visible(text_of(value))}"))
         yield from inside
 
@@ -258,8 +256,6 @@ def text_of(value: object) -> str:
 _SHARE_CELLS: Final = 4
 _SIZE_CELLS: Final = 9
 _NAME_CELLS_MIN: Final = 12
-_BAR_CELLS_MIN: Final = 6
-_BAR_CELLS_MAX: Final = 24
 
 
 # --- the map ---
@@ -299,7 +295,7 @@ def map_lines(
     count_cells = max(len(str(branch.count)), len("count"))
     fixed = 2 + count_cells + 2 + _SHARE_CELLS + (2 + _SIZE_CELLS if sizes else 0)
     longest = max(cells_of(row.twigs) + cells_of(row.name) for row in rows)
-    bar = min(_BAR_CELLS_MAX, max(_BAR_CELLS_MIN, look.width - fixed - longest - 2))
+    bar = min(24, max(6, look.width - fixed - longest - 2))
     name = min(longest, look.width - fixed - bar - 2)
     if name < min(longest, _NAME_CELLS_MIN):  # too narrow for both: the name says more than the bar
         bar, name = 0, max(_NAME_CELLS_MIN, min(longest, look.width - fixed))
@@ -562,10 +558,7 @@ def finding_lines(found: Any, _: Look) -> list[Line]:
 
 _STYLE_OF_FIX: Final = {"verified": "green", "applied": "yellow", "failed": "red"}
 _OUTCOME_CELLS: Final = 8
-_FIX_NAME_CELLS_MAX: Final = 24
 _TEXT_CELLS_MIN: Final = 20
-_WHEN_CELLS: Final = 18
-_DAY_CELLS: Final = 12
 
 
 def outcome_of(fix: Fix) -> str:
@@ -580,8 +573,8 @@ def fix_lines(fixes: Sequence[Fix], look: Look) -> list[Line]:
         [look.visible(name) for name in (fix.issue.model, fix.issue.issue_type, fix.fixer_type)]
         for fix in fixes
     ]
-    fixed = _WHEN_CELLS + _OUTCOME_CELLS
-    cells = widths(names, look.width - fixed - 4 - _TEXT_CELLS_MIN, _FIX_NAME_CELLS_MAX)
+    fixed = len("2026-01-31 12:00  ") + _OUTCOME_CELLS
+    cells = widths(names, look.width - fixed - 4 - _TEXT_CELLS_MIN, 24)
     lines: list[Line] = []
     for fix, row in zip(fixes, names, strict=True):
         outcome = outcome_of(fix)
@@ -648,7 +641,7 @@ def pattern_lines(patterns: Sequence[Pattern], look: Look) -> list[Line]:
         attempts = pattern.success_count + pattern.failure_count
         rate = pattern.success_count / attempts if attempts else 0.0
         name = look.visible(pattern.name)
-        room = min(cells_of(name), max(_TEXT_CELLS_MIN, look.width - _DAY_CELLS))
+        room = min(cells_of(name), max(_TEXT_CELLS_MIN, look.width - len("  2026-01-31")))
         lines.append(
             (Span(look.fitted(name, room), STRONG), Span(f"  {pattern.last_seen:%Y-%m-%d}", QUIET))
         )

@@ -17,9 +17,6 @@ from hardwon.capture import agent_settings as json_settings
 from hardwon.capture.agent_settings import Settings
 from hardwon.errors import PlaceError
 
-MCP_SERVERS: Final = "mcpServers"
-_PRIVATE: Final = 0o600  # a new file: it says where somebody's memory is
-
 
 @dataclass(frozen=True)
 class AgentClient:
@@ -31,7 +28,7 @@ class AgentClient:
     title: str
     project: str | None
     user: str
-    key: str = MCP_SERVERS
+    key: str = "mcpServers"
     typed: bool = False
     add: str | None = None
 
@@ -109,7 +106,8 @@ def write(client: AgentClient, path: Path, name: str, command: Sequence[str]) ->
     entry = _entry(client, command)
     if servers.get(name) == entry:
         return False
-    json_settings.write(path, {**settings, client.key: {**servers, name: entry}}, text, _PRIVATE)
+    # a new file says where somebody's memory is
+    json_settings.write(path, {**settings, client.key: {**servers, name: entry}}, text, 0o600)
     return True
 
 

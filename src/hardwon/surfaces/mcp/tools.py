@@ -47,10 +47,6 @@ from hardwon.trust.access import Scope
 
 # --- bounds ---
 
-# Fields of records that hold whatever JSON their author liked, as deep as they liked: at last,
-# nothing of it is shown.
-_CALLERS_OWN: Final = frozenset({"system_info", "other", "data"})
-
 
 def fit(value: Any, chars_max: int, whole: frozenset[str] = frozenset()) -> tuple[Any, str]:
     """A JSON value that takes at most about so many characters, and what was cut; the latter is
@@ -103,7 +99,8 @@ class _Cut:
         return given
 
     def _field(self, name: str, given: Any, level: int) -> Any:
-        if name in _CALLERS_OWN and given and self.levels <= 1:
+        # these hold whatever JSON their author liked, as deep as they liked: at last, nothing of it
+        if name in ("system_info", "other", "data") and given and self.levels <= 1:
             self.items_left_out += len(given)
             return {}
         return self.value(given, level)
@@ -138,7 +135,6 @@ def cut_lines(text: str, chars_max: int = limits.TOOL_TEXT_CHARS_MAX) -> str:
 
 _LOOK: Final = Look(width=limits.TOOL_TEXT_WIDTH)
 _MAP_LOOK: Final = Look(width=100)
-_EVIDENCE_IDS: Final = 3
 
 
 def data(lines: Iterable[str]) -> str:
@@ -205,7 +201,7 @@ def insights(found: ModelInsights) -> str:
 def rules(found: Sequence[Rule]) -> str:
     lines = [
         f"{rule} ({rule.state}, {rule.trust}, {rule.task_id or 'all tasks'}; {rule.helpful} for, "
-        f"{rule.harmful} against; evidence {', '.join(rule.evidence[:_EVIDENCE_IDS]) or 'none'})"
+        f"{rule.harmful} against; evidence {', '.join(rule.evidence[:3]) or 'none'})"
         for rule in found
     ]
     return data(lines) if lines else "No rule was learned yet."
@@ -242,7 +238,6 @@ def record_lines(records: Iterable[AnyRecord]) -> list[str]:
 
 LEFT_OUT: Final = "left_out"
 _WRAPPED: Final = "result"
-_OF_NO_USE_IN: Final = frozenset({"title"})
 # A list of tools goes into every conversation: what a tool's description says already, and bounds
 # on what comes out, do not. Texts that were cut would break some of them, too.
 _OF_NO_USE_OUT: Final = frozenset(
@@ -475,7 +470,7 @@ def answer_of(tool: Tool, given: Any) -> tuple[dict[str, Any], str]:
 @cache
 def input_schema(takes: type[Arguments]) -> dict[str, Any]:
     """What has to be given comes first."""
-    schema: dict[str, Any] = _lean(takes.model_json_schema(), _OF_NO_USE_IN)
+    schema: dict[str, Any] = _lean(takes.model_json_schema(), frozenset({"title"}))
     required = schema.get("required", ())
     fields = sorted(
         schema.get("properties", {}).items(), key=lambda field: field[0] not in required

@@ -75,9 +75,7 @@ if TYPE_CHECKING:
 
 A = TypeVar("A", bound=Arguments)
 Endpoint = Callable[[Request], Awaitable[Response]]
-_WHOLE: Final = re.compile(r"-?[0-9]{1,19}")
 _NUMBER: Final = re.compile(r"-?[0-9]{1,19}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?")
-_TRUTH: Final = {"true": True, "false": False}
 _PREFIX: Final = ".hardwon-serving-"
 PROJECT_HEADER: Final = "Hardwon-Project"
 _ASK: Final = "hardwon.ask"
@@ -98,12 +96,14 @@ def from_query(takes: type[A], in_path: Mapping[str, str], query: bytes) -> A:
                 name, text, f"text of at most {limits.QUERY_TEXT_CHARS_MAX} characters in a query"
             )
         wanted = _types_of(takes).get(name, frozenset())
-        if "integer" in wanted and _WHOLE.fullmatch(text):
+        if "integer" in wanted and re.fullmatch(r"-?[0-9]{1,19}", text):
             given[name] = int(text)
         elif "number" in wanted and _NUMBER.fullmatch(text):
             given[name] = float(text)
         else:
-            given[name] = _TRUTH.get(text, text) if "boolean" in wanted else text
+            given[name] = (
+                {"true": True, "false": False}.get(text, text) if "boolean" in wanted else text
+            )
     return takes.model_validate(given, strict=True)
 
 

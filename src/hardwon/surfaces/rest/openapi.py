@@ -40,7 +40,6 @@ _EVERYWHERE: Final = (
     "internal",
     "busy",
 )
-_ASKING_MODELS: Final = ("record_fact", "consolidate")
 _PROBLEM: Final[dict[str, Any]] = {
     "type": "object",
     "description": "What went wrong (RFC 9457).",
@@ -288,7 +287,9 @@ def _problems_of(operation: Operation) -> dict[str, Any]:
     names += ["too-slow", "too-large", "wrong-media-type"] if operation.method == "POST" else []
     names += [] if operation.reads else ["conflict", "full"]
     names += ["full"] if operation.streams else []
-    return _problems([*names, *(["outside-failed"] if operation.name in _ASKING_MODELS else [])])
+    return _problems(
+        [*names, *(["outside-failed"] if operation.name in ("record_fact", "consolidate") else [])]
+    )
 
 
 def _problems(names: Iterable[str]) -> dict[str, Any]:

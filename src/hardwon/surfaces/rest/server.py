@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -21,10 +21,6 @@ from starlette.applications import Starlette
 from hardwon import limits
 from hardwon.errors import PlaceError
 from hardwon.surfaces.rest.guard import THREADS, WatchedConnection
-
-_KEEP_ALIVE_S: Final = 5
-# How long to wait for a thread whose request was given up: its memory is closed by then.
-_LEFT_OVER_S: Final = 2.0
 
 
 @dataclass(frozen=True)
@@ -91,7 +87,7 @@ def server_of(app: Starlette, certificate: Certificate | None, ready: Callable[[
         server_header=False,
         proxy_headers=False,
         limit_concurrency=limits.SERVED_CONNECTIONS_MAX,
-        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_keep_alive=5,
         timeout_graceful_shutdown=limits.SHUTDOWN_S_MAX,
         # the guard says it better
         h11_max_incomplete_event_size=limits.ADDRESS_BYTES_MAX + 2 * limits.HEADERS_BYTES_MAX,
@@ -124,7 +120,7 @@ def run(server: Server, listening: socket.socket) -> None:
     server.run(sockets=[listening])
     for thread in threading.enumerate():
         if thread.name.startswith(THREADS):
-            thread.join(_LEFT_OVER_S)
+            thread.join(2.0)  # its request was given up, and its memory is closed by then
             # it would keep the process; a memory survives that it is cut off, as it does a power
             # cut
             if thread.is_alive():

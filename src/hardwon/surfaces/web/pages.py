@@ -186,7 +186,6 @@ class PageRequest:
 Figure = dict[str, Any]
 GOOD, BAD, INFO, ACCENT, QUIET = "$good", "$bad", "$info", "$accent", "$quiet"
 SECOND: Final = "$series2"  # beside the accent, for a series that is neither good nor bad
-_FEW_DAYS: Final = 6
 DAY_MS: Final = 86_400_000  # plotly counts times in milliseconds
 # Layout of a chart whose axis has a title where the legend would be.
 LEGEND_ABOVE: Final[Figure] = {
@@ -218,7 +217,7 @@ def days_axis(days: Sequence[date]) -> dict[str, Any]:
     """An axis of days. Of few days it has a beginning and an end: plotly would cut a single one into
     milliseconds.
     """
-    if not days or (max(days) - min(days)).days >= _FEW_DAYS:
+    if not days or (max(days) - min(days)).days >= 6:
         return {"type": "date"}
     ends = [min(days) - timedelta(days=1), max(days) + timedelta(days=1)]
     around = [day.isoformat() for day in ends]
@@ -290,7 +289,6 @@ _TYPES: Final = {
     ".svg": "image/svg+xml",
 }
 _IN_SCRIPT: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
-_MONTH_S: Final = 30 * 86_400
 
 
 class Asset(NamedTuple):
@@ -359,7 +357,7 @@ def percent(p: float | None, interval: tuple[float, float] | None = None) -> str
 def ago(at: datetime, now: datetime | None = None) -> str:
     """5 min ago, in 2 h, or a date where that is long ago."""
     seconds = ((now or datetime.now(UTC)) - at).total_seconds()
-    if abs(seconds) >= _MONTH_S:
+    if abs(seconds) >= 30 * 86_400:
         return at.astimezone(UTC).strftime("%Y-%m-%d")
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if count := int(abs(seconds) // size):
@@ -377,7 +375,6 @@ def time(at: datetime | date | None) -> Markup | str:
     return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(exact, ago(at))
 
 
-_BADGE_CHARS: Final = 30  # words of our own are shorter, and stay on one line
 _BADGES: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("success", "verified", "published", "active", "fresh", "helped", "good"), "good"
@@ -393,7 +390,8 @@ def badge(word: Any, title: str = "") -> Markup:
     does not.
     """
     text = visible(word)
-    look = _BADGES.get(text, "plain" if len(text) <= _BADGE_CHARS else "plain long")
+    # words of our own are shorter, and stay on one line
+    look = _BADGES.get(text, "plain" if len(text) <= 30 else "plain long")
     return Markup('<span class="badge {}" title="{}">{}</span>').format(
         look, visible(title), text.replace("_", " ")
     )

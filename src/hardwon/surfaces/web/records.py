@@ -43,10 +43,7 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "status": STATUSES,
 }
 WORDS: Final = ("tool", "key", "task_id", "model", "issue_type", "tag", "author", "path")
-TIMES: Final = ("since", "until", "as_of")
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_WITHOUT_ZONE: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?", re.ASCII)
-_NO_WORD: Final = re.compile(r"[\W_]+")
 _HEADLINE_CHARS: Final = 140
 _BEFORE_CHARS: Final = 60  # what comes before the first match says what it is about
 
@@ -75,7 +72,11 @@ def view_search(ask: Ask, request: PageRequest) -> WebPage:
     except InvalidInputError as error:
         problems = error.problems
     stats: Stats = ask("stats")
-    given = {name: asked[name] for name in (*CHOICES, *WORDS, *TIMES, "k") if name in asked}
+    given = {
+        name: asked[name]
+        for name in (*CHOICES, *WORDS, "since", "until", "as_of", "k")
+        if name in asked
+    }
     return WebPage(
         "search.html",
         "Search",
@@ -128,7 +129,11 @@ def moment(text: str, *, last: bool = False) -> str:
         with suppress(ValueError, OverflowError):
             day = datetime.fromisoformat(f"{text}T00:00:00+00:00")
             return (day + timedelta(days=1) if last else day).isoformat()
-    return f"{text}Z" if _WITHOUT_ZONE.fullmatch(text) else text
+    return (
+        f"{text}Z"
+        if re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?", text, flags=re.ASCII)
+        else text
+    )
 
 
 def _recall(
@@ -171,7 +176,7 @@ def _texts_besides(record: AnyRecord, title: str) -> str:
     """The record's texts, without those that its title has already, and none twice."""
 
     def bare(text: str) -> str:
-        return " ".join(_NO_WORD.sub(" ", text.lower()).split())
+        return " ".join(re.sub(r"[\W_]+", " ", text.lower()).split())
 
     seen, kept = [bare(title)], []
     for text in own_texts(record):

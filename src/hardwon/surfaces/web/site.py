@@ -77,10 +77,7 @@ PLACES: Final = (
 )
 SIGN_IN: Final = f"{ROOT}/sign-in"
 COOKIE: Final = "hardwon_session"
-# A request with this header only brings a page up to date: messages wait for the next whole page.
-LIVE: Final = "x-hardwon-live"
 _FORM: Final = "application/x-www-form-urlencoded"
-_LOCAL: Final = re.compile(r"/ui/[A-Za-z0-9._~!$&'()*+,;=:@%/?-]*")
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' "
     "'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; "
@@ -91,10 +88,6 @@ _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Cache-Control": "no-store",
-}
-_FOREVER: Final = {
-    "Cache-Control": "public, max-age=31536000, immutable",
-    "Vary": "Accept-Encoding",
 }
 Answer = Callable[[HttpRequest, bytes], Response]
 Visit = tuple[SignIn, Caller]
@@ -260,12 +253,17 @@ class Site:
         if isinstance(shown, Response):
             shown.headers.update(_HEADERS)
             return shown
-        fresh = LIVE not in http.headers
+        # with this header a page is only brought up to date: messages wait for the next whole page
+        fresh = "x-hardwon-live" not in http.headers
         return self._render(shown, visit, request, mark=ask("care.change_mark"), flashes=fresh)
 
     def _static(self, http: HttpRequest, _: bytes) -> Response:
         packs = "gzip" in http.headers.get("accept-encoding", "")
-        headers = {**_FOREVER, **({"Content-Encoding": "gzip"} if packs else {})}
+        headers = {
+            "Cache-Control": "public, max-age=31536000, immutable",
+            "Vary": "Accept-Encoding",
+            **({"Content-Encoding": "gzip"} if packs else {}),
+        }
         with suppress(FileNotFoundError):
             found = asset(http.path_params["name"])
             if found.version == http.path_params["version"]:
@@ -315,7 +313,12 @@ def _redirect(address: str) -> Response:
 
 def _local(address: str) -> str:
     """The address, if it is one of ours; otherwise the first page."""
-    return address if _LOCAL.fullmatch(address) and not address.startswith(SIGN_IN) else f"{ROOT}/"
+    return (
+        address
+        if re.fullmatch(r"/ui/[A-Za-z0-9._~!$&'()*+,;=:@%/?-]*", address)
+        and not address.startswith(SIGN_IN)
+        else f"{ROOT}/"
+    )
 
 
 def _ask_to_sign_in(http: HttpRequest) -> Response:
