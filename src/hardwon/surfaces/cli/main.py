@@ -59,7 +59,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("stats", "browse", "show", "map"), "derived"),
         "tree": "",
         "reflect": "derived",
-        "report": "serve",
+        "report": "admin",
     },
     "What it learned": {
         **dict.fromkeys(("rules", "cards", "solutions", "consolidate"), "derived"),
@@ -84,8 +84,8 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "For agents and other programs": {
         "hooks": "capture",
-        "mcp": "serve",
-        "serve": "serve",
+        "mcp": "admin",
+        "serve": "admin",
         "tokens": "admin",
         "postgres": "admin",
     },
@@ -117,7 +117,7 @@ NOUNS: Final[Mapping[str, Mapping[str, str]]] = {
         "compress": "care",
     },
     "hooks": dict.fromkeys(("install", "remove", "status", "run"), "capture"),
-    "mcp": dict.fromkeys(("install", "remove"), "serve"),
+    "mcp": dict.fromkeys(("install", "remove"), "admin"),
     "tokens": dict.fromkeys(("create", "list", "revoke"), "admin"),
     "postgres": dict.fromkeys(("init", "grant", "revoke", "status"), "admin"),
     "care": dict.fromkeys(

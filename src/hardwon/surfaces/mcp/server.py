@@ -36,8 +36,8 @@ from hardwon.memory.tokens import author_name
 from hardwon.records.kinds import MODEL_OF_KIND, ROUTES
 from hardwon.surfaces.gate import Ask, Gate
 from hardwon.surfaces.mcp import tools as answers
-from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.tools import (
+    BTB_TOOLS,
     TOOLS,
     Tool,
     answer_of,

@@ -4,23 +4,34 @@ What a request says becomes the arguments of its operation; whatever is wrong wi
 InvalidInputError. Exports, imports and backups go by way of a file, so that a slow reader holds up
 no writer, and a large one no memory. The file has no name any more while it is sent. What a server
 that is killed leaves of one that is still made, the next removes.
+
+At the end, the server as a process: its socket, its certificate, the signals that end it. uvicorn
+does the rest.
 """
 
 from __future__ import annotations
 
+import logging
+import os
 import re
 import shutil
+import socket
+import ssl
 import tempfile
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast
 from urllib.parse import unquote
 
 import anyio
 import anyio.abc
+import uvicorn
 from pydantic_core import from_json, to_json
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -31,7 +42,7 @@ from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
+from hardwon.errors import InvalidInputError, PlaceError
 from hardwon.surfaces.gate import Ask, Gate, check_access
 from hardwon.surfaces.operations import (
     ALIASES,
@@ -47,10 +58,12 @@ from hardwon.surfaces.rest.guard import (
     MCP,
     METRICS_TYPE,
     OPERATION,
+    THREADS,
     Guard,
     RefusedError,
     ServerOptions,
     Service,
+    WatchedConnection,
     pairs_of,
 )
 from hardwon.surfaces.rest.openapi import (
@@ -481,3 +494,107 @@ def remove_left_over(spool: Path) -> None:
         with suppress(OSError):
             if folder.is_dir() and not folder.is_symlink() and folder.stat().st_mtime < since:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate with its chain, and its key, each in PEM."""
+
+    chain: Path
+    key: Path
+
+    def context(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        try:
+            context.load_cert_chain(self.chain, self.key)
+        except (ssl.SSLError, OSError) as error:
+            raise PlaceError(
+                f"cannot use {self.chain} with the key {self.key}: {error.strerror or error}"
+            ) from None
+        return context
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket that listens to nobody yet, so that its port is known before anything is said
+    of it.
+    """
+    made: socket.socket | None = None
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        # With the protocol named, asyncio sends small answers at once instead of waiting for the
+        # last one's receipt.
+        made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((host, port))
+    except (OSError, UnicodeError) as error:
+        if made is not None:
+            made.close()
+        reason = error.strerror if isinstance(error, OSError) else "no such name"
+        raise PlaceError(
+            f"cannot listen at {host}, port {port}: {reason}; choose another --host or --port"
+        ) from None
+    return made
+
+
+def server_of(app: Starlette, certificate: Certificate | None, ready: Callable[[], None]) -> Server:
+    """`ready` is called when it listens."""
+    # what strangers send that is no HTTP is not worth a line
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    tls: dict[str, Any] = {}
+    if certificate is not None:
+        context = certificate.context()
+        tls = {
+            "ssl_certfile": certificate.chain,
+            "ssl_keyfile": certificate.key,
+            "ssl_context_factory": lambda *_: context,
+        }
+    config = uvicorn.Config(
+        app,
+        http=WatchedConnection,
+        ws="none",
+        loop="asyncio",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=limits.SERVED_CONNECTIONS_MAX,
+        timeout_keep_alive=5,
+        timeout_graceful_shutdown=limits.SHUTDOWN_S_MAX,
+        # the guard says it better
+        h11_max_incomplete_event_size=limits.ADDRESS_BYTES_MAX + 2 * limits.HEADERS_BYTES_MAX,
+        **tls,
+    )
+    return Server(config, ready)
+
+
+class Server(uvicorn.Server):
+    """Ends with what it has taken on finished, and without an error; a second signal ends it at
+    once.
+    """
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002  # what it overrides has it
+        if self.should_exit:
+            os._exit(128 + sig)  # whatever is under way is then as if it had never begun
+        self.should_exit = True
+
+
+def run(server: Server, listening: socket.socket) -> None:
+    """Until a signal ends it."""
+    server.run(sockets=[listening])
+    for thread in threading.enumerate():
+        if thread.name.startswith(THREADS):
+            thread.join(2.0)  # its request was given up, and its memory is closed by then
+            # it would keep the process; a memory survives that it is cut off, as it does a power
+            # cut
+            if thread.is_alive():
+                os._exit(0)

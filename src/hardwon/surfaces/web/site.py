@@ -33,7 +33,7 @@ from hardwon.surfaces.rest.guard import (
     answer_to,
     pairs_of,
 )
-from hardwon.surfaces.web import learning, overview, records, review
+from hardwon.surfaces.web import learning, overview, records
 from hardwon.surfaces.web.pages import (
     PLOTLY,
     RANGES,
@@ -71,7 +71,7 @@ PLACES: Final = (
     NavItem("fixes", "Fixes", learning.view_fixes),
     NavItem("episodes", "Episodes", learning.view_episodes),
     NavItem("trajectories", "Trajectories", learning.view_trajectories),
-    NavItem("review", "Review", review.view_review, review.decide),
+    NavItem("review", "Review", records.view_review, records.decide),
     NavItem("lab", "Context lab", overview.view_lab),
     NavItem("record", "Record", records.view_record, listed=False),
 )
@@ -362,7 +362,7 @@ SCRIPTS: Final = ("theme.js", PLOTLY, "app.js")
 # Where links lead to what is not in the file; they are taken out.
 NOWHERE: Final = "#-"
 _SHOWN: Final = ("overview", "map", "fixes", "episodes", "review")
-_LISTS: Final = [(f"-{tab}", f": {title}", {"tab": tab}) for tab, title in review.TABS.items()]
+_LISTS: Final = [(f"-{tab}", f": {title}", {"tab": tab}) for tab, title in records.TABS.items()]
 
 
 class ReportPart(NamedTuple):
@@ -418,7 +418,7 @@ def report(ask: Ask, time_range: str) -> bytes:
     """The whole file. Nothing in it can be changed, so whoever asks needs no more than to read."""
     listed = parts()
     anchors = {_key(part.page.name, part.query): part.name for part in listed}
-    anchors[_key("review", {})] = f"part-review-{next(iter(review.TABS))}"
+    anchors[_key("review", {})] = f"part-review-{next(iter(records.TABS))}"
     request = InFile(
         ask.project, "", "", {"range": time_range}, SignIn("", None, "", 0.0, 0.0), anchors=anchors
     )
