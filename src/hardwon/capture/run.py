@@ -11,6 +11,7 @@ import shlex
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import dropwhile
@@ -261,23 +262,18 @@ def within(seconds: float, ask: Callable[[], T]) -> T:
     """What `ask` returns or raises; BusyError where it takes longer. A memory that somebody has
     locked must not hold up a command for as long as a write may wait.
     """
-    answer: list[T] = []
-    problem: list[BaseException] = []
+    answer = Future[T]()
 
     def asked() -> None:
         try:
-            answer.append(ask())
+            answer.set_result(ask())
         except BaseException as error:  # noqa: BLE001  # it is raised where it was asked
-            problem.append(error)
+            answer.set_exception(error)
 
-    thread = threading.Thread(target=asked, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if problem:
-        raise problem[0]
-    if not answer:
+    threading.Thread(target=asked, daemon=True).start()
+    if wait([answer], seconds).not_done:
         raise BusyError(
             f"the memory did not answer within {seconds:g} s; somebody else may be writing to it "
             f"for long"
         )
-    return answer[0]
+    return answer.result()
