@@ -573,8 +573,13 @@ def _publish(
             and may_publish(claim, tests, known)
             and (commit.is_everything or not about.isdisjoint(commit.changed))
         ):
-            reason = f"commit {commit.id}: {', '.join(sorted(tests))}"[: limits.TEXT_CHARS_MAX]
-            change.happen(record_id, "status", by, status="published", reason=reason)
+            change.happen(
+                record_id,
+                "status",
+                by,
+                status="published",
+                reason=f"commit {commit.id}: {', '.join(sorted(tests))}"[: limits.TEXT_CHARS_MAX],
+            )
             published.append(record_id)
     return published
 
@@ -588,10 +593,15 @@ def results(store: Store, project: str, at: datetime) -> dict[str, Result]:
     test ran again. Only what a test run wrote here counts, and nothing that a clock which went
     wrong dated long after `at`.
     """
-    until = from_us(min(to_us(at) + limits.RESULT_AHEAD_US_MAX, TIME_US_MAX))
-    asked = Filters(kind="fact", author=PYTEST, tag=PYTEST, until=until)
-    live = asked.altered(status=MARK_STATUS)
-    found = store.marked(project, live, PYTEST, MARK_STATUS, limits.TESTS_REMEMBERED_MAX)
+    asked = Filters(
+        kind="fact",
+        author=PYTEST,
+        tag=PYTEST,
+        until=from_us(min(to_us(at) + limits.RESULT_AHEAD_US_MAX, TIME_US_MAX)),
+    )
+    found = store.marked(
+        project, asked.altered(status=MARK_STATUS), PYTEST, MARK_STATUS, limits.TESTS_REMEMBERED_MAX
+    )
     known = {each.id for each in found}
     newest = store.marked(project, asked, PYTEST, MARK_STATUS, limits.TEST_FAILURES_MAX)
     newest = [each for each in newest if each.id not in known]
@@ -743,10 +753,12 @@ def record_pytest_run(
             for each in chosen:
                 where, report = failed[each]
                 name, text = named(each), str(report.longreprtext)
-                files = _files(name, text, Path(folder), checkout)
-                ran.append(RanTest(name, True, text, where, files))
-            began = datetime.fromtimestamp(started, UTC)
-            done = opened.tests.record(ran, f"pytest-{new_id()}", task=task, started=began)
+                ran.append(
+                    RanTest(name, True, text, where, _files(name, text, Path(folder), checkout))
+                )
+            done = opened.tests.record(
+                ran, f"pytest-{new_id()}", task=task, started=datetime.fromtimestamp(started, UTC)
+            )
             all_pass = not failed and not opened.tests.failing()
     counts = (
         (len(done.failed), "failure", "recorded"),

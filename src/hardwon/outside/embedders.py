@@ -372,8 +372,9 @@ def _check_name(name: object) -> str:
         or not name.isprintable()
         or len(name) > limits.NAME_CHARS_MAX
     ):
-        allowed = f"1 to {limits.NAME_CHARS_MAX} characters on one line"
-        raise InvalidInputError.one("the embedder's name", name, allowed)
+        raise InvalidInputError.one(
+            "the embedder's name", name, f"1 to {limits.NAME_CHARS_MAX} characters on one line"
+        )
     return name
 
 

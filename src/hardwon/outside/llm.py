@@ -148,8 +148,11 @@ class Endpoint:
         title: str = "",
     ) -> None:
         if not 0 < timeout_s <= limits.LLM_TIMEOUT_S_MAX:
-            allowed = f"more than 0 and at most {limits.LLM_TIMEOUT_S_MAX:g} seconds"
-            raise InvalidInputError.one("timeout_s", timeout_s, allowed)
+            raise InvalidInputError.one(
+                "timeout_s",
+                timeout_s,
+                f"more than 0 and at most {limits.LLM_TIMEOUT_S_MAX:g} seconds",
+            )
         self._origin, _ = _origin_and_host(api, base_url)
         # httpx would refuse the same, with an error that shows the key
         if not re.fullmatch(r"[!-~]*", api_key):

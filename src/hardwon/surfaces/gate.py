@@ -119,8 +119,9 @@ class Gate:
                 return operation.do(memory, given, caller)
             most = limits.IDEMPOTENCY_KEY_CHARS_MAX
             if not 0 < len(key) <= most or not key.isprintable():
-                allowed = f"1 to {most} printable characters, such as a UUID"
-                raise InvalidInputError.one("Idempotency-Key", key, allowed)
+                raise InvalidInputError.one(
+                    "Idempotency-Key", key, f"1 to {most} printable characters, such as a UUID"
+                )
             whose = _fingerprint(caller.name, key.encode("utf-8", "surrogatepass"))
             wanted = _fingerprint(operation.name, json_bytes(given))
             try:

@@ -684,8 +684,11 @@ def _signed(record: Mapping[str, Any], caller: Caller, field: str) -> AnyRecord:
     ):
         claimed, usual = getattr(metadata.validation, name), Validation.model_fields[name].default
         if claimed != usual:
-            allowed = f"{usual or 'nothing'}; a token with the scope govern may claim more"
-            raise InvalidInputError.one(f"{field}.metadata.validation.{name}", claimed, allowed)
+            raise InvalidInputError.one(
+                f"{field}.metadata.validation.{name}",
+                claimed,
+                f"{usual or 'nothing'}; a token with the scope govern may claim more",
+            )
     signed: AnyRecord = made.altered(
         metadata=metadata.altered(source=metadata.source.altered(author=caller.name))
     )

@@ -221,13 +221,15 @@ def config(ctx: typer.Context) -> Output:
         path = Span(visible(str(file["path"] or "none here")))
         lines.append((Span(f"{file['origin']}: ", QUIET), path, Span(missing, QUIET)))
     lines += [(Span("ignored: ", STRONG), Span(visible(each))) for each in found.ignored]
-    value = {
-        "settings": settings,
-        "location": location,
-        "files": paths,
-        "ignored": list(found.ignored),
-    }
-    return Output(value, lines)
+    return Output(
+        {
+            "settings": settings,
+            "location": location,
+            "files": paths,
+            "ignored": list(found.ignored),
+        },
+        lines,
+    )
 
 
 def _without_secrets(value: str) -> str:
@@ -507,10 +509,11 @@ def status(ctx: typer.Context, url: Url = None) -> Output:
 def _url(ctx: typer.Context, given: str | None) -> str:
     found = chosen(ctx).memory if given is None else given
     if found is None or not is_url(found):
-        allowed = (
-            "postgresql://user@host/database, after the command or as the chosen memory (--memory)"
+        raise InvalidInputError.one(
+            "url",
+            found and without_password(found),
+            "postgresql://user@host/database, after the command or as the chosen memory (--memory)",
         )
-        raise InvalidInputError.one("url", found and without_password(found), allowed)
     return found
 
 
@@ -678,8 +681,11 @@ def _check_reach(host: str, loopback: bool, tls: bool, *, no_auth: bool, plain_h
             "change everything"
         )
     if not loopback and not tls and not plain_http:
-        allowed = "with --tls-cert and --tls-key; behind a proxy that has them, at 127.0.0.1; or with --plain-http"
-        raise InvalidInputError.one("host", host, allowed)
+        raise InvalidInputError.one(
+            "host",
+            host,
+            "with --tls-cert and --tls-key; behind a proxy that has them, at 127.0.0.1; or with --plain-http",
+        )
     if not loopback and not tls:
         complain(
             "--plain-http: whoever is between a caller and this server reads every token, and "

@@ -171,8 +171,10 @@ def audit(
         for name, ids in related.items()
         if ids
     ]
-    value = {"id": record_id, "record": found, "life": life, "links": links}
-    return Output(value, [*map(_life_line, life), *lines])
+    return Output(
+        {"id": record_id, "record": found, "life": life, "links": links},
+        [*map(_life_line, life), *lines],
+    )
 
 
 def _life_line(happened: LifeEvent) -> Line:
@@ -219,8 +221,13 @@ def stale(
         lines.append((Span(f"{record}  ", QUIET), Span(visible(told))))
     if len(found.files) < found.files_changed:
         lines.append((Span(f"and {found.files_changed - len(found.files)} more", QUIET),))
-    files = [{"id": record, **change._asdict()} for record, change in found.files]
-    return Output({**vars(found), "files": files}, lines)
+    return Output(
+        {
+            **vars(found),
+            "files": [{"id": record, **change._asdict()} for record, change in found.files],
+        },
+        lines,
+    )
 
 
 # --- what goes, and comes back ---

@@ -284,8 +284,12 @@ def merge(
         text = f"there is nothing in project {project} of the other memory: --project names another"
     well = ["both memories are well"] if wrong == [] else []
     lines = [text, *map(_conflict, done.conflicting), *well]
-    value = {"other": find_place(other).location, **asdict(done), "not_well": wrong}
-    return Output(value, "\n".join(lines), bool(done.conflicting or wrong), wrong or ())
+    return Output(
+        {"other": find_place(other).location, **asdict(done), "not_well": wrong},
+        "\n".join(lines),
+        bool(done.conflicting or wrong),
+        wrong or (),
+    )
 
 
 def _not_well(this: Target, other: Target) -> list[str]:
