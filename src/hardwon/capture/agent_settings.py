@@ -23,9 +23,8 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final, Literal, NoReturn
 
 from hardwon import limits
 from hardwon.errors import PlaceError
@@ -137,14 +136,9 @@ def refuse(path: Path, why: str) -> NoReturn:
     )
 
 
-class Scope(StrEnum):
-    """Whose settings: those of everybody who works on the project, one's own there, or one's own
-    everywhere.
-    """
-
-    PROJECT = "project"
-    LOCAL = "local"
-    USER = "user"
+# Whose settings: those of everybody who works on the project, one's own there, or one's own
+# everywhere.
+Scope = Literal["project", "local", "user"]
 
 
 @dataclass(frozen=True)
@@ -158,14 +152,10 @@ class AgentHook:
     command: str
     found: bool
 
-    @property
-    def state(self) -> str:
-        return "installed" if self.command else "absent"
-
 
 def settings_file(scope: Scope, root: Path) -> Path:
-    name = "settings.local.json" if scope is Scope.LOCAL else "settings.json"
-    return (Path.home() if scope is Scope.USER else root) / ".claude" / name
+    name = "settings.local.json" if scope == "local" else "settings.json"
+    return (Path.home() if scope == "user" else root) / ".claude" / name
 
 
 def status(path: Path, root: Path) -> list[AgentHook]:
@@ -238,7 +228,7 @@ def command_for(
     program = Path(sys.executable).with_name("hardwon")
     there = os.access(program, os.X_OK)
     called = shlex.quote(str(program))
-    if scope is Scope.PROJECT:
+    if scope == "project":
         called = "hardwon"
         if there and program.is_relative_to(root):
             inside = shlex.quote(program.relative_to(root).as_posix())

@@ -166,7 +166,8 @@ class Endpoint:
                 f"allowed: 1 to {limits.NAME_CHARS_MAX} characters on one line"
             )
         self._api, self._title = api, title
-        self._key = _Secret(api_key)
+        # no dump of attributes shows what a function holds
+        self._key: Callable[[], str] = lambda: api_key
         self.base_url: Final = base_url.rstrip("/")
         self.model: Final = model
         self._timeout_s = timeout_s
@@ -192,7 +193,7 @@ class Endpoint:
             "Accept-Encoding": "identity",
             "Content-Type": "application/json",
         }
-        if key := self._key.reveal():
+        if key := self._key():
             headers["Authorization"] = f"Bearer {key}"
         try:
             reply = http.post(
@@ -220,7 +221,7 @@ class Endpoint:
         status = reply.status
         if 300 <= status < 400:
             return f"redirects to another address ({status}), which is never followed; set the base URL to the final one"
-        key = "refuses the API key" if self._key.reveal() else "wants an API key"
+        key = "refuses the API key" if self._key() else "wants an API key"
         after = reply.headers.get("Retry-After", "")
         date = r"[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} GMT"
         wait = f"wait until {after}" if re.fullmatch(date, after) else "wait"
@@ -243,7 +244,7 @@ class Endpoint:
         """What an endpoint says, fit to be shown: it may repeat the key, whole, cut or in other
         letter case.
         """
-        key = self._key.reveal()
+        key = self._key()
         # Invisible characters go first: taken out later, they could join what was found to be
         # harmless apart.
         plain = "".join(
@@ -261,18 +262,6 @@ class Endpoint:
         if len(plain) > limits.LLM_SAID_CHARS_MAX:
             plain = plain[: limits.LLM_SAID_CHARS_MAX - 1] + "…"
         return f'; it says: "{plain}"' if plain else ""
-
-
-class _Secret:
-    """Holds a key where no dump of attributes shows it."""
-
-    __slots__ = ("reveal",)
-
-    def __init__(self, value: str) -> None:
-        self.reveal: Callable[[], str] = lambda: value
-
-    def __repr__(self) -> str:
-        return "'***'"
 
 
 def _origin_and_host(api: Api, base_url: str) -> tuple[str, str]:

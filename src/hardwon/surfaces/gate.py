@@ -68,6 +68,7 @@ class Gate:
         and only where its owner said so.
         """
         self._open_memory, self._tokens, self._open_to = open_memory, tokens, open_to
+        self.asks_for_tokens = open_to is None
         self._rate = _Rate(requests_per_s)
         self._lock = threading.Lock()
         self._open: OrderedDict[str, _Open] = OrderedDict()
@@ -93,11 +94,6 @@ class Gate:
             )
         self._rate.count(caller)
         return caller
-
-    @property
-    def asks_for_tokens(self) -> bool:
-        """False where everybody is let in."""
-        return self._open_to is None
 
     def projects(self, caller: Caller, project: str) -> list[str]:
         """The projects that have records, as far as the caller reaches. `project`: any, to have the

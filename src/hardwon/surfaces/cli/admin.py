@@ -9,7 +9,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final, Literal, get_args
@@ -622,13 +622,16 @@ def serve_(
     with (
         Memory(chosen(ctx).memory, chosen(ctx).project, checkout=False) as memory,
         closing(rest.bind(host, port)) as listening,
-        _spool(memory.location) as spool,
+        # for what is on its way: beside the memory's file, and of a database one of our own
+        TemporaryDirectory(prefix="hardwon-serving-")
+        if is_url(memory.location)
+        else nullcontext(Path(memory.location).parent) as spool,
     ):
         settings = ServerOptions(
             host,
             listening.getsockname()[1],
             memory.project,
-            spool,
+            Path(spool),
             certificate is not None,
             tuple(allow_host or ()),
             tuple(allow_origin or ()),
@@ -654,18 +657,6 @@ def serve_(
                 write(json.dumps({"url": settings.url}) + "\n")
 
         rest.run(rest.server_of(rest.build_app(gate, settings), certificate, ready), listening)
-
-
-@contextmanager
-def _spool(location: str) -> Iterator[Path]:
-    """A folder for what is on its way: beside the memory's file, and of a database one of our
-    own.
-    """
-    if not is_url(location):
-        yield Path(location).parent
-        return
-    with TemporaryDirectory(prefix="hardwon-serving-") as folder:
-        yield Path(folder)
 
 
 def _check_reach(host: str, loopback: bool, tls: bool, *, no_auth: bool, plain_http: bool) -> None:
@@ -805,7 +796,7 @@ def install(
     state = "now" if changed else "already"
     text = f"{name} is {state} in {path}; start {known.title} anew to use it"
 
-    own = mcp_clients.own_command(known, name, words)
+    own = known.add and known.add.format(name=shlex.quote(name), command=shlex.join(words))
     ways = [
         f"this belongs in {path}",
         "" if known.is_toml else "--write puts it there",

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeVar
+from typing import Annotated, Final, Literal, TypeVar, get_args
 
 import typer
 
@@ -294,7 +294,7 @@ def status(into: Into = "git", local: Local = False, user: User = False) -> Outp
     if into == "git":
         _refuse(into, local=local, user=user)
         return _git_answer(git_hooks.status(git_hooks.folder_of_hooks(_root(), shared=True)))
-    scopes = [_scope(local, user)] if local or user else list(claude_code.Scope)
+    scopes = [_scope(local, user)] if local or user else list(get_args(claude_code.Scope))
     return _claude_code_answer([claude_code.settings_file(scope, _root()) for scope in scopes])
 
 
@@ -371,7 +371,7 @@ def _git_answer(found: Sequence[git_hooks.Hook]) -> Output:
 def _scope(local: bool, user: bool) -> claude_code.Scope:
     if local and user:
         raise typer.BadParameter("not both of --local and --user")
-    return claude_code.Scope("local" if local else "user" if user else "project")
+    return "local" if local else "user" if user else "project"
 
 
 def _refuse(target: str, **given: bool) -> None:
@@ -398,7 +398,7 @@ def _claude_code_answer(paths: Sequence[Path]) -> Output:
         {
             "name": each.event,
             "path": str(each.path),
-            "state": each.state,
+            "state": "installed" if each.command else "absent",
             "command": each.command,
             "found": each.found,
         }
@@ -413,7 +413,7 @@ def _note_on_others(path: Path, note: str) -> None:
     here.
     """
     root = _root()
-    for other in (claude_code.settings_file(scope, root) for scope in claude_code.Scope):
+    for other in (claude_code.settings_file(scope, root) for scope in get_args(claude_code.Scope)):
         with suppress(PlaceError):
             if other != path and any(each.command for each in claude_code.status(other, root)):
                 complain(f"{note} {other}")

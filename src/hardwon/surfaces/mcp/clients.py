@@ -5,7 +5,6 @@ touching anything else.
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -86,11 +85,6 @@ def snippet(client: AgentClient, name: str, command: Sequence[str]) -> str:
         ]
         return "\n".join(lines)
     return json.dumps({client.key: {name: _entry(client, command)}}, indent=2)
-
-
-def own_command(client: AgentClient, name: str, command: Sequence[str]) -> str | None:
-    """How the client itself is told to add it."""
-    return client.add and client.add.format(name=shlex.quote(name), command=shlex.join(command))
 
 
 def _entry(client: AgentClient, command: Sequence[str]) -> dict[str, Any]:
