@@ -136,15 +136,9 @@ class Gate:
         """The project's memory for an operation that streams; everything else goes through
         `perform`.
         """
-        self.check(caller, operation, project)
+        check_access(caller, operation.scope, project, whole=operation.whole)
         with self._use(project) as memory:
             yield memory
-
-    def check(self, caller: Caller, operation: Operation, project: str) -> None:
-        """Raises where the caller may not. Everything that is carried out was checked; who has a
-        body to read asks before.
-        """
-        check_access(caller, operation.scope, project, whole=operation.whole)
 
     def open_projects(self) -> list[str]:
         """Those whose memory is open."""

@@ -337,7 +337,8 @@ class Endpoints:
         caller: Caller = request.state.caller
         address = {name: unquote(str(value)) for name, value in request.path_params.items()}
         project = address.pop("project")
-        self._gate.check(caller, operation, project)
+        # the gate checks whatever it carries out; here it is asked before a body is read
+        check_access(caller, operation.scope, project, whole=operation.whole)
         return caller, project, address
 
     async def _perform(self, operation: Operation, request: Request) -> Response:
