@@ -15,14 +15,12 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 import typer
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError
-from hardwon.fixes.ai_memory import AIMemory
-from hardwon.learn.fixes import Pattern, Strategy
 from hardwon.memory import Memory
 from hardwon.memory.results import Forgotten, LifeEvent
 from hardwon.outside.locations import DEFAULT_PROJECT, is_url
@@ -59,6 +57,10 @@ from hardwon.surfaces.cli.views import (
     visible,
 )
 from hardwon.surfaces.operations import Filtered
+
+if TYPE_CHECKING:
+    from hardwon.fixes.ai_memory import AIMemory
+    from hardwon.learn.fixes import Pattern, Strategy
 
 Progress = Callable[[int, int], None] | None
 
@@ -621,7 +623,7 @@ add_group(
 
 
 @contextmanager
-def _opened(ctx: typer.Context) -> Iterator[AIMemory]:
+def _opened(ctx: typer.Context) -> "Iterator[AIMemory]":
     """Who mistypes its name, or stands in another folder, gets no new one."""
     # where there is no such user, it is the name of a folder
     folder = Path(os.path.expanduser(ctx.obj))  # noqa: PTH111
@@ -631,6 +633,8 @@ def _opened(ctx: typer.Context) -> Iterator[AIMemory]:
             f"--memory-dir "
             "(or HARDWON_AIMEMORY)"
         )
+    from hardwon.fixes.ai_memory import AIMemory  # only these commands wait for it
+
     with AIMemory(folder) as history:
         yield history
 
@@ -790,7 +794,7 @@ def _fix_json(fix: Fix) -> dict[str, Any]:
     }
 
 
-def _strategy_json(strategy: Strategy) -> dict[str, Any]:
+def _strategy_json(strategy: "Strategy") -> dict[str, Any]:
     return {
         "fix_commands": list(strategy.fix_commands),
         "analysis": strategy.analysis,
@@ -804,7 +808,7 @@ def _strategy_json(strategy: Strategy) -> dict[str, Any]:
     }
 
 
-def _pattern_json(pattern: Pattern) -> dict[str, Any]:
+def _pattern_json(pattern: "Pattern") -> dict[str, Any]:
     return {
         "name": pattern.name,
         "kind": pattern.kind,

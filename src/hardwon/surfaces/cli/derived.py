@@ -35,7 +35,7 @@ from pydantic.fields import FieldInfo
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.fields import Model
-from hardwon.records.kinds import AnyRecord, Fact, Kind
+from hardwon.records.kinds import ROUTES, AnyRecord, Fact, Kind
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.main import (
     MODULE_OF,
@@ -62,7 +62,7 @@ from hardwon.surfaces.cli.views import (
     table_lines,
     value_lines,
 )
-from hardwon.surfaces.operations import OPERATIONS, Operation, jsonable
+from hardwon.surfaces.operations import OPERATIONS, Operation, Remember, jsonable
 from hardwon.text.clean import clean_line
 from hardwon.trust.access import Caller
 
@@ -112,15 +112,13 @@ enveloped: Final = gathered(
 @gathered(
     "routing",
     [
-        parameter(name, Annotated[str | None, typer.Option(help=meaning)], None)
-        for name, meaning in {
-            "task_type": "Of a success of code_interpreter.",
-            "domain": "Of a success of web_search.",
-            "error_type": "Of a failure of code_interpreter.",
-            "reason": "Of a failure of web_search.",
-            "insight_type": "Of a learning.",
-            "sentiment": "Of an interaction.",
-        }.items()
+        parameter(
+            route[0],
+            Annotated[str | None, typer.Option(help=Remember.model_fields[route[0]].description)],
+            None,
+        )
+        for route in ROUTES.values()
+        if route
     ],
 )
 def remember(
