@@ -315,7 +315,7 @@ def run_hook(
     alarm.daemon = True
     alarm.start()
     try:
-        if name in git_hooks.HOOKS:
+        if name == git_hooks.NAME:
             _publish(ctx)
         elif for_agent and sys.stdin is not None:
             from hardwon.capture import agents
@@ -354,15 +354,13 @@ def _root() -> Path:
     return repository_root(Path.cwd()) or Path.cwd()
 
 
-def _git_answer(found: Sequence[git_hooks.Hook]) -> Output:
+def _git_answer(hook: git_hooks.Hook) -> Output:
     states = {"installed": "installed", "absent": "not installed", "other": "somebody else's"}
-    lines = []
-    for each in found:
-        chained = each.chained and each.state == "installed"
-        also = f"; calls {each.path.name}{git_hooks.SAVED} first" if chained else ""
-        edited = ", with changes of somebody's" if each.edited else ""
-        lines.append(f"{each.name}: {states[each.state]}{edited} ({each.path}{also})")
-    return Output({"hooks": found}, "\n".join(lines))
+    chained = hook.chained and hook.state == "installed"
+    also = f"; calls {hook.path.name}{git_hooks.SAVED} first" if chained else ""
+    edited = ", with changes of somebody's" if hook.edited else ""
+    text = f"{hook.name}: {states[hook.state]}{edited} ({hook.path}{also})"
+    return Output({"hooks": [hook]}, text)
 
 
 # --- Claude Code ---
