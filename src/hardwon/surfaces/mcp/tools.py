@@ -636,17 +636,14 @@ def _experiences(ask: Ask, filters: Mapping[str, Any]) -> Iterator[Experience]:
         asked["cursor"] = page.next
 
 
-def _below_root(pattern: str) -> str:
-    """The glob from the root on. Callers write it with the root's folders before it, or without."""
-    below = dropwhile(
-        lambda segment: segment != INTAKE and set("=*?[").isdisjoint(segment), pattern.split("/")
-    )
-    return "/".join(below) or pattern
-
-
 def _recall(ask: Ask, given: BtbRecall) -> Any:
     filters = {name: each for name in ("outcome", "tool") if (each := getattr(given, name))}
-    glob = Glob(_below_root(given.pattern)) if given.pattern else None
+    # from the root on: callers write a glob with the root's folders before it, or without
+    below = dropwhile(
+        lambda segment: segment != INTAKE and set("=*?[").isdisjoint(segment),
+        (given.pattern or "").split("/"),
+    )
+    glob = Glob("/".join(below) or given.pattern) if given.pattern else None
     found = (
         {**_memory(record), "_path": path}
         for record in _experiences(ask, filters)
