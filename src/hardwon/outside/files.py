@@ -231,14 +231,11 @@ def _refuse_irregular(path: Path, mode: int) -> None:
 
 
 def disk_error(error: OSError, path: Path) -> PlaceError | FullError:
-    if error.errno in _NO_ROOM:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return FullError(
             f"no room to write {path}: {error.strerror}. Free some space and try again"
         )
     return PlaceError(f"cannot write {path}: {error.strerror or error}")
-
-
-_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def sha256_of(path: Path) -> str:

@@ -38,7 +38,6 @@ SECRET_FORMS: Final = Forms(tables.SECRETS, RE)
 NAMED: Final = Forms(tables.NAMED, RE)
 
 _OPEN: Final = "[REDACTED:"
-_ROUNDS: Final = 4  # a replacement may uncover another; as a rule the second round finds nothing
 _CHANGES_OF_A_NAME: Final = 5  # TokenHandler2 has four
 _LONGEST_WORD: Final = 200  # an unbroken run longer than this is no word of code or prose
 
@@ -359,7 +358,8 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
 
 def _redact(text: str) -> tuple[str, tuple[str, ...]]:
     labels: set[str] = set()
-    for _ in range(_ROUNDS):
+    # a replacement may uncover another; as a rule the second round finds nothing
+    for _ in range(4):
         before, lower = text, text.lower()
         # A text without any trigger is the usual case, and leaves after these.
         for form in _possible_keys(text):
@@ -433,11 +433,8 @@ def redact_json(value: object, key: str = "") -> tuple[object, frozenset[str]]:
 
 R = TypeVar("R", bound=Record)
 
-_KEPT_AS_IT_IS: Final = ("id", "kind", "redacted", "recalled")
 # what these may hold is listed, and no secret
 _FIXED: Final = frozenset({"id", "kind", "outcome", "fact_type", "recalled"})
-# NUL is in no field: whatever matches across it is looked at again field by field
-_BETWEEN_FIELDS: Final = "\n\0\n"
 
 
 def without_secrets(record: R) -> R:
@@ -446,7 +443,8 @@ def without_secrets(record: R) -> R:
     """
     texts: list[str] = []
     suspicious = _collect(record, texts)
-    everything = _BETWEEN_FIELDS.join(texts)
+    # NUL is in no field: whatever matches across it is looked at again field by field
+    everything = "\n\0\n".join(texts)
     if len(everything) > limits.RECORD_BYTES_MAX:
         raise InvalidInputError.one(
             "record", f"{len(everything)} characters", f"at most {limits.RECORD_BYTES_MAX} bytes"
@@ -454,7 +452,7 @@ def without_secrets(record: R) -> R:
     if not suspicious and not redact(everything)[1]:
         return record
     data = record.model_dump(mode="json", exclude_none=True)
-    kept = {name: data.pop(name) for name in _KEPT_AS_IT_IS if name in data}
+    kept = {name: data.pop(name) for name in ("id", "kind", "redacted", "recalled") if name in data}
     project = data["metadata"].pop("project_id")
     if isinstance(record, Experience) and record.summary == safe_summary(
         record.content[: limits.SUMMARY_FROM_CONTENT_CHARS]

@@ -31,11 +31,10 @@ from hardwon.surfaces.cli.main import (
     require_consent,
     write,
 )
-from hardwon.surfaces.cli.output import counted, size_text, visible
+from hardwon.surfaces.cli.views import counted, size_text, visible
 
 DatasetFormat = Literal["jsonl", "json", "python"]
 ExportFormat = Literal["jsonl", "json", "csv", "insights", "analytics"]
-_SIZE_DIGITS_MAX: Final = 18  # of a number that may be meant
 
 
 Author = Annotated[
@@ -92,8 +91,8 @@ def generate(
     """Make up a data set of memories that looks like an agent's real history."""
     from hardwon.tree import datasets
 
-    # Python refuses to read endless numbers; what is no size is refused below
-    is_number = size.isascii() and size.isdigit() and len(size) <= _SIZE_DIGITS_MAX
+    # Python refuses to read endless numbers; what is no size, or a longer number, is refused below
+    is_number = size.isascii() and size.isdigit() and len(size) <= 18
     memories = datasets.generate(
         int(size) if is_number else size, seed, sessions=sessions, start=start
     )
@@ -316,8 +315,12 @@ def merge(
         text = f"there is nothing in project {project} of the other memory: --project names another"
     well = ["both memories are well"] if wrong == [] else []
     lines = [text, *map(_conflict, done.conflicting), *well]
-    value = {"other": find_place(other).location, **asdict(done), "not_well": wrong}
-    return Output(value, "\n".join(lines), bool(done.conflicting or wrong), wrong or ())
+    return Output(
+        {"other": find_place(other).location, **asdict(done), "not_well": wrong},
+        "\n".join(lines),
+        bool(done.conflicting or wrong),
+        wrong or (),
+    )
 
 
 _LEFT_SHOWN: Final = 20  # of what is not taken over
