@@ -186,11 +186,6 @@ def _probability(log_odds: float) -> float:
     return 1 / (1 + math.exp(-log_odds))
 
 
-def shifted(p: float, by: float, from_: float) -> float:
-    """`p`, moved by as much as `by` differs from `from_`, in log-odds."""
-    return _probability(_log_odds(p) + _log_odds(by) - _log_odds(from_))
-
-
 class _Estimate:
     """A probability on its way from general to specific."""
 
@@ -209,10 +204,12 @@ class _Estimate:
         self.share = share
         self.basis.append(Basis(scope, share.attempts, share.verified))
 
-    def move(self, scope: str, share: Share, expected: float, strength: float) -> None:
-        """By how the share differs from what was to be expected of it."""
-        self.p = shifted(self.p, shrink(share, expected, strength), expected)
+    def move(self, scope: str, share: Share, expected: float, strength: float) -> float:
+        """By how the share differs, in log-odds, from what was to be expected of it; by how much."""
+        moved = _log_odds(shrink(share, expected, strength)) - _log_odds(expected)
+        self.p = _probability(_log_odds(self.p) + moved)
         self.basis.append(Basis(scope, share.attempts, share.verified))
+        return moved
 
     def odds(self) -> Odds:
         share = self.share
@@ -283,9 +280,7 @@ def fix_odds(counts: FixCounts, fixer: str | None) -> Odds:
         # The only model there is, or the only one with this issue type, tells nothing that was not
         # counted already.
         if of_model.attempts not in (estimate.everything.attempts, of_type.whole.attempts):
-            expected = counts.expected(model)
-            estimate.move("model", of_model, expected, MODEL_STRENGTH)
-            moved = _log_odds(shrink(of_model, expected, MODEL_STRENGTH)) - _log_odds(expected)
+            moved = estimate.move("model", of_model, counts.expected(model), MODEL_STRENGTH)
         if counts.issue_type is None:
             estimate.share, estimate.strength = of_model, MODEL_STRENGTH
         else:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
@@ -49,12 +50,9 @@ class Evidence:
     claims: list[Claim] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
 
-    def add(self, tally: Tally) -> None:
-        self.tallies.append(tally)
-        self.keys.add(tally.key)
-
-    def claim(self, claim: Claim) -> None:
-        self.claims.append(claim)
+    def add(self, *tallies: Tally) -> None:
+        self.tallies += tallies
+        self.keys.update(tally.key for tally in tallies)
 
     @property
     def records(self) -> int:
@@ -121,11 +119,6 @@ class Evidence:
     @property
     def last_us(self) -> int:
         return max(self.newest)[0]
-
-    @property
-    def last_recorded_us(self) -> int:
-        """When a record said so last; where none did, a claim."""
-        return max((tally.last_us for tally in self.tallies), default=self.last_us)
 
     @property
     def newest_ids(self) -> list[str]:
@@ -336,12 +329,10 @@ def adopted_claims(records: Iterable[Adopted]) -> Iterator[AdoptedClaims]:
     """
     for record in records:
         if record.origin == TRAINING_MEMORY:
-            try:
+            with suppress(InvalidInputError):
                 yield AdoptedClaims(
                     record, TrainingMemory.model_validate(record.data.get("memory"))
                 )
-            except InvalidInputError:
-                continue
 
 
 # --- what it claims ---
