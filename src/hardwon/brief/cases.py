@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import islice
 from typing import Final, NamedTuple
 
 from hardwon import limits
@@ -233,8 +234,8 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
     silent = 0
     for each in near:
         if each.same:
-            for attempt in each.attempts[: limits.SAME_TASK_LINES_MAX]:
-                yield _line_of(attempt, each, wording)
+            lines = (_line_of(attempt, each, wording) for attempt in each.attempts)
+            yield from islice(_one_of_each(lines, told), limits.SAME_TASK_LINES_MAX)
             continue
         best = each.attempts[0]
         if best.holds and failed.get(best.key, 0.0) >= DISPUTED_FROM * each.relevance:
@@ -244,6 +245,19 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
         elif not solved and best.tried > 1 and silent < limits.LIKE_FAILURES_MAX:
             silent += 1
             yield _line_of(best, each, wording)
+
+
+def _one_of_each(lines: Iterable[Line], told: Sequence[Told]) -> Iterator[Line]:
+    """Of what worked, one line of each unconfirmed source, where there are several."""
+    attempts = (attempt for each in told for attempt in each.attempts)
+    several = len({case.author for attempt in attempts for case in attempt.cases}) > 1
+    spoke = set[str | None]()
+    for line in lines:
+        if several and line.kind == DONE and line.only_source:
+            if line.only_source in spoke:
+                continue
+            spoke.add(line.only_source)
+        yield line
 
 
 def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
@@ -379,14 +393,14 @@ def file_lines(told: Sequence[Told], asked: str) -> Iterator[Line]:
     for each in told:
         cases = [case for attempt in each.attempts for case in attempt.cases]
         steps = ((step.action, step.observation) for case in cases for step in case.steps)
-        files = files_touched(steps)
-        if each.relevance < LIKE_FROM * likest or not any(files):
-            continue
+        told_already = " ".join(action for attempt in each.attempts for action in attempt.actions)
         parts = [
-            f"{did} {', '.join(paths[: limits.FILES_SHOWN_MAX])}"
-            for did, paths in (("changed", files.changed), ("opened", files.opened))
-            if paths
+            f"{did} {', '.join(untold[: limits.FILES_SHOWN_MAX])}"
+            for did, paths in zip(("changed", "opened"), files_touched(steps), strict=True)
+            if (untold := [path for path in paths if path not in told_already])
         ]
+        if each.relevance < LIKE_FROM * likest or not parts:
+            continue
         task = "this task" if each.same else _task_shown(each.attempts[0].task, asked)
         sources = list(dict.fromkeys(case.author for case in cases))
         vouched = sum(case.vouched for case in cases)
