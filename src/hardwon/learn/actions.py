@@ -43,6 +43,10 @@ SAME_STRENGTH: Final = 0.5
 # What this very attempt has shown already is as sure as anything can be.
 OWN_STRENGTH: Final = 0.3
 
+FIRST: Final = "first"
+# Whoever gives no steps may be at the first one, or may just not say what came before.
+_UNSAID_WEIGHT: Final = 0.5
+
 _FIRST_GUESS: Final = 0.5
 _LITERAL: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 _NUMBER: Final = re.compile(r"\b\d+(?:\.\d+)?\b")
@@ -109,7 +113,7 @@ class ActionContext:
         blamed.
         """
         if self.last_worked is None:
-            return "first"
+            return FIRST
         blamed = not self.blamed.isdisjoint(words)
         return (
             f"after {'success' if self.last_worked else 'error'}, {'blamed' if blamed else 'clear'}"
@@ -356,9 +360,13 @@ def forecast(
         if of(kind).tried < held:
             of_kind, held = shrunk(of(kind), of_kind, KIND_STRENGTH), of(kind).tried
     sum_ = _log_odds(of_kind)
-    for key, strength in ((judged.situation, SITUATION_STRENGTH), (judged.task, TASK_STRENGTH)):
+    said = _UNSAID_WEIGHT if judged.situation.which == FIRST else 1.0
+    for key, strength, weight in (
+        (judged.situation, SITUATION_STRENGTH, said),
+        (judged.task, TASK_STRENGTH, 1.0),
+    ):
         if of(key).tried < everything.tried:
-            sum_ += _log_odds(shrunk(of(key), usual, strength)) - _log_odds(usual)
+            sum_ += weight * (_log_odds(shrunk(of(key), usual, strength)) - _log_odds(usual))
     by_word = {
         word: _log_odds(shrunk(of(key), of_kind, WORD_STRENGTH)) - _log_odds(of_kind)
         for word, key in judged.words.items()
