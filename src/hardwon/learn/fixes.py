@@ -297,7 +297,7 @@ def performance_notes(
 @dataclass(frozen=True)
 class Solution:
     """An action that was taken after an error, across trajectories: how often, and how often it
-    helped.
+    helped; `after` is what had been done when the error came up.
     """
 
     diagnosis: str
@@ -308,6 +308,7 @@ class Solution:
     p_helped: float
     last_tried: datetime
     evidence: tuple[str, ...]
+    after: str = ""
 
 
 def p_helped(support: Evidence) -> float:
