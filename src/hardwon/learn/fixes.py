@@ -297,7 +297,7 @@ def performance_notes(
 @dataclass(frozen=True)
 class Solution:
     """An action that was taken after an error, across trajectories: how often, and how often it
-    helped; `after` is what had been done when the error came up.
+    helped; `after` is the action that had failed so, empty where others came in between.
     """
 
     diagnosis: str

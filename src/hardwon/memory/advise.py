@@ -209,10 +209,8 @@ class Adviser(Finder):
         core = error_core(error)
 
         def likeliest_first(each: Solution) -> tuple[float, int]:
-            like = alike_cores(each.diagnosis, core)
-            if failed:
-                like = (like + alike_actions(each.after, failed)) / 2
-            return -each.p_helped * like, -each.tried
+            as_done = alike_actions(each.after, failed) if failed else bool(each.after)
+            return -each.p_helped * (alike_cores(each.diagnosis, core) + as_done), -each.tried
 
         ranked = sorted(self._known.supports(scope, key).values(), key=most_helpful_first)
         read = ranked[: limits.SOLUTIONS_READ_MAX]

@@ -970,10 +970,11 @@ def _words_of_pair(
             if pair.action == action and diagnosis in (ANY_FAILURE, pair.diagnosis):
                 met = zip(record.steps[:number], judge_steps(record.steps), strict=False)
                 failed = [step for step, was in met if was.failure == pair.diagnosis][-1]
+                near = failed is record.steps[number - 1] or not diagnosis
                 return (
                     error_core(failed.observation),
                     pair.diagnosis,
                     clean_action(record.steps[number].action),
-                    clean_action(failed.action),
+                    clean_action(failed.action) if near else "",
                 )
     return None
