@@ -48,6 +48,7 @@ FIRST: Final = "first"
 _UNSAID_WEIGHT: Final = 0.5
 
 _FIRST_GUESS: Final = 0.5
+_FIRST_GUESS_SOLVED: Final = 0.1  # most steps only prepare the one that solves the task
 _LITERAL: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 _NUMBER: Final = re.compile(r"\b\d+(?:\.\d+)?\b")
 _WORD: Final = re.compile(r"[^\W\d]\w*")
@@ -353,7 +354,8 @@ def forecast(
         return records.get(key, Outcomes()) if key else Outcomes()
 
     everything = of(judged.general)
-    usual = of_kind = shrunk(everything, _FIRST_GUESS, ALL_STRENGTH)
+    guess = _FIRST_GUESS_SOLVED if solving else _FIRST_GUESS
+    usual = of_kind = shrunk(everything, guess, ALL_STRENGTH)
     # What holds all that there is tells nothing new; counting it twice would feign certainty.
     held = everything.tried
     for kind in judged.kinds:
