@@ -301,6 +301,10 @@ ACTION_LESSONS_MAX: Final = 300
 # that last year's release of a tool does not outvote this month's.
 HALF_LIFE_DAYS: Final = 90
 
+# After so many it ages no more: nothing newer speaks against what lay still for years, or came in
+# with an older history.
+HALF_LIVES_MAX: Final = 2
+
 # Distinct episodes that must speak for a rule before it is active: one may be luck.
 RULE_EPISODES_MIN: Final = 2
 

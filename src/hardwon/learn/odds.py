@@ -111,8 +111,10 @@ class Odds(Rated):
 
 @lru_cache(maxsize=8_192)
 def age_weight(day: int, today: int) -> float:
-    """1 for today (and for clocks that run ahead), half after a half-life."""
-    return math.exp2(-max(0, today - day) / limits.HALF_LIFE_DAYS)
+    """1 for today (and for clocks that run ahead), half after a half-life, never less than what is
+    left after the last one.
+    """
+    return math.exp2(-min(max(0, today - day) / limits.HALF_LIFE_DAYS, limits.HALF_LIVES_MAX))
 
 
 @dataclass

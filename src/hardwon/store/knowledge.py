@@ -23,8 +23,6 @@ from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, Query
 from hardwon.store.types import Active, Bound, Daily, DayTotal, Total
 
 _LEVELS: Final = [f"level{level}" for level in range(LEVELS)]
-# after so many a weight is next to nothing; after a few more no number can hold it
-_HALF_LIVES_MAX: Final = 1_000
 
 
 def _levels_of(scope: str) -> list[str]:
@@ -70,16 +68,16 @@ class TallyReader(Query):
         return [Daily(item, day, tuple(levels)) for item, day, *levels in self._select(sql, given)]
 
     def _weight(self, today: str, half_life_days: str) -> str:
-        """What a count weighs today. Bounded, because PostgreSQL refuses what is too small."""
+        """What a count weighs today (`learn.odds.age_weight`)."""
         age = f"{self.dialect.greatest}(0, {today} - day)"
         half_lives = f"{age} / CAST({half_life_days} AS double precision)"
-        return f"pow(2.0, -{self.dialect.least}({half_lives}, {_HALF_LIVES_MAX}))"
+        return f"pow(2.0, -{self.dialect.least}({half_lives}, {limits.HALF_LIVES_MAX}))"
 
     def shares(
         self, project: str, scope: str, key: str, today: int, items_max: int | None = None
     ) -> list[tuple[str, Share]]:
-        """The same counts added up over the days, as they are and as they weigh today
-        (`learn.confidence.age_weight`): of every item, or of those that were counted most.
+        """The same counts added up over the days, as they are and as they weigh today:
+        of every item, or of those that were counted most.
         """
         weight = self._weight("?4", "?5")
         tried = "(level0 + level1 + level2)"
