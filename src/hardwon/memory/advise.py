@@ -81,7 +81,7 @@ class Adviser(Finder):
             self._project, [attempt_key(action)], Filters(), limits.ATTEMPTS_READ_MAX
         )
         worded = self._store.search(
-            self._project, query_terms(action), Filters(kind="experience"), CANDIDATES
+            self._project, query_terms(action), Filters(kind="experience"), _WORDED_ALIKE
         )
         kept = {each.id: each.stored for each in (*found, *(each for each, _ in worded))}
         return [
@@ -133,7 +133,8 @@ class Adviser(Finder):
         """
         found: list[Instead] = []
         if error and error.strip():
-            known = self.solutions(error, CANDIDATES, task, failed)
+            # one of them may be the action itself
+            known = self.solutions(error, limits.INSTEAD_MAX + 1, task, failed)
             found += [
                 Instead(each.action, each.helped, each.tried) for each in known if each.helped
             ]
@@ -192,7 +193,7 @@ class Adviser(Finder):
         found: dict[str, Solution] = {}
         for each in filter(None, chain.from_iterable(zip_longest(*lists))):
             found.setdefault(same_action(each.action), each)
-        if len(anywhere) < limit:
+        if len(found) < limit:
             for each in self._like_solutions(error):
                 found.setdefault(same_action(each.action), each)
         for each in in_vain:
@@ -292,6 +293,7 @@ def _attempts_so_far(steps: Sequence[Step], action: str) -> Iterator[PastAttempt
             yield _attempted(step, at_us, "", None, same_task=True)
 
 
+_WORDED_ALIKE: Final = 10  # those that say the very same are found before any others
 _NOW_US: Final = 2**62  # later than any record
 
 
