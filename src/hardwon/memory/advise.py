@@ -181,12 +181,12 @@ class Adviser(Finder):
         same task, after other errors at the same task, anywhere; then of errors that are much like
         it, and what was tried in vain. `failed` is the action that it came from.
         """
-        diagnosis = error_in(error) or failure_hash(error)
-        anywhere, in_vain = self._tried("pair", diagnosis, diagnosis, error, failed)
+        diagnosis, core = error_in(error) or failure_hash(error), error_core(error)
+        anywhere, in_vain = self._tried("pair", diagnosis, diagnosis, core, failed)
         lists = [anywhere]
         if task:
             at_task = [
-                self._tried("pair.task", task_key(task, failure), failure, error, failed)[0]
+                self._tried("pair.task", task_key(task, failure), failure, core, failed)[0]
                 for failure in (diagnosis, ANY_FAILURE)
             ]
             lists = [*at_task, anywhere]
@@ -201,13 +201,12 @@ class Adviser(Finder):
         return list(found.values())[:limit]
 
     def _tried(
-        self, scope: str, key: str, diagnosis: str, error: str, failed: str
+        self, scope: str, key: str, diagnosis: str, core: str, failed: str
     ) -> tuple[list[Solution], list[Solution]]:
         """What helped, the likeliest first: what helped most often, the more so against an error
         that is worded like this one, after an action like the one that failed; and what was tried
         in vain.
         """
-        core = error_core(error)
 
         def likeliest_first(each: Solution) -> tuple[float, int]:
             as_done = alike_actions(each.after, failed) if failed else bool(each.after)
