@@ -384,6 +384,17 @@ def test_the_csv_is_what_a_script_would_write(history: AIMemory, tmp_path: Path)
     assert (tmp_path / "ours.csv").read_bytes() == (tmp_path / "theirs.csv").read_bytes()
 
 
+def test_no_cell_of_the_csv_is_a_formula(history: AIMemory, tmp_path: Path) -> None:
+    for text in ("=1+1", "+1", "@SUM(A1)", "-2+3"):
+        record(history, description=text, notes="plain")
+    history.export_csv(tmp_path / "ours.csv")
+    with (tmp_path / "ours.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    cells = [cell for row in rows for cell in row.values()]
+    assert "'=1+1" in cells
+    assert not [cell for cell in cells if cell[:1] in tuple("=+@-")]
+
+
 def test_an_export_never_replaces_the_memory(history: AIMemory) -> None:
     some(history)
     for export in (history.export_insights, history.export_analytics_data, history.export_csv):

@@ -207,8 +207,7 @@ LEFT_OUT = {
     "hardwon.surfaces.rest.openapi": "one expression of bounded length, which the guards of HTTP "
     "requests use",
     "hardwon.surfaces.cli.data": "asks of one line whether it is JSON; what it is is read elsewhere",
-    "hardwon.surfaces.cli.output": "our own colours",
-    "hardwon.surfaces.web.report": "our own pages",
+    "hardwon.surfaces.cli.views": "our own colours",
     "hardwon.outside.minilm": "the sizes of a model, as its package has them",
     "hardwon.store.postgres.connection": OURS,
     "hardwon.store.postgres.projects": OURS,

@@ -48,7 +48,6 @@ from hardwon.search.terms import Filters
 from hardwon.surfaces import client
 from hardwon.surfaces.cli.main import Target as MemoryTarget
 from hardwon.surfaces.gate import Ask, Gate
-from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.server import (
     PROMPTS,
     RESOURCES,
@@ -56,7 +55,7 @@ from hardwon.surfaces.mcp.server import (
     prompt_text,
     read_resource,
 )
-from hardwon.surfaces.mcp.tools import TOOLS
+from hardwon.surfaces.mcp.tools import BTB_TOOLS, TOOLS
 from hardwon.surfaces.operations import parsed
 from hardwon.training import functions as episode_adoption
 from hardwon.tree.datasets import load_dataset
@@ -814,7 +813,11 @@ MEMORY_TARGETS: Final = (
     ),
     Target(
         "MCP arguments",
-        ("hardwon.surfaces.mcp.server", "hardwon.surfaces.mcp.btb", "hardwon.surfaces.operations"),
+        (
+            "hardwon.surfaces.mcp.server",
+            "hardwon.surfaces.mcp.tools",
+            "hardwon.surfaces.operations",
+        ),
         "value",
         _visits,
         _visited,
@@ -827,7 +830,6 @@ MEMORY_TARGETS: Final = (
             "hardwon.surfaces.web.site",
             "hardwon.surfaces.web.pages",
             "hardwon.surfaces.web.records",
-            "hardwon.surfaces.web.review",
         ),
         "bytes",
         _requests,
@@ -859,7 +861,6 @@ MEMORY_TARGETS: Final = (
         (
             "hardwon.surfaces.cli.main",
             "hardwon.surfaces.cli.derived",
-            "hardwon.surfaces.cli.record",
         ),
         "value",
         _command_lines,

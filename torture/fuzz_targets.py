@@ -646,7 +646,7 @@ TARGETS: Final = (
         "git hooks",
         ("hardwon.capture.git_hooks",),
         "bytes",
-        lambda: [b"#!/bin/sh\necho mine\n", git_hooks.script("post-commit").encode()],
+        lambda: [b"#!/bin/sh\necho mine\n", git_hooks.script().encode()],
         _git_hooks,
     ),
     Target("git folder", ("hardwon.outside.git",), "bytes", lambda: git_folders(), _git_folder),

@@ -37,7 +37,7 @@ import legacy_fixes
 
 _TRAINING_FILE: Final = "runs/agent_memory.json"
 _HISTORY: Final = "AIMemory"
-_COPIES: Final = (".jsonl", ".json", ".bak", ".sha256", *git_hooks.HOOKS, git_hooks.SAVED)
+_COPIES: Final = (".jsonl", ".json", ".bak", ".sha256", git_hooks.NAME, git_hooks.SAVED)
 
 
 class OfTrainingMemory(Workload):

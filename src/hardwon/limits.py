@@ -11,6 +11,11 @@ DAY_US: Final = 86_400_000_000
 
 # --- one record ---
 
+# Two machines' clocks may differ by minutes; a record dated further ahead counts from its arrival.
+CLOCK_SKEW_US: Final = 300_000_000
+# What a writer left that was killed before its first byte. It holds nothing, and may be new.
+SWEEP_EMPTY_AFTER_S: Final = 60
+
 # One text field. A long build log fits; a core dump pasted by accident does not.
 TEXT_CHARS_MAX: Final = 200_000
 

@@ -405,7 +405,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
             writer = csv.writer(text)
             writer.writerow(FixRow._fields)
             for found in self.memory.fixes.history.all():
-                writer.writerow(found)
+                writer.writerow(map(_plain_cell, found))
                 count += 1
             text.flush()
             text.detach()
@@ -553,6 +553,13 @@ def _in_turns(run: Callable[[], CleanedUp | Compressed], added_up: Sequence[str]
         events.append(more.pop("event_id"))
         report = {**more, **{name: report[name] + more[name] for name in added_up}}
     return {**report, "event_ids": [event for event in events if event]}
+
+
+def _plain_cell(value: Any) -> Any:
+    """A spreadsheet takes what begins so for a formula, and runs it; after an apostrophe it does
+    not.
+    """
+    return f"'{value}" if isinstance(value, str) and value[:1] in tuple("=+-@\t\r") else value
 
 
 # --- what callers hand in ---

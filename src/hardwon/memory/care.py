@@ -184,7 +184,7 @@ class Keeping(Group):
 
     def doctor(self) -> Diagnosis:
         """Checks the file, and derives again everything that is derived from this project's
-        records. Changes nothing.
+        records. Changes nothing, but for taking away what killed writers left.
         """
         from hardwon.memory.results import Diagnosis
 

@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
 from hardwon.learn.tallies import session_key
-from hardwon.records.fields import digest_of, to_us
+from hardwon.records.fields import digest_of, from_us, to_us
 from hardwon.records.kinds import (
     INTERNAL_KINDS,
     MODEL_OF_KIND,
@@ -31,6 +31,7 @@ from hardwon.records.kinds import (
     AnyRecord,
     Cleaned,
     Event,
+    Record,
     Validation,
 )
 from hardwon.search.terms import Filters
@@ -47,6 +48,8 @@ from hardwon.store.types import (
     Values,
 )
 from hardwon.trust.lifecycle import BY_TREE
+
+R = TypeVar("R", bound=Record)
 
 # --- packing ---
 
@@ -212,7 +215,7 @@ def original_of(stored: Stored | Row) -> AnyRecord:
 
 def record_of(stored: Stored) -> AnyRecord:
     """The record as a reader sees it now."""
-    record = original_of(stored)
+    record = dated(original_of(stored), stored.at_us)
     if stored.validation is None:
         return record
     try:
@@ -220,6 +223,21 @@ def record_of(stored: Stored) -> AnyRecord:
     except InvalidInputError:
         raise _damaged(stored) from None
     return record.altered(metadata=record.metadata.altered(validation=validation))
+
+
+def counted_from(at_us: int, now_us: int) -> int:
+    """When something happened that arrives now: not later than that, whatever it says, the
+    difference between two clocks aside. Who could date a record ahead would have the last word.
+    """
+    return at_us if at_us <= now_us + limits.CLOCK_SKEW_US else now_us
+
+
+def dated(record: R, at_us: int) -> R:
+    """The record, happened at this time at the latest."""
+    if record.at_us <= at_us:
+        return record
+    moment = record.metadata.context.altered(timestamp=from_us(at_us))
+    return record.altered(metadata=record.metadata.altered(context=moment))
 
 
 def readable(stored: Iterable[Stored]) -> Iterator[AnyRecord]:

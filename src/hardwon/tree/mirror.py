@@ -35,7 +35,7 @@ from hardwon.memory.ask import branch_of
 from hardwon.memory.project import Change, Group, ProjectListener, batches, happen, in_order
 from hardwon.memory.results import Synced
 from hardwon.outside import files
-from hardwon.records.fields import derived_id
+from hardwon.records.fields import derived_id, to_us
 from hardwon.records.kinds import (
     Event,
     EventKind,
@@ -45,7 +45,7 @@ from hardwon.records.kinds import (
     Record,
     Source,
 )
-from hardwon.store.base import Store, Writer, row_of
+from hardwon.store.base import Store, Writer, arrived, row_of
 from hardwon.store.query import original_of, sound_body
 from hardwon.store.types import Finding, Row, Session, Stored
 from hardwon.text.globs import Glob
@@ -604,7 +604,8 @@ class Mirror(ProjectListener):
             # what a copy elsewhere goes by already, this one cannot go by
             ids = (self._id_of(file.path, file.digest, number) for number in count())
             record_id = next(each for each in ids if not index.has_file(each))
-            if writer.append([row_of(read.altered(id=record_id))]).forgotten:
+            row = arrived(row_of(read.altered(id=record_id)), to_us(self._clock()))
+            if writer.append([row]).forgotten:
                 reason = "was forgotten: remember it anew to have it back"
                 self._leave_alone(file.path, file.seen, reason)
                 return False
