@@ -35,8 +35,8 @@ ALL_STRENGTH: Final = 2.0
 NAMED_STRENGTH: Final = 10.0  # issue type, fixer within it, tool, task
 MODEL_STRENGTH: Final = 3.0
 MODEL_TYPE_STRENGTH: Final = 20.0
-SUBJECT_STRENGTH: Final = 3.0
-SIGNATURE_STRENGTH: Final = 10.0
+SUBJECT_STRENGTH: Final = 2.5
+SIGNATURE_STRENGTH: Final = 20.0
 STRATEGY_STRENGTH: Final = 4.0
 
 FIRST_GUESS: Final = 0.5

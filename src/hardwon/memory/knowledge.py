@@ -836,6 +836,7 @@ class Knowledge:
             diagnosis=said[0],
             failure_hash=said[1],
             action=said[2],
+            after=said[3],
             tried=support.records,
             helped=support.levels[HELPED],
             p_helped=p_helped(support),
@@ -933,13 +934,22 @@ def _only(kind: type[R], stored: Iterable[Stored]) -> list[R]:
     return [record for record in readable(stored) if isinstance(record, kind)]
 
 
-def _words_of_pair(diagnosis: str, action: str, record: AnyRecord) -> tuple[str, str, str] | None:
-    """What the error was, its hash, and what was done, in the words of one trajectory."""
+def _words_of_pair(
+    diagnosis: str, action: str, record: AnyRecord
+) -> tuple[str, str, str, str] | None:
+    """What the error was, its hash, what was done, and what had been, in the words of one
+    trajectory.
+    """
     if isinstance(record, Trajectory):
         for pair, number in pairs_of(record):
             if pair.action == action and diagnosis in (ANY_FAILURE, pair.diagnosis):
                 met = zip(record.steps[:number], judge_steps(record.steps), strict=False)
-                shown = [step.observation for step, was in met if was.failure == pair.diagnosis]
-                core = error_core(shown[-1]) if shown else ""
-                return core, pair.diagnosis, clean_action(record.steps[number].action)
+                failed = [step for step, was in met if was.failure == pair.diagnosis][-1]
+                near = failed is record.steps[number - 1] or not diagnosis
+                return (
+                    error_core(failed.observation),
+                    pair.diagnosis,
+                    clean_action(record.steps[number].action),
+                    clean_action(failed.action) if near else "",
+                )
     return None
