@@ -249,12 +249,16 @@ class Knowledge:
         sources: int = 1,
     ) -> list[Strategy]:
         """Ranked; of a model, whose items name an issue type as well, those of one type or of all.
-        Of several `sources` none has more than its share of them.
+        What several found out, or somebody vouches for, comes before what one source alone says;
+        of several `sources` none has more than its share of them.
         """
-        ranked = self._ranked_strategies(scope, key, usual_p, issue_type, successful=successful)
+        found = self._ranked_strategies(scope, key, usual_p, issue_type, successful=successful)
+        most = limits.SHARED_OUT_OF_MAX if sources > 1 else _CONSIDERED * limit
+        ranked: Iterable[RankedStrategy] = by_turns(
+            islice(found, most), lambda each: each.support.only_source
+        )
         if sources > 1:
-            considered = islice(ranked, limits.SHARED_OUT_OF_MAX)
-            ranked = shared_out(considered, lambda each: each.support.only_source, limit, sources)
+            ranked = shared_out(ranked, lambda each: each.support.only_source, limit, sources)
         return list(islice(filter(None, map(self.worded_strategy, ranked)), limit))
 
     def _ranked_strategies(
@@ -620,7 +624,8 @@ class Knowledge:
 
     def _thresholds(self, task_id: str) -> Thresholds:
         own = self._own_scores(task_id)
-        return Thresholds.of(own.levels if own.records else [])
+        thresholds = Thresholds.of(own.levels if own.records else [])
+        return replace(thresholds, sources=len(own.authors))
 
     @_read_once
     def _own_scores(self, task_id: str) -> Evidence:
