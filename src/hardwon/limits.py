@@ -305,6 +305,8 @@ ACTION_LESSONS_MAX: Final = 300
 # After so many days an attempt counts half. Long enough for a team's weekly rhythm, short enough
 # that last year's release of a tool does not outvote this month's.
 HALF_LIFE_DAYS: Final = 90
+# What one author may say of a thing before it takes others to say as much: a careful colleague.
+SOURCE_VOTES: Final = 8
 
 # Distinct episodes that must speak for a rule before it is active: one may be luck.
 RULE_EPISODES_MIN: Final = 2

@@ -285,7 +285,7 @@ def performance_notes(
 @dataclass(frozen=True)
 class Solution:
     """An action that was taken after an error, across trajectories: how often, and how often it
-    helped.
+    helped; `after` is the action that had failed so, empty where others came in between.
     """
 
     diagnosis: str
@@ -296,6 +296,7 @@ class Solution:
     p_helped: float
     last_tried: datetime
     evidence: tuple[str, ...]
+    after: str = ""
 
 
 def p_helped(support: Evidence) -> float:

@@ -665,23 +665,32 @@ class Query(Reader):
         return next((int(at_us) for (at_us,) in self._select(sql, (project, author, until_us))), 0)
 
     def by_key(
-        self, project: str, keys: Sequence[str], filters: Filters, limit: int
+        self,
+        project: str,
+        keys: Sequence[str],
+        filters: Filters,
+        limit: int,
+        *,
+        in_turns: bool = False,
     ) -> list[Found]:
         """The newest records that have any of the exact keys and pass the filters; archived ones
-        and rolled-back sources as in `search`.
+        and rolled-back sources as in `search`. `in_turns`: each author's newest before any one's
+        second, so that nobody fills the places.
         """
         if not keys:
             return []
         where, bound = search_condition_of(self.dialect, project, filters)
         # Said one by one, a planner knows how many there are, and plans once for all of them.
         within = f"key IN ({', '.join(map(bound.add, keys))})"
+        newest = "ORDER BY r.at_us DESC, r.id DESC"
+        turn = f"row_number() OVER (PARTITION BY r.author {newest}), " if in_turns else ""
         # From the few rows of the keys to their records, not through all records in the order of
         # time.
         sql = (
             f"SELECT {found_columns(self.dialect)} FROM (SELECT DISTINCT seq FROM record_key "
             f"WHERE project_id = ?1 AND {within}) k {self.dialect.join} record r ON r.seq = k.seq "
             f"{self.dialect.join} record_text ON {self.dialect.same_text('k')} WHERE {where} "
-            f"ORDER BY r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
+            f"ORDER BY {turn}r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
         )
         return [found_of(row) for row in self._select(sql, bound)]
 
