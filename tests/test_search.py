@@ -266,7 +266,7 @@ NOW = datetime(2026, 11, 17, 12, tzinfo=UTC)  # a Tuesday
 def test_the_time_that_a_question_names(
     question: str, since: str | None, until: str | None
 ) -> None:
-    found = time_asked(question, lambda: NOW)
+    found = time_asked(question, NOW)
     assert (found and tuple(f"{at:%Y-%m-%d}" for at in found)) == (since and (since, until))
 
 

@@ -147,6 +147,13 @@ class _KeyedRequest:
     ids: dict[str, None] = field(default_factory=dict)
 
 
+def _read_clock(clock: Clock) -> datetime:
+    at = clock()
+    if not isinstance(at, datetime) or at.utcoffset() is None:
+        raise InvalidInputError.one("clock", at, "a function that returns datetimes with a zone")
+    return at
+
+
 class Project:
     """One project of one open memory: what functions get besides their own arguments."""
 
@@ -170,7 +177,9 @@ class Project:
         """`folder` is the one that we are in; the rest as in `Memory`."""
         self.place, self.name, self.embedder = where, project_name(name), embedder
         self.consolidate_every, self.publish_after = consolidate_every, publish_after
-        self._clock, self._llm = clock or now, llm
+        self._llm = llm
+        # What the memory's clock says.
+        self.now: Clock = now if clock is None else partial(_read_clock, clock)
         self._request = threading.local()
         self._folder = folder if checkout else None
         self._looks_at_files = staleness
@@ -193,15 +202,6 @@ class Project:
                 listener.close()
         finally:
             self.store.close()
-
-    def now(self) -> datetime:
-        """What the memory's clock says."""
-        at = self._clock()
-        if not isinstance(at, datetime) or at.utcoffset() is None:
-            raise InvalidInputError.one(
-                "clock", at, "a function that returns datetimes with a zone"
-            )
-        return at
 
     @property
     def today(self) -> int:

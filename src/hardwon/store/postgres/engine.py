@@ -684,11 +684,11 @@ class PostgresStore(Store):
                 cosines = _compared(session.select(sql, bound), vector, kept[1], limit)
             near = {seq: cosine for seq, cosine in cosines.items() if cosine > COSINE_MIN}
             sql = (
-                f"SELECT r.seq, {found_columns(POSTGRES)} FROM record r JOIN record_text ON "
+                f"SELECT {found_columns(POSTGRES)} FROM record r JOIN record_text ON "
                 f"{POSTGRES.same_text('r')} WHERE r.seq = ANY (?1)"
             )
             rows = session.select(sql, (list(near),))
-        found = [(found_of(row), near[seq]) for seq, *row in rows]
+        found = [(each, near[each.seq]) for each in map(found_of, rows)]
         return sorted(found, key=lambda pair: (-pair[1], pair[0].id))
 
     # --- the database ---
@@ -880,7 +880,7 @@ class _Search:
         self._scores.update(zip((found.seq for found in fresh), scores, strict=True))
         scored = sorted(
             ((found, self._scores[found.seq]) for found in rows),
-            key=lambda pair: (pair[1], pair[0].stored.at_us, pair[0].id),
+            key=lambda pair: (pair[1], pair[0].at_us, pair[0].id),
             reverse=True,
         )
         return scored[: self._limit]
