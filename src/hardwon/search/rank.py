@@ -172,13 +172,14 @@ def _parts(
     }
     if candidate.exact:
         why["exact"] = EXACT
+    words = candidate.terms.partition("\n")[0]  # without their forms
     if pairs and candidate.text:
-        text = f" {candidate.terms} "
+        text = f" {words} "
         together = len([pair for pair in pairs if pair in text])
         if together:
             why["phrase"] = PHRASE * together / len(pairs)
     if candidate.neighbour:
-        short = min(1.0, SHORT / (candidate.terms.partition("\n")[0].count(" ") + 1))
+        short = min(1.0, SHORT / (words.count(" ") + 1))
         beside = NEIGHBOUR * short * short * candidate.neighbour / best_text
         why["neighbour"] = min(beside, NEIGHBOUR_MAX)
     if candidate.in_time:

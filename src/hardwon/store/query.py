@@ -435,19 +435,21 @@ class Among(NamedTuple):
     without: frozenset[str] = frozenset()
 
 
-def from_everybody(best: Callable[[Among], list[Scored]], sources: int, limit: int) -> list[Scored]:
+def from_everybody(
+    best: Callable[[Among], list[Scored]], sources: int, vouched: bool, limit: int
+) -> list[Scored]:
     """The best of all; and where there are more than are looked at, also the best that somebody
-    vouches for, and the best of others than the sources who fill the list.
+    vouches for, if any is `vouched` for, and the best of others than the sources who fill the list.
     """
     latest = best(Among())
-    found = list(latest)
     if len(latest) < limit:
-        return found
-    if not all(each.status in VOUCHED_STATUSES for each, _ in latest):
+        return latest
+    found = list(latest)
+    if vouched and not all(each.status in VOUCHED_STATUSES for each, _ in latest):
         found += best(Among(vouched=True))
     heard: set[str] = set()
     filling: frozenset[str] = frozenset()
-    for _ in range(limits.SEARCH_ROUNDS_MAX):
+    for _ in range(limits.SEARCH_ROUNDS_MAX if sources > 1 else 0):
         often = Counter(each.author for each, _ in latest)
         heard |= often.keys()
         filling |= {each for each, count in often.items() if count > limit // limits.SEARCH_TURNS}

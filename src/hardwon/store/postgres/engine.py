@@ -624,7 +624,7 @@ class PostgresStore(Store):
             having, texts = known.frequencies.having, known.frequencies.texts
             for chosen in dict.fromkeys((bm25.rare_enough(having, texts), wanted)):
                 search = _Search(session, project, chosen, known, filters, limit)
-                if found := from_everybody(search.best, known.sources, limit):
+                if found := from_everybody(search.best, known.sources, known.vouched, limit):
                     return found
         return []
 
@@ -863,8 +863,6 @@ class _Search:
 
     def best(self, among: Among) -> list[Scored]:
         """The best of a project that match, and pass the filters."""
-        if among.vouched and not self._known.vouched:
-            return []
         if among not in self._answers:
             # What is vouched for is asked for next, nearly always: matching takes the time.
             both = among == Among() and self._known.vouched

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -288,8 +289,6 @@ def _best_matching(
     among: Among,
 ) -> list[Scored]:
     """The best of a project that match, and pass the filters."""
-    if among.vouched and not counted.vouched:
-        return []
     where, values = search_condition_of(SQLITE, project, filters, rolled_back=counted.rolled_back)
     match = "(" + " OR ".join([f'"{term}"' for term in terms]) + ")"
     if among.vouched:
@@ -298,36 +297,41 @@ def _best_matching(
         marks = [f'"{mark_of_source(each)}"' for each in among.without]
         match += f" NOT ({' OR '.join(marks)})"
     name = index_name(project)
-    matching = (
-        f"SELECT rowid, -rank FROM {name} WHERE {name} MATCH ? ORDER BY rank, rowid DESC LIMIT ?"
-    )
+    matching = f"SELECT rowid, -rank FROM {name} WHERE {name} MATCH ?"
     reading = (
         f"SELECT {counted.columns} FROM json_each(?{len(values) + 1}) b CROSS JOIN record r "
         f"ON r.seq = b.value CROSS JOIN record_text ON record_text.seq = b.value WHERE {where}"
     )
     # The best by their words alone, which nearly always pass; only where too few do, all that match
-    # are asked. In a small memory that is done at once where the filters leave out some.
+    # are asked. That is done at once where they are few, and in a small memory where the filters
+    # leave out some.
     most = max(_FIRST_MIN, _FIRST_SPARE * limit)
-    if filters.model_fields_set and counted.texts < limits.FIRST_BY_WORDS_FROM_RECORDS:
-        most = -1
+    first: tuple[str, ...] = (f" ORDER BY rank, rowid DESC LIMIT {most}", "")
+    if sum([counted.frequency.get(term, most) for term in terms]) <= limits.SEARCHED_TEXTS or (
+        filters.model_fields_set and counted.texts < limits.FIRST_BY_WORDS_FROM_RECORDS
+    ):
+        first = ("",)
     found: list[Scored] = []
-    while len(found) < limit:
-        matched: list[Any] = connection.execute(matching, (match, most)).fetchall()
+    for which in first:
+        matched: list[Any] = connection.execute(matching + which, (match,)).fetchall()
+        if not which:
+            matched.reverse()  # the newest first among those that are as good
+            matched.sort(key=itemgetter(1), reverse=True)
         scores, found = dict(matched), []
         start, size = 0, limit
         while start < len(matched) and len(found) < limit:
             end = start + size
-            # with whatever is as good as the last of them
-            while end < len(matched) and matched[end][1] == matched[end - 1][1]:
+            # with whatever is as good as the last of them, be it a flood of the same
+            last = min(len(matched), end + limits.SEARCHED_TEXTS)
+            while end < last and matched[end][1] == matched[end - 1][1]:
                 end += 1
             seqs = ",".join([str(seq) for seq, _ in matched[start:end]])
             for row in connection.execute(reading, (*values, f"[{seqs}]")):
                 each = found_of(row)
                 found.append((each, scores[each.seq]))
             start, size = end, 4 * size
-        if len(matched) != most:
+        if len(found) >= limit or len(matched) < most:
             break
-        most = -1
     found.sort(key=lambda pair: (pair[1], pair[0].at_us, pair[0].id), reverse=True)
     return found[:limit]
 
@@ -542,7 +546,7 @@ class SqliteStore(Store):
             few = rare_enough(having, counted.texts) if len(terms) > 1 else ()
             for chosen in dict.fromkeys((few or tuple(terms), tuple(terms))):
                 best = partial(_best_matching, connection, project, counted, chosen, filters, limit)
-                if found := from_everybody(best, counted.sources, limit):
+                if found := from_everybody(best, counted.sources, counted.vouched, limit):
                     return found
         return []
 
