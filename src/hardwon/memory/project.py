@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -32,7 +32,7 @@ from hardwon.learn.tallies import tidied_key
 from hardwon.memory.places import FILE_NAME, FIX_HISTORY_FILE_NAME, Place, open_store
 from hardwon.outside.git import NO_HEAD, Checkout, Head, Repository, repository_root
 from hardwon.outside.locations import DEFAULT_PROJECT
-from hardwon.records.fields import TIME_US_MAX, from_us, new_id, now, to_us
+from hardwon.records.fields import TIME_US_MAX, from_us, new_id, to_us
 from hardwon.records.kinds import (
     INTERNAL_KINDS,
     MODEL_OF_KIND,
@@ -179,7 +179,7 @@ class Project:
         self.consolidate_every, self.publish_after = consolidate_every, publish_after
         self._llm = llm
         # What the memory's clock says.
-        self.now: Clock = now if clock is None else partial(_read_clock, clock)
+        self.now: Clock = partial(_read_clock, clock) if clock else partial(datetime.now, UTC)
         self._request = threading.local()
         self._folder = folder if checkout else None
         self._looks_at_files = staleness
