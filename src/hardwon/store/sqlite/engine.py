@@ -339,18 +339,18 @@ def _best_matching(
 def _nearest(
     connection: apsw.Connection,
     project: str,
+    counted: _Counted,
     codes: vectors.Codes,
     vector: Sequence[float],
     filters: Filters,
     limit: int,
 ) -> list[Scored]:
     """The nearest that pass the filters."""
-    where, values = search_condition_of(SQLITE, project, filters)
-    voted = bool(connection.execute(_VOTED, (project,)).fetchall())
+    where, values = search_condition_of(SQLITE, project, filters, rolled_back=counted.rolled_back)
     # NOT INDEXED: by the row numbers, not through all records of the project.
     within = SQLITE.within("r.seq", f"?{len(values) + 1}")
     sql = (
-        f"SELECT {found_columns(SQLITE, votes=voted)} FROM record r NOT INDEXED "
+        f"SELECT {counted.columns} FROM record r NOT INDEXED "
         f"JOIN record_text ON record_text.seq = r.seq WHERE {where} AND {within}"
     )
 
@@ -613,7 +613,8 @@ class SqliteStore(Store):
                 return []
             if not vectors.lacks_codes(connection, project):
                 codes = self._codes_of(project, kept)
-                return _nearest(connection, project, codes, vector, filters, limit)
+                counted, _ = self._count_words(connection, project, ())
+                return _nearest(connection, project, counted, codes, vector, filters, limit)
         while self._add_codes(project):
             pass
         return self.nearest(project, vector, filters, limit)
