@@ -131,8 +131,8 @@ RECALL_K_MAX: Final = 1_000
 # --- the store ---
 
 # Pages that a connection keeps in memory. A day's tallies fit: each write touches as many of their
-# pages as it has lessons.
-PAGE_CACHE_BYTES: Final = 16 * MIB
+# pages as it has lessons. Each recall reads forty or more.
+PAGE_CACHE_BYTES: Final = 32 * MIB
 
 # How long a write waits for the writers before it. 32 processes that each wait for a disk sync fit
 # many times.
