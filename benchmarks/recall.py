@@ -24,7 +24,8 @@ import apsw
 import numpy as np
 
 from hardwon import Memory, Step, Trajectory
-from hardwon.store.sqlite.words import WordIndex, index_name
+from hardwon.search.rank import rare_enough
+from hardwon.store.sqlite.words import index_name
 from hardwon.text.terms import query_terms
 from write import CAUSES, COMPONENTS, ERRORS, FILES, experiences
 
@@ -89,8 +90,9 @@ def measure(folder: Path, records: int, asked: list[str]) -> tuple[float, float,
         def bare(question: str) -> None:
             store: Any = memory._project.store
             with store._connected() as reading:
-                index = WordIndex(reading, "default")
-                terms = store._count_words(index).rare_enough(index, query_terms(question))
+                asked = query_terms(question)
+                counted, having = store._count_words(reading, "default", asked)
+            terms = rare_enough(having, counted.texts) or asked
             match = " OR ".join(f'"{term}"' for term in terms)
             begin = time.perf_counter()
             connection.execute(sql, (match,)).fetchall()

@@ -36,14 +36,14 @@ from hardwon.store.postgres.schema import (
     VIEWS,
     WRITER,
 )
-from hardwon.store.types import Cursor, Found, Request, Row, Stored, TokenRow
+from hardwon.store.types import Cursor, Found, Request, Row, TokenRow
 from strategies import at
 
 A, B = "alpha", "beta"
 SECRET = "xylophone"
 """Nobody but B says it."""
 EVERYTHING = Filters()
-A_HIT = Found(1, Stored("", "fact", 0, "", b"", None), "", "hypothesis", None, "", SECRET, 0, 0)
+A_HIT = Found("", 0, "", "hypothesis", None, "", 0, 0, 1, "fact", "", b"", None, SECRET)
 ISSUE = {"model": "m-beta", "issue_type": "oom", "description": SECRET}
 
 
@@ -552,6 +552,7 @@ WRITER_READS: dict[str, WriterCase] = {
     "votes": lambda writer, project, ids: sum(writer.votes(project, ids["fact"], "")),
     "embedder": lambda writer, project, _: writer.embedder(project),
     "known_keys": lambda writer, project, _: writer.known_keys(project, [SECRET], ["hypothesis"]),
+    "arrived": lambda writer, project, _: writer.arrived(project, SECRET),
     "having_events": lambda writer, project, ids: writer.having_events(project, [ids["fact"]]),
     "number_of": lambda writer, project, ids: writer.number_of(project, ids["fix"]),
     "with_key": lambda writer, project, _: writer.with_key(project, SECRET),

@@ -22,8 +22,9 @@ from hardwon.learn.actions import (
     task_key,
     worked,
 )
-from hardwon.learn.fixes import Solution, most_helpful_first
+from hardwon.learn.fixes import Solution, Strategy, most_helpful_first
 from hardwon.learn.odds import STRATEGY_STRENGTH
+from hardwon.learn.support import by_turns
 from hardwon.learn.tallies import attempt_key, generate_issue_signature
 from hardwon.memory.ask import CANDIDATES, Finder
 from hardwon.memory.project import Project
@@ -78,7 +79,11 @@ class Adviser(Finder):
     def _attempts_at(self, action: str, task: str | None) -> list[PastAttempt]:
         """Earlier attempts at the very same action, and experiences that are worded like it."""
         found = self._store.by_key(
-            self._project, [attempt_key(action)], Filters(), limits.ATTEMPTS_READ_MAX
+            self._project,
+            [attempt_key(action)],
+            Filters(),
+            limits.ATTEMPTS_READ_MAX,
+            in_turns=True,
         )
         worded = self._store.search(
             self._project, query_terms(action), Filters(kind="experience"), _WORDED_ALIKE
@@ -147,7 +152,7 @@ class Adviser(Finder):
                 Instead(
                     " && ".join(each.fix_commands) or each.analysis, each.verified, each.attempts
                 )
-                for each in best
+                for each in by_turns(best, _only_source)
             ]
         if task and not error:
             found += map(Instead, self._worked_for(task))
@@ -365,6 +370,11 @@ def _attempt(record: AnyRecord, action: str, good: bool, failure: str, said: str
         counted=False,
         same_task=True,
     )
+
+
+def _only_source(strategy: Strategy) -> str | None:
+    """Who alone says so; None where several do, or somebody vouches for it."""
+    return strategy.sources[0] if len(strategy.sources) == 1 and not strategy.vouched else None
 
 
 def source_of(record: AnyRecord) -> str | None:
