@@ -131,8 +131,8 @@ RECALL_K_MAX: Final = 1_000
 # --- the store ---
 
 # Pages that a connection keeps in memory. A day's tallies fit: each write touches as many of their
-# pages as it has lessons.
-PAGE_CACHE_BYTES: Final = 16 * MIB
+# pages as it has lessons. Each recall reads forty or more.
+PAGE_CACHE_BYTES: Final = 32 * MIB
 
 # How long a write waits for the writers before it. 32 processes that each wait for a disk sync fit
 # many times.
@@ -305,6 +305,12 @@ ACTION_LESSONS_MAX: Final = 300
 # After so many days an attempt counts half. Long enough for a team's weekly rhythm, short enough
 # that last year's release of a tool does not outvote this month's.
 HALF_LIFE_DAYS: Final = 90
+# What one author may say of a thing before it takes others to say as much: a careful colleague.
+SOURCE_VOTES: Final = 8
+
+# After so many it ages no more: nothing newer speaks against what lay still for years, or came in
+# with an older history.
+HALF_LIVES_MAX: Final = 2
 
 # Distinct episodes that must speak for a rule before it is active: one may be luck.
 RULE_EPISODES_MIN: Final = 2

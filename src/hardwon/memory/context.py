@@ -372,8 +372,8 @@ class Recaller(Finder):
         best = [each.attempts[0] for each in told if each.attempts[0].holds][:_OFFERED_CHECKED]
         offered = {each.actions[0]: each.key for each in best if len(each.actions) == 1}
         keys = [attempt_key(action) for action in offered]
-        found = self._store.by_key(self._project, keys, Filters(), _ATTEMPTS_CHECKED)
-        unread = [each.stored for each in found if each.id not in known]
+        found = self._store.by_key(self._project, keys, Filters(), _ATTEMPTS_CHECKED, in_turns=True)
+        unread = [each for each in found if each.id not in known]
         records = [known[each.id] for each in found if each.id in known] + list(readable(unread))
         warned = {}
         for action, key in offered.items():
