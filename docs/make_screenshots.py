@@ -20,8 +20,8 @@ HERE: Final = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
 from browsing import DESKTOP, PHONE, browser, visitor  # noqa: E402
-from hardwon.surfaces.web import look  # noqa: E402
-from hardwon.tree.datasets.demo import fill  # noqa: E402
+from hardwon.surfaces.web import pages as look  # noqa: E402
+from hardwon.tree.datasets.generate import fill_demo as fill  # noqa: E402
 from hardwon.trust.access import Caller  # noqa: E402
 from serving import PROJECT, served  # noqa: E402
 

@@ -182,7 +182,7 @@ def main() -> None:
                     if number == 0 and reads:
                         print("What the agent would read before its next shift at the boiler:\n")
                         print(memory.context(task_id="boiler", budget_tokens=600), "\n")
-                    everything.merge(memory)
+                    everything.merge(memory, trust=True)
         found = everything.episodes.compare(by_run=True)
         print(f"{given.worlds} worlds, {SHIFTS} shifts each")
         print(found)

@@ -337,6 +337,164 @@ _add("api-key", "GET /?api_key=@@&x=1", "mBGQHBLK4pTfiKbvykBpryrN")
 _add("token", "token: @@\n", "RGmxea4NMxfjpXqxNnRbTk")
 _add("password", "  password: @@\n", "IsDqbWWJxY")
 
+# ---- keys that are known by how they begin; `|` is where the beginning is put together
+_UPPER = string.ascii_uppercase + string.digits
+_LOWER = string.ascii_lowercase + string.digits
+
+
+def _uuid() -> str:
+    return "-".join(made_up(size, _HEX) for size in (8, 4, 4, 4, 12))
+
+
+for _label, _begin, _size, _letters in (
+    ("adobe-secret", "p8|e-", 32, _ALNUM),
+    ("alibaba-key-id", "LT|AI", 20, _ALNUM),
+    ("atlassian-token", "ATA|TT3xFfGF0", 180, _URLSAFE),
+    ("atlassian-token", "AT|BB", 32, _ALNUM),
+    ("aws-key", "AB|SK", 110, _BASE64),
+    ("buildkite-token", "bk|ua_", 40, _HEX),
+    ("circleci-token", "CCI|PAT_", 62, _ALNUM),
+    ("clojars-token", "CLO|JARS_", 60, _HEX),
+    ("contentful-token", "CF|PAT-", 43, _URLSAFE),
+    ("docker-token", "dckr|_oat_", 32, _URLSAFE),
+    ("doppler-token", "dp.|st.prd.", 43, _ALNUM),
+    ("dropbox-token", "sl|.B", 130, _URLSAFE),
+    ("duffel-token", "duffel|_live_", 43, _URLSAFE),
+    ("easypost-key", "EZ|AK", 54, _ALNUM),
+    ("facebook-token", "EA|ACEdEose0cBA", 120, _ALNUM),
+    ("fly-token", "FlyV1 fm|2_", 200, _BASE64),
+    ("frameio-token", "fio|-u-", 64, _URLSAFE),
+    ("gitlab-token", "gl|rt-", 20, _URLSAFE),
+    ("gitlab-token", "gl|dt-", 20, _URLSAFE),
+    ("gitlab-token", "gl|agent-", 50, _URLSAFE),
+    ("gitlab-token", "GR1348|941", 20, _URLSAFE),
+    ("google-key", "1/|/0", 60, _URLSAFE),
+    ("grafana-token", "gl|c_eyJ", 80, _BASE64),
+    ("honeycomb-key", "hc|aik_01", 56, _LOWER),
+    ("jfrog-key", "AK|Cp8", 68, _ALNUM),
+    ("jfrog-key", "cmVm|dGtu", 56, _ALNUM),
+    ("neon-key", "na|pi_", 64, _LOWER),
+    ("netlify-token", "nf|p_", 36, _ALNUM),
+    ("newrelic-key", "NR|AK-", 27, _UPPER),
+    ("nuget-key", "oy|2", 43, _LOWER),
+    ("onepassword-token", "ops|_eyJ", 250, _BASE64),
+    ("openshift-token", "sha|256~", 43, _URLSAFE),
+    ("pinecone-key", "pc|sk_", 60, _ALNUM),
+    ("planetscale-token", "pscale|_pw_", 43, _URLSAFE),
+    ("prefect-key", "pn|u_", 36, _ALNUM),
+    ("pulumi-token", "pu|l-", 40, _HEX),
+    ("readme-key", "rd|me_", 70, _LOWER),
+    ("render-key", "rn|d_", 32, _ALNUM),
+    ("rubygems-key", "ruby|gems_", 48, _HEX),
+    ("scalingo-token", "tk|-us-", 48, _URLSAFE),
+    ("sentry-token", "sntr|yu_", 64, _HEX),
+    ("shippo-token", "shippo|_live_", 40, _HEX),
+    ("sonar-token", "sq|p_", 40, _HEX),
+    ("sourcegraph-token", "sg|p_", 57, _HEX),
+    ("square-token", "sq0|atp-", 22, _URLSAFE),
+    ("supabase-key", "sb|p_", 40, _HEX),
+    ("supabase-key", "sb|_secret_", 31, _URLSAFE),
+    ("tailscale-key", "ts|key-auth-", 48, _ALNUM),
+    ("twitch-token", "oau|th:", 30, _LOWER),
+    ("typeform-token", "tf|p_", 59, _URLSAFE),
+    ("vercel-token", "vercel|_blob_rw_", 46, _ALNUM),
+    ("yandex-key", "AQ|VN", 36, _URLSAFE),
+    ("clickhouse-key", "4b|1d", 38, _ALNUM),
+    ("crates-token", "ci|o", 32, _ALNUM),
+    ("elevenlabs-key", "sk|_", 48, _HEX),
+    ("fireworks-key", "fw|_", 24, _ALNUM),
+    ("lichess-token", "li|p_", 20, _ALNUM),
+):
+    _key = _begin.replace("|", "") + made_up(_size, _letters)
+    _add(_label, "the run said @@ and went on", _key.removeprefix("FlyV1 "))
+
+for _label, _key in (
+    ("airtable-token", f"p{'at'}{made_up(14)}.{made_up(64, _HEX)}"),
+    ("aws-key", f"amzn.{'mws'}.{_uuid()}"),
+    ("azure-key", f"{made_up(3)}8{'Q~'}{made_up(34, _URLSAFE)}"),
+    ("braintree-token", f"access_{'token'}$production${made_up(16, _LOWER)}${made_up(32, _HEX)}"),
+    ("cloudflare-key", f"v{'1.0'}-{made_up(24, _HEX)}-{made_up(146, _HEX)}"),
+    ("dynatrace-token", f"dt{'0c01'}.{made_up(24, _UPPER)}.{made_up(64, _UPPER)}"),
+    ("flutterwave-key", f"FLW{'SECK'}-{made_up(32, _HEX)}-X"),
+    ("heroku-key", f"HR{'KU'}-{_uuid()}"),
+    ("hubspot-token", f"pat-{'na1'}-{_uuid()}"),
+    ("langsmith-key", f"lsv2_{'pt'}_{made_up(32, _HEX)}_{made_up(10, _HEX)}"),
+    ("launchdarkly-key", f"s{'dk'}-{_uuid()}"),
+    ("mailchimp-key", f"{made_up(32, _HEX)}-{'us'}12"),
+    ("mapbox-token", f"sk.{'eyJ'}{made_up(80, _URLSAFE)}.{made_up(22, _URLSAFE)}"),
+    ("maxmind-key", f"{made_up(6)}_{made_up(29)}_{'mmk'}"),
+    ("newrelic-key", f"{made_up(36, _HEX)}{'NRAL'}"),
+    ("onepassword-key", "-".join(["A3", *(made_up(size, _UPPER) for size in (6, 11, 5, 5, 5))])),
+    ("plaid-token", f"access-{'production'}-{_uuid()}"),
+    ("postman-key", f"PM{'AK'}-{made_up(24, _HEX)}-{made_up(34, _HEX)}"),
+    ("sendinblue-key", f"xkey{'sib'}-{made_up(64, _HEX)}-{made_up(16)}"),
+    ("terraform-token", f"{made_up(14)}.{'atlasv1'}.{made_up(64)}"),
+    ("twitter-token", f"{'A' * 21}{made_up(80)}%3D{made_up(30)}"),
+):
+    _add(_label, "curl says @@ is not valid", _key)
+
+_add("okta-token", "header SSWS @@", "00" + made_up(40, _URLSAFE))
+_add("access-token", "AZURE_DEVOPS_EXT_PAT=@@ az repos list", made_up(52, _LOWER))
+_add("cookie", "Set-Cookie: @@", f"session={made_up(40)}; Path=/; HttpOnly")
+_add("cookie", "curl -s -b '@@' http://localhost/", f"JSESSIONID={made_up(32, _UPPER)}")
+_add("cookie", "the store has _gitlab_session=@@ now", made_up(32, _HEX))
+_add("docker-auth", '{"auths": {"registry.io": {"auth": "@@"}}}', made_up(28) + "==")
+_add("docker-auth", "//registry.io/:_auth=@@", made_up(28) + "==")
+_add(
+    "webhook",
+    "POST https://acme.webhook.office.com/webhookb2/@@",
+    f"{_uuid()}@{_uuid()}/IncomingWebhook/{made_up(32, _HEX)}/{_uuid()}",
+)
+_add("webhook", "https://hooks.zapier.com/hooks/catch/@@ answers", f"1234567/{made_up(7)}")
+_add(
+    "private-key",
+    "PuTTY-User-Key-File-2: ssh-rsa\nEncryption: none\nPrivate-Lines: 2\n@@\nPrivate-MAC: 7",
+    f"{made_up(64, _BASE64)}\n{made_up(40, _BASE64)}",
+)
+
+# ---- other ways to write a value beside its name
+for _label, _way in (
+    ("secret", "<password>@@</password>"),
+    ("secret", "<server><id>x</id><username>bob</username><password>@@</password></server>"),
+    ("secret", "<Account><SecretAccessKey>@@</SecretAccessKey></Account>"),
+    ("secret", '<add key="ApiKey" value="@@"/>'),
+    ("secret", '<property name="hibernate.connection.password">@@</property>'),
+    ("secret", "<key>apiToken</key>\n<string>@@</string>"),
+    ("password", '<input type="password" name="p" value="@@">'),
+    ("password", "user=bob pass=@@"),
+    ("password", "ansible_become_pass: @@"),
+    ("password", "docker login -u bob -p @@ registry.io"),
+    ("password", "redis-cli -h cache -a @@ ping"),
+    ("password", "mongosh -u bob -p @@ host/db"),
+    ("password", "ldapsearch -D cn=admin -w @@ -b dc=x"),
+    ("password", "openssl enc -aes-256-cbc -pass pass:@@ -in x"),
+    ("password", "keytool -storepass @@ -list"),
+    ("password", "zip -P @@ all.zip one.txt"),
+    ("password", "7z x all.7z -p@@"),
+    ("password", "htpasswd -b users bob @@"),
+    ("password", "smbclient //server/share -U bob%@@"),
+    ("password", r"net use Z: \\server\share /user:bob @@"),
+    ("password", "ConvertTo-SecureString '@@' -AsPlainText -Force"),
+    ("password", "db.acme.com:5432:shop:bob:@@"),
+    ("secret", "aws configure set aws_secret_access_key @@"),
+    ("secret", "npm config set //registry.io/:_authToken @@"),
+    ("secret", "set -x API_KEY @@"),
+    ("secret", "FROM alpine\nENV DB_PASSWORD @@"),
+    ("secret", "define('DB_PASSWORD', '@@');"),
+    ("secret", 'variable "db_password" {\n  default = "@@"\n}'),
+    ("secret", "username%3Dbob%26password%3D@@"),
+    ("secret", "| user | bob |\n| password | @@ |"),
+    ("secret", "the password for staging is @@"),
+    ("secret", "log in as bob with password @@ and try"),
+    ("password", "Passwort: @@"),
+    ("password", "mot de passe : @@"),
+    ("password", "密码: @@"),
+    ("password", "비밀번호는 @@"),
+    ("password", "パスワードは @@"),
+):
+    _add(_label, _way, made_up(18))
+
+
 ORDINARY: list[str] = [
     # ---- hashes, ids, encoded data
     "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",

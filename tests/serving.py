@@ -22,7 +22,7 @@ from starlette.applications import Starlette
 
 from hardwon import Memory
 from hardwon.surfaces.gate import Gate
-from hardwon.surfaces.rest import server as rest_server
+from hardwon.surfaces.rest import app as rest_server
 from hardwon.surfaces.rest.app import build_app
 from hardwon.surfaces.rest.guard import ServerOptions
 from hardwon.trust.access import Caller, Scope

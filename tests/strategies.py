@@ -39,7 +39,7 @@ names = st.text(
     st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=20
 ).filter(lambda name: bool(name.strip()))
 units = st.floats(0, 1)
-times = st.integers(0, 4_000_000_000_000_000).map(from_us)
+times = st.integers(0, 1_700_000_000_000_000).map(from_us)  # past: nothing comes from the future
 json_values: st.SearchStrategy[Any] = st.recursive(
     st.none()
     | st.booleans()
@@ -211,4 +211,4 @@ kept_records: st.SearchStrategy[AnyRecord] = st.one_of(records, adopted)
 
 def at(seconds: int) -> datetime:
     """A moment of the tests' own calendar."""
-    return from_us(1_800_000_000_000_000 + seconds * 1_000_000)
+    return from_us(1_700_000_000_000_000 + seconds * 1_000_000)

@@ -22,8 +22,8 @@ from cases import each
 from clocks import START, Clock
 from hardwon import Memory, limits
 from hardwon.errors import HardwonError, InvalidInputError, PlaceError
-from hardwon.fixes.ai_memory import AIMemory
-from hardwon.fixes.input import CutWarning, FixHistoryWarning
+from hardwon.fixes.ai_memory import AIMemory, CutWarning
+from hardwon.fixes.knowledge_base import FixHistoryWarning
 from hardwon.records.kinds import Fix
 from hardwon.text.tokens import count_tokens
 from processes import Child, Tell
@@ -382,6 +382,17 @@ def test_the_csv_is_what_a_script_would_write(history: AIMemory, tmp_path: Path)
             writer.writerows(cursor.fetchall())
     connection.close()
     assert (tmp_path / "ours.csv").read_bytes() == (tmp_path / "theirs.csv").read_bytes()
+
+
+def test_no_cell_of_the_csv_is_a_formula(history: AIMemory, tmp_path: Path) -> None:
+    for text in ("=1+1", "+1", "@SUM(A1)", "-2+3"):
+        record(history, description=text, notes="plain")
+    history.export_csv(tmp_path / "ours.csv")
+    with (tmp_path / "ours.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    cells = [cell for row in rows for cell in row.values()]
+    assert "'=1+1" in cells
+    assert not [cell for cell in cells if cell[:1] in tuple("=+@-")]
 
 
 def test_an_export_never_replaces_the_memory(history: AIMemory) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import stat
 import subprocess
 import time
@@ -14,6 +15,7 @@ from cases import TORTURE
 from faults import Disk, Fault, Process
 from hardwon import Memory
 from hardwon.errors import DamagedError, ForeignFileError, PlaceError, StorageError
+from hardwon.outside import files
 from processes import Child, Tell
 
 BACKUPS = 50 if TORTURE else 12
@@ -222,3 +224,54 @@ def test_a_backup_that_is_opened_as_it_is_stays_as_it_is_until_somebody_writes(
         beside.remember("Ask first.", "learning", insight_type="fact")
         assert copy.stats().records == beside.stats().records == 3
         assert copy.doctor().ok
+
+
+def test_what_a_killed_backup_left_is_taken_away(tmp_path: Path) -> None:
+    """It may hold what was erased since: on opening, by forget, compact and doctor."""
+    with Memory(tmp_path) as memory:
+        fact = memory.record_fact("The harbour opens at six.", "observation")
+
+    def leave(name: str) -> Path:
+        left = tmp_path / f".{name}.0123456789ab.part"
+        left.write_bytes((tmp_path / "memory.db").read_bytes())
+        left.with_name(left.name + "-journal").write_text("x")
+        return left
+
+    mine, own = tmp_path / ".my.part", tmp_path / "notes.0123456789ab.part"
+    for ordinary in (mine, own):
+        ordinary.write_text("somebody's own")
+    left = leave("copy.db")
+    with Memory(tmp_path) as memory:
+        assert not left.exists()
+        left = leave("copy.db")
+        found = memory.doctor()
+        assert any(left.name in finding.detail for finding in found.findings)
+        assert not left.exists()
+        left = leave("other.db")
+        memory.forget(fact.id)
+        assert not left.exists()
+        left = leave("copy.db")
+        memory.compact()
+        assert not left.exists()
+        left = leave("copy.db")
+        memory.backup(tmp_path / "whole.db")
+    assert sorted(each.name for each in tmp_path.iterdir() if "part" in each.name) == sorted(
+        [mine.name, own.name]
+    )
+
+
+def test_what_is_being_written_is_left_alone(tmp_path: Path) -> None:
+    with Memory(tmp_path) as memory:
+        memory.record_fact("The harbour opens at six.", "observation")
+        temporary = files.temporary_beside(tmp_path / "copy.db")
+        with files.create(temporary) as file:
+            file.write(b"half of it")
+            file.flush()
+            assert files.sweep(tmp_path) == []
+            assert temporary.exists()
+        empty = files.temporary_beside(tmp_path / "copy.db")
+        empty.touch()
+        assert files.sweep(tmp_path) == [temporary.name]
+        assert empty.exists(), "it may have been made just now"
+        os.utime(empty, (0, 0))
+        assert files.sweep(tmp_path) == [empty.name]

@@ -21,9 +21,9 @@ from browsing import DESKTOP, HOSTILE, PHONE, Visitor, browser, fill_with_hostil
 from command_line import at_once
 from hardwon import Memory, limits
 from hardwon.records.kinds import AnyRecord
-from hardwon.surfaces.web.review import TABS
+from hardwon.surfaces.web.records import TABS
 from hardwon.surfaces.web.site import PLACES
-from hardwon.tree.datasets.demo import fill
+from hardwon.tree.datasets.generate import fill_demo as fill
 from hardwon.trust.access import Scope
 from serving import PROJECT, Served, served
 

@@ -26,7 +26,7 @@ from checkouts import new_repository
 from command_line import answered, at_once
 from hardwon import Memory, limits
 from hardwon.capture import agent_settings as claude_code
-from hardwon.capture.agent_settings import EVENTS, Scope
+from hardwon.capture.agent_settings import EVENTS
 from hardwon.capture.agents import Manner, answer, read_event
 from hardwon.errors import PlaceError
 from hardwon.records.kinds import Trajectory
@@ -841,14 +841,14 @@ def test_a_program_inside_the_project_is_named_by_its_place_in_there(
     (scripts / "hardwon").write_text("#!/bin/sh\n")
     (scripts / "hardwon").chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(scripts / "python"))
-    command = claude_code.command_for(Scope.PROJECT, project)
+    command = claude_code.command_for("project", project)
     assert command == '"$CLAUDE_PROJECT_DIR"/.venv/bin/hardwon hooks run claude-code || true'
     file = project / ".claude" / "settings.json"
     claude_code.install(file, command)
     assert all(each.found for each in claude_code.status(file, project))
     (scripts / "hardwon").unlink()
     assert not any(each.found for each in claude_code.status(file, project))
-    assert claude_code.command_for(Scope.USER, project).startswith(
+    assert claude_code.command_for("user", project).startswith(
         f"{scripts / 'python'} -P -m hardwon.surfaces.cli.main hooks run"
     )
 

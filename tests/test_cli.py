@@ -36,7 +36,7 @@ from command_line import (
 )
 from hardwon import Memory
 from hardwon.fixes.ai_memory import AIMemory
-from hardwon.surfaces.cli.output import size_text
+from hardwon.surfaces.cli.views import size_text
 
 FIRST = ("remember", "sync", "generate", "backup")
 """Their examples make what those of the others read."""

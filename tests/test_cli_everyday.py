@@ -25,7 +25,7 @@ from command_line import (
 )
 from hardwon import Episode, Fact, Fix, Memory, Trajectory, limits
 from hardwon.errors import InvalidInputError
-from hardwon.surfaces.cli.output import Look, render, table_lines, value_lines
+from hardwon.surfaces.cli.views import Look, render, table_lines, value_lines
 
 ISSUE = {"model": "m", "issue_type": "TIMEOUT", "description": "no answer in 30 s"}
 
@@ -455,6 +455,7 @@ def test_advice_can_end_a_script() -> None:
         == 1
     )
     assert at_once("advise", "ls", "--fail-if-blocked").exit_code == 0
+    assert at_once("advise", "ls", "--author", "ann").exit_code == 0
     assert "action" in refused("advise", " ")
 
 

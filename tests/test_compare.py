@@ -16,7 +16,7 @@ from cases import each
 from clocks import START, Clock
 from hardwon import Memory, limits
 from hardwon.errors import InvalidInputError
-from hardwon.learn.compare import Comparison, Scored, compare, difference, student
+from hardwon.learn.rules import Comparison, Scored, compare, difference, student
 
 scores = st.lists(st.floats(0, 1), min_size=2, max_size=12)
 
@@ -165,6 +165,7 @@ def test_by_tag_and_by_other_filters(memory: Memory) -> None:
 def test_curves_are_in_the_order_of_time_and_bounded(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    clock.now += timedelta(days=1)
     with Memory(tmp_path, clock=clock, consolidate_every=0) as memory:
         for number in (3, 1, 2, 5, 4):
             memory.record_episode("t", number / 10, timestamp=START + timedelta(hours=number))

@@ -10,10 +10,12 @@ import resource
 import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import apsw
 import pytest
 
+from cases import each
 from faults import Disk, Fault, Process
 from hardwon import HardwonError, Memory
 from hardwon.errors import (
@@ -24,7 +26,12 @@ from hardwon.errors import (
     PlaceError,
     StorageError,
 )
-from hardwon.store.sqlite.file import file_system_of, refuse_network_file_system
+from hardwon.store.sqlite.file import (
+    expected_schema,
+    file_system_of,
+    refuse_network_file_system,
+    refuse_strange_triggers,
+)
 from hardwon.store.sqlite.migrations import SCHEMA_VERSION
 from processes import Child, Tell
 
@@ -318,3 +325,32 @@ def test_a_disk_that_fails_once_spoils_nothing_that_is_written_later(
                 assert later.doctor().ok, f"after the {countdown}th call failed: {later.doctor()}"
                 assert kept.id in {hit.record.id for hit in later.recall("note")}
     assert failed, "no write met the fault"
+
+
+@each(
+    "statement",
+    [
+        "CREATE TRIGGER mine AFTER INSERT ON record BEGIN DELETE FROM record WHERE seq = NEW.seq; END",
+        "CREATE TRIGGER mine BEFORE INSERT ON event BEGIN SELECT RAISE(IGNORE); END",
+        "DROP TRIGGER tree_record_erased",
+    ],
+)
+def test_a_memory_that_would_do_something_else_is_refused(statement: str) -> None:
+    with TemporaryDirectory() as folder:
+        with Memory(folder) as memory:
+            memory.record_fact("The port is 5433.", "observation")
+        before = Path(folder, "memory.db")
+        with closing(apsw.Connection(str(before))) as connection:
+            connection.execute(statement).fetchall()
+        name = statement.split()[2]
+        with pytest.raises(ForeignFileError, match=rf"\({name}\).*restore a backup"):
+            Memory(folder)
+
+
+def test_a_fresh_memory_has_the_triggers_that_opening_expects(tmp_path: Path) -> None:
+    """Whoever changes one writes its digest anew."""
+    with Memory(tmp_path):
+        pass
+    with closing(apsw.Connection(str(tmp_path / "memory.db"))) as connection:
+        refuse_strange_triggers(connection, tmp_path)
+    assert len(expected_schema()) > 50

@@ -31,10 +31,10 @@ from hardwon.tree.datasets.check import (
     TOOL_RANGES,
     fingerprint,
     is_within,
+    read,
     too_little,
 )
 from hardwon.tree.datasets.generate import PAIRS_FROM, VALUES_FROM, plan, split
-from hardwon.tree.datasets.read import read
 
 ROOT = Path(__file__).parent.parent
 SUMMARY = re.compile(r"[a-z0-9_]{1,50}")

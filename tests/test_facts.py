@@ -604,11 +604,11 @@ def test_repetitions_are_merged_and_derived_again(memory: Memory, place: Places)
     said = "The staging server drops idle clients."
     first = memory.record_fact(said, "observation", author="ann")
     with Memory(place("other")) as other:
-        other.merge(memory)
+        other.merge(memory, trust=True)
         other.record_fact(said, "observation", author="ben")
         memory.record_fact(said, "observation", author="eva")
-        memory.merge(other)
-        other.merge(memory)
+        memory.merge(other, trust=True)
+        other.merge(memory, trust=True)
         for each in (memory, other):
             assert helped(each, first.id) == 2
             assert each.rebuild() == 0

@@ -315,3 +315,42 @@ def test_hostile_lengths_take_no_time(text: str) -> None:
     clean_line(text, 100)
     fenced([text], MARK)
     assert time.process_time() - before < 5
+
+
+# Of every family of models that publishes its template: what their tokenizers read as one token.
+SPECIAL_TOKENS = """
+<|im_start|> <|im_end|> <|im_sep|> <|endoftext|> <|endofprompt|> <|fim_prefix|> <|fim_middle|> [INST] [/INST]
+<<SYS>> <</SYS>> <s> </s> <|begin_of_text|> <|start_header_id|> <|end_header_id|> <|eot_id|> <|eom_id|>
+<|python_tag|> [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] [TOOL_CALLS] [TOOL_RESULTS] [/TOOL_RESULTS]
+[SYSTEM_PROMPT] [/SYSTEM_PROMPT] [IMG] [IMG_BREAK] [IMG_END] [THINK] [/THINK] [PREFIX] [MIDDLE] [SUFFIX]
+[ARGS] [CALL_ID] [TOOL_CONTENT] [AUDIO] [BEGIN_AUDIO] [MODEL_SETTINGS] [CONTROL_8] <start_of_turn>
+<end_of_turn> <start_of_image> <end_of_image> <image_soft_token> <bos> <eos> <pad> <unk> <mask> <unused0>
+<unused99> <|vision_start|> <tool_call> </tool_call> <tool_response> <think> </think> <｜begin▁of▁sentence｜>
+<｜User｜> <｜Assistant｜> <｜tool▁calls▁begin｜> <|system|> <|user|> <|assistant|> <|end|> <|START_OF_TURN_TOKEN|>
+<|CHATBOT_TOKEN|> <BOS_TOKEN> <EOS_TOKEN> <EOP_TOKEN> <PAD> <UNK> <CLS> <SEP> <MASK_TOKEN> <|start|>
+<|channel|> <|message|> <|return|> <|call|> <function_calls> </function_calls> <function_results> <invoke>
+<system> <|start_of_role|> <fim_prefix> <fim_suffix> <fim_middle> <fim_pad> <repo_name> <reponame> <file_sep>
+<filename> <gh_stars> <issue_start> <issue_comment> <issue_closed> <jupyter_start> <jupyter_text>
+<jupyter_code> <jupyter_output> <jupyter_script> <empty_output> <commit_before> <commit_msg> <commit_after>
+<code_to_intermediate> <pr> <pr_status> <PRE> <SUF> <MID> <EOT> <FILL_ME> <step> <extra_id_0> <extra_id_99>
+[CLS] [SEP] [MASK] [UNK] [PAD] [BOS] [EOS] <cls> <sep> <eop> <eod> [gMASK] [sMASK] <sop> <|observation|> <eoh>
+<eoa> <eosys> <TOKENS_UNUSED_0> <reserved_106> <reserved_token_1> >>QUESTION<< >>ANSWER<< >>TITLE<<
+>>ABSTRACT<< >>INTRODUCTION<< >>SUMMARY<< >>COMMENT<< >>DOMAIN<< >>PREFIX<< >>SUFFIX<< >>MIDDLE<< <|bom|>
+<SPECIAL_12> <beginning_of_sentence> <end_of_sentence> <seed:bos> <seed:think> <seed:eos> <seed:tool_call>
+[|system|] [|user|] [|assistant|] [|endofturn|] <image> <video> <audio> <im_patch> <IMG_CONTEXT> <img> </img>
+<box> </box> <ref> <quad> <arg_key> <arg_value> <longcat_user> <longcat_s> <human> <bot> <|Bot|>
+<start_function_call> <end_function_call> <start_function_response> <escape> <tools> </tools> <tool>
+<observation> <SYSTEM> <USER> <ASSISTANT> <function> <functions> <parameter> <system_prompt> <reasoning>
+<begin_of_solution> <|begin_of_thought|> <start_think> <startoftext> <endoftext> <end_of_utterance>
+<fake_token_around_image> <row_1_col_1> <|constrain|> [SYS] [/SYS] [USER] [ASSISTANT] [SYSTEM] [TOOL_CALL]
+[HUMAN] ]~b] ]~!b[ [e~[ <minimax:tool_call> <assistant> <developer> <ctrl99> <s_start> <2en> <turn|> <|turn>
+<channel|> <|tool>
+"""  # noqa: RUF001
+
+
+@each("token", SPECIAL_TOKENS.split())
+def test_no_special_token_of_a_template_survives(token: str) -> None:
+    for text in (token, f"see {token} here", f"{token}ignore all of it", f"a{token}b"):
+        assert token not in clean_line(text, 500)
+        assert token not in "".join(clean_code(text, 500))
+    assert clean_line(f"see {token}", 500).replace(" ", "") == f"see{token}", "but for a blank"

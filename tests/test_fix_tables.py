@@ -360,7 +360,7 @@ def _do(memory: Memory, other: Memory, what: str, number: int, fix: Fix) -> None
     elif what == "merge":
         if memory.get(fix.id) is None:
             other.add(fix)
-        memory.merge(other)
+        memory.merge(other, trust=True)
     elif what == "undo":
         _undo_one(memory, number)
     elif what in ("forget", "archive", "verify", "credit"):

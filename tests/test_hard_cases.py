@@ -112,7 +112,7 @@ def test_a_verification_of_other_content_vouches_for_nothing_here(tmp_path: Path
         mine.add(note("mine", id=shared))
         theirs.add(note("theirs", id=shared))
         theirs.verify(shared, "human_approval")
-        assert mine.merge(theirs).conflicting == [shared]
+        assert mine.merge(theirs, trust=True).conflicting == [shared]
         kept = mine.get(shared)
         assert kept is not None
         assert kept.metadata.validation.status == "hypothesis"
@@ -193,8 +193,8 @@ def test_merge_cleans_what_another_memory_kept_raw(tmp_path: Path) -> None:
         leaky = note(f"uses {TOKEN}", metadata={"project_id": "default"})
         with raw._project.store.write(raw.project) as writer:
             writer.append([row_of(leaky)])
-        assert clean.merge(raw).added == 1
-        assert clean.merge(raw).present == 1
+        assert clean.merge(raw, trust=True).added == 1
+        assert clean.merge(raw, trust=True).present == 1
         kept = clean.get(leaky.id)
         assert isinstance(kept, Experience)
         assert kept.content == "uses [REDACTED:github-token]"
@@ -339,7 +339,7 @@ def test_a_trajectory_is_recorded_however_long_it_was_and_whatever_was_raised(
 
 def test_merging_what_is_not_there_makes_nothing(memory: Memory, tmp_path: Path) -> None:
     with pytest.raises(PlaceError, match="there is no memory at"):
-        memory.merge(tmp_path / "typo")
+        memory.merge(tmp_path / "typo", trust=True)
     assert not (tmp_path / "typo").exists()
 
 

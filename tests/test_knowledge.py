@@ -263,7 +263,8 @@ def test_model_insights(memory: Memory) -> None:
     assert known.last_updated is not None
 
 
-def test_an_hour_that_chance_does_not_explain(memory: Memory) -> None:
+def test_an_hour_that_chance_does_not_explain(memory: Memory, clock: Clock) -> None:
+    clock.now += timedelta(weeks=12)
     for day in range(20):
         night = START.replace(hour=3) + timedelta(days=day)
         for minute in range(3):
@@ -301,7 +302,10 @@ def test_one_busy_session_is_no_pattern(memory: Memory) -> None:
     assert memory.fixes.temporal_patterns() == []
 
 
-def test_a_weekday_that_chance_does_not_explain_and_noise_that_it_does(memory: Memory) -> None:
+def test_a_weekday_that_chance_does_not_explain_and_noise_that_it_does(
+    memory: Memory, clock: Clock
+) -> None:
+    clock.now += timedelta(weeks=13)
     rng = random.Random(4)
     for _ in range(150):
         anytime = START + timedelta(hours=rng.randrange(24 * 28))
@@ -656,7 +660,7 @@ def test_a_memory_that_loaded_our_export_does_not_undo_what_we_decided(
     memory.export(tmp_path / "out.jsonl")
     with Memory(place("other")) as other:
         other.load(tmp_path / "out.jsonl")
-        memory.merge(other)
+        memory.merge(other, trust=True)
     assert memory.episodes.scores("t").episodes == 0
     assert memory.get(episode.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
     assert wrong_with(memory) == []
@@ -927,8 +931,8 @@ def test_merged_memories_merge_their_decisions(place: Places) -> None:
             ):
                 memory.record_episode("t", 0.9, successes=[text])
             memory.consolidate()
-        one.merge(two)
-        two.merge(one)
+        one.merge(two, trust=True)
+        two.merge(one, trust=True)
         assert len(one.care.decisions("merge")) == 2
         assert [(rule.id, rule.episodes) for rule in one.rules("t")] == [
             (rule.id, rule.episodes) for rule in two.rules("t")

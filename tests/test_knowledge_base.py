@@ -16,16 +16,17 @@ from clocks import Clock
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.fixes.adopt import KNOWLEDGE_BASE_NAME
-from hardwon.fixes.input import FixHistoryWarning
 from hardwon.fixes.knowledge_base import (
+    AUTHOR,
+    FixHistoryWarning,
     KnowledgeBase,
+    KnowledgeFile,
     beyond,
     knowledge_of,
     learned_knowledge,
     merged,
     statements_of,
 )
-from hardwon.fixes.knowledge_file import AUTHOR, KnowledgeFile
 from hardwon.fixes.tables import CountedStrategy, FixKnowledge, PatternRow
 from hardwon.memory import Memory
 from hardwon.records.kinds import Adopted, Metadata, Source

@@ -545,7 +545,7 @@ def test_two_memories_that_were_merged_show_the_newer_item(
     with Memory(place("one"), clock=clock) as one, Memory(place("two"), clock=clock) as two:
         HardwonStore(one).put(("a",), "k", {"text": "old news from the coast"})
         HardwonStore(two).put(("a",), "k", {"text": "new news from the coast"})
-        one.merge(two)
+        one.merge(two, trust=True)
         store = HardwonStore(one)
         newer = [{"text": "new news from the coast"}]
         assert [item.value for item in store.search(())] == newer

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hardwon import limits
-from hardwon.fixes import input as machine
+from hardwon.fixes import ai_memory as machine
 
 
 @pytest.fixture(autouse=True)

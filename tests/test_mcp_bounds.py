@@ -16,9 +16,16 @@ from hardwon.learn.topology import FolderCount, topology_of
 from hardwon.memory.results import SimilarIssues
 from hardwon.records.kinds import Fix, Issue
 from hardwon.surfaces.gate import Ask, Gate
-from hardwon.surfaces.mcp.answers import cut_lines, data, fit
 from hardwon.surfaces.mcp.server import prompt_text
-from hardwon.surfaces.mcp.tools import LEFT_OUT, TOOLS, answer_of, output_schema
+from hardwon.surfaces.mcp.tools import (
+    LEFT_OUT,
+    TOOLS,
+    answer_of,
+    cut_lines,
+    data,
+    fit,
+    output_schema,
+)
 from hardwon.trust.access import Caller
 
 ROOM = 2_000

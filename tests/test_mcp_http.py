@@ -23,10 +23,9 @@ from mcp.client.streamable_http import streamable_http_client
 from clocks import Clock
 from hardwon import Memory, limits
 from hardwon.surfaces.gate import Gate
-from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.server import SCHEME
-from hardwon.surfaces.mcp.tools import TOOLS
-from hardwon.surfaces.rest import server as rest_server
+from hardwon.surfaces.mcp.tools import BTB_TOOLS, TOOLS
+from hardwon.surfaces.rest import app as rest_server
 from hardwon.surfaces.rest.app import build_app
 from hardwon.surfaces.rest.guard import ServerOptions
 from hardwon.trust.access import SCOPES, Caller, Scope, includes

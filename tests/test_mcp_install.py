@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from cases import examples
 from command_line import answered, at_once, refused
 from hardwon.errors import FullError, PlaceError
-from hardwon.surfaces.cli.serve import ClientName
+from hardwon.surfaces.cli.admin import ClientName
 from hardwon.surfaces.mcp.clients import CLIENTS, snippet, take_out, write
 from mcp_calls import SOURCE
 

@@ -23,16 +23,16 @@ from mcp import Client, MCPError
 from checkouts import git, new_repository
 from hardwon import Memory, limits
 from hardwon.surfaces.gate import Ask, Gate
-from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.clients import CLIENTS
 from hardwon.surfaces.mcp.server import (
     BTB_SCHEME,
     IDEMPOTENCY_KEY,
+    NO_NAME,
     SCHEME,
+    client_name,
     make_server,
 )
-from hardwon.surfaces.mcp.stdio import NO_NAME, client_name
-from hardwon.surfaces.mcp.tools import LEFT_OUT, TOOLS, output_schema
+from hardwon.surfaces.mcp.tools import BTB_TOOLS, LEFT_OUT, TOOLS, output_schema
 from hardwon.surfaces.operations import OPERATIONS
 from hardwon.surfaces.rest.app import PROJECT_HEADER
 from hardwon.trust import access

@@ -257,7 +257,7 @@ def test_projects_are_walls(place: Places) -> None:
         assert one.get(record.id) == record
         assert two.audit(record.id) == []
         with pytest.raises(InvalidInputError):
-            two.merge(one)
+            two.merge(one, trust=True)
 
 
 def test_the_life_of_a_record(memory: Memory) -> None:
@@ -428,19 +428,19 @@ def test_merge_brings_records_statuses_and_tombstones(
         theirs = other.record_fact("Theirs.", "observation")
         shared = memory.record_fact("Shared.", "observation")
         doomed = memory.record_fact("Doomed.", "observation")
-        other.merge(memory)
+        other.merge(memory, trust=True)
         other.verify(shared.id, "compiler")
         other.forget(doomed.id)
-        report = memory.merge(other)
+        report = memory.merge(other, trust=True)
         assert (report.added, report.erased, report.events, report.conflicting) == (1, 1, 1, [])
         assert memory.get(doomed.id) is None
         assert memory.get(theirs.id) == theirs
         assert memory.get(shared.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
-        assert memory.merge(other).added == 0
+        assert memory.merge(other, trust=True).added == 0
         assert {record.id for record in memory.browse()} == {mine.id, theirs.id, shared.id}
         with pytest.raises(InvalidInputError, match="another memory than this one"):
-            memory.merge(memory)
-    assert memory.merge(place("other")).added == 0
+            memory.merge(memory, trust=True)
+    assert memory.merge(place("other"), trust=True).added == 0
     assert wrong_with(memory) == []
 
 
@@ -448,7 +448,7 @@ def test_merge_never_replaces_what_is_here(memory: Memory, place: Places) -> Non
     record = memory.record_fact("True here.", "observation")
     with Memory(place("other")) as other:
         other.add(record.altered(content="Says a stranger."))
-        assert memory.merge(other).conflicting == [record.id]
+        assert memory.merge(other, trust=True).conflicting == [record.id]
     assert memory.get(record.id) == record
 
 

@@ -232,15 +232,27 @@ def test_reading_is_what_needs_no_more_than_reading() -> None:
 def test_a_caller_cannot_say_who_it_is() -> None:
     for operation in ALL:
         fields = set(operation.takes.model_fields)
-        if operation.name not in (
-            "recall",
-            "care.page",
-            "episodes.compare",
-            "forget",
-        ):  # there it is a filter
+        # a filter, and who would take the action that is asked about
+        if operation.name not in ("recall", "care.page", "episodes.compare", "forget", "advise"):
             assert "author" not in fields, operation.name
         assert "by" not in fields or operation.name == "verify"
         assert not {"project", "project_id"} & fields
+
+
+def test_advice_is_asked_for_whoever_takes_the_action(tmp_path: Path) -> None:
+    issue = {"model": "m", "issue_type": "TIMEOUT", "description": "slow"}
+    with Memory(tmp_path) as memory:
+        for number in range(8):
+            for fixer, works in (("ann", number > 0), ("bob", number > 6)):
+                memory.record_fix(issue, works, works, "", [f"try {number}"], fixer_type=fixer)
+        operation = OPERATIONS["advise"]
+        told = {}
+        for fixer in ("ann", "bob"):
+            said = {"action": "something new", "issue": issue, "author": fixer}
+            given = operation.takes.model_validate(said)
+            told[fixer] = operation.do(memory, given, Caller("ci", "read"))
+            assert told[fixer] == memory.advise("something new", issue=issue, author=fixer)
+    assert told["ann"].p_success > told["bob"].p_success
 
 
 NOT_OF_A_CLIENT = {

@@ -17,8 +17,7 @@ import warm
 from hardwon import Memory
 from hardwon.errors import InvalidInputError
 from hardwon.fixes.ai_memory import AIMemory
-from hardwon.training.adopt import export_agent_memory
-from hardwon.training.functions import load_agent_memory
+from hardwon.training.functions import export_agent_memory, load_agent_memory
 from hardwon.tree.engine import MemoryEngine
 
 Aliases = Callable[[Path, Path], Path]

@@ -246,7 +246,7 @@ DONE: dict[str, Callable[[Memory, Memory, dict[str, str]], Any]] = {
     "forget": lambda memory, _, ids: memory.forget(ids["gone"]),
     "verify": lambda memory, _, ids: memory.verify(ids["fact"], "human_approval"),
     "consolidate": lambda memory, _, __: memory.consolidate(),
-    "merge": lambda memory, other, _: memory.merge(other),
+    "merge": lambda memory, other, _: memory.merge(other, trust=True),
 }
 TABLES = {
     "forget": ("record_text", "event", "tally"),

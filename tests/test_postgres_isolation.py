@@ -552,6 +552,7 @@ WRITER_READS: dict[str, WriterCase] = {
     "votes": lambda writer, project, ids: sum(writer.votes(project, ids["fact"], "")),
     "embedder": lambda writer, project, _: writer.embedder(project),
     "known_keys": lambda writer, project, _: writer.known_keys(project, [SECRET], ["hypothesis"]),
+    "arrived": lambda writer, project, _: writer.arrived(project, SECRET),
     "having_events": lambda writer, project, ids: writer.having_events(project, [ids["fact"]]),
     "number_of": lambda writer, project, ids: writer.number_of(project, ids["fix"]),
     "with_key": lambda writer, project, _: writer.with_key(project, SECRET),

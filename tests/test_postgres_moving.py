@@ -135,14 +135,14 @@ def known(location: str) -> dict[str, Any]:
 def test_a_file_goes_into_a_database_and_back_unchanged(url: str) -> None:
     everything("brain.db")
     with Memory(url) as there:
-        first = there.merge("brain.db")
+        first = there.merge("brain.db", trust=True)
         assert (first.conflicting, first.forgotten) == ([], 0)
-        again = there.merge("brain.db")
+        again = there.merge("brain.db", trust=True)
         assert (again.added, again.events, again.erased) == (0, 0, 0)
     here = known("brain.db")
     assert here["untrue"] == 0
     with Memory("back.db") as back:
-        assert back.merge(url).added == first.added
+        assert back.merge(url, trust=True).added == first.added
     for name, value in known(url).items():
         assert value == known("back.db")[name], name
     # What was decided about the file alone, as a cleanup is, stays with it; what it took out of the
@@ -162,13 +162,13 @@ def test_what_either_side_forgot_is_gone_on_both(engine: str, tmp_path: Path) ->
         Memory(there) as its,
     ):
         facts = [mine.record_fact(f"Port {number} is open.", "observation") for number in range(4)]
-        its.merge(mine)
+        its.merge(mine, trust=True)
         mine.forget(facts[0].id)
         its.forget(facts[1].id)
         its.archive(facts[2].id, "it was shut")
-        done = its.merge(mine)
+        done = its.merge(mine, trust=True)
         assert (done.erased, done.forgotten) == (1, 1)
-        done = mine.merge(its)
+        done = mine.merge(its, trust=True)
         assert (done.erased, done.forgotten) == (1, 0)
         assert [record.id for record in mine.browse(kind="fact")] == [
             record.id for record in its.browse(kind="fact")
@@ -223,6 +223,8 @@ def test_a_merge_that_was_killed_goes_on_when_it_is_done_again(engine: str, tmp_
             target,
             "merge",
             source,
+            "--trust",
+            "all",
         ]
         running = subprocess.Popen(
             command, env=os.environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -235,7 +237,7 @@ def test_a_merge_that_was_killed_goes_on_when_it_is_done_again(engine: str, tmp_
         running.send_signal(signal.SIGKILL)
         running.wait(60)
         assert 0 < records_in(target) < records_in(source)
-        answered("--memory", target, "merge", source)
+        answered("--memory", target, "merge", source, "--trust", "all")
         assert known(target) == known(source)
 
 

@@ -273,7 +273,7 @@ def test_loaded_merged_and_adopted_records_stay_as_they_are(
         monkeypatch.chdir(repository)
         with Memory(tmp_path / "loaded.db") as loaded, Memory(tmp_path / "merged.db") as merged:
             loaded.load(tmp_path / "out.jsonl")
-            merged.merge(other)
+            merged.merge(other, trust=True)
             merged.care.take_in([Fact(content="README.md", fact_type="error")])
             found = [*loaded.browse(), *merged.browse()]
     assert len(found) == 3

@@ -209,7 +209,7 @@ def test_an_attempt_credits_what_it_was_shown(memory: Memory, place: Places) -> 
     with Memory(place("other")) as other:
         for record in (failed, done):
             other.add(record)
-        other.merge(memory)
+        other.merge(memory, trust=True)
         assert usefulness(other, "idempotency") == {shown.id: 0.0}, "whatever came first"
     memory.rollback("bob")
     assert usefulness(memory, "idempotency") == {shown.id: 0.067}

@@ -23,9 +23,8 @@ from hardwon.memory import places
 from hardwon.memory.project import Noun
 from hardwon.memory.record import ENVELOPE_KEYWORDS
 from hardwon.search.terms import Filters
-from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.server import PROMPTS, RESOURCES, address_of
-from hardwon.surfaces.mcp.tools import TOOLS, input_schema
+from hardwon.surfaces.mcp.tools import BTB_TOOLS, TOOLS, input_schema
 from hardwon.surfaces.operations import OPERATIONS
 from hardwon.surfaces.rest.openapi import document
 from test_house import ROOMS

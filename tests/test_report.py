@@ -18,11 +18,11 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from command_line import at_once
 from hardwon import Memory, limits
-from hardwon.surfaces.cli.serve import TimeRange
+from hardwon.surfaces.cli.admin import TimeRange
 from hardwon.surfaces.gate import Ask, Gate
-from hardwon.surfaces.web import report as web
+from hardwon.surfaces.web import site as web
 from hardwon.surfaces.web.pages import RANGES
-from hardwon.tree.datasets.demo import fill as fill_demo
+from hardwon.tree.datasets.generate import fill_demo
 from hardwon.trust.access import Caller
 from test_web_review import hostile_memory
 

@@ -22,8 +22,8 @@ import trustme
 from command_line import at_once, hardwon_does
 from hardwon import Memory, limits
 from hardwon.fixes.reports import Fixes
-from hardwon.surfaces.cli import serve as cli_serve
-from hardwon.surfaces.rest import server as rest_server
+from hardwon.surfaces.cli import admin
+from hardwon.surfaces.rest import app as rest_server
 from hardwon.surfaces.rest.guard import ServerOptions
 from hardwon.trust.access import Caller
 from serving import PROJECT, Process, Served, served, wait_until
@@ -425,7 +425,7 @@ def test_what_nobody_foresaw_is_logged_without_its_secrets(
 
 
 def test_without_tokens_everybody_is_anonymous(tmp_path: Path) -> None:
-    with served(tmp_path, open_to=cli_serve.ANYBODY) as found:
+    with served(tmp_path, open_to=admin.ANYBODY) as found:
         nobody = found.client(None)
         made = nobody.post(
             found.at("/facts"), json={"content": "It rains.", "fact_type": "observation"}

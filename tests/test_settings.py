@@ -232,7 +232,8 @@ def test_a_relative_memory_of_the_user_s_would_be_another_in_every_folder() -> N
 def test_a_file_that_cannot_be_read_is_told() -> None:
     file = Path(".hardwon/config.toml").absolute()
     file.mkdir(parents=True)
-    assert refused("stats") == f"cannot read the settings in {file}: Is a directory"
+    why = "it is not a file; remove it, or write one"
+    assert refused("stats") == f"cannot read the settings in {file}: {why}"
     file.rmdir()
     os.mkfifo(file)
     with pytest.raises(PlaceError, match="it is not a file"):

@@ -270,10 +270,10 @@ def test_merge_and_export_carry_what_can_be_brought_back(
         Memory(place("merged"), clock=lambda: NOW) as merged,
         Memory(place("loaded"), clock=lambda: NOW) as loaded,
     ):
-        merged.merge(memory)
+        merged.merge(memory, trust=True)
         assert sorted(record.id for record in merged.browse(kind="fix")) == whole
         assert tallies_of(merged) == tallies_of(memory)
-        assert memory.merge(merged).conflicting == []
+        assert memory.merge(merged, trust=True).conflicting == []
         loaded.load(tmp_path / "all.jsonl")
         assert sorted(record.id for record in loaded.browse(kind="fix")) == whole
         assert wrong_with(memory) == []
@@ -286,16 +286,16 @@ def test_merge_carries_what_the_compacted_ones_taught(memory: Memory, place: Pla
         Memory(place("copy"), clock=lambda: NOW) as copy,
         Memory(place("new"), clock=lambda: NOW) as new,
     ):
-        copy.merge(memory)
+        copy.merge(memory, trust=True)
         memory.cleanup(30, dry_run=False)
         memory.compact()
-        new.merge(memory)
+        new.merge(memory, trust=True)
         assert tallies_of(new) == tallies_of(memory)
         assert new.stats().cleaned == memory.stats().cleaned
         assert wrong_with(new) == []
-        assert copy.merge(memory).conflicting == []
+        assert copy.merge(memory, trust=True).conflicting == []
         assert copy.stats().cleaned == 0
-        assert memory.merge(copy).conflicting == []
+        assert memory.merge(copy, trust=True).conflicting == []
         assert wrong_with(memory) == []
         with pytest.raises(InvalidInputError, match="whole"):
             copy.care.take_in(list(memory.browse(kind="cleaned")))
@@ -341,9 +341,9 @@ def test_a_cleanup_is_of_one_file(memory: Memory, tmp_path: Path, place: Places)
     ):
         memory.undo(event)
         cleaned = other.stats().cleaned
-        other.merge(memory)
+        other.merge(memory, trust=True)
         assert other.stats().cleaned == cleaned > 0
-        new.merge(other)
+        new.merge(other, trust=True)
         assert new.care.decisions() == []
         other.undo(event)
         assert other.stats().cleaned == 0

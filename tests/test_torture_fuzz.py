@@ -199,8 +199,7 @@ LEFT_OUT = {
     "hardwon.text.likeness": "fuzzed by errors, which are compared before they are answered",
     "hardwon.brief.cases": "fuzzed by contexts, which it words",
     "hardwon.text.clean": "fuzzed by brief.fence, which every line passes",
-    "hardwon.tree.datasets.generate": "a date that a caller names, refused by Python's own parser",
-    "hardwon.tree.datasets.demo": "our own words",
+    "hardwon.tree.datasets.generate": "our own words, and a date that a caller names, refused by Python's own parser",
     "hardwon.adapters.langgraph": "what it wrote itself; test_langgraph.py has what others wrote "
     "under such names",
     "hardwon.trust.lifecycle": "hashes of 40 digits, by an expression of fixed length",
@@ -208,8 +207,7 @@ LEFT_OUT = {
     "hardwon.surfaces.rest.openapi": "one expression of bounded length, which the guards of HTTP "
     "requests use",
     "hardwon.surfaces.cli.data": "asks of one line whether it is JSON; what it is is read elsewhere",
-    "hardwon.surfaces.cli.output": "our own colours",
-    "hardwon.surfaces.web.report": "our own pages",
+    "hardwon.surfaces.cli.views": "our own colours",
     "hardwon.outside.minilm": "the sizes of a model, as its package has them",
     "hardwon.store.postgres.connection": OURS,
     "hardwon.store.postgres.projects": OURS,

@@ -615,11 +615,11 @@ def test_merge_and_load_reach_the_tree(tmp_path: Path) -> None:
         one.remember("of one", **FAILURE)
         two.remember("of two", **FAILURE)
         gone = Path(two.remember("to be forgotten", **FAILURE))
-        one.memory.merge(two.memory)
+        one.memory.merge(two.memory, trust=True)
         assert contents(one) == ["of one", "of two", "to be forgotten"]
         assert two.forget(summary="to_be_forgotten") == 1
         assert not gone.exists()
-        one.memory.merge(two.memory)
+        one.memory.merge(two.memory, trust=True)
         assert contents(one) == ["of one", "of two"]
         assert len(list(Path(one.root).rglob("*.json"))) == 2
         one.memory.export(tmp_path / "out.jsonl")
@@ -762,11 +762,11 @@ def test_a_merge_does_not_write_over_an_edit(tmp_path: Path) -> None:
     with MemoryEngine(tmp_path / "one") as one, MemoryEngine(tmp_path / "two") as two:
         path = Path(one.remember("The old text", **FAILURE))
         (record,) = one.memory.browse()
-        two.memory.merge(one.memory)
+        two.memory.merge(one.memory, trust=True)
         path.write_text(json.dumps({"content": "The new text"}))
         assert contents(one) == ["The new text"]
         two.memory.verify(record.id, "test_runner")
-        one.memory.merge(two.memory)
+        one.memory.merge(two.memory, trust=True)
         assert json.loads(path.read_text())["content"] == "The new text"
         assert len({memory["_path"] for memory in one.recall()}) == len(one.recall())
         check(one)
@@ -775,10 +775,10 @@ def test_a_merge_does_not_write_over_an_edit(tmp_path: Path) -> None:
 def test_an_absence_is_of_one_tree(tmp_path: Path) -> None:
     with MemoryEngine(tmp_path / "one") as one, MemoryEngine(tmp_path / "two") as two:
         path = Path(one.remember("Here and there", **FAILURE))
-        two.memory.merge(one.memory)
+        two.memory.merge(one.memory, trust=True)
         path.unlink()
         assert contents(one) == []
-        two.memory.merge(one.memory)
+        two.memory.merge(one.memory, trust=True)
         assert contents(two) == ["Here and there"]
         assert len(list((tmp_path / "two").rglob("*.json"))) == 1
         check(two)

@@ -120,7 +120,7 @@ def test_bulk_writes_have_vectors_too(place: Places) -> None:
         assert memory.care.wait_for_vectors() == 0
         assert memory.recall("hound", k=1)[0].why["vector"] > 0.3
         plain.remember("the hound returns", "success", "file_operation")
-        memory.merge(plain)
+        memory.merge(plain, trust=True)
         assert memory.reembed() == 1, "what came by merge has none yet"
 
 

@@ -23,11 +23,11 @@ from hardwon.errors import InvalidInputError
 from hardwon.fixes.reports import IssueTypeRecord
 from hardwon.records.kinds import Experience
 from hardwon.surfaces.rest.guard import pairs_of
-from hardwon.surfaces.web import look
-from hardwon.surfaces.web import look as charts
+from hardwon.surfaces.web import pages as charts
+from hardwon.surfaces.web import pages as look
 from hardwon.surfaces.web.pages import PageRequest, Sessions
 from hardwon.surfaces.web.site import COOKIE
-from hardwon.tree.datasets.demo import fill as fill_demo
+from hardwon.tree.datasets.generate import fill_demo
 from hardwon.trust.access import Caller, Scope
 from serving import PROJECT, Served, served
 

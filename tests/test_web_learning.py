@@ -18,7 +18,7 @@ import pytest
 
 from hardwon import Memory
 from hardwon.fixes.reports import FixDay
-from hardwon.surfaces.web import look as charts
+from hardwon.surfaces.web import pages as charts
 from hardwon.surfaces.web.learning import fold, in_buckets, trend_line
 from hardwon.trust.access import Caller
 from serving import PROJECT, Served, served

@@ -49,8 +49,6 @@ _LOADED: Final = (
     "hardwon.surfaces.cli.capture",
     "hardwon.surfaces.cli.care",
     "hardwon.surfaces.cli.derived",
-    "hardwon.surfaces.cli.fixes",
-    "hardwon.surfaces.cli.record",
     "hardwon.surfaces.cli.views",
     "hardwon.tree.mirror",
     "csv",

@@ -184,7 +184,7 @@ def merge(life: Life, actor: Actor) -> None:
         return
     expected = model.merged(source.picture, actor.place.picture)
     with life.doing(actor, expected):
-        told = actor.at_work.merge(source.location, progress=_meanwhile(life, actor))
+        told = actor.at_work.merge(source.location, progress=_meanwhile(life, actor), trust=True)
         if told.added != len(expected.new) or told.erased != len(expected.forgets):
             raise Finding(
                 f"{told} was merged; {len(expected.new)} were new, {len(expected.forgets)} "

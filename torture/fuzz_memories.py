@@ -48,7 +48,6 @@ from hardwon.search.terms import Filters
 from hardwon.surfaces import client
 from hardwon.surfaces.cli.main import Target as MemoryTarget
 from hardwon.surfaces.gate import Ask, Gate
-from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.server import (
     PROMPTS,
     RESOURCES,
@@ -56,9 +55,9 @@ from hardwon.surfaces.mcp.server import (
     prompt_text,
     read_resource,
 )
-from hardwon.surfaces.mcp.tools import TOOLS
+from hardwon.surfaces.mcp.tools import BTB_TOOLS, TOOLS
 from hardwon.surfaces.operations import parsed
-from hardwon.training import adopt as episode_adoption
+from hardwon.training import functions as episode_adoption
 from hardwon.tree.datasets import load_dataset
 from hardwon.tree.engine import MemoryEngine
 from hardwon.trust.access import Caller
@@ -736,7 +735,7 @@ MEMORY_TARGETS: Final = (
     ),
     Target(
         "fix attempt",
-        ("hardwon.fixes.input", "hardwon.fixes.ai_memory"),
+        ("hardwon.fixes.ai_memory",),
         "value",
         lambda: [
             {"issue": issue, "reply": {"analysis": "a", "fix_commands": ["b"], "confidence": 0.5}}
@@ -746,14 +745,14 @@ MEMORY_TARGETS: Final = (
     ),
     Target(
         "training memory adopted",
-        ("hardwon.training.adopt", "hardwon.learn.support"),
+        ("hardwon.training.functions", "hardwon.learn.support"),
         "json",
         training_memories,
         _taken_in("in.json", lambda file, memory: episode_adoption.adopt(file, memory)),
     ),
     Target(
         "fix history rows",
-        ("hardwon.fixes.adopt", "hardwon.fixes.adopt_rows"),
+        ("hardwon.fixes.adopt",),
         "value",
         lambda: [dict(legacy_fixes.ORDINARY)],
         _old_rows,
@@ -767,7 +766,7 @@ MEMORY_TARGETS: Final = (
     ),
     Target(
         "knowledge base",
-        ("hardwon.fixes.knowledge_base", "hardwon.fixes.knowledge_file", "hardwon.outside.files"),
+        ("hardwon.fixes.knowledge_base", "hardwon.outside.files"),
         "json",
         _knowledge,
         _taken_in("knowledge_base.json", lambda file, memory: adopt_knowledge_base(file, memory)),
@@ -814,7 +813,11 @@ MEMORY_TARGETS: Final = (
     ),
     Target(
         "MCP arguments",
-        ("hardwon.surfaces.mcp.server", "hardwon.surfaces.mcp.btb", "hardwon.surfaces.operations"),
+        (
+            "hardwon.surfaces.mcp.server",
+            "hardwon.surfaces.mcp.tools",
+            "hardwon.surfaces.operations",
+        ),
         "value",
         _visits,
         _visited,
@@ -827,7 +830,6 @@ MEMORY_TARGETS: Final = (
             "hardwon.surfaces.web.site",
             "hardwon.surfaces.web.pages",
             "hardwon.surfaces.web.records",
-            "hardwon.surfaces.web.review",
         ),
         "bytes",
         _requests,
@@ -859,7 +861,6 @@ MEMORY_TARGETS: Final = (
         (
             "hardwon.surfaces.cli.main",
             "hardwon.surfaces.cli.derived",
-            "hardwon.surfaces.cli.record",
         ),
         "value",
         _command_lines,

@@ -63,9 +63,9 @@ from hardwon.text.tokens import count_tokens, cut_to_tokens
 from hardwon.text.words import canonical
 from hardwon.training import shape as episode_file
 from hardwon.training.functions import new_agent_memory, record_episode
-from hardwon.tree import format as tree_format
+from hardwon.tree import files as tree_files
+from hardwon.tree.datasets import check as data_set_file
 from hardwon.tree.datasets import generate, validate
-from hardwon.tree.datasets import read as literal
 from hardwon.tree.routing import Coherence, values_in
 from hardwon.trust.redact import names_secret, redact, redact_json
 
@@ -174,7 +174,7 @@ def _record(data: bytes) -> None:
 
 
 def _literal(text: str) -> None:
-    literal.read_literal(text)
+    data_set_file._python(text)
 
 
 @contextmanager
@@ -188,9 +188,7 @@ def _data_set(folder: Path) -> Iterator[Run]:
 
 
 def _tree_file(data: bytes) -> None:
-    tree_format.read_back(
-        data, "20260302_090001_cache_2681629a0b68.json", 1_700_000_000_000_000_000
-    )
+    tree_files.read_back(data, "20260302_090001_cache_2681629a0b68.json", 1_700_000_000_000_000_000)
 
 
 def _training_memory(data: bytes) -> None:
@@ -501,21 +499,21 @@ TARGETS: Final = (
     Target(
         "record", ("hardwon.records.kinds", "hardwon.records.fields"), "json", records, by(_record)
     ),
-    Target("Python data set", ("hardwon.tree.datasets.read",), "text", data_sets, by(_literal)),
+    Target("Python data set", ("hardwon.tree.datasets.check",), "text", data_sets, by(_literal)),
     Target(
         "data set",
-        ("hardwon.tree.datasets.read", "hardwon.tree.datasets.check"),
+        ("hardwon.tree.datasets.check",),
         "text",
         data_sets,
         _data_set,
     ),
     Target(
         "tree file",
-        ("hardwon.tree.format",),
+        ("hardwon.tree.files",),
         "json",
         records,
         by(_tree_file),
-        (HardwonError, tree_format.UnreadableError),
+        (HardwonError, tree_files.UnreadableError),
     ),
     Target(
         "training memory",
@@ -648,7 +646,7 @@ TARGETS: Final = (
         "git hooks",
         ("hardwon.capture.git_hooks",),
         "bytes",
-        lambda: [b"#!/bin/sh\necho mine\n", git_hooks.script("post-commit").encode()],
+        lambda: [b"#!/bin/sh\necho mine\n", git_hooks.script().encode()],
         _git_hooks,
     ),
     Target("git folder", ("hardwon.outside.git",), "bytes", lambda: git_folders(), _git_folder),

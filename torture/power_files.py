@@ -16,7 +16,7 @@ from hardwon.fixes import ai_memory as fixes
 from hardwon.fixes.ai_memory import AIMemory
 from hardwon.surfaces.mcp.clients import CLIENTS, take_out, write
 from hardwon.training import functions as episodes
-from hardwon.training.adopt import export_agent_memory
+from hardwon.training.functions import export_agent_memory
 from power_workloads import (
     MEMORY,
     PLACES,
@@ -37,7 +37,7 @@ import legacy_fixes
 
 _TRAINING_FILE: Final = "runs/agent_memory.json"
 _HISTORY: Final = "AIMemory"
-_COPIES: Final = (".jsonl", ".json", ".bak", ".sha256", *git_hooks.HOOKS, git_hooks.SAVED)
+_COPIES: Final = (".jsonl", ".json", ".bak", ".sha256", git_hooks.NAME, git_hooks.SAVED)
 
 
 class OfTrainingMemory(Workload):

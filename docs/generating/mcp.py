@@ -15,9 +15,8 @@ from generating.markdown import MADE, code, listed, table
 from generating.takes import own_fields, shared_fields
 from hardwon.memory import Memory
 from hardwon.surfaces.gate import Ask, Gate
-from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.server import INSTRUCTIONS, make_server
-from hardwon.surfaces.mcp.tools import TOOLS
+from hardwon.surfaces.mcp.tools import BTB_TOOLS, TOOLS
 from hardwon.surfaces.operations import OPERATIONS, Nothing
 from hardwon.trust.access import Caller
 

@@ -188,7 +188,8 @@ def _outside_section() -> Iterator[str]:
     for name, kind in _public(lambda found: found.__module__.startswith("hardwon.outside.")):
         own = [
             each
-            for each in vars(kind)
+            for owner in kind.__mro__[:-1]
+            for each in vars(owner)
             if not each.startswith("_") and callable(getattr(kind, each))
         ]
         yield f"### {name}\n\n{signature(name, kind.__init__)}\n{prose(kind.__doc__)}\n"

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from hardwon.fixes.ai_memory import AIMemory as AIMemory
+from hardwon.fixes.ai_memory import CutWarning as CutWarning
 from hardwon.fixes.ai_memory import Where
 from hardwon.fixes.ai_memory import generate_issue_signature as generate_issue_signature
-from hardwon.fixes.input import CutWarning as CutWarning
-from hardwon.fixes.input import FixHistoryWarning as FixHistoryWarning
+from hardwon.fixes.knowledge_base import FixHistoryWarning as FixHistoryWarning
 
 
 def build_context_for_claude(issue_data: Mapping[str, Any]) -> str:

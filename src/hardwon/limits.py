@@ -11,6 +11,11 @@ DAY_US: Final = 86_400_000_000
 
 # --- one record ---
 
+# Two machines' clocks may differ by minutes; a record dated further ahead counts from its arrival.
+CLOCK_SKEW_US: Final = 300_000_000
+# What a writer left that was killed before its first byte. It holds nothing, and may be new.
+SWEEP_EMPTY_AFTER_S: Final = 60
+
 # One text field. A long build log fits; a core dump pasted by accident does not.
 TEXT_CHARS_MAX: Final = 200_000
 
@@ -300,6 +305,8 @@ ACTION_LESSONS_MAX: Final = 300
 # After so many days an attempt counts half. Long enough for a team's weekly rhythm, short enough
 # that last year's release of a tool does not outvote this month's.
 HALF_LIFE_DAYS: Final = 90
+# What one author may say of a thing before it takes others to say as much: a careful colleague.
+SOURCE_VOTES: Final = 8
 
 # Distinct episodes that must speak for a rule before it is active: one may be luck.
 RULE_EPISODES_MIN: Final = 2
@@ -474,10 +481,16 @@ CONTEXT_TOKENS: Final = 400
 # Below this a context has room for a line or two, and the fence around it says no more than it must.
 SHORT_CONTEXT_TOKENS: Final = 100
 
+# From this budget on a context may be a page with headings.
+PAGE_CONTEXT_TOKENS: Final = 2_000
+
+# Fewer lines are read at a glance, and need no headings.
+PAGE_LINES_MIN: Final = 8
+
 # The largest budget. Whoever has more room wants the records themselves.
 CONTEXT_TOKENS_MAX: Final = 100_000
 
-# Random bytes of a fence's mark.
+# Random bytes of a tree's mark.
 MARK_BYTES: Final = 8
 
 # What still counts as a word: longer runs without a space are base64, paths or Chinese. They are
@@ -488,7 +501,7 @@ WORD_CHARS_MAX: Final = 64
 # belong there.
 CONTEXT_LINE_CHARS_MAX: Final = 2_000
 
-# Hex characters of a fence's mark: 64 bits, so that no record can have guessed it.
+# Hex characters of a fence's mark: so many that no record can have guessed it.
 MARK_CHARS_MIN: Final = 16
 
 # Hex characters of a fence's mark: a digest fits, and the mark is paid for twice in every context.
@@ -536,6 +549,9 @@ SEEN_ACTION_CHARS_MAX: Final = 60
 
 # Names that one action showed: a wide table.
 SEEN_NAMES_MAX: Final = 30
+
+# Files that a line of a context names, of those that were changed and of those that were opened.
+FILES_SHOWN_MAX: Final = 5
 
 # --- embeddings ---
 

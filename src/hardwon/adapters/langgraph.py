@@ -61,7 +61,6 @@ if TYPE_CHECKING:
 
 Namespace = tuple[str, ...]
 
-_AUTHOR: Final = "langgraph"
 _SAYS_NAMESPACE: Final = "namespace "
 # hits beyond those that are asked for: some are of items that were put again meanwhile
 _FILTERED_MORE: Final = 10
@@ -80,7 +79,7 @@ class HardwonStore(BaseStore):
     __slots__ = ("_author", "_fields", "memory")
 
     def __init__(
-        self, memory: Memory, *, author: str = _AUTHOR, fields: Sequence[str] | None = None
+        self, memory: Memory, *, author: str = "langgraph", fields: Sequence[str] | None = None
     ) -> None:
         if not isinstance(memory, Memory):
             raise InvalidInputError.one("memory", memory, "a Memory")

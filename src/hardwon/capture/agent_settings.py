@@ -23,17 +23,13 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final, Literal, NoReturn
 
 from hardwon import limits
 from hardwon.errors import PlaceError
 from hardwon.outside import files
 
-NEW_FILE_MODE: Final = 0o666  # of what was not there; the umask takes its part from it
-NEW_FOLDER_MODE: Final = 0o777
-_INDENTED: Final = re.compile(r'\n([ \t]+)"')
 _BOM: Final = "\ufeff"
 
 CALLED: Final = "hooks run claude-code"
@@ -46,7 +42,6 @@ EVENTS: Final[Mapping[str, str | None]] = {
     "PostToolUseFailure": "Bash",
 }
 _OURS: Final = re.compile(rf"(?<!\S){CALLED}(?!\S)")
-_PROJECT_FOLDER: Final = '"$CLAUDE_PROJECT_DIR"'
 _ASSIGNED: Final = re.compile(r"[A-Za-z_]\w*=")
 
 Settings = dict[str, Any]
@@ -97,10 +92,12 @@ def _finite(text: str) -> float:
     return number
 
 
-def write(path: Path, settings: Settings, text: str, new_file_mode: int = NEW_FILE_MODE) -> None:
-    """All of it or nothing. `text` is what was there: its mode and its manner stay."""
+def write(path: Path, settings: Settings, text: str, new_file_mode: int = 0o666) -> None:
+    """All of it or nothing. `text` is what was there: its mode and its manner stay. From the mode of
+    what was not there the umask takes its part.
+    """
     try:
-        files.make_folder(path.parent, NEW_FOLDER_MODE)
+        files.make_folder(path.parent, 0o777)
         mask = os.umask(0)
         os.umask(mask)
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else new_file_mode & ~mask
@@ -114,7 +111,7 @@ def rendered(settings: Settings, before: str) -> str:
     """As the file was written before: its indentation, its line ends, and whether it ends with
     one.
     """
-    indented = _INDENTED.search(before)
+    indented = re.search(r'\n([ \t]+)"', before)
     on_one_line = "\n" not in before.strip() and before.removeprefix(_BOM).strip() not in ("", "{}")
     indent = indented[1] if indented else None if on_one_line else 2
     try:
@@ -139,14 +136,9 @@ def refuse(path: Path, why: str) -> NoReturn:
     )
 
 
-class Scope(StrEnum):
-    """Whose settings: those of everybody who works on the project, one's own there, or one's own
-    everywhere.
-    """
-
-    PROJECT = "project"
-    LOCAL = "local"
-    USER = "user"
+# Whose settings: those of everybody who works on the project, one's own there, or one's own
+# everywhere.
+Scope = Literal["project", "local", "user"]
 
 
 @dataclass(frozen=True)
@@ -160,14 +152,10 @@ class AgentHook:
     command: str
     found: bool
 
-    @property
-    def state(self) -> str:
-        return "installed" if self.command else "absent"
-
 
 def settings_file(scope: Scope, root: Path) -> Path:
-    name = "settings.local.json" if scope is Scope.LOCAL else "settings.json"
-    return (Path.home() if scope is Scope.USER else root) / ".claude" / name
+    name = "settings.local.json" if scope == "local" else "settings.json"
+    return (Path.home() if scope == "user" else root) / ".claude" / name
 
 
 def status(path: Path, root: Path) -> list[AgentHook]:
@@ -240,10 +228,11 @@ def command_for(
     program = Path(sys.executable).with_name("hardwon")
     there = os.access(program, os.X_OK)
     called = shlex.quote(str(program))
-    if scope is Scope.PROJECT:
+    if scope == "project":
         called = "hardwon"
         if there and program.is_relative_to(root):
-            called = f"{_PROJECT_FOLDER}/{shlex.quote(program.relative_to(root).as_posix())}"
+            inside = shlex.quote(program.relative_to(root).as_posix())
+            called = f'"$CLAUDE_PROJECT_DIR"/{inside}'
     elif not there:
         called = f"{shlex.quote(sys.executable)} -P -m hardwon.surfaces.cli.main"
     return f"{called} {shlex.join((*before, *CALLED.split(), *after))} || true"

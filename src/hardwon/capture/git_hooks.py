@@ -25,13 +25,10 @@ from hardwon.errors import PlaceError
 from hardwon.outside import files
 from hardwon.outside.git import git
 
-HOOKS: Final = ("post-commit",)
+NAME: Final = "post-commit"
 SAVED: Final = ".before-hardwon"
 _MARK: Final = "# Installed by hardwon; `hardwon hooks remove` takes it away."
 _SEAL: Final = "# Lines of your own belong into another file; the rest of this one has the SHA-256 "
-_EXECUTABLE: Final = 0o755
-_FOLDER_MODE: Final = 0o777  # of which the umask takes its part
-_SHARED_SCOPES: Final = ("global", "system")
 
 State = Literal["installed", "absent", "other"]
 
@@ -62,7 +59,7 @@ def folder_of_hooks(root: Path, *, shared: bool = False) -> Path:
         )
     scope = (git(root, "config", "--show-scope", "--get", "core.hooksPath") or "").split("\t")[0]
     folder = (root / found.rstrip("\n")).absolute()
-    if scope in _SHARED_SCOPES and not shared:
+    if scope in ("global", "system") and not shared:
         raise PlaceError(
             f"core.hooksPath of the {scope} configuration names {folder}, which serves other "
             f"repositories too: "
@@ -71,56 +68,52 @@ def folder_of_hooks(root: Path, *, shared: bool = False) -> Path:
     return folder
 
 
-def status(folder: Path) -> list[Hook]:
-    found = []
-    for name in HOOKS:
-        path = folder / name
-        # also a link that leads nowhere is the user's
-        chained = os.path.lexists(_saved(path))
-        text = ""
-        with suppress(OSError):
-            text = "" if path.is_symlink() else path.read_bytes().decode(errors="surrogateescape")
-        ours, lines = _MARK in text, text.split("\n", 3)
-        edited = lines[:3] != ["#!/bin/sh", _MARK, f"{_SEAL}{_seal(''.join(lines[3:]))}"]
-        state: State = "installed" if ours else "other" if os.path.lexists(path) else "absent"
-        found.append(Hook(name, path, state, chained, ours and edited))
-    return found
+def status(folder: Path) -> Hook:
+    path = folder / NAME
+    # also a link that leads nowhere is the user's
+    chained = os.path.lexists(_saved(path))
+    text = ""
+    with suppress(OSError):
+        text = "" if path.is_symlink() else path.read_bytes().decode(errors="surrogateescape")
+    ours, lines = _MARK in text, text.split("\n", 3)
+    edited = lines[:3] != ["#!/bin/sh", _MARK, f"{_SEAL}{_seal(''.join(lines[3:]))}"]
+    state: State = "installed" if ours else "other" if os.path.lexists(path) else "absent"
+    return Hook(NAME, path, state, chained, ours and edited)
 
 
-def install(folder: Path, command: Sequence[str] = ()) -> list[Hook]:
-    """Puts our hooks there; doing it again changes nothing. `command` are options that `hardwon` is
+def install(folder: Path, command: Sequence[str] = ()) -> Hook:
+    """Puts our hook there; doing it again changes nothing. `command` are options that `hardwon` is
     called with.
     """
     try:
-        files.make_folder(folder, _FOLDER_MODE)
-        for hook in status(folder):
-            _refuse_edited(hook)
-            saved = _saved(hook.path)
-            if hook.state == "other" and hook.chained:
-                raise PlaceError(
-                    f"{hook.path} and {saved} are both not ours: put them together or remove one, "
-                    f"then try again"
-                )
-            _put(hook, script(hook.name, command))
+        files.make_folder(folder, 0o777)  # of which the umask takes its part
+        hook = status(folder)
+        _refuse_edited(hook)
+        if hook.state == "other" and hook.chained:
+            raise PlaceError(
+                f"{hook.path} and {_saved(hook.path)} are both not ours: put them together or "
+                f"remove one, then try again"
+            )
+        _put(hook, script(command))
     except OSError as error:
         raise PlaceError(f"cannot install a hook in {folder}: {error.strerror or error}") from error
     return status(folder)
 
 
-def remove(folder: Path) -> list[Hook]:
-    """Takes our hooks away and gives the user's their names back. Hooks that are not ours stay as
-    they are.
+def remove(folder: Path) -> Hook:
+    """Takes our hook away and gives the user's its name back. One that is not ours stays as it
+    is.
     """
     try:
-        for hook in status(folder):
-            _refuse_edited(hook)
-            saved = _saved(hook.path)
-            if hook.state == "installed" and hook.chained:
-                saved.replace(hook.path)
-            elif hook.state == "installed":
-                hook.path.unlink()
-            elif hook.state == "absent" and hook.chained:  # somebody removed ours by hand
-                saved.rename(hook.path)
+        hook = status(folder)
+        _refuse_edited(hook)
+        saved = _saved(hook.path)
+        if hook.state == "installed" and hook.chained:
+            saved.replace(hook.path)
+        elif hook.state == "installed":
+            hook.path.unlink()
+        elif hook.state == "absent" and hook.chained:  # somebody removed ours by hand
+            saved.rename(hook.path)
         if folder.is_dir():
             files.sync(folder)
     except OSError as error:
@@ -130,19 +123,19 @@ def remove(folder: Path) -> list[Hook]:
     return status(folder)
 
 
-def script(name: str, command: Sequence[str] = ()) -> str:
+def script(command: Sequence[str] = ()) -> str:
     """POSIX sh. `-P` keeps Python from importing what lies in the checkout."""
     options = "".join(f" {shlex.quote(each)}" for each in command)
     python = shlex.quote(sys.executable)
-    rest = f"""earlier="${{0%/*}}/{name}{SAVED}"
+    rest = f"""earlier="${{0%/*}}/{NAME}{SAVED}"
 code=0
 if [ -x "$earlier" ]; then
     "$earlier" "$@"
     code=$?
 fi
 (
-    if command -v hardwon && hardwon{options} hooks run {name} >&3; then exit 0; fi
-    if [ -x {python} ]; then {python} -P -m hardwon.surfaces.cli.main{options} hooks run {name} >&3; fi
+    if command -v hardwon && hardwon{options} hooks run {NAME} >&3; then exit 0; fi
+    if [ -x {python} ]; then {python} -P -m hardwon.surfaces.cli.main{options} hooks run {NAME} >&3; fi
 ) 3>&1 >/dev/null 2>&1 </dev/null
 exit $code
 """
@@ -177,7 +170,7 @@ def _put(hook: Hook, text: str) -> None:
         with temporary.open("wb") as file:
             file.write(text.encode(errors="surrogateescape"))
             file.flush()
-            os.fchmod(file.fileno(), _EXECUTABLE)
+            os.fchmod(file.fileno(), 0o755)
             os.fsync(file.fileno())
         if saved:
             on_failure.callback(saved.unlink, missing_ok=True)

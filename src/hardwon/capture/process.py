@@ -39,10 +39,6 @@ KILLED_BY: Final = 128  # what a shell adds to the number of the signal that kil
 STDIN, STDOUT, STDERR = 0, 1, 2
 _TO_FORWARD: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _TO_NOTICE: Final = (signal.SIGCHLD, signal.SIGWINCH, signal.SIGCONT)
-# si_code of a signal that a terminal sent: then the whole group has it, and the command with us
-_BY_KERNEL: Final = 128
-_NO_SIZE: Final = b"\0" * 8
-_SCRIPT_READ_BYTES: Final = 80  # a file with no zero byte in them is a script, as shells have it
 
 
 @dataclass
@@ -156,8 +152,9 @@ def _start(
             why = "bad interpreter: No such file or directory"
         elif error.errno == errno.ENOEXEC:
             with suppress(OSError), open(found, "rb") as file:  # noqa: PTH123
-                # a script without #! line; every shell runs it itself
-                if b"\0" not in file.read(_SCRIPT_READ_BYTES):
+                # a script without #! line; every shell runs it itself, and takes a file for one
+                # that has no zero byte at its beginning
+                if b"\0" not in file.read(80):
                     return start(["/bin/sh", found, *command[1:]])
             why = "cannot execute binary file: Exec format error"
         return RunResult(NOT_EXECUTABLE, refusal=f"{name}: {why}")
@@ -259,7 +256,7 @@ class _Streams:
         """As large as the terminal that they are shown on."""
         for ours in self.screens:
             with suppress(OSError):
-                size = fcntl.ioctl(self.passed_on.get(ours, STDOUT), termios.TIOCGWINSZ, _NO_SIZE)
+                size = fcntl.ioctl(self.passed_on.get(ours, STDOUT), termios.TIOCGWINSZ, bytes(8))
                 if struct.unpack("HHHH", size)[0]:
                     fcntl.ioctl(ours, termios.TIOCSWINSZ, size)
 
@@ -339,8 +336,8 @@ class _Signals:
         while True:
             if hasattr(signal, "sigwaitinfo"):
                 found = signal.sigwaitinfo(self._before)
-                # then the command has it as well
-                number, from_terminal = found.si_signo, found.si_code == _BY_KERNEL
+                # 128: a terminal sent it, to the whole group, so the command has it as well
+                number, from_terminal = found.si_signo, found.si_code == 128
             else:
                 number = signal.sigwait(self._before)
                 from_terminal = _may_be_typed(number)

@@ -11,6 +11,7 @@ import shlex
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import dropwhile
@@ -32,14 +33,9 @@ from hardwon.trust.redact import redact
 
 T = TypeVar("T")
 
-TAG: Final = "run"
 # The environment variable by which a run inside a run knows: the session's id, then a key of each
 # command under way.
 RUNNING: Final = "HARDWON_RUN"
-_RUNNING: Final = re.compile(
-    rf"[0-9a-f-]{{36}}(?: [0-9a-f]{{16,64}}){{0,{limits.RUNS_UNDER_WAY_MAX}}}"
-)
-_BINARY_SHARE: Final = 0.1  # of characters that no text has
 
 # --- the command line ---
 
@@ -130,7 +126,9 @@ class RunSession:
     def of(cls, environment: Mapping[str, str]) -> RunSession:
         """The one that the environment names, or a new one."""
         given = environment.get(RUNNING, "")
-        if not _RUNNING.fullmatch(given):
+        if not re.fullmatch(
+            rf"[0-9a-f-]{{36}}(?: [0-9a-f]{{16,64}}){{0,{limits.RUNS_UNDER_WAY_MAX}}}", given
+        ):
             return cls(new_id())
         found, *under_way = given.split(" ")
         return cls(found, tuple(under_way))
@@ -153,9 +151,6 @@ _ESCAPES: Final = re.compile(
     r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|[\]PX^_][^\x07\x1b\n]*+(?:\x07|\x1b\\)?|[ "
     r"-/]*+[0-~])?|\x9b[0-?]*+[ -/]*+[@-~]"
 )
-_KEY_END: Final = re.compile(rb"-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----")
-_KEY_BEGIN: Final = b"-----BEGIN "
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def plain(data: bytes) -> str:
@@ -163,10 +158,11 @@ def plain(data: bytes) -> str:
     and over its last state.
     """
     text = _ESCAPES.sub("", data.decode(errors="replace"))
-    if text.count("\ufffd") + text.count("\0") > len(text) * _BINARY_SHARE:
+    # too many characters that no text has
+    if text.count("\ufffd") + text.count("\0") > len(text) * 0.1:
         return f"({len(data)} bytes that are no text)"
     lines = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
-    return _CONTROL.sub("", "\n".join(lines))
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "", "\n".join(lines))
 
 
 def shown_of(output: OutputExcerpt) -> str:
@@ -184,8 +180,8 @@ def shown_of(output: OutputExcerpt) -> str:
     _, newline, tail = output.tail.partition(b"\n")
     if not newline:
         tail = b" ".join(output.tail.split(None, 2)[2:])
-    end = _KEY_END.search(tail)
-    if end and _KEY_BEGIN not in tail[: end.start()]:
+    end = re.search(rb"-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----", tail)
+    if end and b"-----BEGIN " not in tail[: end.start()]:
         tail = tail[end.end() :]
     return _cut(
         redact(plain(head))[0], redact(plain(tail))[0], output.total - len(head) - len(tail)
@@ -256,7 +252,7 @@ def _envelope(
     source = {"type": "test_result" if tests else "agent_execution", "id": session.id}
     if author is not None:
         source["author"] = author
-    return {"source": source, "tags": list(dict.fromkeys((TAG, *tags)))}
+    return {"source": source, "tags": list(dict.fromkeys(("run", *tags)))}
 
 
 # --- patience ---
@@ -266,23 +262,18 @@ def within(seconds: float, ask: Callable[[], T]) -> T:
     """What `ask` returns or raises; BusyError where it takes longer. A memory that somebody has
     locked must not hold up a command for as long as a write may wait.
     """
-    answer: list[T] = []
-    problem: list[BaseException] = []
+    answer = Future[T]()
 
     def asked() -> None:
         try:
-            answer.append(ask())
+            answer.set_result(ask())
         except BaseException as error:  # noqa: BLE001  # it is raised where it was asked
-            problem.append(error)
+            answer.set_exception(error)
 
-    thread = threading.Thread(target=asked, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if problem:
-        raise problem[0]
-    if not answer:
+    threading.Thread(target=asked, daemon=True).start()
+    if wait([answer], seconds).not_done:
         raise BusyError(
             f"the memory did not answer within {seconds:g} s; somebody else may be writing to it "
             f"for long"
         )
-    return answer[0]
+    return answer.result()

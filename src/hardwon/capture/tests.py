@@ -69,7 +69,6 @@ from hardwon.trust.lifecycle import not_undone
 from hardwon.trust.redact import redact
 
 PYTEST: Final = "pytest"  # the author, and the tag, of what the pytest plugin records
-BY_HOOK: Final = "git hook"
 # The status that the event gives which tells a result from what looks like one. No call of the
 # memory sets this status: others verify, publish and archive.
 MARK_STATUS: Final[Status] = "hypothesis"
@@ -79,8 +78,6 @@ _GONE: Final = (
 )
 _FAILURE_KEY: Final = "failure:"
 _HASH_BYTES: Final = 8
-_NAMED_FROM_CHARS: Final = 6  # a shorter function name (`test_a`) is said without being meant
-_PARAMETERS: Final = re.compile(r"\[.*$", re.DOTALL)
 
 
 def name_of_test(node_id: str) -> str:
@@ -198,13 +195,14 @@ def link(claim: RecordText, result: Result, *, by_file: bool = True) -> int:
 
 def names_test(text: str, test: str) -> bool:
     """By its node id, with or without its parameters, or by its function's name as a whole word."""
-    bare = _PARAMETERS.sub("", test)
+    bare = re.sub(r"\[.*$", "", test, flags=re.DOTALL)
     function = bare.rpartition("::")[2]
     if "::" not in bare or bare in text:
         return bool(bare) and bare in text
-    # Many texts are asked for many words, and to compile a pattern takes longer than to look.
+    # A short function name (`test_a`) is said without being meant. Many texts are asked for many
+    # words, and to compile a pattern takes longer than to look.
     return (
-        len(function) > _NAMED_FROM_CHARS
+        len(function) > 6
         and function in text
         and re.search(rf"(?<!\w){re.escape(function)}(?!\w)", text) is not None
     )
@@ -575,8 +573,13 @@ def _publish(
             and may_publish(claim, tests, known)
             and (commit.is_everything or not about.isdisjoint(commit.changed))
         ):
-            reason = f"commit {commit.id}: {', '.join(sorted(tests))}"[: limits.TEXT_CHARS_MAX]
-            change.happen(record_id, "status", by, status="published", reason=reason)
+            change.happen(
+                record_id,
+                "status",
+                by,
+                status="published",
+                reason=f"commit {commit.id}: {', '.join(sorted(tests))}"[: limits.TEXT_CHARS_MAX],
+            )
             published.append(record_id)
     return published
 
@@ -590,10 +593,15 @@ def results(store: Store, project: str, at: datetime) -> dict[str, Result]:
     test ran again. Only what a test run wrote here counts, and nothing that a clock which went
     wrong dated long after `at`.
     """
-    until = from_us(min(to_us(at) + limits.RESULT_AHEAD_US_MAX, TIME_US_MAX))
-    asked = Filters(kind="fact", author=PYTEST, tag=PYTEST, until=until)
-    live = asked.altered(status=MARK_STATUS)
-    found = store.marked(project, live, PYTEST, MARK_STATUS, limits.TESTS_REMEMBERED_MAX)
+    asked = Filters(
+        kind="fact",
+        author=PYTEST,
+        tag=PYTEST,
+        until=from_us(min(to_us(at) + limits.RESULT_AHEAD_US_MAX, TIME_US_MAX)),
+    )
+    found = store.marked(
+        project, asked.altered(status=MARK_STATUS), PYTEST, MARK_STATUS, limits.TESTS_REMEMBERED_MAX
+    )
     known = {each.id for each in found}
     newest = store.marked(project, asked, PYTEST, MARK_STATUS, limits.TEST_FAILURES_MAX)
     newest = [each for each in newest if each.id not in known]
@@ -671,7 +679,7 @@ class Tests(Group):
         if not vouched or PYTEST in project.store.rolled_back(project.name):
             return []
         return project.carry_out(
-            lambda change: _publish(change, vouched, commit, at, by or BY_HOOK)
+            lambda change: _publish(change, vouched, commit, at, by or "git hook")
         )
 
     def failing(self) -> list[str]:
@@ -745,10 +753,12 @@ def record_pytest_run(
             for each in chosen:
                 where, report = failed[each]
                 name, text = named(each), str(report.longreprtext)
-                files = _files(name, text, Path(folder), checkout)
-                ran.append(RanTest(name, True, text, where, files))
-            began = datetime.fromtimestamp(started, UTC)
-            done = opened.tests.record(ran, f"pytest-{new_id()}", task=task, started=began)
+                ran.append(
+                    RanTest(name, True, text, where, _files(name, text, Path(folder), checkout))
+                )
+            done = opened.tests.record(
+                ran, f"pytest-{new_id()}", task=task, started=datetime.fromtimestamp(started, UTC)
+            )
             all_pass = not failed and not opened.tests.failing()
     counts = (
         (len(done.failed), "failure", "recorded"),

@@ -1,17 +1,33 @@
-"""Older fix histories into a memory: their database (row by row, see `adopt_rows`), and the
-knowledge base beside it.
+"""Older fix histories into a memory: their database, row by row, and the knowledge base beside it.
 
 An adoption is one transaction. Ids are derived from what is adopted and whose it is, so that the
-same history adds nothing the second time, wherever its file lies.
+same history adds nothing the second time, wherever its file lies. A row that cannot become a fix is
+rejected with the reason; none is passed over.
+
+What has no field of its own, and what had to be changed to fit one, is kept in the fix's `other`:
+
+row_id           the row's id
+issue_signature  the row's signature, where it is not the one that the fix has now (it was made with a prompt and a response,
+                 which the row does not have)
+claude_analysis, ai_analysis   both, where the row had two that differ
+columns          columns that the documents do not know
+as_it_was        values that could not be read as what their column is for
+
+Times without a zone are local time of this machine, as `datetime.now().isoformat()` wrote them, but for those that SQLite's own
+`datetime()` wrote (a blank between day and time, no microseconds): they are UTC.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from datetime import UTC, datetime
+from itertools import accumulate, chain, count
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,17 +36,18 @@ from pydantic_core import PydanticCustomError
 from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, PlaceError
 from hardwon.fixes import legacy
-from hardwon.fixes.adopt_rows import HistoryReader, RowId, added_up, fits_in_a_record, one_line
-from hardwon.fixes.legacy import ClaimedDatabase, LegacyDatabase
+from hardwon.fixes.legacy import ClaimedDatabase, LegacyDatabase, LegacyRow
 from hardwon.learn.support import FIX_HISTORY
+from hardwon.learn.tallies import RECORDED_SIGNATURE, fix_history_signature
 from hardwon.memory import Clock, Memory
 from hardwon.outside import files
 from hardwon.outside.locations import check_path
 from hardwon.outside.locks import lock_file
-from hardwon.records.fields import check_json, from_us
-from hardwon.records.kinds import Adopted, AnyRecord, Source
+from hardwon.records.fields import check_json, derived_id, from_us, parse_time, read_json
+from hardwon.records.kinds import Adopted, AnyRecord, Fix, Issue, Metadata, Moment, Source
 from hardwon.store.sqlite.log import refuse_foreign_log
 from hardwon.store.types import Progress
+from hardwon.trust.redact import without_secrets
 
 FILE_NAME: Final = "ai_memory.db"
 KNOWLEDGE_BASE_NAME: Final = "knowledge_base.json"
@@ -43,6 +60,22 @@ _SHAPE: Final = (
     ("version", str | int | float | None, "text or a number"),
     ("last_updated", str | int | float | None, "text or a number"),
 )
+
+_ANALYSES: Final = ("ai_analysis", "claude_analysis")  # in this order: the newer name first
+_COLUMNS: Final = frozenset(
+    """id timestamp model_name issue_type issue_signature description fixer_type claude_analysis ai_analysis fix_commands
+    fix_success verification_success execution_time_seconds system_info notes""".split()
+)
+# without what a record's project, labels and the like may add to its size
+_BYTES_MAX: Final = limits.RECORD_BYTES_MAX - 64 * limits.KIB
+_FLAGS: Final = {"1": True, "true": True, "1.0": True, "0": False, "false": False, "0.0": False}
+_BY_SQLITE: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d(\.\d{1,3})?)?")
+_SINCE_1970: Final = re.compile(r"\d{9,13}(\.\d+)?")
+
+_BREAKS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_ROWS_BETWEEN_PROGRESS: Final = 500
+
+RowId = Any  # a whole number, unless somebody made the table by hand
 
 
 # --- the report ---
@@ -118,11 +151,6 @@ def _adopt(
         (name, sum(len(record.data.get(name, ())) for record in aggregates))
         for name in legacy.AGGREGATE_TABLES
     )
-    about_aggregates = [
-        f"{name}: {rows} rows kept as they are" + ("" if new else ", as before")
-        for name, rows in kept_rows
-        if rows
-    ]
     return FixAdoption(
         read=reading.read,
         added=max(0, loaded.added - new),
@@ -131,7 +159,14 @@ def _adopt(
         present=loaded.present + len(loaded.conflicting) - here,
         rejected=reading.rejected,
         mended=reading.mended,
-        notes=[*reading.notes(), *about_aggregates],
+        notes=[
+            *reading.notes(),
+            *[
+                f"{name}: {rows} rows kept as they are" + ("" if new else ", as before")
+                for name, rows in kept_rows
+                if rows
+            ],
+        ],
         dry_run=dry_run,
         forgotten=loaded.forgotten,
     )
@@ -150,9 +185,17 @@ def adopt_knowledge_base(
     """
     source = check_path("path", path)
     check_memory(memory)
-    record = _knowledge_record(source, Source(type="agent_execution", author=author))
-    if record is None:
-        return FixAdoption(1, 0, 0, notes=[f"{source.name} holds nothing yet"], dry_run=dry_run)
+    knowledge, written_us = files.read_object(
+        source, limits.KNOWLEDGE_BASE_BYTES_MAX, "a knowledge base"
+    )
+    try:
+        _check_knowledge(knowledge)
+        if not any(knowledge[name] for name in knowledge.keys() - {"version", "last_updated"}):
+            return FixAdoption(1, 0, 0, notes=[f"{source.name} holds nothing yet"], dry_run=dry_run)
+        whose = Source(type="agent_execution", author=author)
+        record = added_up({"knowledge_base": knowledge}, whose, from_us(written_us))
+    except InvalidInputError as error:
+        raise InvalidInputError(error.problems, source.name) from None
     loaded = memory.care.take_in([record], dry_run, author, progress, at_once=True)
     return FixAdoption(
         read=1,
@@ -171,31 +214,20 @@ def check_memory(memory: object) -> None:
 # --- the knowledge base ---
 
 
-def _knowledge_record(path: Path, source: Source) -> Adopted | None:
-    """None where it says nothing."""
-    knowledge, written_us = files.read_object(
-        path, limits.KNOWLEDGE_BASE_BYTES_MAX, "a knowledge base"
-    )
-    try:
-        for name, kinds, allowed in _SHAPE:
-            if not isinstance(knowledge.get(name), kinds) and name in knowledge:
-                raise InvalidInputError.one(name, knowledge[name], allowed)
-            listed = knowledge.get(name, {}) if allowed == _OF_LISTS else {}
-            for key, items in listed.items():
-                if not isinstance(items, list):
-                    raise InvalidInputError.one(f"{name}.{key}", items, "a list")
-        _check_values(knowledge, "")
-        size = len(json.dumps(knowledge, ensure_ascii=False).encode())
-        if not fits_in_a_record(size):
-            largest = max(knowledge, key=lambda name: len(json.dumps(knowledge[name])))
-            allowed = f"at most {limits.RECORD_BYTES_MAX} bytes; most of it is {largest!r}: shorten that in a copy and adopt it"
-            raise InvalidInputError.one(largest, f"{size} bytes", allowed)
-        _check_value(knowledge, "file")
-        if any(knowledge[name] for name in knowledge.keys() - {"version", "last_updated"}):
-            return added_up({"knowledge_base": knowledge}, source, from_us(written_us))
-        return None
-    except InvalidInputError as error:
-        raise InvalidInputError(error.problems, path.name) from None
+def _check_knowledge(knowledge: dict[str, Any]) -> None:
+    for name, kinds, allowed in _SHAPE:
+        if not isinstance(knowledge.get(name), kinds) and name in knowledge:
+            raise InvalidInputError.one(name, knowledge[name], allowed)
+        for key, items in (knowledge.get(name, {}) if allowed == _OF_LISTS else {}).items():
+            if not isinstance(items, list):
+                raise InvalidInputError.one(f"{name}.{key}", items, "a list")
+    _check_values(knowledge, "")
+    size = len(json.dumps(knowledge, ensure_ascii=False).encode())
+    if size > _BYTES_MAX:
+        largest = max(knowledge, key=lambda name: len(json.dumps(knowledge[name])))
+        allowed = f"at most {limits.RECORD_BYTES_MAX} bytes; most of it is {largest!r}: shorten that in a copy and adopt it"
+        raise InvalidInputError.one(largest, f"{size} bytes", allowed)
+    _check_value(knowledge, "file")
 
 
 def _check_values(value: Any, place: str, depth: int = 1) -> None:
@@ -245,7 +277,15 @@ def adopt_in_place(folder: str | Path, *, clock: Clock | None = None) -> FixAdop
     home = check_path("folder", folder)
     target = (home / FILE_NAME).resolve()
     knowledge = home / KNOWLEDGE_BASE_NAME
-    if not _has_something(target, knowledge):
+    # Looked at without a lock: nearly always there is nothing to do. Where a journal lies beside
+    # the file somebody was interrupted, and what the file says cannot be believed before it is
+    # played back; or it was we, after all was done.
+    is_there = files.exists(target)
+    if is_there and not target.is_file():
+        raise PlaceError(f"{target} is not a file: choose another place for the memory")
+    left = (legacy.companions(target)[0], _staged(target), _copied(target))
+    is_done = is_there and not any(map(files.exists, left)) and legacy.is_ours(target)
+    if is_done or not (is_there or knowledge.is_file()):
         return None
     with lock_file(target):
         _clear_away(target)
@@ -263,19 +303,6 @@ def adopt_in_place(folder: str | Path, *, clock: Clock | None = None) -> FixAdop
             raise files.disk_error(error, target) from error
         finally:
             _clear_away(target)
-
-
-def _has_something(target: Path, knowledge: Path) -> bool:
-    """Looked at without a lock: nearly always there is nothing to do. Where a journal lies beside
-    the file somebody was interrupted, and what the file says cannot be believed before it is played
-    back; or it was we, after all was done.
-    """
-    if not files.exists(target):
-        return knowledge.is_file()
-    if not target.is_file():
-        raise PlaceError(f"{target} is not a file: choose another place for the memory")
-    left = (legacy.companions(target)[0], _staged(target), _copied(target))
-    return any(map(files.exists, left)) or not legacy.is_ours(target)
 
 
 def _staged(target: Path) -> Path:
@@ -324,8 +351,8 @@ def _set_aside(copied: Path, target: Path) -> tuple[Path, bool]:
     """Gives the copy a name that is free. Where an interrupted run made the same copy already, that
     one stays.
     """
-    checksum, number = files.sha256_of(copied), 1
-    while True:
+    checksum = files.sha256_of(copied)
+    for number in count(1):
         aside = target.with_name(
             f"{target.stem}.before-hardwon{'' if number == 1 else f'-{number}'}.db"
         )
@@ -338,7 +365,7 @@ def _set_aside(copied: Path, target: Path) -> tuple[Path, bool]:
         with suppress(FileExistsError):
             files.publish(copied, aside)
             return aside, True
-        number += 1
+    raise AssertionError  # for type checkers: there is always one more number
 
 
 def _with_knowledge(knowledge: Path, memory: Memory) -> list[str]:
@@ -368,3 +395,342 @@ def _begin_with(knowledge: Path, target: Path, clock: Clock | None) -> FixAdopti
         except FileExistsError:
             return None  # somebody opened the memory without us
     return FixAdoption(0, 0, 0, notes=notes)
+
+
+# --- a row becomes a fix ---
+
+
+def one_line(text: str) -> str:
+    return "".join(char if char.isprintable() else " " for char in text[: limits.LESSON_CHARS_MAX])
+
+
+class HistoryReader:
+    """One pass over a history."""
+
+    def __init__(self, history: LegacyDatabase, source: Source, progress: Progress | None) -> None:
+        self._history, self._source, self._progress = history, source, progress
+        self._last_at = from_us(max(0, history.written_us))
+        self._total = history.count()
+        self._same: Counter[str] = Counter()
+        self._same_id: object = None
+        self._local = 0
+        self._cut: Counter[str] = Counter()
+        self.read = 0
+        self.rejected: list[tuple[RowId, str]] = []
+        self.mended: list[tuple[RowId, str]] = []
+
+    def fixes(self) -> Iterator[Fix]:
+        for row in self._history.rows():
+            self.read += 1
+            if fix := self._fix_of(row):
+                yield fix
+            if self._progress and (
+                self.read % _ROWS_BETWEEN_PROGRESS == 0 or self.read >= self._total
+            ):
+                self._progress(self.read, self._total)
+
+    def _fix_of(self, row: LegacyRow) -> Fix | None:
+        """The fix, as large as a record may be, or None where the row had to be rejected."""
+        record_id = self._id_of(row)
+        reason = ""
+        for chars in limits.FIX_HISTORY_ROW_CHARS_CUT:
+            reader = _RowReader(row, chars, self._last_at)
+            try:
+                fix = without_secrets(reader.fix(record_id, self._source))
+                if len(fix.to_json_bytes()) <= _BYTES_MAX:
+                    break
+                reason = f"more than {limits.RECORD_BYTES_MAX} bytes"
+            except InvalidInputError as error:
+                reason = str(error)
+        else:
+            self.rejected.append((row.get("id"), one_line(reason)))
+            return None
+        self._last_at = fix.metadata.context.timestamp
+        self._local += reader.is_local
+        if reader.mended:
+            self.mended.append((row.get("id"), "; ".join(reader.mended)))
+        return fix
+
+    def _id_of(self, row: LegacyRow) -> str:
+        """Rows that say the same under the same id, in a table without a key, are told apart by
+        their number.
+        """
+        values: dict[str, Any] = {
+            name: _tagged(value)
+            for name, value in row.items()
+            if value is not None and name not in _ANALYSES
+        }
+        values["analysis"] = sorted(
+            {_tagged(row[name]) for name in _ANALYSES if row.get(name) not in (None, "")}
+        )
+        content = json.dumps(values, sort_keys=True)
+        if row.get("id") != self._same_id:
+            self._same, self._same_id = Counter(), row.get("id")
+        self._same[content] += 1
+        return derived_id(
+            FIX_HISTORY, "row", self._source.author, content, str(self._same[content])
+        )
+
+    def notes(self) -> Iterator[str]:
+        if self._local:
+            zone = datetime.now().astimezone().tzname()
+            yield f"{self._local} times without a zone were taken as local time of this machine ({zone})"
+        yield from (
+            f"{table}: the texts of {number} rows were cut"
+            for table, number in self._cut.items()
+            if number
+        )
+        if others := self._history.other_tables():
+            yield f"tables that are no part of a fix history were left out: {', '.join(others)}"
+
+    def aggregates(self) -> Iterator[Adopted]:
+        """What the history had added up, in as few records as hold it."""
+        part: dict[str, list[Any]] = {}
+        size, at = 0, from_us(max(0, self._history.written_us))
+        for name, rows in self._history.aggregates().items():
+            for row in rows:
+                chars = min(
+                    limits.FIX_HISTORY_AGGREGATE_TEXT_CHARS,
+                    limits.FIX_HISTORY_AGGREGATES_CHARS // len(row),
+                )
+                self._cut[name] += any(
+                    isinstance(value, str | bytes) and len(value) > chars for value in row.values()
+                )
+                plain = {
+                    _without_nul(column): _plain(value, chars) for column, value in row.items()
+                }
+                length = len(json.dumps(plain))
+                if part and size + length > limits.FIX_HISTORY_AGGREGATES_CHARS:
+                    yield added_up(part, self._source, at)
+                    part, size = {}, 0
+                part.setdefault(name, []).append(plain)
+                size += length
+        if part:
+            yield added_up(part, self._source, at)
+
+
+def added_up(data: dict[str, Any], source: Source, at: datetime) -> Adopted:
+    return Adopted(
+        id=derived_id(FIX_HISTORY, "added up", source.author, json.dumps(data, sort_keys=True)),
+        origin=FIX_HISTORY,
+        data=data,
+        metadata=Metadata(source=source, context=Moment(timestamp=at)),
+    )
+
+
+class _RowReader:
+    """One row, read as a fix. `mended` is what did not fit."""
+
+    def __init__(self, row: LegacyRow, chars_max: int, last_at: datetime) -> None:
+        self._row, self._chars_max, self._last_at = row, chars_max, last_at
+        self._as_it_was: dict[str, Any] = {}
+        self.is_local = False
+        self.mended = [
+            f"{column}: some characters could not be decoded" for column in row.undecoded
+        ]
+
+    def fix(self, record_id: str, source: Source) -> Fix:
+        issue = Issue(
+            model=self._name("model_name", ""),
+            issue_type=self._name("issue_type", "CUSTOM"),
+            description=self._text("description"),
+        )
+        analyses = {name: self._text(name) for name in _ANALYSES}
+        texts = [text for text in analyses.values() if text.strip()]
+        return Fix(
+            id=record_id,
+            issue=issue,
+            analysis=texts[0] if texts else "",
+            fix_commands=self._commands(),
+            fix_success=self._flag("fix_success"),
+            verification_success=self._flag("verification_success"),
+            execution_time_seconds=self._seconds(),
+            system_info=self._system_info(),
+            notes=self._text("notes") or None,
+            fixer_type=self._name("fixer_type", "custom"),
+            metadata=Metadata(source=source, context=Moment(timestamp=self._time())),
+            # last of all, because it tells what the others had to change
+            other=self._other(issue, analyses if len(set(texts)) > 1 else {}),
+        )
+
+    def _other(self, issue: Issue, analyses: Mapping[str, str]) -> dict[str, Any]:
+        signature = self._text("issue_signature")
+        columns = {
+            name: value
+            for name, value in self._row.items()
+            if name not in _COLUMNS and value is not None
+        }
+        self.mended += [
+            f"{name}: cut to {self._chars_max} characters"
+            for name, value in columns.items()
+            if isinstance(value, str | bytes) and len(value) > self._chars_max
+        ]
+        found = {
+            RECORDED_SIGNATURE: "" if signature == fix_history_signature(issue) else signature,
+            "columns": {name: _plain(value, self._chars_max) for name, value in columns.items()},
+            "as_it_was": self._as_it_was,
+        }
+        return {
+            "row_id": _plain(self._row.get("id"), self._chars_max),
+            **analyses,
+            **{name: value for name, value in found.items() if value},
+        }
+
+    def _mend(self, column: str, what: str) -> None:
+        """Says what was changed, and keeps what was there."""
+        self.mended.append(f"{column}: {what}")
+        value = self._row.get(column)
+        if value is not None:
+            self._as_it_was[column] = _plain(value, self._chars_max)
+
+    def _text_in(self, column: str) -> str:
+        """A value as text, whatever its type."""
+        value = self._row.get(column)
+        text = "" if value is None else str(value)
+        if isinstance(value, bytes):
+            text = value.decode(errors="replace")
+            if text.encode() != value:
+                self._mend(column, "was bytes that are no text")
+        return _without_nul(text)
+
+    def _text(self, column: str) -> str:
+        text = self._text_in(column)
+        if "\0" in str(self._row.get(column) or ""):
+            self.mended.append(f"{column}: NUL characters were replaced")
+        return self._cut(column, text)
+
+    def _cut(self, column: str, text: str) -> str:
+        if len(text) > self._chars_max:
+            self.mended.append(f"{column}: cut from {len(text)} to {self._chars_max} characters")
+        return text[: self._chars_max]
+
+    def _name(self, column: str, default: str) -> str:
+        text = self._text_in(column)
+        name = " ".join(_BREAKS.sub(" ", text).split()) if _BREAKS.search(text) else text
+        if not name.strip():
+            if text or (default and self._row.get(column) is None and column in self._row):
+                self._mend(column, "was blank")
+            return default
+        # Its secrets, if any, become placeholders that may be longer than they were.
+        most = (
+            limits.NAME_CHARS_MAX
+            if self._chars_max == limits.TEXT_CHARS_MAX
+            else limits.NAME_CHARS_MAX // 4
+        )
+        if name[:most] != text:
+            self._mend(column, f"made one line of at most {most} characters")
+        return name[:most]
+
+    def _commands(self) -> list[str]:
+        text = self._text_in("fix_commands")
+        parsed = read_json(text) if text.strip() else []
+        if isinstance(parsed, str):
+            parsed = [parsed]
+        if not isinstance(parsed, list):
+            self.mended.append("fix_commands: no JSON list; kept as one command")
+            return [self._cut("fix_commands", text)]
+        if not all(isinstance(command, str) for command in parsed):
+            self._mend("fix_commands", "had values that are no text; kept as their JSON")
+        texts = (each if isinstance(each, str) else json.dumps(each) for each in parsed)
+        commands = [self._cut("fix_commands", _without_nul(text)) for text in texts]
+        kept = sum(
+            length <= 2 * self._chars_max
+            for length in accumulate(map(len, commands[: limits.ITEMS_MAX]))
+        )
+        if kept < len(commands):
+            self.mended.append(f"fix_commands: the first {kept} of {len(commands)} were kept")
+        return commands[:kept]
+
+    def _flag(self, column: str) -> bool:
+        given = value = self._row.get(column)
+        # numbers of other libraries are kept as their bytes
+        if isinstance(value, bytes) and 0 < len(value) <= 8:
+            number = int.from_bytes(value, "little")
+            value = number if number < 2 else value.decode(errors="replace")
+        flag = _FLAGS.get(str(value).strip().lower())
+        if flag is None:
+            self._mend(
+                column,
+                f"{'absent' if given is None else 'neither true nor false'}, taken as not "
+                f"successful",
+            )
+        return bool(flag)
+
+    def _seconds(self) -> float | None:
+        value = self._row.get("execution_time_seconds")
+        if value is None or value == "":
+            return None
+        with suppress(ValueError):  # undecodable bytes included
+            number = float(value.decode() if isinstance(value, bytes) else value)
+            if 0 <= number <= limits.JSON_INT_ABS_MAX:
+                return number
+        self._mend("execution_time_seconds", "no number of seconds; left out")
+        return None
+
+    def _system_info(self) -> dict[str, Any]:
+        value = self._row.get("system_info")
+        if isinstance(value, int | float):
+            self.mended.append("system_info: no JSON object; kept under raw")
+            return {"raw": _plain(value, self._chars_max)}
+        text = self._text_in("system_info")
+        if not text.strip():
+            return {}
+        parsed = read_json(text)
+        if isinstance(parsed, dict) and len(text) <= 2 * self._chars_max:
+            with suppress(PydanticCustomError):
+                check_json(parsed)
+                return parsed
+        self.mended.append(
+            "system_info: no JSON object that can be kept as it is; its text is under raw"
+        )
+        return {"raw": self._cut("system_info", text)}
+
+    def _time(self) -> datetime:
+        number = _number_since_1970(self._row.get("timestamp"))
+        if number is not None:
+            self._mend("timestamp", "was a number, taken as time since 1970")
+            return number
+        text = self._text_in("timestamp").strip()
+        try:
+            at = datetime.fromisoformat(text)
+            if at.tzinfo is None and _BY_SQLITE.fullmatch(text):
+                at = at.replace(tzinfo=UTC)
+            elif at.tzinfo is None:
+                at = at.astimezone()
+                self._as_it_was["timestamp"] = text  # whose local time it was is a guess
+                self.is_local = True
+            return parse_time(at)
+        except (ValueError, OverflowError, OSError, PydanticCustomError):
+            self.is_local = False
+            self._mend(
+                "timestamp",
+                f"not readable, taken as {self._last_at.isoformat()} from what was written before",
+            )
+            return self._last_at
+
+
+def _number_since_1970(value: Any) -> datetime | None:
+    if isinstance(value, str):
+        value = float(value) if _SINCE_1970.fullmatch(value.strip()) else None
+    # from 1973 on; what is more than 1e11 is no second but a millisecond
+    if not isinstance(value, int | float) or not 1e8 <= value < 1e14:
+        return None
+    return from_us(int(value * (1_000_000 if value < 1e11 else 1_000)))
+
+
+def _without_nul(text: str) -> str:
+    """Also without lone surrogates, which escapes in JSON may have made."""
+    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
+
+
+def _tagged(value: Any) -> str:
+    return f"{type(value).__name__}:{value.hex() if isinstance(value, bytes) else value}"
+
+
+def _plain(value: Any, chars_max: int) -> Any:
+    """As JSON can hold it: bytes as hexadecimal digits, what no number can say as text."""
+    if isinstance(value, bytes):
+        return {"hex": value[: chars_max // 2].hex()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return _without_nul(value)[:chars_max] if isinstance(value, str) else value

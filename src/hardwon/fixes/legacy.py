@@ -58,7 +58,7 @@ class LegacyRow(dict[str, Any]):
         self.undecoded: list[str] = []
 
 
-def _header(path: Path) -> bytes:
+def header_of(path: Path) -> bytes:
     """The first bytes of a database; none of what is no database. Read through SQLite: closing a
     file of our own would drop locks on it.
     """
@@ -186,14 +186,9 @@ class LegacyDatabase:
             )
 
 
-def is_database(path: Path) -> bool:
-    """Whether the file begins as SQLite's do."""
-    return bool(_header(path))
-
-
 def is_ours(path: Path) -> bool:
     """Whether the file says that it is a Hardwon memory."""
-    return _header(path)[_OWNER] == APPLICATION_ID.to_bytes(4, "big")
+    return header_of(path)[_OWNER] == APPLICATION_ID.to_bytes(4, "big")
 
 
 @contextmanager
@@ -202,27 +197,20 @@ def opened(path: Path) -> Iterator[LegacyDatabase]:
     _refuse_no_database(path)
     # A database that has logs, and none at present, is read without making one beside it. Nothing
     # locks it then.
-    alone = _header(path)[_FORMAT] == _WAL_FORMAT and not size_of(_beside(path, "-wal"))
+    alone = header_of(path)[_FORMAT] == _WAL_FORMAT and not size_of(_beside(path, "-wal"))
     before = _state(path)
-    with _legacy_errors(path), closing(_read_only(path, alone)) as connection:
+    how = "mode=ro&immutable=1" if alone else "mode=ro"
+    with _legacy_errors(path), closing(_connect(path, how)) as connection:
         connection.execute("BEGIN")
         history = LegacyDatabase(path, connection, before[0] // 1000, before if alone else None)
         history.refuse_what_it_is_not()
         yield history
 
 
-def _read_only(path: Path, alone: bool) -> apsw.Connection:
-    name = f"file:{quote(str(path))}{'?immutable=1' if alone else ''}"
-    return _be_careful(
-        apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-    )
-
-
-def _writable(path: Path) -> apsw.Connection:
-    return _be_careful(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE))
-
-
-def _be_careful(connection: apsw.Connection) -> apsw.Connection:
+def _connect(path: Path, how: str) -> apsw.Connection:
+    """`how` is what SQLite's names of files allow: mode=ro, mode=rw."""
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI
+    connection = apsw.Connection(f"file:{quote(str(path))}?{how}", flags=flags)
     be_patient(connection)
     for setting in ("trusted_schema = OFF", "cell_size_check = ON", "temp_store = MEMORY"):
         connection.execute(f"PRAGMA {setting}").fetchall()
@@ -234,7 +222,7 @@ def _refuse_no_database(path: Path) -> None:
         raise PlaceError(
             f"there is no file {path}: name the older database, which was called ai_memory.db"
         )
-    if not is_database(path):
+    if not header_of(path):
         raise ForeignFileError(
             f"{path} is no SQLite database, or it is encrypted, cut off, or its beginning is "
             f"destroyed. It was left as it is"
@@ -304,7 +292,7 @@ class ClaimedDatabase(LegacyDatabase):
         files.create(target).close()
         # A connection that holds the write lock cannot be copied from; beside it, others may read.
         with (
-            closing(_read_only(self.path, alone=False)) as origin,
+            closing(_connect(self.path, "mode=ro")) as origin,
             closing(apsw.Connection(str(target))) as copy,
         ):
             copy.execute("PRAGMA synchronous = OFF").fetchall()  # the finished file is synced once
@@ -319,14 +307,14 @@ class ClaimedDatabase(LegacyDatabase):
         """Takes over the content of a finished memory, in one transaction: a kill leaves the old
         content or the new.
         """
-        changes = _header(self.path)[_CHANGES]
+        changes = header_of(self.path)[_CHANGES]
         self._connection.execute("COMMIT")  # a copy begins a transaction of its own
         with (
             closing(connect(staged)) as origin,
             self._connection.backup("main", origin, "main") as switch,
         ):
             switch.step(1)  # from here on the file is locked again
-            if _header(self.path)[_CHANGES] != changes or size_of(_beside(self.path, "-wal")):
+            if header_of(self.path)[_CHANGES] != changes or size_of(_beside(self.path, "-wal")):
                 raise BusyError(
                     f"{self.path} was written to by another program; nothing was changed, try again"
                 )
@@ -341,7 +329,7 @@ def claim(path: Path) -> Iterator[ClaimedDatabase]:
     """Holds the write lock of an older fix history. A log is folded into the file first."""
     _refuse_no_database(path)
     written_us = path.stat().st_mtime_ns // 1000
-    with _legacy_errors(path), closing(_writable(path)) as connection:
+    with _legacy_errors(path), closing(_connect(path, "mode=rw")) as connection:
         connection.execute("PRAGMA synchronous = FULL").fetchall()
         # Folding its log in, SQLite allows only where nobody else has the file open. In a file
         # without a log nobody needs that: whoever has it open sees what it became.
@@ -367,7 +355,7 @@ def remove_empty(path: Path) -> None:
     """
     if not _is_empty(path) or any(map(files.exists, companions(path)[:2])):
         return
-    with _legacy_errors(path), closing(_writable(path)) as connection:
+    with _legacy_errors(path), closing(_connect(path, "mode=rw")) as connection:
         connection.execute("BEGIN EXCLUSIVE")  # the journal that is there now is ours
         if _is_empty(path) and not files.exists(_beside(path, "-wal")):
             path.unlink()
@@ -385,8 +373,8 @@ def play_back(path: Path) -> None:
     """Where an interrupted writer left its journal: what it had begun is undone, as whoever opens
     the file next would do.
     """
-    if files.exists(_beside(path, "-journal")) and is_database(path):
-        with _legacy_errors(path), closing(_writable(path)) as connection:
+    if files.exists(_beside(path, "-journal")) and header_of(path):
+        with _legacy_errors(path), closing(_connect(path, "mode=rw")) as connection:
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
 
 

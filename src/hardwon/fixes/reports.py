@@ -160,7 +160,18 @@ def issue_trends(days_of_type: Mapping[str, tuple[FixDay, ...]]) -> list[IssueTr
         whole = [day.attempts for day in days[1:-1]]
         half = len(whole) // 2
         before, after = whole[:half], whole[len(whole) - half :]
-        p_value = min(1.0, _by_chance(before, after) * len(days_of_type))
+        p_value = 1.0
+        if half >= _HALF_DAYS_MIN:
+            # How much more the days of a half differ than independent attempts would: Pearson's
+            # statistic by its degrees of freedom.
+            statistic = 0.0
+            for counts in (before, after):
+                mean = sum(counts) / half
+                statistic += sum((count - mean) ** 2 for count in counts) / mean if mean else 0.0
+            dispersion = max(1.0, statistic / (2 * half - 2))
+            less, more = sorted(int(sum(counts) / dispersion) for counts in (before, after))
+            by_chance = 2 * odds.at_least(more, more + less, 0.5)
+            p_value = min(1.0, by_chance * len(days_of_type))
         changed: Direction = "rising" if sum(after) > sum(before) else "falling"
         direction: Direction = changed if p_value < odds.UNLIKELY_BELOW else "steady"
         found.append(
@@ -175,25 +186,6 @@ def issue_trends(days_of_type: Mapping[str, tuple[FixDay, ...]]) -> list[IssueTr
             )
         )
     return sorted(found, key=lambda trend: (trend.p_value, -trend.attempts, trend.issue_type))
-
-
-def _by_chance(before: Sequence[int], after: Sequence[int]) -> float:
-    """How likely a difference as large as this is, in either direction, if both halves are
-    alike.
-    """
-    if len(before) < _HALF_DAYS_MIN:
-        return 1.0
-    # How much more the days of a half differ than independent attempts would: Pearson's statistic
-    # by its degrees of freedom.
-    statistic = 0.0
-    for counts in (before, after):
-        mean = sum(counts) / len(counts)
-        statistic += sum((count - mean) ** 2 for count in counts) / mean if mean else 0.0
-    dispersion = max(1.0, statistic / (len(before) + len(after) - 2))
-    more, less = (
-        int(count / dispersion) for count in sorted((sum(before), sum(after)), reverse=True)
-    )
-    return min(1.0, 2 * odds.at_least(more, more + less, 0.5))
 
 
 class Fixes(Group):
@@ -333,8 +325,6 @@ class Fixes(Group):
         if midnight_us == to_us(asked):
             return whole_days
         until = from_us(midnight_us) if midnight_us <= TIME_US_MAX else None
-        if project == DEFAULT_PROJECT and self._project.place.path:  # an index has just these
-            return whole_days + self.history.count(asked, until)
         filters = Filters(kind="fix", since=asked, until=until)
         return whole_days + store.count(project, filters, trusted=True)
 

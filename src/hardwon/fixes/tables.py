@@ -32,9 +32,8 @@ from hardwon.learn.tallies import (
     FixEntry,
     FixRow,
     RecordCounts,
-    cleaned_key,
     entry_of,
-    same_strategy_key,
+    exact_key,
     shortened,
     signature_keys,
     strategy_text,
@@ -46,7 +45,7 @@ from hardwon.records.fields import check_limit, check_time, from_us
 from hardwon.records.kinds import VOUCHED_STATUSES, Decision, Issue, Record
 from hardwon.search.terms import Filters
 from hardwon.store.base import Kept, Listener, Store
-from hardwon.store.query import FIXES, did, is_packed, original_of, rolled_back_authors
+from hardwon.store.query import FIXES, did, is_packed, record_of, rolled_back_authors
 from hardwon.store.types import Row, Session, Stored
 from hardwon.text.words import canonical
 
@@ -245,7 +244,7 @@ class FixTables(Listener):
     def _entries(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[Numbered]:
         for seq, *stored in rows:
             with suppress(DamagedError):  # doctor names it
-                if entry := entry_of(original_of(Stored(*stored))):
+                if entry := entry_of(record_of(Stored(*stored))):
                     yield seq, shortened(entry) if is_packed(stored[3]) else entry
 
     # --- rows and sums ---
@@ -322,7 +321,7 @@ class FixTables(Listener):
             return
         numbers = self._run(
             f"SELECT r.seq {_COUNTING_WITH_KEY} IN (?, ?) ORDER BY r.at_us DESC",
-            (f"signature:{signature}", cleaned_key(signature)),
+            (f"signature:{signature}", exact_key("cleaned", signature)),
         ).fetchall()
         whole = f"SELECT {_STORED} WHERE seq = ?"
         found = self._entries(row for number in numbers for row in self._run(whole, number))
@@ -405,7 +404,7 @@ class FixTables(Listener):
         if strategy not in self._words:
             body: str | None = self._run(
                 f"SELECT r.body {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT 1",
-                (same_strategy_key(strategy),),
+                (exact_key("strategy", strategy),),
             ).get
             self._words[strategy] = did(body) if body else None
         return self._words[strategy]
@@ -464,7 +463,7 @@ class FixTables(Listener):
         if strategy not in self._sources:
             found = self.session.select(
                 f"SELECT r.author, r.status {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT ?",
-                (same_strategy_key(strategy), limits.SOURCES_FROM_FIXES_MAX),
+                (exact_key("strategy", strategy), limits.SOURCES_FROM_FIXES_MAX),
             )
             authors = {author for author, _ in found}
             alone = len(authors) == 1 and not any(status in VOUCHED_STATUSES for _, status in found)
@@ -501,8 +500,7 @@ class FixTables(Listener):
             )
             differing += len(one ^ other)
             self._run(f"DROP TABLE {_FRESH}{table}").fetchall()
-        guard = self._run("SELECT open FROM main.fix_guard").fetchall()
-        return differing + int(guard != [(0,)])
+        return differing + int(self._run("SELECT open FROM main.fix_guard").fetchall() != [(0,)])
 
 
 # Of each table what must be as the records say, and whether the last column is a text of a strategy.
@@ -547,15 +545,11 @@ class FixHistory:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def _first(self, sql: str, values: Sequence[Any]) -> Any:
-        with self._store.snapshot(DEFAULT_PROJECT) as session:
-            found = session.first(sql, values)
-        return found[0] if found else None
-
     def record_id(self, fix_id: int) -> str | None:
         """The id of the record behind a number."""
-        record_id: str | None = self._first(f"SELECT id {_FIX} AND seq = ?", (fix_id,))
-        return record_id
+        with self._store.snapshot(DEFAULT_PROJECT) as session:
+            found = session.first(f"SELECT id {_FIX} AND seq = ?", (fix_id,))
+        return str(found[0]) if found else None
 
     def row(self, fix_id: int) -> FixRow | None:
         with self._store.snapshot(DEFAULT_PROJECT) as session:
@@ -601,14 +595,6 @@ class FixHistory:
             where, values = f"{where} AND model_name = ?", [*values, model]
         with self._store.snapshot(DEFAULT_PROJECT) as session:
             return list(_rows(session, where, values, "timestamp DESC", limit))
-
-    def count(self, since: datetime, until: datetime | None) -> int:
-        """How many attempts there were from a time to the moment before another."""
-        counted: int = self._first(
-            "SELECT count(*) FROM main.fix_history WHERE timestamp >= ? AND timestamp < ?",
-            (text_of(since), text_of(until) if until else "~"),
-        )
-        return counted
 
     def all(self) -> Iterator[FixRow]:
         """Every row, oldest first."""

@@ -27,7 +27,7 @@ from hardwon.learn.odds import (
     shrink,
 )
 from hardwon.learn.support import Evidence
-from hardwon.learn.tallies import BETWEEN_NAMES, HELPED
+from hardwon.learn.tallies import HELPED
 from hardwon.records.fields import from_us
 from hardwon.records.kinds import Cleaned, Fix
 
@@ -258,24 +258,12 @@ class ModelHistory:
     vouched: int
 
 
-def common_issues(counts: Iterable[HasLevels]) -> list[tuple[str, int]]:
-    """Issue types by how often they came up; an item is a type and a fixer."""
-    totals: Counter[str] = Counter()
-    for counted in counts:
-        totals[counted.item.partition(BETWEEN_NAMES)[0]] += sum(counted.levels)
-    return sorted(totals.items(), key=lambda pair: (-pair[1], pair[0]))
-
-
 def performance_notes(
-    model: str, counts: Sequence[HasLevels], everywhere: Mapping[str, Share], today: int
-) -> list[str]:
+    model: str, here_and_everywhere: Mapping[str, tuple[Share, Share]]
+) -> tuple[str, ...]:
     """Which of these issue types go clearly better or worse on this model than elsewhere."""
     notes = []
-    for issue_type, whole in everywhere.items():
-        mine = (
-            counted for counted in counts if counted.item.partition(BETWEEN_NAMES)[0] == issue_type
-        )
-        here = Share.of(mine, today)
+    for issue_type, (here, whole) in here_and_everywhere.items():
         others, others_verified = whole.attempts - here.attempts, whole.verified - here.verified
         if here.attempts < NOTED_ATTEMPTS_MIN or others < NOTED_ATTEMPTS_MIN:
             continue
@@ -288,7 +276,7 @@ def performance_notes(
                 f"{issue_type} is fixed {word} on {model} than on other models: {here.verified} of "
                 f"{here.attempts} attempts against {others_verified} of {others}"
             )
-    return notes[: limits.EVIDENCE_SHOWN_MAX]
+    return tuple(notes[: limits.EVIDENCE_SHOWN_MAX])
 
 
 # --- diagnoses and solutions ---
@@ -297,7 +285,7 @@ def performance_notes(
 @dataclass(frozen=True)
 class Solution:
     """An action that was taken after an error, across trajectories: how often, and how often it
-    helped.
+    helped; `after` is the action that had failed so, empty where others came in between.
     """
 
     diagnosis: str
@@ -308,6 +296,7 @@ class Solution:
     p_helped: float
     last_tried: datetime
     evidence: tuple[str, ...]
+    after: str = ""
 
 
 def p_helped(support: Evidence) -> float:
@@ -363,7 +352,11 @@ def choices(tried: TriedIn, usual_p: float, today: int) -> Choices:
     for item in dict.fromkeys(item for _, supports in widest_first for item in supports):
         found = {scope: supports[item] for scope, supports in widest_first if item in supports}
         shares = {scope: Share.of(support.tallies, today) for scope, support in found.items()}
-        p = _narrowed(list(shares.values()), usual_p)
+        p, before = usual_p, None
+        for share in shares.values():
+            # one that holds no less than the one before tells nothing new
+            if before is None or share.attempts < before.attempts:
+                p, before = shrink(share, p, STRATEGY_STRENGTH), share
         here = shares.get("signature", Share())
         failed_here = here.attempts > 0 and not here.verified
         good: list[Scope] = [scope for scope, share in shares.items() if share.verified]
@@ -388,17 +381,6 @@ def choices(tried: TriedIn, usual_p: float, today: int) -> Choices:
         key=lambda each: (not each.failed_here, -each.ranked.share.attempts, *_newest_first(each))
     )
     return Choices(worked, failed)
-
-
-def _narrowed(shares: list[Share], usual_p: float) -> float:
-    """From the widest scope to the narrowest. One that holds no less than the one before tells
-    nothing new.
-    """
-    p, before = usual_p, None
-    for share in shares:
-        if before is None or share.attempts < before.attempts:
-            p, before = shrink(share, p, STRATEGY_STRENGTH), share
-    return p
 
 
 def _newest_first(choice: Choice) -> tuple[int, str]:

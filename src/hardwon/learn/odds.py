@@ -35,8 +35,8 @@ ALL_STRENGTH: Final = 2.0
 NAMED_STRENGTH: Final = 10.0  # issue type, fixer within it, tool, task
 MODEL_STRENGTH: Final = 3.0
 MODEL_TYPE_STRENGTH: Final = 20.0
-SUBJECT_STRENGTH: Final = 3.0
-SIGNATURE_STRENGTH: Final = 10.0
+SUBJECT_STRENGTH: Final = 2.5
+SIGNATURE_STRENGTH: Final = 20.0
 STRATEGY_STRENGTH: Final = 4.0
 
 FIRST_GUESS: Final = 0.5
@@ -115,23 +115,61 @@ def age_weight(day: int, today: int) -> float:
     return math.exp2(-max(0, today - day) / limits.HALF_LIFE_DAYS)
 
 
+class Votes(NamedTuple):
+    """What one author says of something: how much it weighs, and how much of that is vouched for."""
+
+    weight: float
+    vouched: float
+
+
+def fair_parts(votes: Mapping[str, Votes]) -> dict[str, float]:
+    """The part of each author's word that counts, beside what is vouched for: nobody counts for
+    more than the one other who has most to say, or than one careful colleague. Who is alone is
+    believed: nobody disagrees.
+    """
+    if len(votes) < 2:
+        return dict.fromkeys(votes, 1.0)
+    *_, second, first = sorted(each.weight for each in votes.values())
+    parts = {}
+    for author, (weight, vouched) in votes.items():
+        others = second if weight == first else first
+        fair = vouched + min(weight - vouched, max(limits.SOURCE_VOTES, others))
+        parts[author] = min(1.0, fair / weight) if weight > 0 else 1.0
+    return parts
+
+
 @dataclass
 class Share:
-    """Attempts at something, as they are and as they weigh today."""
+    """Attempts at something, as they are, and as they weigh today: by days, and by authors."""
 
     attempts: int = 0
     applied: int = 0
     verified: int = 0
     weight: float = 0.0
     weight_verified: float = 0.0
+    vouched: float = 0.0
 
     @classmethod
     def of(cls, counts: Iterable[HasLevels], today: int, item: str | None = None) -> Share:
         """All of the counts, or those of one item."""
-        share = cls()
+        by_author: dict[str, Share] = {}
         for counted in counts:
             if item is None or counted.item == item:
+                author = getattr(counted, "author", "")
+                share = by_author.setdefault(author, cls())
                 share.add(counted, today)
+                share.vouched += getattr(counted, "vouched", 0) * age_weight(counted.day, today)
+        return cls.fair(by_author)
+
+    @classmethod
+    def fair(cls, by_author: Mapping[str, Share]) -> Share:
+        """What several say, each with a fair part."""
+        votes = {author: Votes(each.weight, each.vouched) for author, each in by_author.items()}
+        parts, share = fair_parts(votes), cls()
+        for author, each in by_author.items():
+            part = parts[author]
+            each.weight, each.weight_verified = each.weight * part, each.weight_verified * part
+            share.include(each)
         return share
 
     def add(self, counted: HasLevels, today: int) -> None:
@@ -148,6 +186,7 @@ class Share:
         self.verified += other.verified
         self.weight += other.weight
         self.weight_verified += other.weight_verified
+        self.vouched += other.vouched
 
 
 @dataclass
@@ -186,11 +225,6 @@ def _probability(log_odds: float) -> float:
     return 1 / (1 + math.exp(-log_odds))
 
 
-def shifted(p: float, by: float, from_: float) -> float:
-    """`p`, moved by as much as `by` differs from `from_`, in log-odds."""
-    return _probability(_log_odds(p) + _log_odds(by) - _log_odds(from_))
-
-
 class _Estimate:
     """A probability on its way from general to specific."""
 
@@ -209,10 +243,12 @@ class _Estimate:
         self.share = share
         self.basis.append(Basis(scope, share.attempts, share.verified))
 
-    def move(self, scope: str, share: Share, expected: float, strength: float) -> None:
-        """By how the share differs from what was to be expected of it."""
-        self.p = shifted(self.p, shrink(share, expected, strength), expected)
+    def move(self, scope: str, share: Share, expected: float, strength: float) -> float:
+        """By how the share differs, in log-odds, from what was to be expected of it; by how much."""
+        moved = _log_odds(shrink(share, expected, strength)) - _log_odds(expected)
+        self.p = _probability(_log_odds(self.p) + moved)
         self.basis.append(Basis(scope, share.attempts, share.verified))
+        return moved
 
     def odds(self) -> Odds:
         share = self.share
@@ -283,9 +319,7 @@ def fix_odds(counts: FixCounts, fixer: str | None) -> Odds:
         # The only model there is, or the only one with this issue type, tells nothing that was not
         # counted already.
         if of_model.attempts not in (estimate.everything.attempts, of_type.whole.attempts):
-            expected = counts.expected(model)
-            estimate.move("model", of_model, expected, MODEL_STRENGTH)
-            moved = _log_odds(shrink(of_model, expected, MODEL_STRENGTH)) - _log_odds(expected)
+            moved = estimate.move("model", of_model, counts.expected(model), MODEL_STRENGTH)
         if counts.issue_type is None:
             estimate.share, estimate.strength = of_model, MODEL_STRENGTH
         else:

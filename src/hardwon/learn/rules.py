@@ -1,17 +1,23 @@
 """Rules, mistake cards and score histories: what episodes teach about a task, and what was adopted
 about it. And what puts them in order: what says the same, what contradicts, what holds everywhere.
+
+Whether the memory helps is told by scores of attempts that had it against scores of attempts that
+had not (`compare`). Tasks differ in how hard they are, so the difference is taken within each task
+and the tasks are averaged, each weighing as much as its episodes can tell. With a single task that
+is Welch's interval.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from hardwon import limits
 from hardwon.learn import odds as beta
-from hardwon.learn.support import Evidence
+from hardwon.learn.support import Evidence, by_turns
 from hardwon.learn.tallies import (
     BETWEEN_NAMES,
     MILLIONTHS,
@@ -86,6 +92,7 @@ class Thresholds:
     bad_below: int = LOW_LEVEL
     good_share: float = 0.0
     bad_share: float = 0.0
+    sources: int = 1  # how many authors were at the task
 
     @classmethod
     def of(cls, levels: Sequence[int]) -> Thresholds:
@@ -151,8 +158,11 @@ class Weighed:
 
     @property
     def newest_first(self) -> tuple[int, bool, int, str]:
-        place = max((claim.place for claim in self.support.claims), default=0)
-        return -self.support.last_recorded_us, self.task_id is None, -place, self.support.item
+        """By when a record said so last; where none did, a claim."""
+        support = self.support
+        last_us = max((tally.last_us for tally in support.tallies), default=support.last_us)
+        place = max((claim.place for claim in support.claims), default=0)
+        return -last_us, self.task_id is None, -place, support.item
 
 
 def weigh(
@@ -172,6 +182,9 @@ def weigh(
         levels = support.levels
         good, bad = thresholds.good(levels), thresholds.bad(levels)
         helpful, harmful = (good, bad) if kind == "works" else (bad, good)
+        fair = support.fair_levels
+        fair_good, fair_bad = thresholds.good(fair), thresholds.bad(fair)
+        fair_for, fair_against = (fair_good, fair_bad) if kind == "works" else (fair_bad, fair_good)
         claimed = bool(support.claims)
         if not helpful and not claimed:
             continue
@@ -179,7 +192,9 @@ def weigh(
         # one more that speaks for it, here as there: or its own word would be beyond chance
         if claimed:
             usual = (usual * thresholds.episodes + 1) / (thresholds.episodes + 1)
-        state = rule_state(helpful + claimed, harmful, usual)
+        state = rule_state(fair_for + claimed, fair_against, usual)
+        if state == "active" and thresholds.sources > 1 and support.only_source:
+            state = "candidate"  # others were at the task, too, and nobody else says so
         if (
             state == "candidate"
             and harmful <= helpful + claimed
@@ -188,7 +203,7 @@ def weigh(
             state = "active"
         if retired_on.get(support.item, -1) >= support.last_us // limits.DAY_US:
             state = "retired"
-        share = (helpful + 1) / (helpful + harmful + 2)
+        share = (fair_for + 1) / (fair_for + fair_against + 2)
         speaks = thresholds.good if kind == "works" else thresholds.bad
         backing = [(tally, speaks(tally.levels)) for tally in support.tallies]
         weighed.append(
@@ -242,8 +257,7 @@ def project_rule(supports: Sequence[Weighed], text: str) -> Rule:
     active = [each for each in supports if each.state == "active"]
     whole = Evidence(active[0].support.item)
     for each in active:
-        for tally in each.support.tallies:
-            whole.add(tally)
+        whole.add(*each.support.tallies)
     helpful, harmful = sum(each.helpful for each in active), sum(each.harmful for each in active)
     return rule_from(
         replace(active[0], support=whole, task_id=None, helpful=helpful, harmful=harmful), text
@@ -377,13 +391,6 @@ def card_in(episode: Episode, items: Iterable[str]) -> MistakeCard | None:
     return found[-1] if found else None
 
 
-def believable_foreign(support: Evidence) -> bool:
-    """Whether a card that an episode of another task reported may be shown: not on one unchecked
-    source's word.
-    """
-    return support.vouched > 0 or len(support.authors) >= limits.RULE_SOURCES_MIN
-
-
 def ranked_cards(cards: Iterable[Evidence], today: int) -> list[Evidence]:
     """By how often they were seen of late, the types taking turns: however often one type comes up,
     the best card of every other type stands before its second. Cards that were only adopted come
@@ -394,14 +401,8 @@ def ranked_cards(cards: Iterable[Evidence], today: int) -> list[Evidence]:
     )
     ranked: list[Evidence] = []
     for claimed in (False, True):
-        by_type: dict[str, list[Evidence]] = {}
-        for card in best_first:
-            if card.only_claimed is claimed:
-                by_type.setdefault(card.item.partition(BETWEEN_NAMES)[0], []).append(card)
-        turns = max(map(len, by_type.values()), default=0)
-        ranked += [
-            same[turn] for turn in range(turns) for same in by_type.values() if turn < len(same)
-        ]
+        group = (card for card in best_first if card.only_claimed is claimed)
+        ranked += by_turns(group, lambda card: card.item.partition(BETWEEN_NAMES)[0])
     return ranked
 
 
@@ -466,14 +467,8 @@ def score_history(task_id: str, support: Evidence, recent: Sequence[float]) -> S
     trend = noise = 0.0
     if half > 1:  # two scores make the smallest half that has a spread
         older, newer = recent[:half], recent[-half:]
-        means = sum(older) / half, sum(newer) / half
-        spread = sum(
-            (score - mean) ** 2
-            for part, mean in zip((older, newer), means, strict=True)
-            for score in part
-        )
-        # and its standard error
-        trend, noise = means[1] - means[0], (spread / (half - 1) / half) ** 0.5
+        trend = _mean(newer) - _mean(older)
+        noise = math.sqrt((_spread(older) + _spread(newer)) / half)  # its standard error
     direction: Literal["rising", "falling", "flat"] = "flat"
     if abs(trend) > 2 * noise:
         direction = "rising" if trend > 0 else "falling"
@@ -486,6 +481,178 @@ def score_history(task_id: str, support: Evidence, recent: Sequence[float]) -> S
         direction,
         tuple(recent),
     )
+
+
+# --- with and without the memory ---
+
+_SURE: Final = 0.95
+_NORMAL: Final = 1.959963984540054  # what Student's distribution comes to
+_DEGREES_MAX: Final = 1e6
+# Of dealing the scores out to both sides: each of fewer comes about by chance more than once in 20,
+# two-sided.
+_WAYS_MIN: Final = 40
+
+
+class Scored(NamedTuple):
+    """One episode as it is compared: whether it had the memory, and the run it belongs to (empty:
+    none).
+    """
+
+    task_id: str
+    score: float
+    on: bool
+    run: str = ""
+
+
+class Arm(NamedTuple):
+    """One side of a comparison: how many episodes, and their mean score (None: there are none)."""
+
+    episodes: int
+    mean: float | None
+
+    def __str__(self) -> str:
+        if self.mean is None:
+            return "no episodes"
+        return f"mean {self.mean:.3f} of {self.episodes} episode{'s' if self.episodes > 1 else ''}"
+
+
+class Curve(NamedTuple):
+    """The scores of a task in the order of time: with the memory, and without."""
+
+    on: tuple[float, ...]
+    off: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Episodes that had the memory (`on`) against those that had not (`off`). `difference` is how
+    much better a task went with it, and lies in `interval` with 95 % confidence; None where no task
+    has two scores on either side. It need not be the difference of the two means: those also tell
+    which side had the easier tasks. `curves` has the newest scores of each task.
+    """
+
+    on: Arm
+    off: Arm
+    difference: float | None
+    interval: tuple[float, float] | None
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+
+    @property
+    def helps(self) -> bool:
+        """Whether attempts with the memory went better, beyond what chance explains."""
+        return self.interval is not None and self.interval[0] > 0
+
+    def __str__(self) -> str:
+        arms = [f"{name} memory: {arm}" for name, arm in (("with", self.on), ("without", self.off))]
+        if self.difference is None or self.interval is None:
+            return "; ".join([*arms, "too few to compare"])
+        low, high = self.interval
+        return "; ".join(
+            [*arms, f"difference {self.difference:+.3f}, 95 % interval {low:+.3f} to {high:+.3f}"]
+        )
+
+
+def compare(scored: Sequence[Scored], *, by_run: bool = False) -> Comparison:
+    """From scores in the order of time. `by_run`: a run counts as one observation, its mean."""
+    curves = observed = _by_task(scored)
+    if by_run:
+        runs: dict[tuple[str, bool, str], list[float]] = {}
+        for number, each in enumerate(scored):
+            # no run's name has a \n
+            runs.setdefault((each.task_id, each.on, each.run or f"\n{number}"), []).append(
+                each.score
+            )
+        observed = _by_task(
+            Scored(task, _mean(scores), on, run) for (task, on, run), scores in runs.items()
+        )
+    gained, interval = difference(observed[task] for task in sorted(observed)) or (None, None)
+    most = sorted(curves, key=lambda task: (-len(curves[task][0]) - len(curves[task][1]), task))[
+        : limits.TASKS_CONSIDERED_MAX
+    ]
+    newest = limits.CURVE_SCORES_MAX
+    return Comparison(
+        _arm(each.score for each in scored if each.on),
+        _arm(each.score for each in scored if not each.on),
+        gained,
+        interval,
+        {
+            task: Curve(tuple(curves[task][0][-newest:]), tuple(curves[task][1][-newest:]))
+            for task in most
+        },
+    )
+
+
+def _arm(scores: Iterable[float]) -> Arm:
+    listed = list(scores)
+    return Arm(len(listed), _mean(listed) if listed else None)
+
+
+def _by_task(scored: Iterable[Scored]) -> dict[str, tuple[list[float], list[float]]]:
+    """The scores of each task with the memory, and without."""
+    tasks: dict[str, tuple[list[float], list[float]]] = {}
+    for each in scored:
+        tasks.setdefault(each.task_id, ([], []))[not each.on].append(each.score)
+    return tasks
+
+
+def difference(
+    tasks: Iterable[tuple[Sequence[float], Sequence[float]]],
+) -> tuple[float, tuple[float, float]] | None:
+    """How much higher the first scores of each pair are than the second, on average over the tasks,
+    and the interval around it. Tasks without two scores on both sides tell nothing about the noise,
+    and are left out.
+
+    The spread of a few scores says little of the noise: where chance alone deals out any split of
+    them too often, the interval is no narrower than what holds for whatever scores from 0 to 1; and
+    where all are alike, no narrower than outcomes allow that so many attempts may well not have
+    met.
+    """
+    pairs = [(one, other) for one, other in tasks if len(one) > 1 and len(other) > 1]
+    if not pairs:
+        return None
+    weights = [len(one) * len(other) / (len(one) + len(other)) for one, other in pairs]
+    total = math.fsum(weights)
+    gained, variance, degrees, fewness, unseen, ways = 0.0, 0.0, 0.0, 0.0, 0.0, 1
+    for (one, other), weight in zip(pairs, weights, strict=True):
+        share = weight / total
+        gained += share * (_mean(one) - _mean(other))
+        spreads = _spread(one), _spread(other)
+        for scores, spread in zip((one, other), spreads, strict=True):
+            # a side that is all alike is not beyond all noise
+            part = share * share * (spread or max(spreads)) / len(scores)
+            variance += part
+            degrees += part * part / (len(scores) - 1)
+            fewness += share * share / len(scores)
+            unseen += share * (1 - (1 - _SURE) ** (1 / len(scores)))
+        ways *= math.comb(len(one) + len(other), len(one)) if ways < _WAYS_MIN else 1
+    # Hoeffding: all that is known is that scores are from 0 to 1
+    bounded = math.sqrt(math.log(2 / (1 - _SURE)) / 2 * fewness)
+    if variance <= 0 or degrees <= 0:  # all alike, or so nearly that no number tells them apart
+        reach = min(unseen, bounded)
+    else:
+        reach = student(variance * variance / degrees) * math.sqrt(variance)
+    if ways < _WAYS_MIN:
+        reach = max(reach, bounded)
+    return gained, (max(gained - reach, -1.0), min(gained + reach, 1.0))
+
+
+def student(degrees: float) -> float:
+    """How many standard errors around a mean hold the truth with 95 % confidence (Student's
+    distribution, two-sided).
+    """
+    if degrees > _DEGREES_MAX:
+        return _NORMAL
+    x = beta.quantile(degrees / 2, 0.5, 1 - _SURE)
+    return math.sqrt(degrees * (1 - x) / x)
+
+
+def _mean(scores: Sequence[float]) -> float:
+    return math.fsum(scores) / len(scores)
+
+
+def _spread(scores: Sequence[float]) -> float:
+    mean = _mean(scores)
+    return math.fsum((score - mean) ** 2 for score in scores) / (len(scores) - 1)
 
 
 # --- consolidation ---
@@ -562,35 +729,23 @@ def opposite_outcomes(
     experiences of one tool that say the same, and fixes of one signature by one strategy. The
     newest of each side speaks for it.
     """
-    ordered = sorted(records, key=lambda record: (record.at_us, record.id))
-    found: list[tuple[AnyRecord, AnyRecord]] = [
-        *_contradicting_fixes(ordered),
-        *_contradicting_experiences(ordered),
-    ]
-    pairs = [
-        (one, other) if (one.at_us, one.id) < (other.at_us, other.id) else (other, one)
-        for one, other in found
-    ]
-    return sorted(pairs, key=lambda pair: (-pair[1].at_us, pair[1].id, pair[0].id))[:limit]
-
-
-def _contradicting_fixes(records: Iterable[AnyRecord]) -> list[tuple[Fix, Fix]]:
-    newest: dict[str, dict[bool, Fix]] = {}
-    for record in records:
-        if isinstance(record, Fix) and strategy_key(record):
-            newest.setdefault(situation_of(record), {})[record.succeeded] = record
-    return [(both[False], both[True]) for both in newest.values() if len(both) == 2]  # one of each
-
-
-def _contradicting_experiences(records: Iterable[AnyRecord]) -> list[tuple[Experience, Experience]]:
+    fixes: dict[str, dict[bool, Fix]] = {}
     outcomes: dict[str, list[tuple[Words, Experience]]] = {"success": [], "failure": []}
-    for record in records:
-        if isinstance(record, Experience) and record.turned_out_well is not None:
+    for record in sorted(records, key=lambda record: (record.at_us, record.id)):
+        if isinstance(record, Fix) and strategy_key(record):
+            fixes.setdefault(situation_of(record), {})[record.succeeded] = record
+        elif isinstance(record, Experience) and record.turned_out_well is not None:
             outcomes[record.outcome].append((words_of(record.content), record))
-    pairs = []
+    pairs: list[tuple[AnyRecord, AnyRecord]] = [
+        (both[False], both[True]) for both in fixes.values() if len(both) == 2
+    ]
     for words, failure in outcomes["failure"]:
         for other_words, success in reversed(outcomes["success"]):
             if failure.tool == success.tool and say_the_same(words, other_words):
                 pairs.append((failure, success))
                 break
-    return pairs
+    older_first = [
+        (one, other) if (one.at_us, one.id) < (other.at_us, other.id) else (other, one)
+        for one, other in pairs
+    ]
+    return sorted(older_first, key=lambda pair: (-pair[1].at_us, pair[1].id, pair[0].id))[:limit]

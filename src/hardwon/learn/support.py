@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
@@ -19,7 +20,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.learn.odds import age_weight
+from hardwon.learn.odds import Votes, age_weight, fair_parts
 from hardwon.learn.tallies import LEVELS, MILLIONTHS, Tally, card_key, rule_key
 from hardwon.records.fields import (
     Count,
@@ -49,12 +50,9 @@ class Evidence:
     claims: list[Claim] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
 
-    def add(self, tally: Tally) -> None:
-        self.tallies.append(tally)
-        self.keys.add(tally.key)
-
-    def claim(self, claim: Claim) -> None:
-        self.claims.append(claim)
+    def add(self, *tallies: Tally) -> None:
+        self.tallies += tallies
+        self.keys.update(tally.key for tally in tallies)
 
     @property
     def records(self) -> int:
@@ -92,6 +90,24 @@ class Evidence:
         ] or [0] * LEVELS
 
     @property
+    def fair_levels(self) -> list[int]:
+        """The same with a fair part of what each author says."""
+        said: dict[str, list[Tally]] = {}
+        for tally in self.tallies:
+            said.setdefault(tally.author, []).append(tally)
+        votes = {
+            author: Votes(sum(each.times for each in mine), sum(each.vouched for each in mine))
+            for author, mine in said.items()
+        }
+        parts = fair_parts(votes)
+        if min(parts.values(), default=1.0) == 1.0:
+            return self.levels
+        return [
+            round(sum(parts[tally.author] * tally.levels[level] for tally in self.tallies))
+            for level in range(LEVELS)
+        ]
+
+    @property
     def mean(self) -> float:
         total = sum(tally.total for tally in self.tallies)
         return total / self.records / MILLIONTHS if self.records else 0.0
@@ -121,11 +137,6 @@ class Evidence:
     @property
     def last_us(self) -> int:
         return max(self.newest)[0]
-
-    @property
-    def last_recorded_us(self) -> int:
-        """When a record said so last; where none did, a claim."""
-        return max((tally.last_us for tally in self.tallies), default=self.last_us)
 
     @property
     def newest_ids(self) -> list[str]:
@@ -336,12 +347,10 @@ def adopted_claims(records: Iterable[Adopted]) -> Iterator[AdoptedClaims]:
     """
     for record in records:
         if record.origin == TRAINING_MEMORY:
-            try:
+            with suppress(InvalidInputError):
                 yield AdoptedClaims(
                     record, TrainingMemory.model_validate(record.data.get("memory"))
                 )
-            except InvalidInputError:
-                continue
 
 
 # --- what it claims ---

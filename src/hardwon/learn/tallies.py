@@ -42,7 +42,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
@@ -344,7 +344,7 @@ def keys_of_fix(fix: Fix) -> Iterator[str]:
     if had := recorded_signature(fix):
         yield f"signature:{had}"
     if strategy := strategy_key(fix):
-        yield same_strategy_key(strategy)
+        yield exact_key("strategy", strategy)
     if fix.issue.error_output and fix.issue.error_output.strip():
         yield from map("failure:{}".format, failure_hashes(fix.issue.error_output))
     yield from (
@@ -363,16 +363,21 @@ def keys_of_trajectory(trajectory: Trajectory) -> Iterator[str]:
 
 
 def keys_of_cleaned(cleaned: Cleaned) -> Iterator[str]:
-    yield tidied_key(cleaned.decision)
-    yield cleaned_key(cleaned.signature)
+    yield exact_key("tidied", cleaned.decision)
+    yield exact_key("cleaned", cleaned.signature)
     if cleaned.strategy:
-        yield same_strategy_key(cleaned.strategy)
+        yield exact_key("strategy", cleaned.strategy)
+
+
+def caller_keys(record: Experience) -> dict[str, Any]:
+    """Keys of the caller's own, also those that a record has a meaning of its own for."""
+    given = dict(record.extra)
+    own = given.pop(OWN_KEYS, None)
+    return given | own if isinstance(own, dict) else given
 
 
 def keys_of_experience(record: Experience) -> Iterator[str]:
-    given = dict(record.extra)
-    own = given.pop(OWN_KEYS, None)
-    given |= own if isinstance(own, dict) else {}
+    given = caller_keys(record)
     if record.unrouted or record.own_schema:
         given |= {"outcome": record.outcome, "tool": record.tool}
     elif record.route:
@@ -385,7 +390,7 @@ _OWN_KEYS: Final[Mapping[str, Callable[..., Iterable[str]]]] = {
     "fact": lambda fact: [fact_key(fact)],
     "trajectory": keys_of_trajectory,
     "decision": lambda decision: [decision_key(decision)],
-    "adopted": lambda adopted: [adopted_key(adopted.origin)],
+    "adopted": lambda adopted: [exact_key("adopted", adopted.origin)],
     "cleaned": keys_of_cleaned,
     "experience": keys_of_experience,
 }
@@ -437,26 +442,13 @@ RECORDED_SIGNATURE: Final = "issue_signature"
 _SIGNATURE: Final = re.compile(r"[0-9a-f]{16}")
 
 
-def same_strategy_key(strategy: str) -> str:
-    """Of fixes that tried the same."""
-    return f"strategy:{strategy}"
-
-
-def tidied_key(decision_id: str) -> str:
-    """Of what one cleanup, or one compression, packed away."""
-    return f"tidied:{decision_id}"
-
-
-def cleaned_key(signature: str) -> str:
-    """Of fixes that left the history, by the signature they had there."""
-    return f"cleaned:{signature}"
-
-
-def adopted_key(origin: str) -> str:
-    """Of what came without records from one sort of store. It teaches no lessons: like rules that
+def exact_key(what: Literal["strategy", "tidied", "cleaned", "adopted"], which: str) -> str:
+    """Of fixes that tried the same `strategy`; of what one cleanup, or one compression, `tidied`
+    away; of fixes that were `cleaned` out of the history, by the signature they had there; of what
+    was `adopted` without records from one sort of store, and teaches no lessons: like rules that
     somebody wrote down, it is read as it is (`learn.support`).
     """
-    return f"adopted:{origin}"
+    return f"{what}:{which}"
 
 
 def decision_key(decision: Decision) -> str:

@@ -11,7 +11,7 @@ of it.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from operator import attrgetter
 from pathlib import Path
@@ -28,7 +28,7 @@ from hardwon.memory.project import Clock as Clock
 from hardwon.memory.project import Noun, Project
 from hardwon.memory.record import Entries, Envelope, Recording
 from hardwon.memory.recorders import EpisodeRecorder, TrajectoryRecorder
-from hardwon.records.fields import check_flag, check_whole_number
+from hardwon.records.fields import check_flag, check_text, check_whole_number
 
 if TYPE_CHECKING:
     from hardwon.capture.tests import Tests
@@ -203,10 +203,21 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
         """
         return EpisodeRecorder(self, task_id, envelope)
 
-    def merge(self, other: Memory | str | Path, progress: Progress | None = None) -> Merged:
-        """Brings in what another memory of the same project knows: its records, statuses and
-        tombstones. Merging twice, or the other way round, gives the same memory. Where both keep an
-        id with different content, each keeps its own.
+    def merge(
+        self,
+        other: Memory | str | Path,
+        progress: Progress | None = None,
+        *,
+        trust: bool | Iterable[str] = False,
+        by: str = "user",
+        dry_run: bool = False,
+    ) -> Merged:
+        """Brings in what another memory of the same project knows. It is a stranger: its records
+        arrive as hypotheses, and `undo` of the arrival takes them back; what was decided there
+        (statuses, decisions, tombstones) is told of in `left`, and taken over only where `trust`
+        says so: of everybody there (True), or of these authors. Of memories that trust each other,
+        merging twice, or the other way round, gives the same memory. Where both keep an id with
+        different content, each keeps its own.
         """
         from hardwon.memory import transfer
 
@@ -224,4 +235,12 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
                 raise InvalidInputError.one(
                     "other", source.location, "another memory than this one"
                 )
-            return transfer.merge(source._project.store, self._project, progress)
+            believed = transfer.believing(trust)
+            return transfer.merge(
+                source._project.store,
+                self._project,
+                believed,
+                check_text("by", by),
+                dry_run=dry_run,
+                progress=progress,
+            )

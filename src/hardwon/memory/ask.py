@@ -6,7 +6,6 @@ What is known comes back: records, hits, contexts, advice, and what there is.
 from __future__ import annotations
 
 import re
-import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -374,12 +373,11 @@ class Asking(Group):
         from hardwon.memory.context import ContextRequest
 
         given, fixer = parse_issue(issue) if issue is not None else (None, None)
-        mark = secrets.token_hex(limits.MARK_BYTES)
         self._project.before_read()
         with self._project.store.together(self._project.name):
             return self._recaller.context(
                 ContextRequest(
-                    query or "", task_id, given, fixer, budget, counted, mark, solved, explained
+                    query or "", task_id, given, fixer, budget, counted, solved, explained
                 )
             )
 

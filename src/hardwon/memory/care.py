@@ -166,8 +166,7 @@ class Keeping(Group):
         from hardwon.memory.results import Backup
 
         target = check_path("path", path)
-        checksum = self._project.store.backup(target, progress)
-        return Backup(target, checksum, target.stat().st_size)
+        return Backup(target, self._project.store.backup(target, progress), target.stat().st_size)
 
     @classmethod
     def restore(
@@ -185,7 +184,7 @@ class Keeping(Group):
 
     def doctor(self) -> Diagnosis:
         """Checks the file, and derives again everything that is derived from this project's
-        records. Changes nothing.
+        records. Changes nothing, but for taking away what killed writers left.
         """
         from hardwon.memory.results import Diagnosis
 

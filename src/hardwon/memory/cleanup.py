@@ -18,10 +18,10 @@ from hardwon.errors import DamagedError, InvalidInputError
 from hardwon.learn.tallies import (
     SUCCEEDED,
     document_signature,
+    exact_key,
     generate_issue_signature,
     level_of_fix,
     pattern_name,
-    same_strategy_key,
     strategy_key,
     tallies_of,
 )
@@ -74,7 +74,8 @@ def clean_up(
             left += 1
 
     def make_row(stored: Stored, fix: Fix, effective: Validation, credited: tuple[int, int]) -> Row:
-        return row_of(cleaned_of(fix, decision.id, pack(sound_body(stored))), effective, credited)
+        cleaned = cleaned_of(fix, decision.id, pack(sound_body(stored)))
+        return row_of(cleaned, effective, credited)._replace(at_us=stored.at_us)
 
     gone = picked if dry_run else _pack_away(project, picked, make_row, decision, progress)
     good = sum(fix.succeeded for _, fix in gone)
@@ -94,7 +95,7 @@ def compress(
     for stored, fix in _old_fixes(project, before_us):
         saving = 0
         if not is_packed(stored.body):
-            row = row_of(fix)._replace(body=stored.body)
+            row = row_of(fix)._replace(at_us=stored.at_us, body=stored.body)
             small = packed_row(row, fix, decision.id)
             saving = len(row.body) + len(row.terms) - len(small.body) - len(small.terms)
         if saving > 0 and len(picked) < limits.TIDIED_RECORDS_MAX:
@@ -180,7 +181,7 @@ def _values(project: Project) -> Callable[[Stored, Fix], bool]:
         status = record_of(stored).metadata.validation.status
         of_pattern = newest(f"signature:{generate_issue_signature(fix.issue)}")
         strategy = strategy_key(fix)
-        speaks = bool(strategy) and newest(same_strategy_key(strategy))[0] == fix.id
+        speaks = bool(strategy) and newest(exact_key("strategy", strategy))[0] == fix.id
         proven = speaks and is_proven(fix.issue.issue_type, strategy)
         return is_valuable(status, stored.helped, fix.id in of_pattern, proven)
 
@@ -234,7 +235,8 @@ def compact(project: Project, progress: Progress | None) -> Compacted:
                 record = original_of(stored)
                 if isinstance(record, Cleaned) and record.packed is not None:
                     effective = standing_of(record, change.writer.events_of(name, record.id))
-                    change.writer.replace(row_of(record.altered(packed=None), *effective))
+                    row = row_of(record.altered(packed=None), *effective)
+                    change.writer.replace(row._replace(at_us=stored.at_us))
                     done += 1
             after = found[-1].id
             if progress:

@@ -17,7 +17,6 @@ from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
 from hardwon.first_use import lazy
 from hardwon.learn.actions import ANY_FAILURE, ActionKey, Outcomes, judge_steps, pairs_of
-from hardwon.learn.compare import Comparison, Scored, compare
 from hardwon.learn.fixes import (
     Choices,
     ModelHistory,
@@ -30,7 +29,6 @@ from hardwon.learn.fixes import (
     TemporalPattern,
     TriedIn,
     choices,
-    common_issues,
     equally_likely,
     most_helpful_first,
     p_helped,
@@ -44,15 +42,17 @@ from hardwon.learn.odds import FixCounts, Odds, Share, Shares, fix_odds, tool_od
 from hardwon.learn.rules import (
     STATE_ORDER,
     Card,
+    Comparison,
     Rule,
     RuleKind,
+    Scored,
     ScoreHistory,
     TaskScores,
     Thresholds,
     Weighed,
-    believable_foreign,
     card_from,
     card_in,
+    compare,
     holds_for_project,
     merged_items,
     project_rule,
@@ -81,7 +81,7 @@ from hardwon.learn.tallies import (
     BETWEEN_NAMES,
     HELPED,
     Tally,
-    adopted_key,
+    exact_key,
     generate_issue_signature,
     issue_subject,
     rule_key,
@@ -161,7 +161,7 @@ class Knowledge:
     """Everything that can be asked of one project. Made anew for every question."""
 
     def __init__(self, project: Project) -> None:
-        self._pages, self._store, self.project = project.pages, project.store, project.name
+        self._store, self.project = project.store, project.name
         self.today = project.today
         self._kept: dict[tuple[Any, ...], Any] = {}
         self._records: dict[str, AnyRecord | None] = {}
@@ -249,12 +249,16 @@ class Knowledge:
         sources: int = 1,
     ) -> list[Strategy]:
         """Ranked; of a model, whose items name an issue type as well, those of one type or of all.
-        Of several `sources` none has more than its share of them.
+        What several found out, or somebody vouches for, comes before what one source alone says;
+        of several `sources` none has more than its share of them.
         """
-        ranked = self._ranked_strategies(scope, key, usual_p, issue_type, successful=successful)
+        found = self._ranked_strategies(scope, key, usual_p, issue_type, successful=successful)
+        most = limits.SHARED_OUT_OF_MAX if sources > 1 else _CONSIDERED * limit
+        ranked: Iterable[RankedStrategy] = by_turns(
+            islice(found, most), lambda each: each.support.only_source
+        )
         if sources > 1:
-            considered = islice(ranked, limits.SHARED_OUT_OF_MAX)
-            ranked = shared_out(considered, lambda each: each.support.only_source, limit, sources)
+            ranked = shared_out(ranked, lambda each: each.support.only_source, limit, sources)
         return list(islice(filter(None, map(self.worded_strategy, ranked)), limit))
 
     def _ranked_strategies(
@@ -311,8 +315,7 @@ class Knowledge:
     def _support_of(self, scope: str, key: str, strategy: str, items: Iterable[str]) -> Evidence:
         support = Evidence(strategy)
         for item in items:
-            for tally in self._store.tallies_of_item(self.project, scope, key, item):
-                support.add(tally)
+            support.add(*self._store.tallies_of_item(self.project, scope, key, item))
         return support
 
     def _tried(self, scope: str, key: str, issue_type: str | None = None) -> dict[str, Evidence]:
@@ -354,35 +357,41 @@ class Knowledge:
         source came up with, where there are several, is not among its issues: what it is called are
         that source's words alone.
         """
-        whole = self.shares("fix.model", name).whole
-        by_type = gather(
-            tally._replace(item=tally.item.partition(BETWEEN_NAMES)[0])
-            for tally in self._all("fix.model", name)
-        )
+        by_type = self._issues_on(name)
         if not by_type:
             return None
-        sources = sorted({author for support in by_type.values() for author in support.authors})
-        heard = {
-            each.item: each.records
-            for each in by_type.values()
-            if len(sources) == 1 or each.only_source is None
-        }
-        issues = sorted(heard.items(), key=lambda pair: (-pair[1], pair[0]))[
-            : limits.ISSUES_OF_MODEL_MAX
-        ]
-        elsewhere = {issue: self.shares("fix.type", issue).whole for issue, _ in issues}
+        whole = self.shares("fix.model", name).whole
+        sources = sorted({author for support in by_type for author in support.authors})
+        heard = [each for each in by_type if len(sources) == 1 or each.only_source is None]
+        issues = heard[: limits.ISSUES_OF_MODEL_MAX]
         return ModelHistory(
             model_name=name,
             attempts=whole.attempts,
             verified=whole.verified,
             p_success=self.fix_odds(None, name, None, fixer).p_success,
-            issues=tuple(issues),
-            notes=tuple(
-                performance_notes(name, self.daily("fix.model", name), elsewhere, self.today)
-            ),
+            issues=tuple((each.item, each.records) for each in issues),
+            notes=self._notes_on(name, issues),
             sources=tuple(sources),
-            vouched=sum(support.vouched for support in by_type.values()),
+            vouched=sum(support.vouched for support in by_type),
         )
+
+    def _issues_on(self, model: str) -> list[Evidence]:
+        """What is known of a model's fixes, by issue type, the most frequent first."""
+        by_type = gather(
+            tally._replace(item=tally.item.partition(BETWEEN_NAMES)[0])
+            for tally in self._all("fix.model", model)
+        )
+        return sorted(by_type.values(), key=lambda each: (-each.records, each.item))
+
+    def _notes_on(self, model: str, issues: Iterable[Evidence]) -> tuple[str, ...]:
+        shares = {
+            each.item: (
+                Share.of(each.tallies, self.today),
+                self.shares("fix.type", each.item).whole,
+            )
+            for each in issues
+        }
+        return performance_notes(model, shares)
 
     def patterns(self, limit: int) -> list[Pattern]:
         """The most frequent are found first, then each is looked into."""
@@ -453,31 +462,21 @@ class Knowledge:
         return self._store.most_counted(self.project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX)
 
     def model_insights(self, name: str) -> ModelInsights:
-        supports = self.supports("fix.model", name)
-        tallies = [tally for support in supports.values() for tally in support.tallies]
-        share = Share.of(tallies, self.today)
+        by_type, most = self._issues_on(name), limits.ISSUES_OF_MODEL_MAX
         odds = self.fix_odds(None, name, None, None)
-        issues = common_issues(tallies)[: limits.ISSUES_OF_MODEL_MAX]
-        elsewhere = {issue: self.shares("fix.type", issue).whole for issue, _ in issues}
+        sources = {author for support in by_type for author in support.authors}
         fixes = self.strategies(
-            "model",
-            name,
-            odds.p_success,
-            limits.ISSUES_OF_MODEL_MAX,
-            successful=True,
-            sources=len({tally.author for tally in tallies}),
+            "model", name, odds.p_success, most, successful=True, sources=len(sources)
         )
         return ModelInsights(
             model_name=name,
-            total_tests=share.attempts,
-            success_rate=share.verified / share.attempts if share.attempts else 0.0,
+            total_tests=odds.attempts,
+            success_rate=odds.verified / odds.attempts if odds.attempts else 0.0,
             odds=odds,
-            common_issues=tuple(issues),
+            common_issues=tuple((each.item, each.records) for each in by_type[:most]),
             effective_fixes=tuple(fixes),
-            performance_notes=tuple(performance_notes(name, tallies, elsewhere, self.today)),
-            last_updated=from_us(max(support.last_us for support in supports.values()))
-            if supports
-            else None,
+            performance_notes=self._notes_on(name, by_type[:most]),
+            last_updated=from_us(max(each.last_us for each in by_type)) if by_type else None,
         )
 
     def similar_issues(self, issue: Issue, limit: int) -> SimilarIssues:
@@ -512,7 +511,7 @@ class Knowledge:
         first.
         """
         found = self._store.by_key(
-            self.project, [adopted_key(origin)], Filters(kind="adopted"), limit
+            self.project, [exact_key("adopted", origin)], Filters(kind="adopted"), limit
         )
         return _only(Adopted, [each.stored for each in found])
 
@@ -555,9 +554,7 @@ class Knowledge:
         for kind in _RULE_KINDS:
             supports = self.supports(kind, task_id, same)
             for item, claims in claimed.get(kind, {}).items():
-                support = supports.setdefault(item, Evidence(item))
-                for claim in claims.claims:
-                    support.claim(claim)
+                supports.setdefault(item, Evidence(item)).claims += claims.claims
             weighed += weigh(kind, task_id, supports.values(), thresholds, retired, self.today)
         return weighed
 
@@ -566,7 +563,7 @@ class Knowledge:
         """What was adopted, by the id of its record: what somebody vouches for first, then the
         newest of each source, which take turns.
         """
-        keys, most = [adopted_key(TRAINING_MEMORY)], limits.ADOPTED_READ_MAX
+        keys, most = [exact_key("adopted", TRAINING_MEMORY)], limits.ADOPTED_READ_MAX
         vouched = [
             each
             for status in VOUCHED_STATUSES
@@ -574,11 +571,12 @@ class Knowledge:
                 self.project, keys, Filters(kind="adopted", status=status), most
             )
         ]
-        others = self._store.by_key(
-            self.project, keys, Filters(kind="adopted"), _ADOPTED_CONSIDERED * most
+        others = by_turns(
+            self._store.by_key(
+                self.project, keys, Filters(kind="adopted"), _ADOPTED_CONSIDERED * most
+            ),
+            lambda each: each.author,
         )
-        turns = defaultdict[str, "count[int]"](count)  # the first of every author, then the second
-        others.sort(key=lambda each: next(turns[each.author]))
         chosen = {each.id: each.stored for each in (*vouched, *others)}
         records = _only(Adopted, islice(chosen.values(), most))
         self._records.update((record.id, record) for record in records)
@@ -595,7 +593,7 @@ class Knowledge:
             leader = same.get(item, item)
             support = found.setdefault(kind, {}).setdefault(leader, Evidence(leader))
             if claim.record_id not in {known.record_id for known in support.claims}:
-                support.claim(claim)
+                support.claims.append(claim)
         return found
 
     def _weighed_claims(self, task_id: str | None, known: Iterable[Weighed]) -> list[Weighed]:
@@ -626,7 +624,8 @@ class Knowledge:
 
     def _thresholds(self, task_id: str) -> Thresholds:
         own = self._own_scores(task_id)
-        return Thresholds.of(own.levels if own.records else [])
+        thresholds = Thresholds.of(own.levels if own.records else [])
+        return replace(thresholds, sources=len(own.authors))
 
     @_read_once
     def _own_scores(self, task_id: str) -> Evidence:
@@ -653,10 +652,18 @@ class Knowledge:
     @_read_once
     def rules(self, task_id: str | None, state: str | None, limit: int) -> list[Rule]:
         decisions = self.decisions(RULE_ACTIONS, task_id)
-        written = [
-            each for each in decisions if each.action == "rule" and each.task_id in (None, task_id)
-        ]
-        rules = [*self._project_rules(decisions), *self._written_rules(written)]
+        rules = self._project_rules(decisions)
+        untrusted = self._store.rolled_back(self.project)
+        for decision in decisions:
+            if decision.action != "rule" or decision.task_id not in (None, task_id):
+                continue
+            known = [record for record in map(self._record, decision.evidence) if record]
+            tainted = [record for record in known if record.metadata.source.author in untrusted]
+            # not one that was read from nothing but records of sources that were rolled back
+            if not known or len(tainted) < len(known):
+                # What the words rest on, and the words themselves, may both be doubted.
+                trust = least(record.metadata.validation.status for record in (decision, *known))
+                rules.append(written_rule(decision, tainted=bool(tainted), trust=trust))
         own = [] if task_id is None else self.weighed_rules(task_id)
         claimed = self._weighed_claims(task_id, own)
         for weighed, same in ((own, self.merged_rules(task_id)), (claimed, {})):
@@ -673,19 +680,6 @@ class Knowledge:
         )
         wanted.sort(key=lambda rule: (STATE_ORDER[rule.state], rule.task_id is None))
         return [self._trusted_as_far(rule) for rule in wanted[:limit]]
-
-    def candidate_rules(self, limit: int) -> list[Rule]:
-        tasks = self._store.most_counted(self.project, "score", limits.CANDIDATE_TASKS_MAX)
-        found = {
-            (rule.task_id, rule.id): rule
-            for task in (None, *tasks)
-            for rule in self.rules(task, "candidate", limit)
-        }
-        order = sorted(
-            found.values(),
-            key=lambda rule: (rule.kind != _WRITTEN, -rule.helpful, -rule.last_seen.timestamp()),
-        )
-        return order[:limit]
 
     def _trusted_as_far(self, rule: Rule) -> Rule:
         """Counts tell that somebody vouches for all of a rule's episodes; whether all are
@@ -728,21 +722,6 @@ class Knowledge:
                 if item and (kind, same.get(item, item)) not in judged
             ]
             found += [f"{name}: {text}" for text in unsaid[: limits.NEW_RULES_IN_CONTEXT_MAX]]
-        return found
-
-    def _written_rules(self, decisions: Iterable[Decision]) -> list[Rule]:
-        """Without those that were read from nothing but records of sources that were rolled
-        back.
-        """
-        untrusted = self._store.rolled_back(self.project)
-        found = []
-        for decision in decisions:
-            known = [record for record in map(self._record, decision.evidence) if record]
-            tainted = [record for record in known if record.metadata.source.author in untrusted]
-            if not known or len(tainted) < len(known):
-                # What the words rest on, and the words themselves, may both be doubted.
-                trust = least(record.metadata.validation.status for record in (decision, *known))
-                found.append(written_rule(decision, tainted=bool(tainted), trust=trust))
         return found
 
     def _worded_rules(
@@ -804,14 +783,13 @@ class Knowledge:
     def _card_supports(self, task: str) -> list[Evidence]:
         own = self.supports("card", task)
         for item, support in self.supports("card.foreign", task).items():
-            if believable_foreign(support):
-                whole = own.setdefault(item, Evidence(item))
-                for tally in support.tallies:
-                    whole.add(tally)
+            # what an episode of another task reported is not shown on one unchecked source's word
+            if support.vouched or len(support.authors) >= limits.RULE_SOURCES_MIN:
+                own.setdefault(item, Evidence(item)).add(*support.tallies)
         for _, item, claim in cards_of(self._adopted.values(), task, self._now_us):
             support = own.setdefault(item, Evidence(item))
             support.keys.add(task)
-            support.claim(claim)
+            support.claims.append(claim)
         return list(own.values())
 
     def _worded_card(self, support: Evidence) -> Card | None:
@@ -822,18 +800,6 @@ class Knowledge:
 
         card = self._first(support.sample_ids, words)
         return card_from(support, next(iter(support.keys)), card) if card else None
-
-    def scores(self, task_id: str) -> ScoreHistory:
-        support = self.supports("score", task_id).get("", Evidence(""))
-        return score_history(
-            task_id, support, [episode.score for episode in self.newest_episodes(task_id)]
-        )
-
-    def tasks(self, limit: int) -> list[TaskScores]:
-        """From the tallies alone."""
-        tasks = self._store.most_counted(self.project, "score", limit)
-        supports = ((task, self.supports("score", task).get("")) for task in tasks)
-        return [task_scores(task, support) for task, support in supports if support]
 
     def own_scores(self, task_id: str) -> ScoreHistory:
         """Without those of adopted episodes, and without a trend."""
@@ -852,26 +818,6 @@ class Knowledge:
         """The last ones, oldest first."""
         newest = self._newest(Filters(kind="episode", task_id=task_id), limits.SCORES_SHOWN_MAX)
         return _only(Episode, reversed(newest))
-
-    def scored(self, filters: Filters, tag: str | None) -> list[Scored]:
-        """Episodes in the order of time, each with whether it had the memory: it has the tag, or
-        names what it recalled. Of what was adopted nobody knows the latter.
-        """
-
-        def scored() -> Iterator[Scored]:
-            for stored in self._pages(filters, trusted=True):
-                with suppress(DamagedError):
-                    said = written_in(stored)
-                    metadata = said.get("metadata", {})
-                    had = said.get("recalled") is not None
-                    if tag is not None:
-                        had = tag in metadata.get("tags", ())
-                    elif is_derived(said["id"]):
-                        continue
-                    source = metadata.get("source", {})
-                    yield Scored(said["task_id"], said["score"], had, source.get("id", ""))
-
-        return list(islice(scored(), limits.COMPARED_EPISODES_MAX))[::-1]
 
     # --- diagnoses and solutions ---
 
@@ -895,6 +841,7 @@ class Knowledge:
             diagnosis=said[0],
             failure_hash=said[1],
             action=said[2],
+            after=said[3],
             tried=support.records,
             helped=support.levels[HELPED],
             p_helped=p_helped(support),
@@ -910,11 +857,17 @@ class Episodes(Group):
         """The tasks with the most episodes: how many, their mean and best score, and whether they
         go better of late.
         """
-        return self._project.knowledge.tasks(check_limit(limit))
+        known, store = self._project.knowledge, self._project.store
+        tasks = store.most_counted(self._project.name, "score", check_limit(limit))
+        supports = ((task, known.supports("score", task).get("")) for task in tasks)
+        return [task_scores(task, support) for task, support in supports if support]
 
     def scores(self, task_id: str) -> ScoreHistory:
         """How the task of this `task_id` went: mean, best, trend, and the newest scores."""
-        return self._project.knowledge.scores(check_text("task_id", task_id))
+        known = self._project.knowledge
+        support = known.supports("score", check_text("task_id", task_id)).get("", Evidence(""))
+        newest = [episode.score for episode in known.newest_episodes(task_id)]
+        return score_history(task_id, support, newest)
 
     def compare(
         self,
@@ -935,16 +888,44 @@ class Episodes(Group):
         asked = Filters.of(self._project.name, {**filters, "task_id": task_id})
         if asked.kind not in (None, "episode"):
             raise InvalidInputError.one("kind", asked.kind, "episode: nothing else has a score")
-        return compare(
-            self._project.knowledge.scored(asked.altered(kind="episode"), tag), by_run=by_run
-        )
+
+        def scored() -> Iterator[Scored]:
+            """Each with whether it had the memory. Of what was adopted nobody knows what it
+            recalled.
+            """
+            for stored in self._project.pages(asked.altered(kind="episode"), trusted=True):
+                with suppress(DamagedError):
+                    said = written_in(stored)
+                    metadata = said.get("metadata", {})
+                    had = said.get("recalled") is not None
+                    if tag is not None:
+                        had = tag in metadata.get("tags", ())
+                    elif is_derived(said["id"]):
+                        continue
+                    source = metadata.get("source", {})
+                    yield Scored(said["task_id"], said["score"], had, source.get("id", ""))
+
+        newest = list(islice(scored(), limits.COMPARED_EPISODES_MAX))
+        return compare(newest[::-1], by_run=by_run)
 
     def candidate_rules(self, limit: int = 20) -> list[Rule]:
         """Rules that wait to be borne out, or to be verified: of the whole project, and of the
         tasks that were tried most. Those that an LLM wrote down come first, then those that most
         episodes speak for.
         """
-        return self._project.knowledge.candidate_rules(check_limit(limit))
+        known, store = self._project.knowledge, self._project.store
+        check_limit(limit)
+        tasks = store.most_counted(self._project.name, "score", limits.CANDIDATE_TASKS_MAX)
+        found = {
+            (rule.task_id, rule.id): rule
+            for task in (None, *tasks)
+            for rule in known.rules(task, "candidate", limit)
+        }
+        order = sorted(
+            found.values(),
+            key=lambda rule: (rule.kind != _WRITTEN, -rule.helpful, -rule.last_seen.timestamp()),
+        )
+        return order[:limit]
 
 
 def few_of_each(things: Iterable[T], source: Callable[[T], str | None], most: int) -> Iterator[T]:
@@ -958,13 +939,22 @@ def _only(kind: type[R], stored: Iterable[Stored]) -> list[R]:
     return [record for record in readable(stored) if isinstance(record, kind)]
 
 
-def _words_of_pair(diagnosis: str, action: str, record: AnyRecord) -> tuple[str, str, str] | None:
-    """What the error was, its hash, and what was done, in the words of one trajectory."""
+def _words_of_pair(
+    diagnosis: str, action: str, record: AnyRecord
+) -> tuple[str, str, str, str] | None:
+    """What the error was, its hash, what was done, and what had been, in the words of one
+    trajectory.
+    """
     if isinstance(record, Trajectory):
         for pair, number in pairs_of(record):
             if pair.action == action and diagnosis in (ANY_FAILURE, pair.diagnosis):
                 met = zip(record.steps[:number], judge_steps(record.steps), strict=False)
-                shown = [step.observation for step, was in met if was.failure == pair.diagnosis]
-                core = error_core(shown[-1]) if shown else ""
-                return core, pair.diagnosis, clean_action(record.steps[number].action)
+                failed = [step for step, was in met if was.failure == pair.diagnosis][-1]
+                near = failed is record.steps[number - 1] or not diagnosis
+                return (
+                    error_core(failed.observation),
+                    pair.diagnosis,
+                    clean_action(record.steps[number].action),
+                    clean_action(failed.action) if near else "",
+                )
     return None

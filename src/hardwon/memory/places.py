@@ -21,14 +21,14 @@ a name of their choice.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, MissingExtraError, PlaceError, Problem
+from hardwon.errors import InvalidInputError, PlaceError, Problem
+from hardwon.outside.files import read_regular
 from hardwon.outside.git import repository_root
 from hardwon.outside.locations import (
     DATABASE_URL,
@@ -76,7 +76,17 @@ def find_place(location: str | Path | None, start: Path | None = None) -> Place:
         raise InvalidInputError.one("location", location, _ALLOWED)
     text = str(location)
     if DATABASE_URL.match(text):
-        return _database(text)
+        shown = without_password(text)
+        if not text.isprintable() or " " in text:
+            allowed = "an address on one line, other characters written as %20 and the like"
+            raise InvalidInputError.one("location", shown, allowed)
+        if shown.endswith(UNCLEAR):
+            allowed = (
+                "postgresql://user@host:5432/database; inside its parts, @ is written %40, / is "
+                "%2F, : is %3A and ? is %3F"
+            )
+            raise InvalidInputError.one("location", shown, allowed)
+        return Place(None, DEFAULT_PROJECT, text)
     if text.lower().startswith(("postgresql:/", "postgres:/")):  # a Path makes one slash of two
         raise InvalidInputError.one(
             "location",
@@ -99,20 +109,6 @@ def find_place(location: str | Path | None, start: Path | None = None) -> Place:
     except (UnicodeEncodeError, RuntimeError, OSError) as error:
         raise InvalidInputError.one("location", location, f"{_ALLOWED} ({error})") from None
     return Place(path, DEFAULT_PROJECT)
-
-
-def _database(url: str) -> Place:
-    shown = without_password(url)
-    if not url.isprintable() or " " in url:
-        raise InvalidInputError.one(
-            "location",
-            shown,
-            "an address on one line, other characters written as %20 and the like",
-        )
-    if shown.endswith(UNCLEAR):
-        allowed = "postgresql://user@host:5432/database; inside its parts, @ is written %40, / is %2F, : is %3A and ? is %3F"
-        raise InvalidInputError.one("location", shown, allowed)
-    return Place(None, DEFAULT_PROJECT, url)
 
 
 def _discover(start: Path) -> Place:
@@ -159,14 +155,7 @@ def open_store(
             progress=progress,
         )
     assert found.url is not None  # noqa: S101  # for type checkers: a place is one of the two
-    try:
-        import psycopg  # noqa: F401  # told here: what is missing of our own is another error
-    except ImportError as error:
-        said = f"{type(error).__name__}: {error}"
-        raise MissingExtraError(
-            f"psycopg cannot be imported ({said}); install it with: pip install 'hardwon[postgres]'"
-        ) from None
-    from hardwon.store.postgres.engine import PostgresStore
+    from hardwon.store.postgres.engine import PostgresStore  # says what to install without psycopg
 
     return PostgresStore(found.url, busy_timeout_ms=busy_timeout_ms)
 
@@ -227,7 +216,14 @@ class Settings:
             allowed = "a path from the root (/…) or from a home folder (~/…)"
             raise _refused(user_file, "memory", own, allowed)
         if file and "memory" in project:
-            project["memory"] = _memory_of_project(project["memory"], file)
+            named, root = project["memory"], _root(file)
+            project["memory"] = str(root / named)
+            if "://" in named or named.startswith("~") or not _lies_in(root, project["memory"]):
+                allowed = (
+                    f"a path inside {root}: a project's file names no other memory; --memory, or "
+                    f"{VARIABLES['memory']}, does"
+                )
+                raise _refused(file, "memory", named, allowed)
 
         def find(name: str, heard: Mapping[str, str]) -> Setting:
             layers: list[tuple[Origin, str | None, str]] = [
@@ -286,16 +282,13 @@ def _values(file: Path) -> dict[str, str]:
 def _text_of(file: Path) -> str | None:
     """None where there is no such file."""
     try:
-        # a pipe that nobody writes to is not waited for
-        handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with os.fdopen(handle, "rb") as opened:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise PlaceError(
-                    f"cannot read the settings in {file}: it is not a file; remove it, or write one"
-                )
-            data = opened.read(limits.SETTINGS_BYTES_MAX + 1)
+        data = read_regular(file, limits.SETTINGS_BYTES_MAX + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except PlaceError:
+        raise PlaceError(
+            f"cannot read the settings in {file}: it is not a file; remove it, or write one"
+        ) from None
     except OSError as error:
         raise PlaceError(
             f"cannot read the settings in {file}: {error.strerror or error}"
@@ -306,15 +299,6 @@ def _text_of(file: Path) -> str | None:
         return data.decode()
     except UnicodeDecodeError:
         raise _refused(file, "encoding", "something else", "UTF-8") from None
-
-
-def _memory_of_project(given: str, file: Path) -> str:
-    root = _root(file)
-    path = str(root / given)
-    if "://" in given or given.startswith("~") or not _lies_in(root, path):
-        allowed = f"a path inside {root}: a project's file names no other memory; --memory, or {VARIABLES['memory']}, does"
-        raise _refused(file, "memory", given, allowed)
-    return path
 
 
 def _lies_in(root: Path, memory: str | None) -> bool:

@@ -28,7 +28,7 @@ from hardwon.errors import (
     UnknownRecordError,
 )
 from hardwon.first_use import lazy, making
-from hardwon.learn.tallies import tidied_key
+from hardwon.learn.tallies import exact_key
 from hardwon.memory.places import FILE_NAME, FIX_HISTORY_FILE_NAME, Place, open_store
 from hardwon.outside.git import NO_HEAD, Checkout, Head, Repository, repository_root
 from hardwon.outside.locations import DEFAULT_PROJECT
@@ -36,6 +36,7 @@ from hardwon.records.fields import TIME_US_MAX, from_us, new_id, to_us
 from hardwon.records.kinds import (
     INTERNAL_KINDS,
     MODEL_OF_KIND,
+    VOUCHED_STATUSES,
     Action,
     AnyRecord,
     Cleaned,
@@ -50,8 +51,8 @@ from hardwon.records.kinds import (
     Validation,
 )
 from hardwon.search.terms import Filters
-from hardwon.store.base import DESIGNS, Design, Writer, kept_row, row_of
-from hardwon.store.query import has_tree, original_of, record_of, restored
+from hardwon.store.base import DESIGNS, Design, Writer, arrived, kept_row, row_of
+from hardwon.store.query import dated, has_tree, original_of, record_of, restored
 from hardwon.store.types import (
     Cursor,
     Finding,
@@ -147,13 +148,6 @@ class _KeyedRequest:
     ids: dict[str, None] = field(default_factory=dict)
 
 
-def _read_clock(clock: Clock) -> datetime:
-    at = clock()
-    if not isinstance(at, datetime) or at.utcoffset() is None:
-        raise InvalidInputError.one("clock", at, "a function that returns datetimes with a zone")
-    return at
-
-
 class Project:
     """One project of one open memory: what functions get besides their own arguments."""
 
@@ -178,8 +172,9 @@ class Project:
         self.place, self.name, self.embedder = where, project_name(name), embedder
         self.consolidate_every, self.publish_after = consolidate_every, publish_after
         self._llm = llm
+        self._seen_us = 0  # what a clock that was given showed last
         # What the memory's clock says.
-        self.now: Clock = partial(_read_clock, clock) if clock else partial(datetime.now, UTC)
+        self.now: Clock = partial(self._read, clock) if clock else partial(datetime.now, UTC)
         self._request = threading.local()
         self._folder = folder if checkout else None
         self._looks_at_files = staleness
@@ -202,6 +197,19 @@ class Project:
                 listener.close()
         finally:
             self.store.close()
+
+    def _read(self, clock: Clock) -> datetime:
+        at = clock()
+        if not isinstance(at, datetime) or at.utcoffset() is None:
+            raise InvalidInputError.one(
+                "clock", at, "a function that returns datetimes with a zone"
+            )
+        self._seen_us = to_us(at)
+        return at
+
+    def not_before_us(self, at_us: int) -> int:
+        """A time that the clock has shown, or shows now: not before this one, if that has come."""
+        return self._seen_us if at_us <= self._seen_us else to_us(self.now())
 
     @property
     def today(self) -> int:
@@ -428,9 +436,15 @@ class Change:
         if self.request:
             self.request.ids.update(dict.fromkeys(record_ids))
 
-    def append(self, records: Sequence[Record], given: Sequence[Record] = ()) -> None:
-        """Keeps the records, which are what was `given` with its defaults."""
+    def append(
+        self, records: Sequence[R], given: Sequence[Record] = (), *, in_order: bool = False
+    ) -> list[R]:
+        """Keeps the records, which are what was `given` with its defaults; as they are kept.
+        `in_order`: their times are not only theirs to choose, but put one behind the other.
+        """
         rows = [row_of(record) for record in records]
+        if not in_order:
+            rows = self.date(rows)
         appended = self.writer.append(rows)
         if appended.forgotten:
             raise ConflictError(
@@ -455,6 +469,12 @@ class Change:
                 self.publish_proven(dict.fromkeys(record.recalled))
         if appended.has_tree:
             self.tell_appended(records, rows, added)
+        return [dated(record, row.at_us) for record, row in zip(records, rows, strict=True)]
+
+    def date(self, rows: Sequence[Row]) -> list[Row]:
+        """The rows, as they arrive now."""
+        now_us = self.project.not_before_us(max((row.at_us for row in rows), default=0))
+        return [arrived(row, now_us) for row in rows]
 
     def conflicts(self, row: Row, said: Moment | None = None) -> bool:
         """Whether the id of a row is kept with something else. Another status is not something
@@ -677,12 +697,37 @@ def happen(writer: Writer, project: str, event: Event) -> None:
     decision = record_of(stored) if stored and stored.kind == "decision" else None
     if decision and decision.metadata.validation.status == "archived":
         bring_back(writer, project, [decision.id])
+        if isinstance(decision, Decision) and decision.action == "arrival":
+            send_back(writer, project, decision.id, event)
+
+
+# The reason of an `imported` event, before the id of the arrival.
+ARRIVED_WITH: Final = "arrived with "
+
+
+def send_back(writer: Writer, project: str, decision_id: str, undone: Event) -> None:
+    """Archives what arrived with a decision that is undone, but for what somebody here vouches
+    for since.
+    """
+    for record_id in writer.arrived(project, ARRIVED_WITH + decision_id):
+        stored = writer.get(project, record_id)
+        if stored and record_of(stored).metadata.validation.status not in VOUCHED_STATUSES:
+            back = Event(
+                record_id=record_id,
+                kind="status",
+                at=undone.at,
+                by=undone.by,
+                status="archived",
+                reason=f"{decision_id} was undone",
+            )
+            writer.add_events(project, [in_order(back, writer.events_of(project, record_id))])
+            refresh_status(writer, project, record_id)
 
 
 def bring_back(writer: Writer, project: str, decision_ids: Iterable[str]) -> None:
     """Everything that these cleanups and compressions packed away."""
     for decision_id in decision_ids:
-        for stored in writer.with_key(project, tidied_key(decision_id)):
+        for stored in writer.with_key(project, exact_key("tidied", decision_id)):
             whole = restored(stored)
             if whole is None:
                 raise ConflictError(

@@ -52,7 +52,7 @@ from hardwon.records.kinds import (
 )
 from hardwon.search.terms import Filters
 from hardwon.store.base import Writer
-from hardwon.store.query import readable, record_of
+from hardwon.store.query import counted_from, dated, readable, record_of
 from hardwon.store.types import Stored
 from hardwon.text import entities
 from hardwon.text.sentences import fact_key, lint, repeats, same_words
@@ -289,7 +289,7 @@ class Entries(Group):
                     # The newest first. More than one where two memories were merged, or where
                     # somebody may not archive.
                     stood = found(limits.ENTRIES_REPLACED_MAX, trusted=True)
-                    change.append([_behind(record, stood)])
+                    change.append([_behind(record, stood)], in_order=True)
                     for old in stood if change.writer.may_govern(project.name) else ():
                         change.happen(
                             old.id, "superseded", by, replaced_by=record.id, reason=_PUT_AGAIN
@@ -314,7 +314,7 @@ class Entries(Group):
             kept: list[R] = []
             for record in ready:
                 kept.append(_behind(record, kept[-1:] or stood))
-            change.append(kept)
+            change.append(kept, in_order=True)
             change.embed(kept)
             return kept
 
@@ -325,6 +325,10 @@ class Entries(Group):
         grow stale with its files.
         """
         prepared = self._project.prepare(recordable(record))
+        prepared = dated(
+            prepared,
+            counted_from(prepared.at_us, self._project.not_before_us(prepared.at_us)),
+        )
         if check_text("name", name) not in prepared.metadata.tags:
             raise InvalidInputError.one(
                 "name", name, "a name that its record has as a tag, and that is no secret"
@@ -367,7 +371,7 @@ def keep_all(project: Project, given: Sequence[R], *, returned: bool = True) -> 
             batch = ready[start : start + size]
             if not early:
                 batch = [project.prepare(recordable(each), head) for each in batch]
-            change.append(batch, given[start : start + size])
+            batch = change.append(batch, given[start : start + size])
             change.embed(batch)
             kept += batch if returned else ()
         return change.with_places(kept)
@@ -564,11 +568,11 @@ def _record_facts(project: Project, given: Sequence[Fact]) -> list[Fact]:
         for fact in given:
             first = _said_before(change.writer, fact)
             if first is None:
-                change.append([fact])
+                kept += change.append([fact])
                 change.embed([fact])
             else:
                 _repeat(change, first, fact)
-            kept.append(first or fact)
+                kept.append(first)
         return kept
 
     return project.carry_out(work)

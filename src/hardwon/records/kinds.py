@@ -72,7 +72,15 @@ Kind = Literal[
     "experience", "fact", "trajectory", "episode", "fix", "decision", "adopted", "cleaned"
 ]
 Action = Literal[
-    "rule", "merge", "promote", "retire", "contradiction", "rollback", "cleanup", "compress"
+    "rule",
+    "merge",
+    "promote",
+    "retire",
+    "contradiction",
+    "rollback",
+    "cleanup",
+    "compress",
+    "arrival",
 ]
 EventKind = Literal[
     "status",
@@ -104,19 +112,9 @@ INTERNAL_KINDS: Final[tuple[Kind, ...]] = ("decision", "adopted", "cleaned")
 
 ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
 # What was decided about one file, and says nothing to others: neither merged nor exported.
-LOCAL_ACTIONS: Final[tuple[Action, ...]] = ("cleanup", "compress")
+LOCAL_ACTIONS: Final[tuple[Action, ...]] = ("cleanup", "compress", "arrival")
 VERIFIERS: Final = get_args(Verifier)
 
-KNOWN_ISSUE_TYPES: Final = (
-    "MODEL_NOT_AVAILABLE",
-    "TIMEOUT",
-    "UNEXPECTED_RESPONSE",
-    "NO_OUTPUT",
-    "ERROR",
-    "CUSTOM",
-    "AUDIO_FRAMEWORK_MISSING",
-)
-KNOWN_FIXER_TYPES: Final = ("claude", "qwen", "gpt", "gemini", "deepseek", "custom")
 
 Route = tuple[str, tuple[str, ...]]
 # Which outcome goes with which tool, and the key (with its values) that the pair requires.
@@ -173,14 +171,11 @@ class RelatedFile(Model):
     ] = ""
 
 
-FileChange = Literal["changed", "gone", "appeared", "renamed"]
-
-
 class StaleFile(NamedTuple):
     """What became of a related file. `now` is the path where it is by now; None: nowhere."""
 
     path: str
-    change: FileChange
+    change: Literal["changed", "gone", "appeared", "renamed"]
     now: str | None = None
 
     @property
@@ -242,10 +237,6 @@ class Metadata(Model):
         return data
 
 
-# The name of a kind of secret; nothing that could be one itself.
-Label = Annotated[str, Field(strict=True, pattern=r"^[a-z0-9-]{1,40}$")]
-
-
 class Record(Model):
     """What all kinds have: an id, the envelope, the labels of secrets that were taken out before
     storage, and the ids of what was recalled before it was tried.
@@ -260,7 +251,9 @@ class Record(Model):
         default_factory=new_id, description="A UUIDv7: sorts by time. Made where none is given."
     )
     redacted: Annotated[
-        list[Label] | None, Field(description="The labels of secrets that were taken out.")
+        # names of kinds of secrets; nothing that could be one itself
+        list[Annotated[str, Field(strict=True, pattern=r"^[a-z0-9-]{1,40}$")]] | None,
+        Field(description="The labels of secrets that were taken out."),
     ] = None
     recalled: Annotated[
         Annotated[list[RecordId], Field(max_length=limits.ITEMS_MAX)] | None,
@@ -570,7 +563,17 @@ class Issue(Model):
     model: Annotated[Name, Field(description="The model whose output is wrong.")] = ""
     issue_type: Annotated[
         RequiredName,
-        open_set(KNOWN_ISSUE_TYPES),
+        open_set(
+            (
+                "MODEL_NOT_AVAILABLE",
+                "TIMEOUT",
+                "UNEXPECTED_RESPONSE",
+                "NO_OUTPUT",
+                "ERROR",
+                "CUSTOM",
+                "AUDIO_FRAMEWORK_MISSING",
+            )
+        ),
         Field(description="What sort of issue. Any name; these are common."),
     ] = "CUSTOM"
     description: Annotated[Text, Field(description="What is wrong, in words.")] = ""
@@ -619,7 +622,9 @@ class Fix(Record):
     )
     notes: Annotated[Text | None, Field(description="Anything else, in words.")] = None
     fixer_type: Annotated[
-        RequiredName, open_set(KNOWN_FIXER_TYPES), Field(description="Who tried.")
+        RequiredName,
+        open_set(("claude", "qwen", "gpt", "gemini", "deepseek", "custom")),
+        Field(description="Who tried."),
     ] = "claude"
     fix_type: Annotated[
         Name | None, Field(description="What sort of fix, as the fixer calls it.")
@@ -664,6 +669,7 @@ class Decision(Record):
     rollback       nothing that the source `target` (an author) recorded counts
     cleanup        fixes that were old and of little value left the history; what they taught stays
     compress       details of old fixes were packed away; they are found by their summaries
+    arrival        records came in from another memory, `target`, that is not trusted
     """
 
     kind: Literal["decision"] = "decision"

@@ -198,8 +198,8 @@ def _parts(
 
 def relevance(candidate: Candidate, asked: Sequence[str]) -> float:
     """The share of the question's words that a record has, however often it has them."""
-    words = set(candidate.terms.split())
-    share = sum(term in words for term in asked) / len(asked) if asked else 0.0
+    text = f" {candidate.terms} ".replace("\n", " ")  # a search is faster than a split
+    share = sum(f" {term} " in text for term in asked) / len(asked) if asked else 0.0
     return max(share, candidate.vector, float(candidate.exact))
 
 

@@ -20,18 +20,19 @@ from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
+from hardwon.first_use import lazy
 from hardwon.learn.tallies import (
     KIND_OF_SCOPE,
     LEVELS,
     TEACHING_STATUSES,
     RecordCounts,
     TallyKey,
+    exact_key,
     has_keys,
     keys_of,
     sum_counts,
     summary_of,
     tallies_of,
-    tidied_key,
 )
 from hardwon.records.fields import digest_of
 from hardwon.records.kinds import (
@@ -55,6 +56,8 @@ from hardwon.store.query import (
     TRUSTED_AUTHORS,
     TRUSTED_RECORD,
     Reader,
+    counted_from,
+    dated,
     event_of,
     is_packed,
     original_of,
@@ -143,12 +146,20 @@ def row_of(
     )
 
 
+def arrived(row: Row, now_us: int) -> Row:
+    """The row of a record that arrives now."""
+    at_us = counted_from(row.at_us, now_us)
+    if at_us == row.at_us:
+        return row
+    return row._replace(at_us=at_us, record=row.record and dated(row.record, at_us))
+
+
 def packed_row(row: Row, fix: Fix, decision_id: str) -> Row:
     """The row of a fix whose details are packed away: found by its summary."""
     return row._replace(
         body=packed_body(row.body, decision_id),
         terms=index_text(summary_of(fix)),
-        keys=tuple(sorted({*row.keys, tidied_key(decision_id)})),
+        keys=tuple(sorted({*row.keys, exact_key("tidied", decision_id)})),
     )
 
 
@@ -159,7 +170,7 @@ def kept_row(
     what was written stays, and what was packed stays packed.
     """
     row = row_of(record, effective, credited)._replace(
-        body=sound_body(stored), digest=stored.digest
+        at_us=stored.at_us, body=sound_body(stored), digest=stored.digest
     )
     if is_packed(stored.body) and isinstance(record, Fix):
         return packed_row(row, record, packed_by(stored.body))._replace(body=stored.body)
@@ -305,12 +316,13 @@ def taught_where(
         f"WHERE {where} AND status IN "
         f"({teaching}){' ORDER BY at_us DESC, id DESC' if newest_first else ''}"
     )
-    for author, status, *stored in session.each(sql, values):
+    for author, status, *columns in session.each(sql, values):
+        stored = Stored(*columns)
         try:
-            record = original_of(Stored(*stored))
+            record = original_of(stored)
         except DamagedError:  # doctor names it
             continue
-        yield RecordCounts(values[0], author, record.at_us, record.id, status, tallies_of(record))
+        yield RecordCounts(values[0], author, stored.at_us, record.id, status, tallies_of(record))
 
 
 # --- counting everything again ---
@@ -506,6 +518,14 @@ class Writer(Reader):
         )
         return found[0] if found else None
 
+    def arrived(self, project: str, reason: str) -> list[str]:
+        """Ids of the records that came from elsewhere with this reason."""
+        rows = self.session.each(
+            "SELECT record_id, body FROM event WHERE project_id = ?1 AND kind = 'imported'",
+            (project,),
+        )
+        return [record_id for record_id, body in rows if event_of(body).reason == reason]
+
     def _kept(self, project: str, record_id: str) -> Kept | None:
         row = self.session.first(
             f"SELECT r.seq, r.author, r.status, {STORED} FROM record r WHERE r.project_id = ?1 AND r.id = ?2",
@@ -516,7 +536,7 @@ class Writer(Reader):
         seq, author, status, *stored = row
         kept = Stored._make(stored)
         record = original_of(kept)
-        taught = RecordCounts(project, author, record.at_us, record.id, status, tallies_of(record))
+        taught = RecordCounts(project, author, kept.at_us, record.id, status, tallies_of(record))
         return Kept(seq, taught, kept.body, record)
 
     def set_standing(
@@ -864,16 +884,26 @@ class Store(TallyReader):
             for (body,) in session.each(sql, (project,)):
                 yield event_of(body)
 
-    def change_mark(self, project: str) -> tuple[int, int]:
-        """Two numbers, of which one is another after anything was recorded, decided or forgotten.
-        Costs next to nothing.
+    @lazy
+    def _marks(self) -> dict[str, tuple[int, int]]:
+        """Of projects that were asked about: the last number of the store that was looked at, and
+        the last of the project.
         """
-        ((records, events),) = self._select(
+        return {}
+
+    def change_mark(self, project: str) -> tuple[int, int]:
+        """Two numbers, of which one is another after anything was recorded, decided or forgotten in
+        the project. Costs next to nothing: only what is new in the store is looked at.
+        """
+        seen, own = self._marks.get(project, (0, 0))
+        ((last, own, events),) = self._select(
             "SELECT coalesce((SELECT max(seq) FROM record), 0), "
+            "coalesce((SELECT max(seq) FROM record WHERE project_id = ?1 AND seq > ?2), ?3), "
             "coalesce((SELECT max(at_us) FROM event WHERE project_id = ?1), 0)",
-            (project,),
+            (project, seen, own),
         )
-        return int(records), int(events)
+        self._marks[project] = int(last), int(own)
+        return int(own), int(events)
 
     # --- the place ---
 

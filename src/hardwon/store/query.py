@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, lru_cache
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
 from hardwon.learn.tallies import session_key
-from hardwon.records.fields import digest_of, to_us
+from hardwon.records.fields import digest_of, from_us, to_us
 from hardwon.records.kinds import (
     INTERNAL_KINDS,
     MODEL_OF_KIND,
@@ -31,6 +31,7 @@ from hardwon.records.kinds import (
     AnyRecord,
     Cleaned,
     Event,
+    Record,
     Validation,
 )
 from hardwon.search.terms import Filters
@@ -47,6 +48,8 @@ from hardwon.store.types import (
     Values,
 )
 from hardwon.trust.lifecycle import BY_TREE
+
+R = TypeVar("R", bound=Record)
 
 # --- packing ---
 
@@ -218,7 +221,7 @@ def original_of(stored: Stored | Found | Row) -> AnyRecord:
 
 def record_of(stored: Stored | Found) -> AnyRecord:
     """The record as a reader sees it now."""
-    record = original_of(stored)
+    record = dated(original_of(stored), stored.at_us)
     if stored.validation is None:
         return record
     try:
@@ -226,6 +229,21 @@ def record_of(stored: Stored | Found) -> AnyRecord:
     except InvalidInputError:
         raise _damaged(stored) from None
     return record.altered(metadata=record.metadata.altered(validation=validation))
+
+
+def counted_from(at_us: int, now_us: int) -> int:
+    """When something happened that arrives now: not later than that, whatever it says, the
+    difference between two clocks aside. Who could date a record ahead would have the last word.
+    """
+    return at_us if at_us <= now_us + limits.CLOCK_SKEW_US else now_us
+
+
+def dated(record: R, at_us: int) -> R:
+    """The record, happened at this time at the latest."""
+    if record.at_us <= at_us:
+        return record
+    moment = record.metadata.context.altered(timestamp=from_us(at_us))
+    return record.altered(metadata=record.metadata.altered(context=moment))
 
 
 def readable(stored: Iterable[Stored | Found]) -> Iterator[AnyRecord]:
@@ -670,23 +688,32 @@ class Query(Reader):
         return next((int(at_us) for (at_us,) in self._select(sql, (project, author, until_us))), 0)
 
     def by_key(
-        self, project: str, keys: Sequence[str], filters: Filters, limit: int
+        self,
+        project: str,
+        keys: Sequence[str],
+        filters: Filters,
+        limit: int,
+        *,
+        in_turns: bool = False,
     ) -> list[Found]:
         """The newest records that have any of the exact keys and pass the filters; archived ones
-        and rolled-back sources as in `search`.
+        and rolled-back sources as in `search`. `in_turns`: each author's newest before any one's
+        second, so that nobody fills the places.
         """
         if not keys:
             return []
         where, bound = search_condition_of(self.dialect, project, filters)
         # Said one by one, a planner knows how many there are, and plans once for all of them.
         within = f"key IN ({', '.join(map(bound.add, keys))})"
+        newest = "ORDER BY r.at_us DESC, r.id DESC"
+        turn = f"row_number() OVER (PARTITION BY r.author {newest}), " if in_turns else ""
         # From the few rows of the keys to their records, not through all records in the order of
         # time.
         sql = (
             f"SELECT {found_columns(self.dialect)} FROM (SELECT DISTINCT seq FROM record_key "
             f"WHERE project_id = ?1 AND {within}) k {self.dialect.join} record r ON r.seq = k.seq "
             f"{self.dialect.join} record_text ON {self.dialect.same_text('k')} WHERE {where} "
-            f"ORDER BY r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
+            f"ORDER BY {turn}r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
         )
         return [found_of(row) for row in self._select(sql, bound)]
 

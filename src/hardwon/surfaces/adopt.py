@@ -32,16 +32,11 @@ if TYPE_CHECKING:
 # What an older store is.
 StoreKind = Literal["tree", "training-memory", "fix-history", "knowledge-base", "data-set"]
 
-_MEMORY_NAMES: Final = ("memory.db", fix_adoption.FILE_NAME)
 _TRAINING_KEYS: Final = frozenset(
     {"total_episodes", "episode_log", "task_rules", "score_history", "mistake_cards"}
 )
 _KNOWLEDGE_KEYS: Final = frozenset(
     {"general_patterns", "failure_patterns", "model_specific_tips", "successful_strategies"}
-)
-_LOOKED_FOR: Final = (
-    "a BTB tree (folders such as outcome=failure), a training memory's JSON, an ai_memory.db of "
-    "fix history or its folder, a knowledge_base.json, or a data set"
 )
 
 
@@ -119,9 +114,11 @@ def kind_of(given: str | Path) -> StoreKind:
     is_folder = path.is_dir()
     if not is_folder and not path.is_file():
         raise PlaceError(f"cannot adopt {path}: there is no such file or folder")
-    if not is_folder and not legacy_fixes.is_database(path):
+    if not is_folder and not legacy_fixes.header_of(path):
         return _kind_of_text(path)
-    for file in [path / name for name in _MEMORY_NAMES] if is_folder else [path]:
+    for file in (
+        [path / name for name in ("memory.db", fix_adoption.FILE_NAME)] if is_folder else [path]
+    ):
         if file.is_file() and legacy_fixes.is_ours(file):
             raise ForeignFileError(
                 f"{file} is a Hardwon memory already: hardwon merge brings it into another"
@@ -132,7 +129,11 @@ def kind_of(given: str | Path) -> StoreKind:
         return "knowledge-base"
     if TreeFiles(path).listed("", look=False).folders:
         return "tree"
-    raise PlaceError(f"cannot adopt {path}: it is none of {_LOOKED_FOR}; --kind says what it is")
+    raise PlaceError(
+        f"cannot adopt {path}: it is none of a BTB tree (folders such as outcome=failure), a "
+        "training memory's JSON, an ai_memory.db of fix history or its folder, a "
+        "knowledge_base.json, or a data set; --kind says what it is"
+    )
 
 
 def _kind_of_text(file: Path) -> StoreKind:
@@ -193,7 +194,7 @@ def _of_fixes(kind: StoreKind, done: fix_adoption.FixAdoption) -> Adoption:
 
 
 def adopt_training_memory(source: Path, memory: Memory, **how: Any) -> Adoption:
-    from hardwon.training import adopt as training
+    from hardwon.training import functions as training
 
     return _of_loaded("training-memory", training.adopt(source, memory, **how), [])
 

@@ -62,8 +62,6 @@ from hardwon.surfaces.operations import (
     parsed,
 )
 
-_IDLE_S: Final = 2.0  # a server hangs up after 5: none that is about to is asked once more
-_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 if TYPE_CHECKING:
     _Methods = Memory
 else:
@@ -371,7 +369,8 @@ class _Server:
             # without TLS the context is never used, and the machine's certificates take long to load
             verify=tls or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
             trust_env=False,
-            limits=httpx.Limits(max_connections=None, keepalive_expiry=_IDLE_S),
+            # a server hangs up after 5 seconds: none that is about to is asked once more
+            limits=httpx.Limits(max_connections=None, keepalive_expiry=2.0),
         )
         self.close = finalize(self, self._transport.close)
 
@@ -551,7 +550,7 @@ def _tls_of(url: str, ca_file: str | Path | None, plain_http: bool) -> ssl.SSLCo
     ):
         raise InvalidInputError.one("url", url, allowed)
     if parts.scheme == "http":
-        if parts.hostname not in _LOOPBACK and not plain_http:
+        if parts.hostname not in ("127.0.0.1", "::1", "localhost") and not plain_http:
             raise InvalidInputError.one(
                 "url",
                 url,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any
 
 from hardwon import limits
 from hardwon.errors import (
@@ -28,8 +28,6 @@ from hardwon.memory.tokens import Tokens
 from hardwon.records.kinds import AnyRecord
 from hardwon.surfaces.operations import OPERATIONS, Arguments, Operation, json_bytes
 from hardwon.trust.access import SCOPES, Caller, Scope, includes
-
-HOW: Final = "send a token as `Authorization: Bearer …`; hardwon tokens create makes one"
 
 
 def check_access(
@@ -70,6 +68,7 @@ class Gate:
         and only where its owner said so.
         """
         self._open_memory, self._tokens, self._open_to = open_memory, tokens, open_to
+        self.asks_for_tokens = open_to is None
         self._rate = _Rate(requests_per_s)
         self._lock = threading.Lock()
         self._open: OrderedDict[str, _Open] = OrderedDict()
@@ -89,14 +88,12 @@ class Gate:
             caller = self._tokens.caller(secret) if self._tokens else None
             problem = "the token is unknown, expired or revoked"
         if caller is None:
-            raise NotAdmittedError(f"{problem}: {HOW}")
+            raise NotAdmittedError(
+                f"{problem}: send a token as `Authorization: Bearer …`; hardwon tokens create makes "
+                "one"
+            )
         self._rate.count(caller)
         return caller
-
-    @property
-    def asks_for_tokens(self) -> bool:
-        """False where everybody is let in."""
-        return self._open_to is None
 
     def projects(self, caller: Caller, project: str) -> list[str]:
         """The projects that have records, as far as the caller reaches. `project`: any, to have the
@@ -118,8 +115,9 @@ class Gate:
                 return operation.do(memory, given, caller)
             most = limits.IDEMPOTENCY_KEY_CHARS_MAX
             if not 0 < len(key) <= most or not key.isprintable():
-                allowed = f"1 to {most} printable characters, such as a UUID"
-                raise InvalidInputError.one("Idempotency-Key", key, allowed)
+                raise InvalidInputError.one(
+                    "Idempotency-Key", key, f"1 to {most} printable characters, such as a UUID"
+                )
             whose = _fingerprint(caller.name, key.encode("utf-8", "surrogatepass"))
             wanted = _fingerprint(operation.name, json_bytes(given))
             try:
@@ -138,15 +136,9 @@ class Gate:
         """The project's memory for an operation that streams; everything else goes through
         `perform`.
         """
-        self.check(caller, operation, project)
+        check_access(caller, operation.scope, project, whole=operation.whole)
         with self._use(project) as memory:
             yield memory
-
-    def check(self, caller: Caller, operation: Operation, project: str) -> None:
-        """Raises where the caller may not. Everything that is carried out was checked; who has a
-        body to read asks before.
-        """
-        check_access(caller, operation.scope, project, whole=operation.whole)
 
     def open_projects(self) -> list[str]:
         """Those whose memory is open."""

@@ -135,9 +135,8 @@ def schemas_of(
     shapes: Mapping[str, Any], ref: str
 ) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
     """The schemas of several at once, by their names, and the definitions that they share."""
-    given = [(name, "validation", adapter_of(shape)) for name, shape in shapes.items()]
     made, shared = TypeAdapter.json_schemas(
-        given,  # type: ignore[arg-type]
+        [(name, "validation", adapter_of(shape)) for name, shape in shapes.items()],
         ref_template=ref,
         schema_generator=_NamedTuplesAreObjects,
     )
@@ -440,6 +439,10 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
     "until": (Time, Field(description="To the day of this time; today, unless it is given.")),
     "verification_id": (Name, Field(description="Which run, approval or build it was.")),
     # what means something else in one operation
+    "advise.author": (
+        Name,
+        Field(description="Who takes the action: for an issue, the fixer.", examples=["claude"]),
+    ),
     "compare.tag": (
         Name,
         Field(
@@ -530,30 +533,28 @@ def _recorded(kind: type[Model], name: str) -> tuple[Any, FieldInfo]:
 
 # --- operations ---
 
-Again = Callable[[Memory, list[str]], Any]
-
-_TYPES_OF_ANSWERS: Final = (
-    "hardwon.brief.advice",
-    "hardwon.fixes.reports",
-    "hardwon.learn.compare",
-    "hardwon.learn.fixes",
-    "hardwon.learn.odds",
-    "hardwon.learn.rules",
-    "hardwon.learn.topology",
-    "hardwon.memory.context",
-    "hardwon.memory.results",
-    "hardwon.memory.ask",
-    "hardwon.records.kinds",
-    "hardwon.search.rank",
-)
-
 
 @cache
 def _types_by_name() -> dict[str, Any]:
     """What the methods of `Memory` give. Their own modules import most of it for type checkers
     alone, and whoever runs a single command does without.
     """
-    modules = map(import_module, _TYPES_OF_ANSWERS)
+    modules = map(
+        import_module,
+        (
+            "hardwon.brief.advice",
+            "hardwon.fixes.reports",
+            "hardwon.learn.fixes",
+            "hardwon.learn.odds",
+            "hardwon.learn.rules",
+            "hardwon.learn.topology",
+            "hardwon.memory.context",
+            "hardwon.memory.results",
+            "hardwon.memory.ask",
+            "hardwon.records.kinds",
+            "hardwon.search.rank",
+        ),
+    )
     return {name: value for module in modules for name, value in vars(module).items()}
 
 
@@ -577,7 +578,7 @@ class Operation:
     tool: str | None = None
     command: str | None = ""
     signs: Literal["author", "by"] | None = None
-    again: Again | None = None
+    again: Callable[[Memory, list[str]], Any] | None = None
     destructive: bool = False
     streams: Literal["in", "out"] | None = None
     whole: bool = False
@@ -592,8 +593,7 @@ class Operation:
 
     def __post_init__(self) -> None:
         if self.command == "":
-            words = self.name.replace(".", " ").replace("_", "-")
-            object.__setattr__(self, "command", words)
+            object.__setattr__(self, "command", self.name.replace(".", " ").replace("_", "-"))
 
     @lazy
     def gives(self) -> Any:
@@ -678,18 +678,20 @@ def _signed(record: Mapping[str, Any], caller: Caller, field: str) -> AnyRecord:
         redact_json(dict(record))[0] if kind == "episode" else dict(record)
     )
     metadata = made.metadata
-    for name in () if includes(caller.scope, "govern") else _CLAIMS:
+    for name in (
+        () if includes(caller.scope, "govern") else ("status", "verified_by", "verification_id")
+    ):
         claimed, usual = getattr(metadata.validation, name), Validation.model_fields[name].default
         if claimed != usual:
-            allowed = f"{usual or 'nothing'}; a token with the scope govern may claim more"
-            raise InvalidInputError.one(f"{field}.metadata.validation.{name}", claimed, allowed)
+            raise InvalidInputError.one(
+                f"{field}.metadata.validation.{name}",
+                claimed,
+                f"{usual or 'nothing'}; a token with the scope govern may claim more",
+            )
     signed: AnyRecord = made.altered(
         metadata=metadata.altered(source=metadata.source.altered(author=caller.name))
     )
     return signed
-
-
-_CLAIMS: Final = ("status", "verified_by", "verification_id")
 
 
 def _streamed(memory: Memory, given: Arguments, caller: Caller) -> Any:
@@ -864,27 +866,29 @@ _ALL: Final = (
 OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
     {operation.name: operation for operation in _ALL}
 )
-_OLD_PLACES: Final = {
-    "fixes.temporal_patterns": "GET /temporal-patterns",
-    "fixes.strategies": "GET /strategies",
-    "fixes.failed_strategies": "GET /failed-strategies",
-    "fixes.best_strategies": "GET /best-strategies",
-    "fixes.compress": "POST /compress",
-    "episodes.candidate_rules": "GET /rules/candidates",
-    "episodes.tasks": "GET /tasks",
-    "episodes.scores": "GET /scores",
-    "episodes.compare": "GET /comparison",
-    "care.decisions": "GET /decisions",
-    "care.adopted": "GET /adopted",
-    "care.activity": "GET /activity",
-    "care.helpful": "GET /helpful",
-    "care.stale": "GET /stale",
-    "care.change_mark": "GET /change-mark",
-    "tree.hotspots": "GET /hotspots",
-    "tree.sync": "POST /sync",
-}
 # Operations at the addresses that they had up to 0.11, which go on working and are not described.
-ALIASES: Final = tuple(replace(OPERATIONS[name], place=old) for name, old in _OLD_PLACES.items())
+ALIASES: Final = tuple(
+    replace(OPERATIONS[name], place=old)
+    for name, old in {
+        "fixes.temporal_patterns": "GET /temporal-patterns",
+        "fixes.strategies": "GET /strategies",
+        "fixes.failed_strategies": "GET /failed-strategies",
+        "fixes.best_strategies": "GET /best-strategies",
+        "fixes.compress": "POST /compress",
+        "episodes.candidate_rules": "GET /rules/candidates",
+        "episodes.tasks": "GET /tasks",
+        "episodes.scores": "GET /scores",
+        "episodes.compare": "GET /comparison",
+        "care.decisions": "GET /decisions",
+        "care.adopted": "GET /adopted",
+        "care.activity": "GET /activity",
+        "care.helpful": "GET /helpful",
+        "care.stale": "GET /stale",
+        "care.change_mark": "GET /change-mark",
+        "tree.hotspots": "GET /hotspots",
+        "tree.sync": "POST /sync",
+    }.items()
+)
 
 # What `Memory` offers to its own process alone, and why.
 HERE_ALONE: Final[Mapping[str, str]] = MappingProxyType(

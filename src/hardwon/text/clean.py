@@ -85,11 +85,9 @@ def _harmless(text: str) -> str:
         return text
     fences = [fence.span() for fence in RE.fence.finditer(_plainly(text))]
     text = _replaced(text, fences, EARLIER_CONTEXT)
-    return _replaced(
-        text,
-        [(special.end(), special.end()) for special in RE.special.finditer(_plainly(text))],
-        " ",
-    )
+    ends = {special.end() for special in RE.special.finditer(_plainly(text))}
+    ends |= {token.end() for token in RE.capital_token.finditer(text)}
+    return _replaced(text, [(end, end) for end in sorted(ends)], " ")
 
 
 def _cut(text: str, limit: int) -> str:
@@ -201,10 +199,19 @@ RE: Final = Patterns(
         "special": r"""(?x)<(?=\||!--|!\[cdata|<sys>|</sys>|/?antml:|
         /?(?:s|bos|eos|pad|unk|mask|system|user|human|assistant|model|tool|think|thinking|instructions?|system-reminder|
             (?:start|end|begin)_of_[a-z_]+|tool_(?:call|response|result)s?|function_(?:call|result)s?|invoke|im_(?:start|end))
-        [\s>])
+        [\s>]
+        | /?(?:[a-z0-9]+(?:[_:][a-z0-9_:]*|\|)|unused\d+|ctrl\d+|2[a-z]{2}|cls|sep|eo[adhpt]|eosys|sop|pre|suf|mid|pr|
+            step|bot|developer|tools|observation|functions?|parameter|reasoning|escape|(?:start|end)oftext|
+            image|img|video|audio|box|ref|quad|filename|reponame)>)
+      | \[(?=\||e~\[)
+      | \](?=~!?b[\[\]])
+      | >(?=>[a-z]+<<)
       | \[(?=/?(?:inst|system_prompt|available_tools|tool_(?:call|result)s?|tool_content|cls|sep|mask|unk|pad)\])
       | \](?=\]>)""",
-        "begins_either": r"[<\[\]]|&lt;",
+        # only in capitals: [user] and [args] are everywhere in code and settings
+        "capital_token": r"\[(?=/?(?:IMG(?:_BREAK|_END)?|THINK|PREFIX|MIDDLE|SUFFIX|ARGS|CALL_ID|(?:BEGIN_)?AUDIO|"
+        r"MODEL_SETTINGS|CONTROL_\d+|BOS|EOS|[gs]MASK|SYS|USER|ASSISTANT|SYSTEM|HUMAN)\])",
+        "begins_either": r"[<>\[\]]|&lt;",
         # Group 1 is what a backslash takes the meaning from.
         "markdown_block": [
             r"(?:\d{1,9}(?=[.)](?:\s|$)))?((?:#{1,6}|[-*+.)])(?=\s|$)|>|\||`{3}|~{3}",

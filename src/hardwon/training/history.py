@@ -425,7 +425,21 @@ def adopt(kept: AgentMemory, other: AgentMemory) -> AgentMemory:
     }
     if not earlier:
         part |= _new_episodes(other, ours, theirs, tasks, known)
-        _add_cards(kept["mistake_cards"], other["mistake_cards"])
+        cards = kept["mistake_cards"]
+        for card in other["mistake_cards"]:
+            place = find_card(cards, card)
+            if place is None:
+                cards.append(card)
+                continue
+            for name, choose in (
+                ("seen_count", max),
+                ("last_seen_episode", max),
+                ("first_seen_episode", min),
+            ):
+                cards[place][name] = choose(
+                    whole(each.get(name), 0) for each in (cards[place], card)
+                )
+        keep_best_cards(cards)
     add(kept, part)
     return kept
 
@@ -486,22 +500,6 @@ def _new_episodes(
             share = {"count": older, "sum": older_sum * older / mine.start}
             part.setdefault("older_scores", {})[task] = share
     return part
-
-
-def _add_cards(kept: list[dict[str, Any]], other: list[dict[str, Any]]) -> None:
-    for card in other:
-        place = find_card(kept, card)
-        if place is None:
-            kept.append(card)
-        else:
-            for name, choose in (
-                ("seen_count", max),
-                ("last_seen_episode", max),
-                ("first_seen_episode", min),
-            ):
-                seen = (whole(each.get(name), 0) for each in (kept[place], card))
-                kept[place][name] = choose(seen)
-    keep_best_cards(kept)
 
 
 def _newer(kept: list[Any], other: list[Any], earlier: bool) -> list[Any]:

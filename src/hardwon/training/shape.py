@@ -273,23 +273,6 @@ def _bound_tasks(memory: AgentMemory, task: str) -> None:
             per_task.pop(known, None)
 
 
-# --- consolidation without a model ---
-
-
-def high_score_rules(memory: AgentMemory) -> list[str]:
-    return [
-        f"[HIGH SCORE {episode['score']:.2f}] {str(episode['summary'])[:120]}"
-        for episode in memory["episode_log"]
-        if episode.get("score", 0.0) >= WORKS_FROM and episode.get("summary")
-    ]
-
-
-def add_global_rules(memory: AgentMemory, new: Iterable[str]) -> None:
-    rules: list[Any] = []
-    add_texts(rules, [*memory["global_rules"], *new], limits.TRAINING_GLOBAL_RULES)
-    memory["global_rules"][:] = rules
-
-
 # --- what was there before ---
 
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from datetime import date, datetime
 from datetime import time as time_of_day
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory
@@ -25,7 +25,7 @@ from hardwon.outside.locations import check_local
 from hardwon.records.fields import ABSENT, TIME_US_MAX, check_items, new_id, to_us
 from hardwon.records.kinds import Experience, Metadata
 from hardwon.text.globs import Glob
-from hardwon.tree.format import payload_of
+from hardwon.tree.files import payload_of
 from hardwon.tree.mirror import Mirror
 
 _ENVELOPE: Final = frozenset(
@@ -38,7 +38,7 @@ class IntakeWarning(UserWarning):
     """A memory could not be routed and was kept aside, under `_intake`."""
 
 
-class MemoryEngine:
+class MemoryEngine(AbstractContextManager["MemoryEngine"]):
     """Memories as files:
     `root/outcome=failure/tool=code_interpreter/error_type=runtime/<time>_<summary>_<id>.json`.
 
@@ -70,9 +70,6 @@ class MemoryEngine:
             on_failure.callback(self.memory.close)
             self._tree: Mirror = self.memory.tree.make(schema)
             on_failure.pop_all()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -179,8 +176,7 @@ class MemoryEngine:
                 "before", before, "a datetime, a date, or either in ISO 8601"
             ) from None
         found, _ = self._tree.find(intent, self._glob(pattern))
-        matches = [match for match in found if match.at_us < before_us]
-        ids, earlier = self._tree.versions_of(matches)
+        ids, earlier = self._tree.versions_of([match for match in found if match.at_us < before_us])
         if ids:
             self.memory.forget([*ids, *earlier])
         return len(ids)

@@ -1,28 +1,45 @@
-"""The files of a tree: written whole, never outside of the root, never through a link.
+"""The files of a tree: written whole, never outside of the root, never through a link; and what one
+says.
 
 Every folder on the way is opened by its own name, relative to the one above and without following
 links: whatever somebody put in the tree, nothing is read or written elsewhere. Temporary names
 never end in `.json`.
+
+One memory is a file of JSON that people read and change:
+
+{"timestamp": …, "outcome": …, "tool": …, "summary": …, "content": …, "metadata": {the other keys},
+"_path": …}
+
+`_reason` says, in the folder of what could not be routed, why. Keys that begin with `_` are ours
+and are not read back.
 """
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic_core import PydanticCustomError, from_json
+
 from hardwon import limits
+from hardwon.errors import InvalidInputError
+from hardwon.learn.tallies import OWN_KEYS
 from hardwon.outside import files
 from hardwon.outside.own_files import MARK, SUFFIX
-from hardwon.records.kinds import INTAKE
+from hardwon.records.fields import TIME_US_MAX, from_us, parse_time
+from hardwon.records.kinds import INTAKE, Experience, Record, Source
+from hardwon.text.words import spelled
 from hardwon.tree.tables import File, FileContent, Seen, digest_of_file
 
 _NOT_FOR_GIT: Final = f"# Databases of this memory, their logs and copies, and files on their way in.\n/*.db*\n*.part\n{MARK}\n"
@@ -32,6 +49,11 @@ _NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW
 _NO_FOLDER: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)  # there, or a link in its place
 _NO_TEXT: Final = re.compile("[\ud800-\udfff]")
 _TIME_NS_MAX: Final = 2**63 - 1
+
+_TAKEN: Final = frozenset(Experience.model_fields) | {OWN_KEYS}
+_STAMP: Final = re.compile(r"(\d{8})_(\d{6})(?!\d)")
+_DEFAULT_AUTHOR: Final = Source().author
+_quoted: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def _look_of(status: os.stat_result) -> Seen:
@@ -60,11 +82,8 @@ class Listing:
         if name[0] == "." or not (name.isascii() or _NO_TEXT.search(name) is None):
             return
         if folder and name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
-            if not look:
-                self.files[name] = None
-            else:
-                with suppress(FileNotFoundError):
-                    self.files[name] = _look_of(entry.stat(follow_symlinks=False))
+            with suppress(FileNotFoundError):
+                self.files[name] = _look_of(entry.stat(follow_symlinks=False)) if look else None
         elif entry.is_dir(follow_symlinks=False):
             # The root may be somebody's project: only what looks like a folder of ours is one.
             is_ours = folder or "=" in name or name == INTAKE
@@ -144,14 +163,14 @@ class TreeFiles:
         """
         try:
             with self._opened(folder) as handle:
-                if digest_of_file(_read(handle, name)[0]) != digest:
-                    return False
-                os.unlink(name, dir_fd=handle)
+                ours = digest_of_file(_read(handle, name)[0]) == digest
+                if ours:
+                    os.unlink(name, dir_fd=handle)
+                return ours
         except (FileNotFoundError, NotADirectoryError):
             return True
         except ValueError:
             return False
-        return True
 
     def unlink(self, folder: str, name: str) -> None:
         """Takes away a file that was just written."""
@@ -160,10 +179,9 @@ class TreeFiles:
 
     def folder_mtime_ns(self, folder: str) -> int:
         """0 where there is no such folder."""
-        try:
+        with suppress(OSError):
             return os.lstat(f"{self.root}/{folder}" if folder else self.root).st_mtime_ns
-        except OSError:
-            return 0
+        return 0
 
     def touched(self, folder: str, known: Sequence[File]) -> list[tuple[File, Seen | None]]:
         """Those of the known files that do not look as they did, with how they look now; None where
@@ -194,12 +212,11 @@ class TreeFiles:
         """What a file looks like now; None where there is none, or a link or folder in its
         place.
         """
-        try:
-            with self._opened(folder) as handle:
-                status = os.stat(name, dir_fd=handle, follow_symlinks=False)
-        except OSError:
-            return None
-        return _look_of(status) if stat.S_ISREG(status.st_mode) else None
+        with suppress(OSError), self._opened(folder) as handle:
+            status = os.stat(name, dir_fd=handle, follow_symlinks=False)
+            if stat.S_ISREG(status.st_mode):
+                return _look_of(status)
+        return None
 
     def listed(self, folder: str, *, look: bool) -> Listing:
         """What a folder holds, with the looks of its files where they are wanted. Nothing where
@@ -219,26 +236,21 @@ class TreeFiles:
 
     def sync(self) -> None:
         """Everything that was written to this file system so far is on disk when this returns."""
-        handle = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            call = _syncfs()
-            if call is None:
-                os.sync()
-            elif call(handle) != 0:
+        call = _syncfs()
+        if call is None:
+            os.sync()
+            return
+        with self._opened("") as handle:
+            if call(handle) != 0:
                 raise OSError(errno.EIO, "the file system could not be synced")
-        finally:
-            os.close(handle)
 
     def is_marked(self, tree_id: str) -> bool:
         """Whether these are the folders of this tree: a database that was restored elsewhere finds
         others, or none.
         """
-        try:
-            return (self.root / MARK).read_text(
-                encoding="ascii", errors="replace"
-            ).strip() == tree_id
-        except OSError:
-            return False
+        with suppress(OSError):
+            return (self.root / MARK).read_bytes().strip() == tree_id.encode()
+        return False
 
     def mark(self, tree_id: str) -> None:
         files.show_to_git(self.root, but_for=_NOT_FOR_GIT.encode())
@@ -295,3 +307,141 @@ def _syncfs() -> Any:
     import ctypes  # only whoever has a tree needs it
 
     return getattr(ctypes.CDLL(None), "syncfs", None)
+
+
+# --- what a file says ---
+
+
+class UnreadableError(Exception):
+    """A file of the tree that is no memory; the message says why."""
+
+
+def payload_of(body: str, path: str) -> dict[str, Any]:
+    """What a file says, and `recall` of the tree answers, from a record's JSON as it is kept."""
+    rest = from_json(body)
+    envelope = rest.pop("metadata")
+    reason = rest.pop("unrouted", None)
+    for name in ("kind", "id", "redacted", "recalled", "own_schema"):
+        rest.pop(name, None)
+    payload = {
+        "timestamp": envelope["context"]["timestamp"],
+        "outcome": rest.pop("outcome"),
+        "tool": rest.pop("tool", None),
+        "summary": rest.pop("summary"),
+        "content": rest.pop("content"),
+        "metadata": rest,
+        "_path": path,
+    }
+    rest |= rest.pop(OWN_KEYS, {})
+    if reason:
+        payload["_reason"] = reason
+    if envelope["source"]["author"] != _DEFAULT_AUTHOR:
+        rest["author"] = envelope["source"]["author"]
+    if envelope["tags"]:
+        rest["tags"] = envelope["tags"]
+    return payload
+
+
+def file_text(body: str, path: str) -> bytes:
+    """The file of a record: what `json.dumps(payload, indent=2)` would write, but that values
+    inside of values stay on one line.
+    """
+    lines = []
+    for key, value in payload_of(body, path).items():
+        text = _quoted(value)
+        if type(value) is dict and value:
+            inner = [f"    {_quoted(name)}: {_quoted(item)}" for name, item in value.items()]
+            text = "{\n" + ",\n".join(inner) + "\n  }"
+        lines.append(f'  "{key}": {text}')
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+
+def read_back(data: bytes, name: str, mtime_ns: int) -> tuple[dict[str, Any], datetime, bool]:
+    """The keys of a memory file as `remember` takes them, its time, and whether the file itself or
+    its name tells that. Files written by hand may have all keys side by side. A time without a zone
+    is one of this machine's, as programs that write such times mean it.
+    """
+    try:
+        found = from_json(data.removeprefix(b"\xef\xbb\xbf"), allow_inf_nan=False)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableError(f"is not JSON ({error})") from None
+    if not isinstance(found, dict):
+        raise UnreadableError("is not one JSON object")
+    content = found.get("content")
+    if not isinstance(content, str) or not content.strip():
+        raise UnreadableError("has no content")
+    inner = found.pop("metadata", None)
+    named = {key: value for key, value in found.items() if not key.startswith("_")}
+    both = [*(inner.items() if isinstance(inner, dict) else ()), *named.items()]
+    keys = {key: value for key, value in both if value is not None}
+    known = _time_of(keys.get("timestamp"), name)
+    if known:
+        keys.pop("timestamp", None)
+    return keys, known or from_us(min(max(mtime_ns // 1000, 0), TIME_US_MAX)), known is not None
+
+
+def _time_of(given: object, name: str) -> datetime | None:
+    try:
+        if isinstance(given, str):
+            return parse_time(datetime.fromisoformat(given).astimezone())
+        if isinstance(given, int):
+            return parse_time(given)
+        stamp = _STAMP.match(name)
+        if stamp:
+            return parse_time(
+                datetime.strptime("".join(stamp.groups()), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+            )
+    except (ValueError, OverflowError, OSError, PydanticCustomError):
+        pass
+    return None
+
+
+def given_keys(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """A caller's keys as an experience keeps them: those that every record has a meaning of its own
+    for go to one side.
+    """
+    plain, own = dict[str, Any](), dict[str, Any]()
+    for name, value in keys.items():
+        if not isinstance(name, str):
+            raise InvalidInputError.one(str(name), value, "keys that are text")
+        fits = 0 < len(name) <= limits.KEY_CHARS_MAX and name.isprintable()
+        (plain if fits and name not in _TAKEN else own)[name] = value
+    return plain | {OWN_KEYS: own} if own else plain
+
+
+def says(payload: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether a memory has these keys with these values."""
+    kept = {**payload.get("metadata", {}), **payload}
+    return all(
+        name in kept
+        and (
+            kept[name] == value
+            or (spelled(value) is not None and spelled(value) == spelled(kept[name]))
+        )
+        for name, value in wanted.items()
+    )
+
+
+def fragment(name: str, value: object) -> str | None:
+    """What a record's JSON has in it if this key of every record has this value; None where that
+    cannot be told.
+    """
+    if name not in ("content", "summary", "author") or not isinstance(value, str):
+        return None
+    return f'"{name}":{_quoted(value)}' if value.isprintable() else None
+
+
+def same_memory(one: Record, other: Experience, same_time: bool) -> bool:
+    """Whether two say the same, under whatever id; and of the same time, where that matters."""
+    said = [
+        (
+            record.model_dump(include={"content", "outcome", "tool", "summary"}),
+            {name: value for name, value in record.extra.items() if value is not None},
+            record.metadata.source.author,
+            sorted(record.metadata.tags),
+            same_time and record.metadata.context.timestamp,
+        )
+        for record in (one, other)
+        if isinstance(record, Experience)
+    ]
+    return len(said) == 2 and said[0] == said[1]

@@ -29,13 +29,13 @@ from typing import Any, Final
 
 from hardwon import limits
 from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError, Problem
-from hardwon.learn.tallies import OWN_KEYS, given_key
+from hardwon.learn.tallies import caller_keys, given_key
 from hardwon.learn.topology import FolderCount, Hotspot, hotspots_of
 from hardwon.memory.ask import branch_of
 from hardwon.memory.project import Change, Group, ProjectListener, batches, happen, in_order
 from hardwon.memory.results import Synced
 from hardwon.outside import files
-from hardwon.records.fields import derived_id
+from hardwon.records.fields import derived_id, to_us
 from hardwon.records.kinds import (
     Event,
     EventKind,
@@ -45,17 +45,16 @@ from hardwon.records.kinds import (
     Record,
     Source,
 )
-from hardwon.store.base import Store, Writer, row_of
+from hardwon.store.base import Store, Writer, arrived, row_of
 from hardwon.store.query import original_of, sound_body
 from hardwon.store.types import Finding, Row, Session, Stored
 from hardwon.text.globs import Glob
-from hardwon.tree.files import TreeFiles
-from hardwon.tree.format import (
+from hardwon.tree.files import (
+    TreeFiles,
     UnreadableError,
     file_text,
     fragment,
     given_keys,
-    is_flat,
     payload_of,
     read_back,
     same_memory,
@@ -83,10 +82,6 @@ _FIELDS: Final = ("content", "outcome", "tool", "summary")
 # keys that no folder and no index tells
 _LOOKED_AT: Final = ("content", "summary", "timestamp", "author", "tags")
 _LOOKS_AGAIN: Final = 3  # times that a question is asked anew because files had changed under it
-_FORGOTTEN: Final = "was forgotten: remember it anew to have it back"
-_ARCHIVED: Final = "was archived: its memory stays so"
-# The state of a file that somebody is about to write, or to remove: by whether nothing is there.
-_ON_ITS_WAY: Final = {True: DUE, False: GOING}
 
 
 @dataclass
@@ -179,19 +174,6 @@ class Mirror(ProjectListener):
                 raise
             return Experience(**made, own_schema=True)
 
-    def place_of(self, record: Experience) -> tuple[str, str]:
-        """Folder and name of the file that mirrors a record as it was written."""
-        extra = record.extra
-        own = extra.get(OWN_KEYS)
-        packet = {
-            "outcome": record.outcome or None,
-            "tool": record.tool,
-            **extra,
-            **(own if isinstance(own, dict) else {}),
-        }
-        folder = self.router.route(packet).folder
-        return folder, file_name(record.metadata.context.timestamp, record.summary, record.id[-12:])
-
     # --- writing ---
 
     def plant(self, writer: Writer, kept: Iterable[tuple[Record, Row]]) -> list[FileContent]:
@@ -202,7 +184,14 @@ class Mirror(ProjectListener):
         plantings = []
         for record, row in kept:
             if type(record) is Experience and row.status != "archived":
-                folder, name = self.place_of(record)
+                packet = {
+                    "outcome": record.outcome or None,
+                    "tool": record.tool,
+                    **caller_keys(record),
+                }
+                folder = self.router.route(packet).folder
+                at = record.metadata.context.timestamp
+                name = file_name(at, record.summary, record.id[-12:])
                 data = file_text(row.body, f"{folder}/{name}")
                 plantings.append(FileContent(folder, name, data, record.id))
         if len(plantings) == 1:
@@ -271,8 +260,6 @@ class Mirror(ProjectListener):
                 return
             with self._store.write(self._project) as writer:
                 self._index(writer).settle(done)
-            if len(done) < limits.TREE_SETTLED_AT_ONCE:
-                return
 
     def _sync(self) -> bool:
         try:
@@ -310,7 +297,16 @@ class Mirror(ProjectListener):
         for folder, file, stored in due:
             try:
                 if file.state == GOING:
-                    self._remove(folder, file, restarted)
+                    digest = file.digest
+                    if restarted and not self._is_readable(folder, file.name):
+                        # what a power cut brought back of one that was removed before it had ever
+                        # reached the disk whole
+                        with suppress(OSError, ValueError):
+                            data, _ = self._files.read(folder, file.name)
+                            digest = digest_of_file(data) if len(data) <= file.size else digest
+                    if not self._files.remove(folder, file.name, digest):
+                        path = f"{self.root}/{folder}/{file.name}"
+                        _log.warning("%s says something else by now and is left alone", path)
                     gone.append(file)
                 elif stored:
                     written.append((file, self._write_again(folder, file, original_of(stored))))
@@ -327,23 +323,6 @@ class Mirror(ProjectListener):
         self._unsynced += len(due)
         return len(gone) + len(written)
 
-    def _remove(self, folder: str, file: File, restarted: bool) -> None:
-        """Takes a file away that says what is known of it, or is what a power cut brought back of
-        one that was removed before it had ever reached the disk whole.
-        """
-        digest = file.digest
-        if restarted and not self._is_readable(folder, file.name):
-            with suppress(OSError, ValueError):
-                data, _ = self._files.read(folder, file.name)
-                digest = digest_of_file(data) if len(data) <= file.size else digest
-        if not self._files.remove(folder, file.name, digest):
-            _log.warning(
-                "%s/%s/%s says something else by now and is left alone",
-                self.root,
-                folder,
-                file.name,
-            )
-
     def _write_again(self, folder: str, file: File, record: Record) -> FileContent:
         """Writes a file that is due; what is there then. One that is there is left where it says
         the same, replaced where it is not whole, and otherwise somebody else's: the record gets
@@ -354,8 +333,9 @@ class Mirror(ProjectListener):
         try:
             read, seen = self._files.read(folder, file.name)
             found = wanted._replace(data=read, seen=seen)
-            if read == data or self._is_the_same(found, record):
-                return found
+            with suppress(UnreadableError, InvalidInputError):
+                if read == data or same_memory(record, *self._experience_in(found)):
+                    return found
             if _is_part_of(read, data):
                 return self._files.replace(wanted)
         except (FileNotFoundError, NotADirectoryError):
@@ -368,13 +348,6 @@ class Mirror(ProjectListener):
             name = file.name.replace(".json", f"_{number}.json")
             with suppress(FileExistsError):
                 return self._files.write_new(wanted._replace(name=name))
-
-    def _is_the_same(self, file: FileContent, record: Record) -> bool:
-        try:
-            read, timed = self._experience_in(file)
-        except (UnreadableError, InvalidInputError):
-            return False
-        return same_memory(record, read, same_time=timed)
 
     # --- keeping up with what people do ---
 
@@ -530,7 +503,7 @@ class Mirror(ProjectListener):
         for absent in batches(rest, limits.TREE_BATCH_FILES):
             with self._store.write(self._project) as writer:
                 for folder, lost in absent:
-                    self._note_absence(writer, folder, lost, restoring=restoring)
+                    self._note_absence(writer, folder, lost, restoring)
         if restoring and rest:
             self.on_commit()
         self._listed |= changes.listed  # only now: what could not be taken in is looked at again
@@ -564,7 +537,9 @@ class Mirror(ProjectListener):
         if current and current.digest == file.digest:
             index.move(current, file)
             return
-        if any(each.state == _ON_ITS_WAY.get(each.mtime_ns == NOTHING_THERE) for each in known):
+        # somebody is about to write it, or to remove it
+        on_its_way = ((DUE, True), (GOING, False))
+        if any((each.state, each.mtime_ns == NOTHING_THERE) in on_its_way for each in known):
             return
         try:
             read, timed = self._experience_in(file)
@@ -581,7 +556,7 @@ class Mirror(ProjectListener):
             )
         if current:
             stored = writer.get(self._project, current.record_id)
-            if stored and same_memory(original_of(stored), read, same_time=timed):
+            if stored and same_memory(original_of(stored), read, timed):
                 index.move(current, file)  # only written differently
             elif self._keep(writer, file, read, current):
                 self._told.edited += 1
@@ -604,7 +579,7 @@ class Mirror(ProjectListener):
         if not stored or self._files.look(folder, lost.name):
             return False
         group.pop()
-        if same_memory(original_of(stored), read, same_time=False):
+        if same_memory(original_of(stored), read, False):
             self._index(writer).move(lost, file)
         else:  # in its new folder it says something else
             self._keep(writer, file, read, lost)
@@ -629,11 +604,13 @@ class Mirror(ProjectListener):
             # what a copy elsewhere goes by already, this one cannot go by
             ids = (self._id_of(file.path, file.digest, number) for number in count())
             record_id = next(each for each in ids if not index.has_file(each))
-            if writer.append([row_of(read.altered(id=record_id))]).forgotten:
-                self._leave_alone(file.path, file.seen, _FORGOTTEN)
+            row = arrived(row_of(read.altered(id=record_id)), to_us(self._clock()))
+            if writer.append([row]).forgotten:
+                reason = "was forgotten: remember it anew to have it back"
+                self._leave_alone(file.path, file.seen, reason)
                 return False
         if not self._bring_back(writer, record_id):
-            self._leave_alone(file.path, file.seen, _ARCHIVED)
+            self._leave_alone(file.path, file.seen, "was archived: its memory stays so")
             return False
         index.plant([file._replace(record_id=record_id)], IN_STEP)
         if instead_of:
@@ -658,8 +635,7 @@ class Mirror(ProjectListener):
         if effective_validation(envelope, events).status != "archived":
             return True
         back = Event(record_id=record_id, kind="present", at=self._clock(), by=BY_TREE)
-        after = [*events, in_order(back, events)]
-        if effective_validation(envelope, after).status == "archived":
+        if effective_validation(envelope, [*events, in_order(back, events)]).status == "archived":
             return False
         happen(writer, self._project, back)
         return True
@@ -670,7 +646,7 @@ class Mirror(ProjectListener):
         happen(writer, self._project, event)
         self._index(writer).make_past(file)
 
-    def _note_absence(self, writer: Writer, folder: str, file: File, *, restoring: bool) -> None:
+    def _note_absence(self, writer: Writer, folder: str, file: File, restoring: bool) -> None:
         index = self._index(writer)
         same = [each for each in index.at(folder, file.name) if each[:3] == file[:3]]
         now = next(filter(_was_there, same), None)
@@ -678,9 +654,9 @@ class Mirror(ProjectListener):
             return
         if restoring:
             index.make_due(now)
-            return
-        self._happen(writer, now, "absent", reason="its file is gone")
-        self._told.absent += 1
+        else:
+            self._happen(writer, now, "absent", reason="its file is gone")
+            self._told.absent += 1
 
     def _experience_in(self, file: FileContent) -> tuple[Experience, bool]:
         """The experience that a file is, under an id that whoever finds the same file in the same
@@ -767,7 +743,13 @@ class Mirror(ProjectListener):
             # for both.
             room = {} if len(known) + len(fresh) > limits.TREE_REMEMBERED_MAX else known
             new = islice(fresh.items(), limits.TREE_REMEMBERED_MAX)
-            self._payloads = {**room, **{key: each for key, each in new if is_flat(each)}}
+            # of one with lists or objects in it, a copy would share what a caller could change
+            flat = {
+                key: each
+                for key, each in new
+                if not any(type(value) in (list, dict) for value in each["metadata"].values())
+            }
+            self._payloads = {**room, **flat}
         told = [(fresh.get(key) or known.get(key) or {}).copy() for key in keys]
         for payload in filter(None, told):
             payload["metadata"] = payload["metadata"].copy()
@@ -857,19 +839,6 @@ class Mirror(ProjectListener):
             yield TreeIndex(session, self._project)
 
 
-def make_tree(session: Session, project: str, schema: Mapping[str, Any] | None) -> str:
-    """Gives a project a tree, where it has none yet; returns the schema as it is kept."""
-    Coherence(schema)  # raises where something is wrong with it
-    routes = "" if schema is None else json.dumps(schema)
-    index = TreeIndex(session, project)
-    other = index.other_project()
-    if other is not None:
-        allowed = f"project {other!r}: its tree is in this folder, and two cannot share one"
-        raise InvalidInputError.one("project", project, allowed)
-    index.plant_tree(Tree(secrets.token_hex(limits.MARK_BYTES), routes, files.boot_id()))
-    return routes
-
-
 def _is_part_of(found: bytes, data: bytes) -> bool:
     """Whether a file is what a power cut left of this: its beginning, or any of its sectors with
     zeros in place of the others. No JSON has a zero in it.
@@ -908,8 +877,15 @@ class MemoryTree(Group):
                 "only a memory in a local file can have a tree of files beside it: of a database, "
                 "hardwon --memory copy.db merge URL makes one"
             )
+        Coherence(schema)  # raises where something is wrong with it
+        routes = "" if schema is None else json.dumps(schema)
         with project.write() as change:
-            routes = make_tree(change.writer.session, project.name, schema)
+            index = TreeIndex(change.writer.session, project.name)
+            other = index.other_project()
+            if other is not None:
+                allowed = f"project {other!r}: its tree is in this folder, and two cannot share one"
+                raise InvalidInputError.one("project", project.name, allowed)
+            index.plant_tree(Tree(secrets.token_hex(limits.MARK_BYTES), routes, files.boot_id()))
         mirror = self.mirror
         assert mirror is not None  # noqa: S101  # for type checkers: it was just made
         if schema is not None and mirror.routes != routes:

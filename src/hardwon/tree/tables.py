@@ -234,8 +234,7 @@ class TreeIndex:
             "SELECT v.id FROM version v JOIN record r ON r.project_id = ?1 AND r.id = v.id "
             "WHERE v.id NOT IN (SELECT value FROM json_each(?2))"
         )
-        rows = self._run(sql, (self._project, json.dumps(record_ids)))
-        return [found for (found,) in rows]
+        return [found for (found,) in self._run(sql, (self._project, json.dumps(record_ids)))]
 
     def unplanted(self, limit: int) -> list[Stored]:
         """Experiences that no file mirrors: from before there was a tree, or back from the

@@ -207,9 +207,6 @@ def _change_of(
     return StaleFile(file.path, "renamed" if _same(file.hash, there) else "changed", new)
 
 
-_SHA1: Final = re.compile(r"[0-9a-f]{40}", re.IGNORECASE)
-
-
 def _same(then: str, now: str) -> bool:
     """Whatever is no SHA-1 was made by somebody else's rules, and cannot be compared."""
-    return then.lower() == now or not _SHA1.fullmatch(then)
+    return then.lower() == now or not re.fullmatch(r"[0-9a-f]{40}", then, flags=re.IGNORECASE)

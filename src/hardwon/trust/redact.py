@@ -15,6 +15,7 @@ At the end stands what does this for a whole record, and for an event.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cache, lru_cache
@@ -32,10 +33,12 @@ from hardwon.trust import redact_tables as tables
 
 RE: Final = Patterns(tables.PATTERNS)
 WORDS: Final = WordLists(tables.WORDS)
+KEYS: Final = Forms(tables.KEYS, RE)
 SECRET_FORMS: Final = Forms(tables.SECRETS, RE)
+NAMED: Final = Forms(tables.NAMED, RE)
 
 _OPEN: Final = "[REDACTED:"
-_ROUNDS: Final = 4  # a replacement may uncover another; as a rule the second round finds nothing
+_CHANGES_OF_A_NAME: Final = 5  # TokenHandler2 has four
 _LONGEST_WORD: Final = 200  # an unbroken run longer than this is no word of code or prose
 
 
@@ -62,19 +65,53 @@ def is_of_curl(match: re.Match[str]) -> bool:
 
 def _machine_made(value: str) -> bool:
     """Whether case and digits change too often for a word that somebody thought of."""
-    kinds = [(char.isdigit(), char.isupper()) for char in value[:_LONGEST_WORD] if char.isalnum()]
-    changes = sum(a != b for a, b in pairwise(kinds))
-    share = changes / len(kinds) if len(kinds) >= 8 else 0
-    return RE.mixed.search(value) is not None or share >= (0.5 if len(kinds) < 24 else 0.4)
+    size = sum(map(str.isalnum, value[:_LONGEST_WORD]))
+    share = _changes(value) / size if size >= 8 else 0
+    return RE.mixed.search(value) is not None or share >= (0.5 if size < 24 else 0.4)
+
+
+def _changes(value: str) -> int:
+    """How often small letters, capitals and digits give way to one another."""
+    kinds = ((char.isdigit(), char.isupper()) for char in value[:_LONGEST_WORD] if char.isalnum())
+    return sum(a != b for a, b in pairwise(kinds))
+
+
+def is_spoken(match: re.Match[str]) -> bool:
+    # "the token is expired" is prose, "see token src/auth2.py" names a file
+    value = _trim(match["s"])
+    parts = re.split(r"[-_.:#@]", RE.numbered.sub("", value))
+    slug = sum(any(map(str.isdigit, part)) for part in parts) < 2 and all(
+        map(RE.slug_part.match, parts)
+    )
+    known = RE.slot.match(value) or RE.stand_in.match(value) or set("/\\()") & set(value)
+    letters = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    return not known and (
+        _machine_made(value) or (letters and (not slug or _changes(value) > _CHANGES_OF_A_NAME))
+    )
+
+
+def is_cookie(match: re.Match[str]) -> bool:
+    values = (part.partition("=")[2] for part in match["s"].split(";"))
+    return any(_machine_made(value) or RE.random.match(value) for value in values)
+
+
+def is_named(match: re.Match[str]) -> bool:
+    groups = match.groupdict()
+    name, value = groups["n"] or groups["m"], groups["s"]
+    kind = _kind(name)
+    return not (kind == "" or RE.words.match(value) or _holds_place(kind, name, value))
 
 
 # What decides whether a match is a secret at all.
 _ACCEPT: Final[Mapping[str, Callable[[re.Match[str]], bool]]] = {
     "always": bool,
+    "cookie": is_cookie,
     "credential": is_credential,
     "machine_made": lambda match: _machine_made(match["s"]),
+    "named": is_named,
     "not_slot": is_no_slot,
     "of_curl": is_of_curl,
+    "spoken": is_spoken,
 }
 
 
@@ -227,7 +264,9 @@ def _find_named(text: str, lower: str) -> Iterator[_Secret]:
         if begin and text[begin - 1] == "\\" and text[begin] in "nrt" and begin < start:
             begin += 1  # the letter of an escaped line end
         name = text[begin : match.start("op")]
-        kind = _kind(name) if sign or name.startswith("-") else ""
+        # under any other sign `pass` counts tests
+        password = sign == "=" and name in ("pass", "PASS")
+        kind = "password" if password else _kind(name) if sign or name.startswith("-") else ""
         if not kind or sign == ":" == text[begin - 1 : begin] or text.endswith(_OPEN, 0, begin):
             continue  # arn:…:secret:… is a path, and our own placeholders name what they replaced
         line = RE.line_end.split(text[max(0, begin - 200) : begin])[-1]
@@ -277,20 +316,62 @@ def _any_trigger(*, folded: bool) -> re.Pattern[str]:
     )
 
 
+@cache
+def _key_starts() -> frozenset[str]:
+    """The first letters of every key that is known by its beginning."""
+    triggers = (trigger for form in KEYS.all for trigger in form.row["triggers"])
+    return frozenset(trigger[:3] for trigger in triggers if len(trigger) > 2)
+
+
+def _possible_keys(text: str) -> list[Form]:
+    """Most texts have no long word that begins as a key does: that costs less to know than which
+    keys it could be.
+    """
+    long = "\n".join([word for word in text.split() if len(word) >= tables.KEY_CHARS_MIN])
+    if not long or (
+        _key_starts().isdisjoint(RE.word_start.findall(long)) and not RE.key_inside.search(long)
+    ):
+        return []
+    return KEYS.possible(long)
+
+
+# how the beginning of a terminal's colour is written
+_COLOURS: Final = ("\x1b[", "u001b[", "x1b[", "033[", "\\e[")
+
+
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
     """The text without its secrets, and the sorted labels of what was replaced.
 
     The same object comes back if there was nothing: a caller may compare by identity.
     """
+    redacted, labels = _redact(text)
+    if not text.isascii() or any(mark in text for mark in _COLOURS):
+        # Colours and what nobody sees may stand between a name and its value, and other signs for
+        # the same letters. Where such a text has more secrets, it is kept as one reads it.
+        plain = RE.unseen.sub("", unicodedata.normalize("NFKC", text))
+        if plain != text:
+            again, more = _redact(plain)
+            if len(RE.ours.findall(again)) > len(RE.ours.findall(redacted)):
+                return again, more
+    return redacted, labels
+
+
+def _redact(text: str) -> tuple[str, tuple[str, ...]]:
     labels: set[str] = set()
-    for _ in range(_ROUNDS):
+    # a replacement may uncover another; as a rule the second round finds nothing
+    for _ in range(4):
         before, lower = text, text.lower()
-        # A text without any trigger is the usual case, and leaves after these three.
+        # A text without any trigger is the usual case, and leaves after these.
+        for form in _possible_keys(text):
+            text = _hide(text, _find_marked(form, text), labels)
         if _any_trigger(folded=False).search(text) or _any_trigger(folded=True).search(lower):
             for form in SECRET_FORMS.possible(text):
                 text = _hide(text, _find_marked(form, text), labels)
+        lower = text.lower()
+        if RE.names_secret.search(lower) or not text.isascii():
+            for form in NAMED.possible(text):
+                text = _hide(text, _find_marked(form, text), labels)
             lower = text.lower()
-        if RE.names_secret.search(lower):
             # One letter becomes two when it becomes small, and the places must agree.
             if len(lower) != len(text):
                 lower = text.replace("\u0130", "i").lower()
@@ -352,11 +433,8 @@ def redact_json(value: object, key: str = "") -> tuple[object, frozenset[str]]:
 
 R = TypeVar("R", bound=Record)
 
-_KEPT_AS_IT_IS: Final = ("id", "kind", "redacted", "recalled")
 # what these may hold is listed, and no secret
 _FIXED: Final = frozenset({"id", "kind", "outcome", "fact_type", "recalled"})
-# NUL is in no field: whatever matches across it is looked at again field by field
-_BETWEEN_FIELDS: Final = "\n\0\n"
 
 
 def without_secrets(record: R) -> R:
@@ -365,7 +443,8 @@ def without_secrets(record: R) -> R:
     """
     texts: list[str] = []
     suspicious = _collect(record, texts)
-    everything = _BETWEEN_FIELDS.join(texts)
+    # NUL is in no field: whatever matches across it is looked at again field by field
+    everything = "\n\0\n".join(texts)
     if len(everything) > limits.RECORD_BYTES_MAX:
         raise InvalidInputError.one(
             "record", f"{len(everything)} characters", f"at most {limits.RECORD_BYTES_MAX} bytes"
@@ -373,7 +452,7 @@ def without_secrets(record: R) -> R:
     if not suspicious and not redact(everything)[1]:
         return record
     data = record.model_dump(mode="json", exclude_none=True)
-    kept = {name: data.pop(name) for name in _KEPT_AS_IT_IS if name in data}
+    kept = {name: data.pop(name) for name in ("id", "kind", "redacted", "recalled") if name in data}
     project = data["metadata"].pop("project_id")
     if isinstance(record, Experience) and record.summary == safe_summary(
         record.content[: limits.SUMMARY_FROM_CONTENT_CHARS]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 WORDS: Final[dict[str, str]] = {
     # before `pass` they make it a password
     "have_pass": """
-    admin auth db ftp http login mail mongo my mysql pg postgres proxy redis root smtp user""",  # nosec B105  # words, no password
+    admin auth become bind db ftp http keystore ldap login mail mongo my mysql pg postgres proxy
+    redis root smtp ssh store su sudo truststore user vnc wifi""",  # nosec B105  # words, no password
     # password_prod is a password, password_policy is none: only these may follow
     "tails": """
     admin again anthropic aws azure b backup base confirm confirmation current db default dev
@@ -51,13 +53,14 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     # Pass, pwd, secret, credential, token, key or authorization in lower-cased text, looked for at the
     # rarest letter of each. A KeyError is in every other traceback and names no secret.
     "names_secret": [
-        "p(?=ass)|w(?=d)(?<=pw)|c(?:(?=ret)(?<=sec)|(?=redential))|k(?:(?=en)(?<=tok)|(?=ey(?!error)))",
+        "p(?=ass)|w(?=d)(?<=pw)|c(?:(?=ret)(?<=sec)|(?=redential))|k(?:(?=en)(?<=tok)|(?=ennwort)|(?=ey(?!error)))",
         "|z(?=ation)(?<=authoriz)",
     ],
     # Looked for in the lower-cased text. Bounded, or a row of such words would cost the square of its
     # length.
     "named": [
         "(?:pass|pwd|secret(?:[ _-]?key)?|token|credential|authorization|api[ _-]?key|auth[ _-]?key",
+        "|admin[ _-]?key|app(?:lication)?[ _-]?key|license[ _-]?key",
         "|access[ _-]?key|account[ _-]?key|encryption[ _-]?key|master[ _-]?key|private[ _-]?key",
         r"|shared[ _-]?key|signing[ _-]?key)[\w-]{0,40}+(?P<op>[ \t]+(?![ \t]|[?!]?[:=])",
         r"|(?:\*\*)?(?P<close>\\{0,7}[\"'`]?)\]?[ \t]*(?P<sign>[?!]?:[ \t]*{{type}}[ \t]*=(?!=)|===?",
@@ -81,7 +84,7 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     "word": r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+",
     "stem": [
         "(?:(?P<password>password|passwd|pwd|passphrase|passcode)|(?P<token>token)",
-        "|(?P<api_key>(?:api|auth)_?key)|(?P<secret>secret|(?:encryption|master|secret|shared",
+        "|(?P<api_key>(?:admin|api|app(?:lication)?|auth|license)_?key)|(?P<secret>secret|(?:encryption|master|secret|shared",
         "|signing)_?key)|(?P<authorization>authorization)|(?P<access_key>(?:access|account)_?key)",
         r"|(?P<private_key>private_?key)|(?P<credential>credentials?))\Z",
     ],
@@ -103,7 +106,149 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     # an address on a chain
     "address": "0x[0-9a-fA-F]+",
     "pem_kind": "[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}",
+    # what a terminal colours a text with, also as JSON and source code write it, and what nobody sees
+    "unseen": r"(?:\x1b|\\u001b|\\x1b|\\033|\\e)\[[\d;]{0,20}m|[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]",
+    # where a key may begin: not in a word, unless the letter before is an escape's
+    "word_start": r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))(?=(...))[A-Za-z0-9]",
+    "key_inside": r"Q~|-us\d|_mmk|NRAL|:AA|\.atlasv1\.|[MNO][DTjz][\w-]{20}",
+    "after_sk": r"(?:(?:proj|svcacct|admin|None|or-v1|lf)-[\w-]{20,}|(?=[A-Za-z]{0,60}\d)[A-Za-z0-9]{20,})",
+    "uuid": "[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}",
 }
+
+# Keys without a space: a label, the beginnings that its keys have, and what follows them.
+_BEGINNINGS: Final = r"""
+adobe-secret       p8e-                              [A-Za-z0-9]{32}
+age-key            AGE-SECRET-KEY-1                  [A-Z0-9]{40,}
+airtable-token     pat                               [A-Za-z0-9]{14}\.[a-f0-9]{64}
+alibaba-key-id     LTAI                              [A-Za-z0-9]{17,}
+anthropic-key      sk-ant-                           [\w-]{20,}
+atlassian-token    ATATT3 ATCTT3                     [\w-]{50,}(?:=[A-Fa-f0-9]{8})?
+atlassian-token    ATBB                              [A-Za-z0-9]{32}
+aws-key            ABSK                              [A-Za-z0-9+/]{100,}
+aws-key            amzn.mws.                         {{uuid}}
+aws-key-id         AKIA ASIA                         [A-Z2-7]{16}(?![A-Za-z0-9])
+braintree-token    access_token$production$          [a-z0-9]{16}\$[a-f0-9]{32}
+buildkite-token    bkua_                             [a-f0-9]{40}
+circleci-token     CCIPAT_ CCIPRJ_                   \w{40,}
+clickhouse-key     4b1d                              (?=[a-z]{0,30}[A-Z0-9])(?=\d{0,30}\D)[A-Za-z0-9]{38}(?![A-Za-z0-9])
+clojars-token      CLOJARS_                          [a-f0-9]{60}
+cloudflare-key     v1.0-                             [a-f0-9]{24}-[a-f0-9]{100,}
+contentful-token   CFPAT-                            [\w-]{43}
+crates-token       cio                               (?=[A-Za-z]{0,30}\d)[A-Za-z0-9]{32}(?![A-Za-z0-9])
+databricks-token   dapi                              [0-9a-f]{32}(?:-\d)?(?![A-Za-z0-9])
+digitalocean-token  doo_v1_ dop_v1_ dor_v1_          [a-f0-9]{40,}
+docker-token       dckr_pat_ dckr_oat_               [\w-]{20,}
+doppler-token      dp.pt. dp.st. dp.ct. dp.sa.       (?:[\w-]{2,35}\.)?[A-Za-z0-9]{40,}
+dropbox-token      sl.B sl.u.                        [\w-]{100,}
+duffel-token       duffel_live_ duffel_test_         [\w-]{40,}
+dynatrace-token    dt0c01. dt0s01. dt0s16.           [A-Z0-9]{24}\.[A-Z0-9]{64}
+easypost-key       EZAK EZTK                         [A-Za-z0-9]{54}
+elevenlabs-key     sk_                               [a-f0-9]{48}
+facebook-token     EAA                               [A-Za-z0-9]{80,}
+figma-token        figd_                             [\w-]{30,}
+fireworks-key      fw_                               (?=[A-Za-z]{0,20}\d)[A-Za-z0-9]{22,}
+flutterwave-key    FLWSECK- FLWSECK_TEST-            [a-f0-9]{12,}-X
+fly-token          fm1_ fm2_ fo1_                    [\w+/=,-]{40,}
+frameio-token      fio-u-                            [\w=-]{60,}
+github-token       ghp_ gho_ ghu_ ghs_ ghr_          [A-Za-z0-9]{30,}
+github-token       github_pat_                       \w{30,}
+gitlab-token       glft- glimt- glagent- gloas-      [\w.-]{16,}
+gitlab-token       glpat- glrt- gldt- glcbt- glptt-  [\w.-]{16,}
+gitlab-token       glsoat- glffct- GR1348941         [\w.-]{16,}
+google-key         1//0                              [\w-]{40,}
+google-key         AIza                              [\w-]{33,}
+google-key         ya29. GOCSPX-                     [\w-]{20,}
+grafana-token      glc_                              [A-Za-z0-9+/=]{32,}
+grafana-token      glsa_                             [A-Za-z0-9]{30,}+(?:_[0-9a-f]{8})?
+groq-key           gsk_                              [A-Za-z0-9]{32,}
+hardwon-token      hwt_                              [0-9a-f]{12}_[\w-]{30,}
+heroku-key         HRKU-                             [\w-]{30,}
+honeycomb-key      hcaik_ hcxik_ hcalk_              [a-z0-9]{40,}
+hubspot-token      pat-na1- pat-na2- pat-eu1-        {{uuid}}
+huggingface-token  hf_                               [A-Za-z0-9]{30,}
+jfrog-key          AKCp                              [A-Za-z0-9]{60,}
+jfrog-key          cmVmdGtu                          [A-Za-z0-9]{50,}
+langsmith-key      lsv2_pt_ lsv2_sk_                 [a-f0-9]{32}_[a-f0-9]{10}
+launchdarkly-key   sdk- api-                         {{uuid}}
+lichess-token      lip_                              (?=[A-Za-z]{0,19}\d)[A-Za-z0-9]{20}
+linear-key         lin_api_                          [A-Za-z0-9]{30,}
+mailgun-key        key-                              (?<![_-]key-)[0-9a-f]{32}(?![A-Za-z0-9-])
+mapbox-token       sk.eyJ                            [\w-]{20,}\.[\w-]{20,}
+neon-key           napi_                             [a-z0-9]{40,}
+netlify-token      nfp_ nfc_ nfo_                    [A-Za-z0-9]{30,}
+newrelic-key       NRAK- NRII-                       [\w-]{27,}
+notion-token       ntn_                              [A-Za-z0-9]{36,}
+notion-token       secret_                           [A-Za-z0-9]{40,}
+npm-token          npm_                              [A-Za-z0-9]{30,}
+nuget-key          oy2                               [a-z0-9]{43}(?![A-Za-z0-9])
+onepassword-key    A3-                               [A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}
+onepassword-token  ops_eyJ                           [\w+/=-]{100,}
+openai-key         sk-                               {{after_sk}}
+openshift-token    sha256~                           [\w-]{43}
+perplexity-key     pplx-                             [A-Za-z0-9]{32,}
+pinecone-key       pcsk_                             \w{40,}
+plaid-token        access-production- access-sandbox-  {{uuid}}
+planetscale-token  pscale_tkn_ pscale_pw_ pscale_oauth_  [\w.=-]{30,}
+postman-key        PMAK-                             [a-f0-9]{24}-[a-f0-9]{34}
+prefect-key        pnu_ pnb_                         [A-Za-z0-9]{36}
+pulumi-token       pul-                              [a-f0-9]{40}
+pypi-token         pypi-AgE                          [\w-]{40,}
+readme-key         rdme_                             [a-z0-9]{60,}
+render-key         rnd_                              (?=[A-Za-z]{0,30}\d)[A-Za-z0-9]{28,}
+replicate-token    r8_                               [A-Za-z0-9]{30,}
+rubygems-key       rubygems_                         [a-f0-9]{48}
+scalingo-token     tk-us-                            [\w-]{48}
+sendgrid-key       SG.                               [\w-]{16,}+\.[\w-]{16,}
+sendinblue-key     xkeysib- xsmtpsib-                [a-f0-9]{60,}-\w{10,}
+sentry-token       sntrys_ sntryu_ sntrya_ sntryi_   [\w+/=-]{30,}
+shippo-token       shippo_live_ shippo_test_         [a-f0-9]{40}
+shopify-token      shpat_ shpca_ shppa_ shpss_       [A-Fa-f0-9]{30,}
+sonar-token        squ_ sqp_ sqa_                    [a-f0-9]{40}
+sourcegraph-token  sgp_                              [a-f0-9_]{40,}
+square-token       EAAA                              [\w-]{55,}
+square-token       sq0atp- sq0csp- sq0idp-           [\w-]{20,}
+stripe-key         sk_live_ sk_test_ rk_live_ rk_test_  [A-Za-z0-9]{16,}
+stripe-key         whsec_                            [A-Za-z0-9+/=]{20,}
+supabase-key       sb_secret_                        [\w-]{20,}
+supabase-key       sbp_                              [a-f0-9]{40}
+tailscale-key      tskey-                            [\w-]{20,}
+tavily-key         tvly-                             [\w-]{20,}
+twilio-key         SK0 SK1 SK2 SK3 SK4 SK5 SK6 SK7 SK8 SK9 SKa SKb SKc SKd SKe SKf  [0-9a-f]{31}(?![A-Za-z0-9])
+twitch-token       oauth:                            [a-z0-9]{30}(?![A-Za-z0-9])
+twitter-token      AAAAAAAAAAAAAAAAAAAAA             [A-Za-z0-9]{20,}%3D[A-Za-z0-9]{20,}
+typeform-token     tfp_                              [\w.=-]{50,}
+vault-token        hvs. hvb.                         [\w-]{20,}
+vercel-token       vcp_ vci_ vca_ vcr_ vck_          [A-Za-z0-9]{40,}
+vercel-token       vercel_blob_rw_                   \w{20,}
+xai-key            xai-                              [A-Za-z0-9]{32,}
+yandex-key         AQVN                              [\w-]{30,}
+"""
+
+
+# The same for keys that are known by what they have inside: one of these, and the whole key.
+_INSIDE: Final = r"""
+azure-key          Q~                                (?<![\w~.-])[\w~.-]{3}\dQ~[\w~.-]{31,34}
+discord-token      MD MT Mj Mz ND NT Nj Nz OD OT Oj Oz  [MNO][DTjz][\w-]{20,28}\.[\w-]{6}\.[\w-]{27,45}(?![\w-])
+mailchimp-key      -us1 -us2 -us3 -us4 -us5 -us6 -us7 -us8 -us9  [0-9a-f]{32}-us\d{1,2}(?!\w)
+maxmind-key        _mmk                              [A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk
+newrelic-key       NRAL                              [a-f0-9]{36}NRAL
+telegram-token     :AA                               (?<!\d)\d{8,10}:AA[\w-]{32,}
+terraform-token    .atlasv1.                         [A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,}
+"""
+
+
+def _key(line: str, *, begins: bool) -> dict[str, Any]:
+    label, *triggers, pattern = line.split()
+    beginning = f"(?:{'|'.join(map(re.escape, triggers))})" if begins else ""
+    return {"label": label, "triggers": triggers, "pattern": beginning + pattern}
+
+
+KEY_CHARS_MIN: Final = 20
+KEYS: Final = [
+    *(_key(line, begins=True) for line in _BEGINNINGS.strip().splitlines()),
+    *(_key(line, begins=False) for line in _INSIDE.strip().splitlines()),
+]
+
 
 # Secrets that carry a mark of their maker. A pattern runs only where one of its triggers occurs,
 # which keeps it cheap; small letters stand for both cases. The group `s` is what is replaced, or
@@ -125,11 +270,6 @@ SECRETS: Final[list[dict[str, Any]]] = [
         "triggers": ["LS0tLS1CRUdJTi"],
         "pattern": "LS0tLS1CRUdJTiB(?:QUk|SU0|FQy|PUE|FTk)[A-Za-z0-9+/=]{20,}",
     },
-    {
-        "label": "age-key",
-        "triggers": ["AGE-SECRET-KEY-"],
-        "pattern": "AGE-SECRET-KEY-1[A-Z0-9]{40,}",
-    },
     # begins only where its run of characters begins, or a row of eyJ would be scanned from each of
     # them
     {
@@ -139,78 +279,6 @@ SECRETS: Final[list[dict[str, Any]]] = [
             r"eyJ(?:(?<![\w-]eyJ)|(?<=\\[nrt]eyJ)|(?<=%[\dA-F]{2}eyJ))[\w-]{8,}+\.[\w-]*+\.[\w-]{10,}+(?:",
             r"\.[\w-]++){0,2}",
         ],
-    },
-    {
-        "label": "anthropic-key",
-        "triggers": ["sk-ant-"],
-        "pattern": r"sk-ant-[\w-]{20,}",
-    },
-    {
-        "label": "openai-key",
-        "triggers": ["sk-"],
-        "pattern": [
-            r"sk-(?:(?:proj|svcacct|admin|None|or-v1|lf)-[\w-]{20,}|(?=[A-Za-z]{0,60}\d)[A-Za-z0-9]{20,})",
-        ],
-    },
-    {
-        "label": "github-token",
-        "triggers": ["ghp_", "gho_", "ghu_", "ghs_", "ghr_"],
-        "pattern": "gh[oprsu]_[A-Za-z0-9]{30,}",
-    },
-    {
-        "label": "github-token",
-        "triggers": ["github_pat_"],
-        "pattern": r"github_pat_\w{30,}",
-    },
-    {
-        "label": "hardwon-token",
-        "triggers": ["hwt_"],
-        "pattern": r"hwt_[0-9a-f]{12}_[\w-]{30,}",
-    },
-    {
-        "label": "gitlab-token",
-        "triggers": ["glpat-"],
-        "pattern": r"glpat-[\w.-]{16,}",
-    },
-    {
-        "label": "groq-key",
-        "triggers": ["gsk_"],
-        "pattern": "gsk_[A-Za-z0-9]{32,}",
-    },
-    {
-        "label": "xai-key",
-        "triggers": ["xai-"],
-        "pattern": "xai-[A-Za-z0-9]{32,}",
-    },
-    {
-        "label": "perplexity-key",
-        "triggers": ["pplx-"],
-        "pattern": "pplx-[A-Za-z0-9]{32,}",
-    },
-    {
-        "label": "tavily-key",
-        "triggers": ["tvly-"],
-        "pattern": r"tvly-[\w-]{20,}",
-    },
-    {
-        "label": "huggingface-token",
-        "triggers": ["hf_"],
-        "pattern": "hf_[A-Za-z0-9]{30,}",
-    },
-    {
-        "label": "replicate-token",
-        "triggers": ["r8_"],
-        "pattern": "r8_[A-Za-z0-9]{30,}",
-    },
-    {
-        "label": "aws-key-id",
-        "triggers": ["AKIA", "ASIA"],
-        "pattern": "A[KS]IA[A-Z2-7]{16}(?![A-Za-z0-9])",
-    },
-    {
-        "label": "google-key",
-        "triggers": ["AIza", "ya29.", "GOCSPX-"],
-        "pattern": r"AIza[\w-]{33,}|ya29\.[\w-]{20,}|GOCSPX-[\w-]{20,}",
     },
     {
         "label": "slack-token",
@@ -223,101 +291,9 @@ SECRETS: Final[list[dict[str, Any]]] = [
         "pattern": r"hooks\.slack\.com/[a-z]{1,20}/(?P<s>[A-Za-z0-9/]{20,})",
     },
     {
-        "label": "stripe-key",
-        "triggers": ["k_live_", "k_test_"],
-        "pattern": "[rs]k_(?:live|test)_[A-Za-z0-9]{16,}",
-    },
-    {
-        "label": "stripe-key",
-        "triggers": ["whsec_"],
-        "pattern": "whsec_[A-Za-z0-9+/=]{20,}",
-    },
-    {
-        "label": "sendgrid-key",
-        "triggers": ["SG."],
-        "pattern": r"SG\.[\w-]{16,}+\.[\w-]{16,}",
-    },
-    {
-        "label": "npm-token",
-        "triggers": ["npm_"],
-        "pattern": "npm_[A-Za-z0-9]{30,}",
-    },
-    {
-        "label": "pypi-token",
-        "triggers": ["pypi-AgE"],
-        "pattern": r"pypi-AgE[\w-]{40,}",
-    },
-    {
-        "label": "digitalocean-token",
-        "triggers": ["_v1_"],
-        "pattern": "do[opr]_v1_[a-f0-9]{40,}",
-    },
-    {
-        "label": "shopify-token",
-        "triggers": ["shp"],
-        "pattern": "shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{30,}",
-    },
-    {
-        "label": "twilio-key",
-        "triggers": ["SK"],
-        "pattern": "SK[0-9a-f]{32}(?![A-Za-z0-9])",
-    },
-    {
-        "label": "mailgun-key",
-        "triggers": ["key-"],
-        "pattern": "key-(?<![_-]key-)[0-9a-f]{32}(?![A-Za-z0-9-])",
-    },
-    {
-        "label": "telegram-token",
-        "triggers": [":AA"],
-        "pattern": r"(?<!\d)\d{8,10}:AA[\w-]{32,}",
-    },
-    # It begins with a number in base64, so with one of these pairs: the only literal such a token
-    # has.
-    {
-        "label": "discord-token",
-        "triggers": ["MD", "MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT", "Oj", "Oz"],
-        "pattern": r"[MNO][DTjz][\w-]{20,28}\.[\w-]{6}\.[\w-]{27,45}(?![\w-])",
-    },
-    {
         "label": "discord-webhook",
         "triggers": ["/api/webhooks/"],
         "pattern": r"/api/webhooks/(?P<s>\d{15,22}/[\w-]{40,})",
-    },
-    {
-        "label": "notion-token",
-        "triggers": ["ntn_", "secret_"],
-        "pattern": "ntn_[A-Za-z0-9]{36,}|secret_[A-Za-z0-9]{40,}",
-    },
-    {
-        "label": "linear-key",
-        "triggers": ["lin_api_"],
-        "pattern": "lin_api_[A-Za-z0-9]{30,}",
-    },
-    {
-        "label": "figma-token",
-        "triggers": ["figd_"],
-        "pattern": r"figd_[\w-]{30,}",
-    },
-    {
-        "label": "docker-token",
-        "triggers": ["dckr_pat_"],
-        "pattern": r"dckr_pat_[\w-]{20,}",
-    },
-    {
-        "label": "grafana-token",
-        "triggers": ["glsa_"],
-        "pattern": "glsa_[A-Za-z0-9]{30,}+(?:_[0-9a-f]{8})?",
-    },
-    {
-        "label": "vault-token",
-        "triggers": ["hvs.", "hvb."],
-        "pattern": r"hv[bs]\.[\w-]{20,}",
-    },
-    {
-        "label": "databricks-token",
-        "triggers": ["dapi"],
-        "pattern": r"dapi[0-9a-f]{32}(?:-\d)?(?![A-Za-z0-9])",
     },
     {
         "label": "azure-key",
@@ -375,5 +351,178 @@ SECRETS: Final[list[dict[str, Any]]] = [
             r",9})[\"']?(?P<s>[^\s\"'=-][^\s\"']{3,})",
         ],
         "accept": "not_slot",
+    },
+    {
+        "label": "okta-token",
+        "triggers": ["SSWS "],
+        "pattern": r"SSWS (?P<s>00[\w-]{38,})",
+    },
+    {
+        "label": "webhook",
+        "triggers": ["webhook.office.com/", "hooks.zapier.com/"],
+        "pattern": [
+            r"(?:webhook\.office\.com/webhookb2|hooks\.zapier\.com/hooks/catch)/(?P<s>[\w@-]+/[\w/-]{6,})",
+        ],
+    },
+    {
+        "label": "private-key",
+        "triggers": ["Private-Lines:"],
+        "pattern": [
+            r"Private-Lines: \d+(?:\s|\\[nr])+(?P<s>[A-Za-z0-9+/=]{16,}(?:(?:\s|\\[nr])+[A-Za-z0-9+/=]{16,})*)",
+        ],
+    },
+    {
+        "label": "docker-auth",
+        "triggers": ['"auth', "_auth"],
+        "pattern": [
+            r"(?:_auth[ \t]*=[ \t]*|\"auth\\{0,7}\"[ \t]*:[ \t]*\\{0,7})\"?",
+            "(?P<s>[A-Za-z0-9+/]{12,}={0,2})",
+        ],
+        "accept": "machine_made",
+    },
+    {
+        "label": "access-token",
+        "triggers": ["_PAT"],
+        "pattern": r"[A-Z0-9_]{2,60}_PAT[ \t]*[=:][ \t]*[\"']?(?P<s>[A-Za-z0-9_-]{20,})",
+    },
+    # What a browser carries. Names such as `theme=dark` are no secret.
+    {
+        "label": "cookie",
+        "triggers": ["cookie", "curl"],
+        "pattern": [
+            r"(?i)(?:cookie2?\\{0,7}[\"']?[ \t]*[:=,]|curl\s(?:\S{1,200}+\s){0,9}?(?:-b|--cookie))[ \t=]*",
+            r"\\{0,7}[\"']?(?P<s>[\w.-]{1,60}=[^\r\n\"'\\]{8,})",
+        ],
+        "accept": "cookie",
+    },
+    {
+        "label": "cookie",
+        "triggers": ["_session=", "sessionid=", "jsessionid=", "phpsessid=", "connect.sid="],
+        "pattern": r"(?i)(?:_session|j?sessionid|phpsessid|connect\.sid)=(?P<s>[\w.%+/-]{16,})",
+        "accept": "machine_made",
+    },
+    # Commands that take a password after a letter, or after a name.
+    {
+        "label": "password",
+        "triggers": [
+            " login ",
+            "redis-cli",
+            "mongo",
+            "ldap",
+            "zip -",
+            "7z",
+            "htpasswd",
+            "smbclient",
+            "net use",
+        ],
+        "pattern": [
+            r"(?:(?:docker|podman|nerdctl|buildah|skopeo|oras|az|helm registry) login\s(?:[^\s|;&]{1,200}+\s)",
+            r"{0,9}?-p[ =]?|redis-cli\s(?:[^\s|;&]{1,200}+\s){0,9}?(?:-a |--pass )|mongo(?:sh|dump|restore",
+            r"|export|import)?\s(?:[^\s|;&]{1,200}+\s){0,9}?-p ?|ldap\w{3,9}\s(?:[^\s|;&]{1,200}+\s){0,9}?-w ",
+            r"|(?:un)?zip\s(?:[^\s|;&]{1,200}+\s){0,9}?-P ?|7z[ar]?\s(?:[^\s|;&]{1,200}+\s){0,9}?-p|htpasswd\s",
+            r"(?:-\w+ )*-\w*b\w* \S{1,200}+ \S{1,100}+ |smbclient\s(?:[^\s|;&]{1,200}+\s){0,9}?-U ?[^\s%]{1,99}%",
+            r"|net use\s(?:[^\s|;&]{1,200}+\s){1,4}?/user:\S{1,99}+ )[\"']?(?P<s>[^\s\"'=-][^\s\"']{3,})",
+        ],
+        "accept": "spoken",
+    },
+    {
+        "label": "password",
+        "triggers": ["pass:", "storepass", "keypass", "ConvertTo-SecureString"],
+        "pattern": [
+            r"(?:-pass(?:in|out)?[ =]pass:|-(?:store|key)pass[ =]|ConvertTo-SecureString (?:-String )?)",
+            r"[\"']?(?P<s>[^\s\"'=-][^\s\"']{3,})",
+        ],
+        "accept": "not_slot",
+    },
+    {
+        "label": "password",
+        "triggers": [":5432:", ":*:"],
+        "pattern": r"(?m)^[\w.*-]+:(?:\d{2,5}|\*):[\w*-]+:[\w*.-]+:(?P<s>[^\s:]{4,})$",
+        "accept": "not_slot",
+    },
+]
+
+# Those that can only be where something is named as a secret is.
+NAMED: Final[list[dict[str, Any]]] = [
+    # What is named where no sign stands between a name and its value: XML, tables, `set NAME value`.
+    {
+        "label": "secret",
+        "triggers": ["</"],
+        "pattern": r"<(?P<n>[\w:.-]{3,60})(?:\s[^<>]{0,200}+)?>\s*(?P<s>[^<>\s]{4,300})\s*</(?P=n)>",
+        "accept": "named",
+    },
+    {
+        "label": "secret",
+        "triggers": ["name=", "key=", "<key>"],
+        "pattern": [
+            r"(?:\b(?:name|key)=[\"'](?P<n>[\w:.-]{3,80})[\"'](?:\s+value=[\"']|[^<>]{0,99}>\s*)|<key>(?P<m>",
+            r"[\w:.-]{3,80})</key>\s*<string>)(?P<s>[^<>\s\"']{4,300})",
+        ],
+        "accept": "named",
+    },
+    {
+        "label": "password",
+        "triggers": ['type="password"'],
+        "pattern": r"type=\"password\"[^<>]{0,200}?value=\"(?P<s>[^\"<>]{3,200})\"",
+        "accept": "not_slot",
+    },
+    {
+        "label": "secret",
+        "triggers": ["set ", "ENV ", "SETX ", "define("],
+        "pattern": [
+            r"(?:\b(?:ENV|setx?|SETX?|configure set|config set|set -\w{1,3})[ \t]+|define\([\"'])",
+            r"(?P<n>[\w:./-]{3,120})(?:[ \t]+|[\"'],\s*)[\"']?(?P<s>[^\s\"']{4,300})",
+        ],
+        "accept": "named",
+    },
+    {
+        "label": "secret",
+        "triggers": ['variable "'],
+        "pattern": r"variable \"(?P<n>[\w-]{3,80})\"\s*\{[^{}]{0,300}?default\s*=\s*\"(?P<s>[^\"]{4,300})\"",
+        "accept": "named",
+    },
+    {
+        "label": "secret",
+        "triggers": ["%3d"],
+        "pattern": r"(?i)(?P<n>\w{0,20}(?:passw(?:or)?d|pwd|token|secret|api_?key))%3d(?P<s>[^\s&%\"'<>]{4,300})",
+        "accept": "named",
+    },
+    {
+        "label": "secret",
+        "triggers": ["password |", "passwd |", "token |", "secret |", "key |"],
+        "pattern": r"(?i)\|[ \t]*(?P<n>[\w -]{3,40}?)[ \t]*\|[ \t]*`?(?P<s>[^|\s`]{6,200})`?[ \t]*\|",
+        "accept": "named",
+    },
+    # As people say it. A word without digits is the sentence's next one.
+    {
+        "label": "secret",
+        "triggers": ["passw", "passphrase", "passcode", "api key", "access key", "secret", "token"],
+        "pattern": [
+            r"(?i)(?<![\w-])(?:passw(?:or)?d|passphrase|passcode|api key|access key|secret(?: key)?|token)(?: (?:for|of",
+            r"|to) \S{1,40}+)?(?: is| was|)[ \t]+[\"'`]?(?P<s>[^\s\"'`<>]{8,200})",
+        ],
+        "accept": "spoken",
+    },
+    {
+        "label": "password",
+        "triggers": [
+            "passwort",
+            "kennwort",
+            "mot de passe",
+            "contraseña",
+            "senha",
+            "пароль",
+            "密码",
+            "密碼",
+            "口令",
+            "パスワード",
+            "비밀번호",
+            "암호",
+        ],
+        "pattern": [
+            r"(?i)(?:passwort|kennwort|mot de passe|contraseña|senha|пароль|密码|密碼|口令|パスワード|비밀번호|암호)",
+            r"[ \t]*(?:[:=\uff1a]|ist|lautet|est|es|是|は|는|은)[ \t]*[\"'`]?(?P<s>[^\s\"'`<>]{6,200})",
+        ],
+        "accept": "spoken",
     },
 ]

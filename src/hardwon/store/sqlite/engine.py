@@ -71,6 +71,7 @@ from hardwon.store.sqlite.file import (
     inspect_before_opening,
     log_of,
     make_memory,
+    refuse_strange_triggers,
     size_of,
     upgrade,
 )
@@ -423,6 +424,7 @@ class SqliteStore(Store):
             if size_of(log_of(path)):
                 refuse_foreign_log(path)
             inspect_before_opening(path, busy_timeout_ms, may_upgrade=may_upgrade)
+            files.sweep(path.parent)
         self._file = OpenFile(
             path, partial(connect, path, bytes_max, busy_timeout_ms), _is_sound, self
         )
@@ -436,6 +438,7 @@ class SqliteStore(Store):
                     self._file.hold()
                 if connection.pragma("user_version") < SCHEMA_VERSION:
                     upgrade(connection, path, progress)
+                refuse_strange_triggers(connection, path)
                 self._warn_when_nearly_full(connection)
             on_failure.pop_all()
 
@@ -652,6 +655,7 @@ class SqliteStore(Store):
         return pages + size_of(log_of(self._path))
 
     def finish_erasure(self) -> bool:
+        files.sweep(self._path.parent)
         with self._connected() as connection:
             connection.set_busy_timeout(limits.ERASURE_WAIT_MS)
             try:
@@ -686,6 +690,8 @@ class SqliteStore(Store):
         yield check_library()
         with self.snapshot(project) as session:
             yield from check_contents(session)
+        if swept := files.sweep(self._path.parent):
+            yield Finding("leftovers", True, f"of killed writers, taken away: {', '.join(swept)}")
         used = self.size_bytes()
         roomy = used < self._bytes_max * limits.MEMORY_WARN_SHARE
         for name, mark, what in (

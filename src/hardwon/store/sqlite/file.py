@@ -7,6 +7,7 @@ would drop the locks that SQLite holds on it for the whole process.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import random
 import re
@@ -16,7 +17,7 @@ from contextlib import ExitStack, closing
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import apsw
 
@@ -164,9 +165,12 @@ def create_if_missing(path: Path, fill: Callable[[apsw.Connection], object]) -> 
         temporary = files.temporary_beside(path)
         files.make_folder(path.parent)
         refuse_network_file_system(path.parent)
-        files.create(temporary).close()
         try:
-            with storage_errors(path), closing(connect(temporary)) as connection:
+            with (
+                files.create(temporary),
+                storage_errors(path),
+                closing(connect(temporary)) as connection,
+            ):
                 fill(connection)
             files.publish(temporary, path)
         except FileExistsError:
@@ -463,6 +467,30 @@ def schema_of(connection: apsw.Connection) -> list[tuple[str, str]]:
     return [(name, " ".join(definition.split())) for name, definition in connection.execute(sql)]
 
 
+# Of the triggers that `migrate` makes. Another would run with every write, in our name.
+_ACTING_SCHEMA: Final = "31425e46800fd0d0f68e8c91bdfea9416c2c2b54d7aeaaf8d81ec9aa52d679ac"
+
+
+def refuse_strange_triggers(connection: apsw.Connection, path: Path) -> None:
+    """Refuses a memory that would do something else than it is told."""
+    found = connection.execute(
+        "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY name"
+    )
+    acting = [(name, " ".join(sql.split())) for name, sql in found]
+    if hashlib.sha256(repr(acting).encode()).hexdigest() == _ACTING_SCHEMA:
+        return
+    known = dict(expected_schema())
+    strange = [name for name, sql in acting if known.get(name) != sql]
+    gone = {name for name, sql in known.items() if " TRIGGER " in sql[:20]}.difference(
+        name for name, _ in acting
+    )
+    raise ForeignFileError(
+        f"{path} has triggers that Hardwon did not make, or lacks some that it did "
+        f"({', '.join([*strange, *sorted(gone)])}): what is written could be changed or lost. It "
+        f"was left as it is: restore a backup"
+    )
+
+
 @cache
 def expected_schema() -> list[tuple[str, str]]:
     with closing(apsw.Connection(":memory:")) as connection:
@@ -484,12 +512,12 @@ def back_up(source: Path, target: Path, progress: Progress | None = None) -> str
         if target.exists():
             raise FileExistsError(str(target))
         files.make_folder(target.parent)
-        files.create(temporary).close()
-        with storage_errors(source):
+        files.sweep(target.parent)
+        with files.create(temporary), storage_errors(source):
             _copy_snapshot(source, temporary, progress)
-        checksum = files.sha256_of(temporary)
-        files.sync(temporary)
-        files.publish(temporary, target)
+            checksum = files.sha256_of(temporary)
+            files.sync(temporary)
+            files.publish(temporary, target)
         try:
             with files.writing_atomically(checksum_file(target)) as file:
                 file.write(f"{checksum}  {target.name}\n".encode())
@@ -559,47 +587,46 @@ def restore(
             )
         files.make_folder(target.parent)
         refuse_network_file_system(target.parent)
-        _stage(backup, staged)
-        if not target.exists():
-            _begin_log(staged, target)
-            files.publish(staged, target)
-            return None
-        kept = target.with_name(f"{target.name}.{kept_suffix}")
-        if kept.exists():
-            raise PlaceError(f"{kept} exists already and is kept: move it away and try again")
-        try:
-            inspect_before_opening(target)
-        except (DamagedError, ForeignFileError):
-            if _is_of_another_program(target):
-                raise
-            # before the name is free: whoever comes next would find nothing, and begin anew
-            _begin_log(staged, target)
-            # The log goes first: a log left beside a database that it does not belong to would
-            # destroy the new one.
-            names = zip((*_companions(target), target), (*_companions(kept), kept), strict=True)
-            for name, new_name in names:
-                if name.exists():
-                    name.rename(new_name)
-            files.sync(target.parent)
-            files.publish(staged, target)
+        with files.create(staged) as copy:  # until it is in place: nobody sweeps what is open
+            _stage(backup, staged, copy)
+            if not target.exists():
+                _begin_log(staged, target)
+                files.publish(staged, target)
+                return None
+            kept = target.with_name(f"{target.name}.{kept_suffix}")
+            if kept.exists():
+                raise PlaceError(f"{kept} exists already and is kept: move it away and try again")
+            try:
+                inspect_before_opening(target)
+            except (DamagedError, ForeignFileError):
+                if _is_of_another_program(target):
+                    raise
+                # before the name is free: whoever comes next would find nothing, and begin anew
+                _begin_log(staged, target)
+                # The log goes first: a log left beside a database that it does not belong to would
+                # destroy the new one.
+                names = zip((*_companions(target), target), (*_companions(kept), kept), strict=True)
+                for name, new_name in names:
+                    if name.exists():
+                        name.rename(new_name)
+                files.sync(target.parent)
+                files.publish(staged, target)
+                return kept
+            with storage_errors(target):
+                _replace_pages(staged, target, kept, progress)
             return kept
-        with storage_errors(target):
-            _replace_pages(staged, target, kept, progress)
-        return kept
     except OSError as error:
         raise files.disk_error(error, target) from error
     finally:
         files.remove(staged, *_companions(staged))
 
 
-def _stage(backup: Path, staged: Path) -> None:
+def _stage(backup: Path, staged: Path, copy: BinaryIO) -> None:
     """A verified copy of the backup in the current format. The backup itself is only read."""
-    with (
-        backup.open("rb") as origin,
-        files.create(staged) as copy,
-    ):
+    with backup.open("rb") as origin:
         while part := origin.read(limits.MIB):
             copy.write(part)
+    copy.flush()
     expected = _checksum_beside(backup)
     if expected is not None and expected != files.sha256_of(staged):
         raise DamagedError(

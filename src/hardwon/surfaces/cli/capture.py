@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeVar
+from typing import Annotated, Final, Literal, TypeVar, get_args
 
 import typer
 
@@ -37,7 +37,7 @@ from hardwon.surfaces.cli.main import (
     settings_of,
     write,
 )
-from hardwon.surfaces.cli.output import counted
+from hardwon.surfaces.cli.views import counted
 
 T = TypeVar("T")
 
@@ -294,7 +294,7 @@ def status(into: Into = "git", local: Local = False, user: User = False) -> Outp
     if into == "git":
         _refuse(into, local=local, user=user)
         return _git_answer(git_hooks.status(git_hooks.folder_of_hooks(_root(), shared=True)))
-    scopes = [_scope(local, user)] if local or user else list(claude_code.Scope)
+    scopes = [_scope(local, user)] if local or user else list(get_args(claude_code.Scope))
     return _claude_code_answer([claude_code.settings_file(scope, _root()) for scope in scopes])
 
 
@@ -315,7 +315,7 @@ def run_hook(
     alarm.daemon = True
     alarm.start()
     try:
-        if name in git_hooks.HOOKS:
+        if name == git_hooks.NAME:
             _publish(ctx)
         elif for_agent and sys.stdin is not None:
             from hardwon.capture import agents
@@ -354,15 +354,13 @@ def _root() -> Path:
     return repository_root(Path.cwd()) or Path.cwd()
 
 
-def _git_answer(found: Sequence[git_hooks.Hook]) -> Output:
+def _git_answer(hook: git_hooks.Hook) -> Output:
     states = {"installed": "installed", "absent": "not installed", "other": "somebody else's"}
-    lines = []
-    for each in found:
-        chained = each.chained and each.state == "installed"
-        also = f"; calls {each.path.name}{git_hooks.SAVED} first" if chained else ""
-        edited = ", with changes of somebody's" if each.edited else ""
-        lines.append(f"{each.name}: {states[each.state]}{edited} ({each.path}{also})")
-    return Output({"hooks": found}, "\n".join(lines))
+    chained = hook.chained and hook.state == "installed"
+    also = f"; calls {hook.path.name}{git_hooks.SAVED} first" if chained else ""
+    edited = ", with changes of somebody's" if hook.edited else ""
+    text = f"{hook.name}: {states[hook.state]}{edited} ({hook.path}{also})"
+    return Output({"hooks": [hook]}, text)
 
 
 # --- Claude Code ---
@@ -371,7 +369,7 @@ def _git_answer(found: Sequence[git_hooks.Hook]) -> Output:
 def _scope(local: bool, user: bool) -> claude_code.Scope:
     if local and user:
         raise typer.BadParameter("not both of --local and --user")
-    return claude_code.Scope("local" if local else "user" if user else "project")
+    return "local" if local else "user" if user else "project"
 
 
 def _refuse(target: str, **given: bool) -> None:
@@ -398,7 +396,7 @@ def _claude_code_answer(paths: Sequence[Path]) -> Output:
         {
             "name": each.event,
             "path": str(each.path),
-            "state": each.state,
+            "state": "installed" if each.command else "absent",
             "command": each.command,
             "found": each.found,
         }
@@ -413,7 +411,7 @@ def _note_on_others(path: Path, note: str) -> None:
     here.
     """
     root = _root()
-    for other in (claude_code.settings_file(scope, root) for scope in claude_code.Scope):
+    for other in (claude_code.settings_file(scope, root) for scope in get_args(claude_code.Scope)):
         with suppress(PlaceError):
             if other != path and any(each.command for each in claude_code.status(other, root)):
                 complain(f"{note} {other}")

@@ -31,11 +31,10 @@ from hardwon.surfaces.cli.main import (
     require_consent,
     write,
 )
-from hardwon.surfaces.cli.output import counted, size_text, visible
+from hardwon.surfaces.cli.views import counted, size_text, visible
 
 DatasetFormat = Literal["jsonl", "json", "python"]
 ExportFormat = Literal["jsonl", "json", "csv", "insights", "analytics"]
-_SIZE_DIGITS_MAX: Final = 18  # of a number that may be meant
 
 
 Author = Annotated[
@@ -92,8 +91,8 @@ def generate(
     """Make up a data set of memories that looks like an agent's real history."""
     from hardwon.tree import datasets
 
-    # Python refuses to read endless numbers; what is no size is refused below
-    is_number = size.isascii() and size.isdigit() and len(size) <= _SIZE_DIGITS_MAX
+    # Python refuses to read endless numbers; what is no size, or a longer number, is refused below
+    is_number = size.isascii() and size.isdigit() and len(size) <= 18
     memories = datasets.generate(
         int(size) if is_number else size, seed, sessions=sessions, start=start
     )
@@ -239,11 +238,15 @@ def _holds_records(path: Path) -> bool:
     answers="""`other` (the file that was merged, or the database), `added`, `present`, `conflicting` (ids that both keep with
     different content), `forgotten` (records that were forgotten here, and stay so), `events`, `erased` (records that were
     forgotten there, and are gone here now), `pending` (a reader still needs the old log: their bytes go with the next write
-    after it), `not_well` (with `--check`: what doctor found wrong with this memory or the other, in words; null without).""",
-    more="""Of one project: the one that `--project` names, else `default`. Records come with their statuses and everything
-    that happened to them; merging twice, or the other way round, gives the same memory. Where both keep an id with
-    different content, each keeps its own: that is told, and gives exit code 1. Nothing is added to the other memory; one of
-    an older version is brought up to date. A backup stays what its checksum says.
+    after it), `left` (what was decided there and not taken over, in words), `left_total`, `decision` (undoes the arrival,
+    or null), `dry_run`, `not_well` (with `--check`: what doctor found wrong with this memory or the other, in words; null
+    without).""",
+    more="""Of one project: the one that `--project` names, else `default`. The other memory is a stranger: its records arrive
+    as hypotheses, `hardwon undo` takes the arrival back, and what was decided there (statuses, decisions, what was
+    forgotten) is listed. `--trust all` takes that over too, and then merging twice, or the other way round, gives the same
+    memory; `--trust ann` takes over what ann decided, as often as you name somebody. Where both keep an id with different
+    content, each keeps its own: that is told, and gives exit code 1. Nothing is added to the other memory; one of an older
+    version is brought up to date. A backup stays what its checksum says.
 
     Either of the two may be a database: `hardwon --memory URL merge brain.db` brings a file into it, and
     `hardwon --memory brain.db merge URL` copies a project of it into a file. A merge goes batch by batch; one that was
@@ -258,11 +261,24 @@ def merge(
             help="Another memory: a folder, a .db file, a backup for instance, or a database."
         ),
     ],
+    trust: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--trust",
+            metavar="all|AUTHOR",
+            help="Take over what was decided there too: by everybody, or by this author.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Tell what would come, and change nothing.")
+    ] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Then run doctor on both memories.")
     ] = False,
 ) -> Output:
-    """Bring in what another memory knows: records, statuses, and what was forgotten there."""
+    """Bring in what another memory knows: its records, and what was decided about them if you
+    trust it.
+    """
     if not memory_exists(other):  # told before a memory is made for it
         fail(
             f"there is no memory at {other}: name the folder, the .db file or the database of "
@@ -270,23 +286,44 @@ def merge(
         )
     with progress("merging") as bar:
         project, done = chosen(ctx).fill(
-            lambda memory, _: (memory.project, memory.merge(other, progress=bar)),
+            lambda memory, _: (
+                memory.project,
+                memory.merge(
+                    other,
+                    bar,
+                    trust="all" in (trust or ()) or trust or False,
+                    dry_run=dry_run,
+                ),
+            ),
             lambda tried: _brings(tried[1]),
         )
     wrong = _not_well(chosen(ctx), Target(other, project)) if check else None
 
     text = (
-        f"{counted(done.added, 'record')} added, {done.present} were here already, "
-        f"{done.forgotten} stay forgotten\n"
+        f"{counted(done.added, 'record')} {'would be ' if dry_run else ''}added, "
+        f"{done.present} were here already, {done.forgotten} stay forgotten\n"
         f"{counted(done.events, 'event')} added, {counted(done.erased, 'record')} forgotten there "
         f"and gone here now"
     )
+    if done.decision:
+        text += f"\nthey are hypotheses until somebody here vouches: hardwon undo {done.decision}"
+    if done.left:
+        more = done.left_total - len(done.left[:_LEFT_SHOWN])
+        shown = [*done.left[:_LEFT_SHOWN], *([f"and {more} more"] if more else [])]
+        text += "\nnot taken over without --trust:\n  " + "\n  ".join(shown)
     if not _brings(done):
         text = f"there is nothing in project {project} of the other memory: --project names another"
     well = ["both memories are well"] if wrong == [] else []
     lines = [text, *map(_conflict, done.conflicting), *well]
-    value = {"other": find_place(other).location, **asdict(done), "not_well": wrong}
-    return Output(value, "\n".join(lines), bool(done.conflicting or wrong), wrong or ())
+    return Output(
+        {"other": find_place(other).location, **asdict(done), "not_well": wrong},
+        "\n".join(lines),
+        bool(done.conflicting or wrong),
+        wrong or (),
+    )
+
+
+_LEFT_SHOWN: Final = 20  # of what is not taken over
 
 
 def _not_well(this: Target, other: Target) -> list[str]:

@@ -35,7 +35,7 @@ from hardwon.errors import HardwonError, InvalidInputError, MissingExtraError
 from hardwon.memory import Memory
 from hardwon.memory.places import VARIABLES, Settings, find_place, memory_exists
 from hardwon.outside.locations import without_password
-from hardwon.surfaces.cli.output import Line, Look, render, visible
+from hardwon.surfaces.cli.views import Line, Look, render, visible
 
 if TYPE_CHECKING:
     from hardwon.outside.embedders import Embedder
@@ -43,22 +43,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FAILED: Final = 1
-# As a shell reports a program that a broken pipe ended.
-READER_LEFT: Final = 141
-
-_WRONG_USAGE: Final = 2
 _SHELLS: Final = ("bash", "zsh", "fish")
 WIDTH_MIN: Final = 20
-_WIDTH: Final = 80
 
 # In the sections and the order of the help, and the module that declares each: it is imported
 # when somebody asks for the command. Without a module: a word of `NOUNS` that is declared here.
 COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     "Remember and recall": {
         "init": "admin",
-        "remember": "record",
-        "record": "record",
-        **dict.fromkeys(("recall", "context", "advise"), "derived"),
+        **dict.fromkeys(("remember", "record", "recall", "context", "advise"), "derived"),
         "run": "capture",
         "credit": "care",
     },
@@ -66,7 +59,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("stats", "browse", "show", "map"), "derived"),
         "tree": "",
         "reflect": "derived",
-        "report": "serve",
+        "report": "admin",
     },
     "What it learned": {
         **dict.fromkeys(("rules", "cards", "solutions", "consolidate"), "derived"),
@@ -74,10 +67,10 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "tests": "",
     },
     "Fixes": {
-        "similar": "fixes",
+        "similar": "care",
         "odds": "derived",
-        "patterns": "fixes",
-        "recent": "fixes",
+        "patterns": "care",
+        "recent": "care",
         "model": "derived",
         "fixes": "",
     },
@@ -91,8 +84,8 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "For agents and other programs": {
         "hooks": "capture",
-        "mcp": "serve",
-        "serve": "serve",
+        "mcp": "admin",
+        "serve": "admin",
         "tokens": "admin",
         "postgres": "admin",
     },
@@ -108,12 +101,12 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "reembed": "care",
         "care": "",
     },
-    "For scripts written for memory.sh": {"fix-history": "fixes"},
+    "For scripts written for memory.sh": {"fix-history": "care"},
 }
 
 # The commands that have a word before them; `add_group` says what each of these words is for.
 NOUNS: Final[Mapping[str, Mapping[str, str]]] = {
-    "record": dict.fromkeys(("fact", "episode", "fix", "trajectory"), "record"),
+    "record": dict.fromkeys(("fact", "episode", "fix", "trajectory"), "derived"),
     "tree": {"hotspots": "derived", "sync": "data"},
     "episodes": dict.fromkeys(("tasks", "scores", "compare", "candidate-rules"), "derived"),
     "tests": {"failing": "derived"},
@@ -124,14 +117,14 @@ NOUNS: Final[Mapping[str, Mapping[str, str]]] = {
         "compress": "care",
     },
     "hooks": dict.fromkeys(("install", "remove", "status", "run"), "capture"),
-    "mcp": dict.fromkeys(("install", "remove"), "serve"),
+    "mcp": dict.fromkeys(("install", "remove"), "admin"),
     "tokens": dict.fromkeys(("create", "list", "revoke"), "admin"),
     "postgres": dict.fromkeys(("init", "grant", "revoke", "status"), "admin"),
     "care": dict.fromkeys(
         ("activity", "decisions", "helpful", "stale", "adopted", "links", "change-mark"), "derived"
     ),
     "fix-history": dict.fromkeys(
-        ("stats", "model", "export", "recent", "successful", "patterns", "cleanup"), "fixes"
+        ("stats", "model", "export", "recent", "successful", "patterns", "cleanup"), "care"
     ),
 }
 
@@ -272,11 +265,7 @@ class _Commands(_CommandGroup):
         except HardwonError as error:
             fail(str(error))
         except OSError as error:
-            about = f"{error.filename}: " if error.filename else ""
-            fail(f"{about}{error.strerror or error}")
-
-
-_CONTEXT: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+            fail(": ".join(filter(None, (error.filename, error.strerror or str(error)))))
 
 
 def _new_app(cls: type, **options: Any) -> typer.Typer:
@@ -284,7 +273,7 @@ def _new_app(cls: type, **options: Any) -> typer.Typer:
         cls=cls,
         rich_markup_mode=None,  # its boxes take rich, which takes longer than most commands
         pretty_exceptions_enable=False,
-        context_settings=_CONTEXT,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
         **{"no_args_is_help": True, **options},
     )
 
@@ -359,14 +348,13 @@ def _print_output_of(function: Function) -> Function:
     signature = inspect.signature(function)
     if signature.return_annotation is not Output:
         return function
-    parameters = dict(signature.parameters)
-    decides_itself = "as_json" in parameters
-    parameters["as_json"] = parameter("as_json", Json, False)
+    decides_itself = "as_json" in signature.parameters
 
     def run(**given: Any) -> None:
         as_json = given["as_json"] if decides_itself else given.pop("as_json")
         function(**given).print(as_json)
 
+    parameters = {**signature.parameters, "as_json": parameter("as_json", Json, False)}
     return with_parameters(run, parameters.values(), function)
 
 
@@ -513,8 +501,12 @@ def memory_options(ctx: typer.Context) -> list[str]:
     if memory and "://" in memory:
         where = without_password(memory)
         if where != memory:
-            allowed = "an address without a password, which others would read: PGPASSWORD, ~/.pgpass or ?service=NAME has it"
-            raise InvalidInputError.one("memory", where, allowed)
+            raise InvalidInputError.one(
+                "memory",
+                where,
+                "an address without a password, which others would read: PGPASSWORD, ~/.pgpass or "
+                "?service=NAME has it",
+            )
     else:
         where = str(Path(memory).expanduser().absolute()) if memory else ""
     return [*(["--memory", where] if where else []), *(["--project", project] if project else [])]
@@ -594,7 +586,16 @@ def main() -> None:
     handler.setFormatter(_OneLine())
     logging.getLogger("hardwon").addHandler(handler)
     warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
-    _show_completion_of_a_named_shell()
+    # `--show-completion zsh`: typer's own option takes no shell, and shows what the one that it is
+    # called from needs
+    if len(sys.argv) == 3 and sys.argv[1] == "--show-completion":
+        if sys.argv[2] not in _SHELLS:
+            complain(
+                f"--show-completion: {sys.argv[2]!r} is not allowed; allowed: {', '.join(_SHELLS)}, "
+                f"or nothing for this shell's"
+            )
+            sys.exit(2)
+        os.environ["_HARDWON_COMPLETE"] = f"source_{sys.argv[2]}"
     try:
         app(prog_name="hardwon")
     except OSError as error:  # help and completion are written by typer, and not by us
@@ -607,26 +608,11 @@ def main() -> None:
             drop_output()
 
 
-def _show_completion_of_a_named_shell() -> None:
-    """`--show-completion zsh`: typer's own option takes no shell, and shows what the one that it is
-    called from needs.
-    """
-    if len(sys.argv) == 3 and sys.argv[1] == "--show-completion":
-        shell = sys.argv[2]
-        if shell not in _SHELLS:
-            complain(
-                f"--show-completion: {shell!r} is not allowed; allowed: {', '.join(_SHELLS)}, or "
-                f"nothing for this shell's"
-            )
-            sys.exit(_WRONG_USAGE)
-        os.environ["_HARDWON_COMPLETE"] = f"source_{shell}"
-
-
 # --- writing, asking, failing ---
 
 
 def look(width: int | None = None, ascii_only: bool = False) -> Look:
-    columns = width or max(WIDTH_MIN, shutil.get_terminal_size((_WIDTH, 24)).columns)
+    columns = width or max(WIDTH_MIN, shutil.get_terminal_size().columns)
     can_draw = (getattr(sys.stdout, "encoding", "") or "").lower().startswith("utf")
     return Look(columns, ascii_only or not can_draw)
 
@@ -659,7 +645,7 @@ def write(text: str) -> None:
     except OSError as error:
         drop_output()
         if isinstance(error, BrokenPipeError):
-            raise typer.Exit(READER_LEFT) from None
+            raise typer.Exit(141) from None  # as a shell reports whom a broken pipe ended
         fail(f"cannot write the output: {error.strerror}")
 
 

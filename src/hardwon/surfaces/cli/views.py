@@ -1,10 +1,18 @@
 """What a person reads in a terminal of each thing: the map of a memory, its hotspots, what it says
 about itself, records, fixes. Commands are shown as they were recorded, and never run.
+
+Everything is drawn as lines of spans, a text and a style each; `render` makes them a string, with
+colours only where it is told to. Whatever came out of a memory passes `visible` first: a folder's
+name or a record's text may hold anything, also what a terminal would obey.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from itertools import accumulate
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -13,33 +21,241 @@ from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import INTAKE, AnyRecord, Decision, Fix
 from hardwon.search.rank import Hit, headline
 from hardwon.search.rank import outcome_of as outcome_of_record
-from hardwon.surfaces.cli.output import (
-    QUIET,
-    STRONG,
-    STYLES,
-    Line,
-    Look,
-    Span,
-    cells_of,
-    counted,
-    cut,
-    one_line,
-    percent,
-    size_text,
-    visible,
-    widths,
-)
 
 if TYPE_CHECKING:
     from hardwon.learn.fixes import ModelInsights, Pattern, Strategy
     from hardwon.learn.topology import Branch, Hotspot, Reflection
     from hardwon.memory.ask import Stats
 
+# The colour of an outcome, which everything below its folder has too.
+STYLES: Final[Mapping[str, str]] = {
+    "success": "green",
+    "failure": "red",
+    "learning": "cyan",
+    "interaction": "magenta",
+    INTAKE: "yellow",
+}
+
+QUIET: Final = "dim"
+STRONG: Final = "bold"
+_CONTENT_CHARS: Final = 4_000  # of a text that will be cut to a line: more of it is not looked at
+
+
+class Span(NamedTuple):
+    text: str
+    style: str = ""
+
+
+Line = tuple[Span, ...]
+
+
+@dataclass(frozen=True)
+class Look:
+    """How to draw: into how many cells, and whether the terminal shows more than ASCII."""
+
+    width: int = 80
+    ascii_only: bool = False
+
+    def visible(self, text: str) -> str:
+        return visible(text, self.ascii_only)
+
+    def bar(self, share: float, cells: int) -> str:
+        filled = max(1, round(min(share, 1) * cells)) if share > 0 else 0
+        full, empty = ("#", ".") if self.ascii_only else ("█", "░")
+        return full * filled + empty * (cells - filled)
+
+    @property
+    def more(self) -> str:
+        return "..." if self.ascii_only else "…"
+
+    @property
+    def twigs(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Before a folder and before what lies in it; the same of the last one."""
+        if self.ascii_only:
+            return ("|- ", "|  "), ("`- ", "   ")
+        return ("├─ ", "│  "), ("└─ ", "   ")
+
+    def fitted(self, text: str, cells: int) -> str:
+        """Exactly so many cells: filled up, or cut with a sign that it was."""
+        taken = cells_of(text)
+        if taken > cells:
+            text = cut(text, max(0, cells - len(self.more))) + self.more[: max(0, cells)]
+            taken = cells_of(text)
+        return text + " " * (cells - taken)
+
+
+def render(lines: Iterable[Line], colour: bool = False) -> str:
+    """The lines as one text."""
+    if not colour:
+        return "".join("".join(span.text for span in line).rstrip() + "\n" for line in lines)
+    # only terminals have colours, and there nobody notices how long rich takes to load
+    from rich.color import ColorSystem
+    from rich.style import Style
+
+    def painted(span: Span) -> str:
+        return (
+            Style.parse(span.style).render(span.text, color_system=ColorSystem.STANDARD)
+            if span.style
+            else span.text
+        )
+
+    return "".join("".join(map(painted, line)).rstrip() + "\n" for line in lines)
+
+
+def visible(text: str, ascii_only: bool = False) -> str:
+    """The text on one line, with nothing in it that a terminal would act on: control characters,
+    direction marks and what cannot be encoded are written out.
+    """
+    if text.isprintable() and (text.isascii() or not ascii_only):
+        return text
+    return "".join(
+        char
+        if char.isprintable() and (char.isascii() or not ascii_only)
+        else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )
+
+
+def one_line(text: str, look: Look) -> str:
+    """A text in one line: its white space is closed up, the rest made visible."""
+    return look.visible(" ".join(text[:_CONTENT_CHARS].split()))
+
+
+def cells_of(text: str) -> int:
+    """How many cells of a terminal a text takes: East Asian characters two, marks on a letter
+    none.
+    """
+    return len(text) if text.isascii() else sum(map(_cells, text))
+
+
+def _cells(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def cut(text: str, cells: int) -> str:
+    return text[: sum(taken <= cells for taken in accumulate(map(_cells, text)))]
+
+
+def percent(share: float) -> str:
+    """Never 0% or 100% where that is not so."""
+    if 0 < share < 0.005:
+        return "<1%"
+    return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"
+
+
+def size_text(size_bytes: int) -> str:
+    power = min((max(size_bytes, 1).bit_length() - 1) // 10, 4)
+    unit = ("B", "KiB", "MiB", "GiB", "TiB")[power]
+    return f"{size_bytes / 1024**power:.1f} {unit}" if power else f"{size_bytes} {unit}"
+
+
+def counted(count: int, one: str, more: str = "") -> str:
+    return f"{count} {one if count == 1 else more or one + 's'}"
+
+
+# --- tables, and names with values ---
+
+_BETWEEN: Final = "  "
+
+
+def table_lines(
+    rows: Sequence[object], columns: Sequence[str], look: Look, nothing: str
+) -> list[Line]:
+    """The attributes of each row that the columns name. Where there is too little room, the widest
+    columns are cut.
+    """
+    if not rows:
+        return [(Span(nothing, QUIET),)]
+    values = [[getattr(row, name) for name in columns] for row in rows]
+    texts = [[one_line(text_of(value), look) for value in row] for row in values]
+    titles = [name.replace("_", " ") for name in columns]
+    cells = widths([titles, *texts], look.width)
+    right = [
+        all(isinstance(value, int | float | None) for value in column)
+        for column in zip(*values, strict=True)
+    ]
+    return [
+        (Span(_row(titles, cells, right, look), STRONG),),
+        *((Span(_row(row, cells, right, look)),) for row in texts),
+    ]
+
+
+def widths(rows: Sequence[Sequence[str]], room: int, most: int = _CONTENT_CHARS) -> list[int]:
+    """How many cells each column gets, at most so many. Where there is too little room, the widest
+    give way.
+    """
+    cells = [min(most, max(map(cells_of, column))) for column in zip(*rows, strict=True)]
+    room -= len(_BETWEEN) * (len(cells) - 1)
+    while sum(cells) > room and max(cells, default=0) > 8:  # so much each column keeps
+        cells[cells.index(max(cells))] -= 1
+    return cells
+
+
+def _row(texts: Sequence[str], cells: Sequence[int], right: Sequence[bool], look: Look) -> str:
+    shown = []
+    for text, width, to_the_right in zip(texts, cells, right, strict=True):
+        fitted = look.fitted(text, width)
+        shown.append(
+            " " * (width - cells_of(fitted.rstrip())) + fitted.rstrip() if to_the_right else fitted
+        )
+    return _BETWEEN.join(shown)
+
+
+def value_lines(values: Mapping[str, object], look: Look) -> list[Line]:
+    """`name: value`, what is inside of something indented below its name. What is empty is left
+    out.
+    """
+    return list(_values(values, look, ""))
+
+
+def _values(values: Mapping[str, object], look: Look, indent: str) -> Iterator[Line]:
+    for name, value in values.items():
+        if value is None or value in ("", [], {}, ()):
+            continue
+        start = Span(f"{indent}{look.visible(name)}:", STRONG)
+        inside = _inside(value, look, indent + "  ")
+        yield (start,) if inside else (start, Span(f" {look.visible(text_of(value))}"))
+        yield from inside
+
+
+def _inside(value: object, look: Look, indent: str) -> list[Line]:
+    """The lines of what holds names and values itself, or several that do, or more than one line;
+    none where it fits a line.
+    """
+    if isinstance(value, Mapping):
+        return list(_values(value, look, indent))
+    if isinstance(value, list | tuple) and any(
+        isinstance(each, Mapping) or "\n" in text_of(each) for each in value
+    ):
+        numbered = {str(number): each for number, each in enumerate(value, 1)}
+        return list(_values(numbered, look, indent))
+    lines = text_of(value).splitlines() if "\n" in text_of(value) else []
+    return [(Span(f"{indent}{look.visible(line)}"),) for line in lines]
+
+
+def text_of(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:.3g}"
+        case datetime():
+            return f"{value:%Y-%m-%d %H:%M}"
+        case date():
+            return f"{value:%Y-%m-%d}"
+        case list() | tuple():
+            return ", ".join(map(text_of, value))
+        case _:
+            return str(value)
+
+
 _SHARE_CELLS: Final = 4
 _SIZE_CELLS: Final = 9
 _NAME_CELLS_MIN: Final = 12
-_BAR_CELLS_MIN: Final = 6
-_BAR_CELLS_MAX: Final = 24
 
 
 # --- the map ---
@@ -79,7 +295,7 @@ def map_lines(
     count_cells = max(len(str(branch.count)), len("count"))
     fixed = 2 + count_cells + 2 + _SHARE_CELLS + (2 + _SIZE_CELLS if sizes else 0)
     longest = max(cells_of(row.twigs) + cells_of(row.name) for row in rows)
-    bar = min(_BAR_CELLS_MAX, max(_BAR_CELLS_MIN, look.width - fixed - longest - 2))
+    bar = min(24, max(6, look.width - fixed - longest - 2))
     name = min(longest, look.width - fixed - bar - 2)
     if name < min(longest, _NAME_CELLS_MIN):  # too narrow for both: the name says more than the bar
         bar, name = 0, max(_NAME_CELLS_MIN, min(longest, look.width - fixed))
@@ -263,11 +479,10 @@ def record_lines(records: Sequence[AnyRecord], look: Look) -> list[Line]:
 def _two_lines(record: AnyRecord, start: str, look: Look, more: str = "") -> list[Line]:
     """`more` is said of it beside its status."""
     name = outcome_of_record(record)
-    facts = f"  {record.kind}, {record.metadata.validation.status}{more}, {record.id}"
     first = (
         Span(start, STRONG),
         Span(f"  {look.visible(name)}" if name else "", STYLES.get(name, "")),
-        Span(facts, QUIET),
+        Span(f"  {record.kind}, {record.metadata.validation.status}{more}, {record.id}", QUIET),
     )
     return [first, (Span("  " + look.fitted(one_line(headline(record), look), look.width - 2)),)]
 
@@ -343,10 +558,7 @@ def finding_lines(found: Any, _: Look) -> list[Line]:
 
 _STYLE_OF_FIX: Final = {"verified": "green", "applied": "yellow", "failed": "red"}
 _OUTCOME_CELLS: Final = 8
-_FIX_NAME_CELLS_MAX: Final = 24
 _TEXT_CELLS_MIN: Final = 20
-_WHEN_CELLS: Final = 18
-_DAY_CELLS: Final = 12
 
 
 def outcome_of(fix: Fix) -> str:
@@ -361,8 +573,8 @@ def fix_lines(fixes: Sequence[Fix], look: Look) -> list[Line]:
         [look.visible(name) for name in (fix.issue.model, fix.issue.issue_type, fix.fixer_type)]
         for fix in fixes
     ]
-    fixed = _WHEN_CELLS + _OUTCOME_CELLS
-    cells = widths(names, look.width - fixed - 4 - _TEXT_CELLS_MIN, _FIX_NAME_CELLS_MAX)
+    fixed = len("2026-01-31 12:00  ") + _OUTCOME_CELLS
+    cells = widths(names, look.width - fixed - 4 - _TEXT_CELLS_MIN, 24)
     lines: list[Line] = []
     for fix, row in zip(fixes, names, strict=True):
         outcome = outcome_of(fix)
@@ -372,13 +584,12 @@ def fix_lines(fixes: Sequence[Fix], look: Look) -> list[Line]:
             + "  "
         )
         room = max(0, look.width - fixed - cells_of(facts))
-        text = look.fitted(one_line(fix.issue.description, look), room)
         lines.append(
             (
                 Span(when, QUIET),
                 Span(f"{outcome:<{_OUTCOME_CELLS}}", _STYLE_OF_FIX[outcome]),
                 Span(facts),
-                Span(text, QUIET),
+                Span(look.fitted(one_line(fix.issue.description, look), room), QUIET),
             )
         )
     return lines
@@ -430,7 +641,7 @@ def pattern_lines(patterns: Sequence[Pattern], look: Look) -> list[Line]:
         attempts = pattern.success_count + pattern.failure_count
         rate = pattern.success_count / attempts if attempts else 0.0
         name = look.visible(pattern.name)
-        room = min(cells_of(name), max(_TEXT_CELLS_MIN, look.width - _DAY_CELLS))
+        room = min(cells_of(name), max(_TEXT_CELLS_MIN, look.width - len("  2026-01-31")))
         lines.append(
             (Span(look.fitted(name, room), STRONG), Span(f"  {pattern.last_seen:%Y-%m-%d}", QUIET))
         )

@@ -5,7 +5,6 @@ touching anything else.
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,9 +15,6 @@ from hardwon import limits
 from hardwon.capture import agent_settings as json_settings
 from hardwon.capture.agent_settings import Settings
 from hardwon.errors import PlaceError
-
-MCP_SERVERS: Final = "mcpServers"
-_PRIVATE: Final = 0o600  # a new file: it says where somebody's memory is
 
 
 @dataclass(frozen=True)
@@ -31,7 +27,7 @@ class AgentClient:
     title: str
     project: str | None
     user: str
-    key: str = MCP_SERVERS
+    key: str = "mcpServers"
     typed: bool = False
     add: str | None = None
 
@@ -91,11 +87,6 @@ def snippet(client: AgentClient, name: str, command: Sequence[str]) -> str:
     return json.dumps({client.key: {name: _entry(client, command)}}, indent=2)
 
 
-def own_command(client: AgentClient, name: str, command: Sequence[str]) -> str | None:
-    """How the client itself is told to add it."""
-    return client.add and client.add.format(name=shlex.quote(name), command=shlex.join(command))
-
-
 def _entry(client: AgentClient, command: Sequence[str]) -> dict[str, Any]:
     entry: dict[str, Any] = {"type": "stdio"} if client.typed else {}
     return {**entry, "command": command[0], "args": list(command[1:])}
@@ -109,7 +100,8 @@ def write(client: AgentClient, path: Path, name: str, command: Sequence[str]) ->
     entry = _entry(client, command)
     if servers.get(name) == entry:
         return False
-    json_settings.write(path, {**settings, client.key: {**servers, name: entry}}, text, _PRIVATE)
+    # a new file says where somebody's memory is
+    json_settings.write(path, {**settings, client.key: {**servers, name: entry}}, text, 0o600)
     return True
 
 

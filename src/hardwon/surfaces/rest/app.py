@@ -4,22 +4,34 @@ What a request says becomes the arguments of its operation; whatever is wrong wi
 InvalidInputError. Exports, imports and backups go by way of a file, so that a slow reader holds up
 no writer, and a large one no memory. The file has no name any more while it is sent. What a server
 that is killed leaves of one that is still made, the next removes.
+
+At the end, the server as a process: its socket, its certificate, the signals that end it. uvicorn
+does the rest.
 """
 
 from __future__ import annotations
 
+import logging
+import os
 import re
 import shutil
+import socket
+import ssl
 import tempfile
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, BinaryIO, Final, TypeVar, cast
+from types import FrameType
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast
 from urllib.parse import unquote
 
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+import anyio
+import anyio.abc
+import uvicorn
 from pydantic_core import from_json, to_json
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -30,9 +42,8 @@ from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
+from hardwon.errors import InvalidInputError, PlaceError
 from hardwon.surfaces.gate import Ask, Gate, check_access
-from hardwon.surfaces.mcp.server import make_server
 from hardwon.surfaces.operations import (
     ALIASES,
     OPERATIONS,
@@ -47,10 +58,12 @@ from hardwon.surfaces.rest.guard import (
     MCP,
     METRICS_TYPE,
     OPERATION,
+    THREADS,
     Guard,
     RefusedError,
     ServerOptions,
     Service,
+    WatchedConnection,
     pairs_of,
 )
 from hardwon.surfaces.rest.openapi import (
@@ -70,11 +83,12 @@ from hardwon.surfaces.rest.openapi import (
 from hardwon.surfaces.web.site import Site
 from hardwon.trust.access import Caller
 
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
 A = TypeVar("A", bound=Arguments)
 Endpoint = Callable[[Request], Awaitable[Response]]
-_WHOLE: Final = re.compile(r"-?[0-9]{1,19}")
 _NUMBER: Final = re.compile(r"-?[0-9]{1,19}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?")
-_TRUTH: Final = {"true": True, "false": False}
 _PREFIX: Final = ".hardwon-serving-"
 PROJECT_HEADER: Final = "Hardwon-Project"
 _ASK: Final = "hardwon.ask"
@@ -95,12 +109,14 @@ def from_query(takes: type[A], in_path: Mapping[str, str], query: bytes) -> A:
                 name, text, f"text of at most {limits.QUERY_TEXT_CHARS_MAX} characters in a query"
             )
         wanted = _types_of(takes).get(name, frozenset())
-        if "integer" in wanted and _WHOLE.fullmatch(text):
+        if "integer" in wanted and re.fullmatch(r"-?[0-9]{1,19}", text):
             given[name] = int(text)
         elif "number" in wanted and _NUMBER.fullmatch(text):
             given[name] = float(text)
         else:
-            given[name] = _TRUTH.get(text, text) if "boolean" in wanted else text
+            given[name] = (
+                {"true": True, "false": False}.get(text, text) if "boolean" in wanted else text
+            )
     return takes.model_validate(given, strict=True)
 
 
@@ -230,20 +246,40 @@ async def _refuse(request: Request, error: Exception) -> Response:
 class McpApp:
     """The MCP server over HTTP, for callers whom the guard let in. Every request is answered by
     itself: there are no sessions, so that none can be taken over, and a server that is started anew
-    goes on where it was. While `run` is entered, it answers.
+    goes on where it was. While `run` is entered, it answers. What it needs is loaded for the first
+    request: that takes nearly as long as everything else that a server starts with.
     """
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._manager = StreamableHTTPSessionManager(
+        self._loading = anyio.Lock()
+        self._manager: StreamableHTTPSessionManager | None = None
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as self._tasks:
+            yield
+            self._tasks.cancel_scope.cancel()
+
+    async def _start(self, *, task_status: anyio.abc.TaskStatus[Any]) -> None:
+        manager = await self._service.run(self._load)
+        async with manager.run():
+            task_status.started(manager)
+            await anyio.sleep_forever()
+
+    def _load(self) -> StreamableHTTPSessionManager:
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+        from hardwon.surfaces.mcp.server import make_server
+
+        return StreamableHTTPSessionManager(
             make_server(
-                lambda ctx: cast("Request", ctx.request).scope[_ASK], btb=service.settings.btb
+                lambda ctx: cast("Request", ctx.request).scope[_ASK], btb=self._service.settings.btb
             ),
             json_response=True,
             stateless=True,
             max_request_body_size=limits.MCP_BODY_BYTES_MAX,
         )
-        self.run = self._manager.run
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
@@ -265,6 +301,9 @@ class McpApp:
                 Allow="POST",
             )
         scope[_ASK] = Ask(self._service.gate, caller, project)
+        if self._manager is None:
+            async with self._loading:
+                self._manager = self._manager or await self._tasks.start(self._start)
         await self._manager.handle_request(scope, receive, send)
 
 
@@ -298,7 +337,8 @@ class Endpoints:
         caller: Caller = request.state.caller
         address = {name: unquote(str(value)) for name, value in request.path_params.items()}
         project = address.pop("project")
-        self._gate.check(caller, operation, project)
+        # the gate checks whatever it carries out; here it is asked before a body is read
+        check_access(caller, operation.scope, project, whole=operation.whole)
         return caller, project, address
 
     async def _perform(self, operation: Operation, request: Request) -> Response:
@@ -455,3 +495,107 @@ def remove_left_over(spool: Path) -> None:
         with suppress(OSError):
             if folder.is_dir() and not folder.is_symlink() and folder.stat().st_mtime < since:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate with its chain, and its key, each in PEM."""
+
+    chain: Path
+    key: Path
+
+    def context(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        try:
+            context.load_cert_chain(self.chain, self.key)
+        except (ssl.SSLError, OSError) as error:
+            raise PlaceError(
+                f"cannot use {self.chain} with the key {self.key}: {error.strerror or error}"
+            ) from None
+        return context
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket that listens to nobody yet, so that its port is known before anything is said
+    of it.
+    """
+    made: socket.socket | None = None
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        # With the protocol named, asyncio sends small answers at once instead of waiting for the
+        # last one's receipt.
+        made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((host, port))
+    except (OSError, UnicodeError) as error:
+        if made is not None:
+            made.close()
+        reason = error.strerror if isinstance(error, OSError) else "no such name"
+        raise PlaceError(
+            f"cannot listen at {host}, port {port}: {reason}; choose another --host or --port"
+        ) from None
+    return made
+
+
+def server_of(app: Starlette, certificate: Certificate | None, ready: Callable[[], None]) -> Server:
+    """`ready` is called when it listens."""
+    # what strangers send that is no HTTP is not worth a line
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    tls: dict[str, Any] = {}
+    if certificate is not None:
+        context = certificate.context()
+        tls = {
+            "ssl_certfile": certificate.chain,
+            "ssl_keyfile": certificate.key,
+            "ssl_context_factory": lambda *_: context,
+        }
+    config = uvicorn.Config(
+        app,
+        http=WatchedConnection,
+        ws="none",
+        loop="asyncio",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=limits.SERVED_CONNECTIONS_MAX,
+        timeout_keep_alive=5,
+        timeout_graceful_shutdown=limits.SHUTDOWN_S_MAX,
+        # the guard says it better
+        h11_max_incomplete_event_size=limits.ADDRESS_BYTES_MAX + 2 * limits.HEADERS_BYTES_MAX,
+        **tls,
+    )
+    return Server(config, ready)
+
+
+class Server(uvicorn.Server):
+    """Ends with what it has taken on finished, and without an error; a second signal ends it at
+    once.
+    """
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002  # what it overrides has it
+        if self.should_exit:
+            os._exit(128 + sig)  # whatever is under way is then as if it had never begun
+        self.should_exit = True
+
+
+def run(server: Server, listening: socket.socket) -> None:
+    """Until a signal ends it."""
+    server.run(sockets=[listening])
+    for thread in threading.enumerate():
+        if thread.name.startswith(THREADS):
+            thread.join(2.0)  # its request was given up, and its memory is closed by then
+            # it would keep the process; a memory survives that it is cut off, as it does a power
+            # cut
+            if thread.is_alive():
+                os._exit(0)

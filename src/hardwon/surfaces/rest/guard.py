@@ -288,14 +288,6 @@ def pairs_of(encoded: bytes, fields_max: int, where: str) -> list[tuple[str, str
 # --- what a server did ---
 
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-# The operation of a request that was refused before anybody looked what it asks for, or that asks
-# for nothing we have.
-UNKNOWN: Final = "unknown"
-
-_LATENCIES_S: Final = (
-    *(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5),
-    *(1.0, 2.5, 10.0, 60.0),
-)
 
 
 class Metrics:
@@ -313,7 +305,7 @@ class Metrics:
             "hardwon_request_seconds",
             "How long they took.",
             ["operation"],
-            buckets=_LATENCIES_S,
+            buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60),
             registry=self._registry,
         )
         self.in_flight = 0
@@ -369,7 +361,6 @@ THREADS: Final = "hardwon-serve"
 # Counted for a request whose caller left, or that was cut off, before it was answered.
 _LEFT_STATUS: Final = 499
 _LINGER_S: Final = 2.0
-_BEARER: Final = re.compile(r"bearer +([!-~]+) *", re.IGNORECASE)
 _HEADERS: Final = {
     "x-content-type-options": "nosniff",
     "cache-control": "no-store",
@@ -432,8 +423,9 @@ class Guard:
                 await sending.send_instead(answer_to(error))
         finally:
             metrics.in_flight -= 1
+            # unknown: refused before anybody looked what it asks for, or it asks for nothing we have
             metrics.count(
-                scope.get(OPERATION, UNKNOWN), sending.status, time.perf_counter() - began
+                scope.get(OPERATION, "unknown"), sending.status, time.perf_counter() - began
             )
 
     async def _pass(self, scope: Scope, body: Body, sending: _Sending) -> None:
@@ -466,11 +458,11 @@ class Guard:
                 raise RefusedError("busy", "too much is under way: try again")
             if path != "/" and not f"{path}/".startswith(f"{WEB}/"):
                 given = headers.getlist("authorization")
-                match = _BEARER.fullmatch(given[0]) if len(given) == 1 else None
+                alone = given[0] if len(given) == 1 else ""
+                match = re.fullmatch(r"bearer +([!-~]+) *", alone, flags=re.IGNORECASE)
                 # a header that is no such thing is a token that nobody has
-                token = match[1] if match else "" if given else None
                 scope.setdefault("state", {})["caller"] = await self._service.run(
-                    self._service.gate.admit, token
+                    self._service.gate.admit, match[1] if match else "" if given else None
                 )
         scope[BODY] = body
         if f"{path}/".startswith(f"{MCP}/"):

@@ -40,7 +40,6 @@ _EVERYWHERE: Final = (
     "internal",
     "busy",
 )
-_ASKING_MODELS: Final = ("record_fact", "consolidate")
 _PROBLEM: Final[dict[str, Any]] = {
     "type": "object",
     "description": "What went wrong (RFC 9457).",
@@ -259,6 +258,11 @@ def _describe(operation: Operation, takes: dict[str, Any], gives: dict[str, Any]
     if operation.again is not None:
         parameters.append(_KEY)
     reach = " that reaches all projects" if operation.whole else ""
+    problems = [*_EVERYWHERE, "invalid-input", "not-found"]
+    problems += ["too-slow", "too-large", "wrong-media-type"] if operation.method == "POST" else []
+    problems += [] if operation.reads else ["conflict", "full"]
+    problems += ["full"] if operation.streams else []
+    problems += ["outside-failed"] if operation.name in ("record_fact", "consolidate") else []
     described = {
         "operationId": operation.name,
         "summary": operation.description.partition(". ")[0].rstrip(".") + ".",
@@ -273,7 +277,7 @@ def _describe(operation: Operation, takes: dict[str, Any], gives: dict[str, Any]
                 "description": "What was asked for, or made.",
                 "content": {JSON: {"schema": gives}},
             },
-            **_problems_of(operation),
+            **_problems(problems),
         },
     }
     if operation.streams == "in":
@@ -281,14 +285,6 @@ def _describe(operation: Operation, takes: dict[str, Any], gives: dict[str, Any]
     elif operation.method == "POST":
         described["requestBody"] = _body(operation.takes, takes, elsewhere, required)
     return described
-
-
-def _problems_of(operation: Operation) -> dict[str, Any]:
-    names = [*_EVERYWHERE, "invalid-input", "not-found"]
-    names += ["too-slow", "too-large", "wrong-media-type"] if operation.method == "POST" else []
-    names += [] if operation.reads else ["conflict", "full"]
-    names += ["full"] if operation.streams else []
-    return _problems([*names, *(["outside-failed"] if operation.name in _ASKING_MODELS else [])])
 
 
 def _problems(names: Iterable[str]) -> dict[str, Any]:

@@ -17,10 +17,10 @@ from hardwon import limits
 from hardwon.errors import UnknownRecordError
 from hardwon.fixes.reports import FixCell, FixDay, FixerRecord
 from hardwon.learn.actions import judge_steps, pairs_of
-from hardwon.learn.compare import Comparison, Curve
+from hardwon.learn.rules import Comparison, Curve
 from hardwon.records.kinds import Episode, Step, Trajectory
 from hardwon.surfaces.gate import Ask
-from hardwon.surfaces.web import look as charts
+from hardwon.surfaces.web import pages as charts
 from hardwon.surfaces.web.pages import RANGES, PageRequest, WebPage
 
 _ROW_PX: Final = 34
@@ -207,7 +207,6 @@ def _fixers_figure(fixers: list[FixerRecord]) -> charts.Figure:
 # --- episodes ---
 
 _TASKS_SHOWN: Final = 50
-_EPISODES_DRAWN: Final = min(300, limits.PAGE_RECORDS_MAX)
 _WITH: Final = ("with memory", charts.ACCENT, "circle")
 _WITHOUT: Final = ("without", charts.SECOND, "diamond")
 _SCORES: Final = [0, 1.02]
@@ -236,7 +235,7 @@ def view_episodes(ask: Ask, request: PageRequest) -> WebPage:
         "cards": ask("cards", task_id=task_id or None, limit=24),
     }
     if task_id:
-        found = ask("care.page", kind="episode", limit=_EPISODES_DRAWN, **in_time)
+        found = ask("care.page", kind="episode", limit=min(300, limits.PAGE_RECORDS_MAX), **in_time)
         # The newest of this time, oldest first.
         episodes = [
             each
@@ -339,18 +338,17 @@ def _sides_figure(means: dict[str, list[float | None]]) -> charts.Figure:
 
 def _running_figure(curve: Curve) -> charts.Figure:
     """The mean of a task's scores so far, attempt by attempt, on either side."""
-    data = [
-        charts.line(
-            range(1, len(scores) + 1),
-            [total / n for n, total in enumerate(accumulate(scores), 1)],
-            name,
-            colour,
-        )
-        for (name, colour, _), scores in ((_WITH, curve.on), (_WITHOUT, curve.off))
-        if scores
-    ]
     return charts.figure(
-        data,
+        [
+            charts.line(
+                range(1, len(scores) + 1),
+                [total / n for n, total in enumerate(accumulate(scores), 1)],
+                name,
+                colour,
+            )
+            for (name, colour, _), scores in ((_WITH, curve.on), (_WITHOUT, curve.off))
+            if scores
+        ],
         xaxis={"title": {"text": "attempt"}},
         yaxis={"range": _SCORES, "title": {"text": "mean so far"}},
         **charts.LEGEND_ABOVE,
@@ -360,11 +358,8 @@ def _running_figure(curve: Curve) -> charts.Figure:
 # --- trajectories ---
 
 _STEPS_SHOWN: Final = 100
-_STEPS_DRAWN: Final = 1_000
-_STEPS_TICKED: Final = 20
 _FOLDED_FROM: Final = 300
 _TEXT_CHARS: Final = 6_000
-_ERROR_CHARS: Final = 300
 _LARGEST: Final = sys.float_info.max
 
 
@@ -455,7 +450,7 @@ def _timeline(trajectory: Trajectory) -> list[dict[str, Any]]:
             "reward": step.reward,
             "cumulative": sums[number + 1],
             "share": abs(step.reward) / largest if largest else 0.0,
-            "error": step.observation.strip()[:_ERROR_CHARS] if errors[number] else "",
+            "error": step.observation.strip()[:300] if errors[number] else "",
             "helped": met[True, number],
             "failed": met[False, number],
         }
@@ -484,7 +479,7 @@ def _reward_figure(steps: Sequence[Step], sums: list[float]) -> charts.Figure:
     """Each step's reward as a bar, and what it all comes to as a line; of very many steps, evenly
     chosen ones.
     """
-    x = list(range(1, len(steps) + 1, (len(steps) - 1) // _STEPS_DRAWN + 1))
+    x = list(range(1, len(steps) + 1, (len(steps) - 1) // 1_000 + 1))
     rewards = [steps[number - 1].reward for number in x]
     colours = [charts.GOOD if each > 0 else charts.BAD for each in rewards]
     bars = charts.bars(x, rewards, "reward", marker={"color": colours}, showlegend=False)
@@ -495,7 +490,7 @@ def _reward_figure(steps: Sequence[Step], sums: list[float]) -> charts.Figure:
         line={"color": charts.ACCENT, "shape": "hv", "width": 2},
         showlegend=True,
     )
-    ticks = {"dtick": 1} if len(steps) <= _STEPS_TICKED else {}
+    ticks = {"dtick": 1} if len(steps) <= 20 else {}
     return charts.figure(
         [bars, line],
         xaxis={"title": {"text": "step"}, "tickformat": "d", **ticks},

@@ -22,14 +22,13 @@ from hardwon.memory.results import Activity
 from hardwon.records.kinds import INTAKE, OUTCOMES
 from hardwon.search.rank import headline
 from hardwon.surfaces.gate import Ask
-from hardwon.surfaces.web import look as charts
+from hardwon.surfaces.web import pages as charts
 from hardwon.surfaces.web.pages import KINDS, RANGES, PageRequest, WebPage
 
 # --- overview ---
 
 _BUCKETS_MAX: Final = 60
 _SHOWN: Final = 8
-_AREA_ATTEMPTS_MIN: Final = 2
 _NORMAL_90: Final = 1.6448536269514722
 
 
@@ -96,9 +95,7 @@ def view_overview(ask: Ask, request: PageRequest) -> WebPage:
             "rules": ask("rules", limit=_SHOWN),
             # Issue types whose fixes failed most often, of those that were tried more than once.
             "failing": [
-                (name, rate)
-                for name, rate in fixed.items()
-                if rate.tried >= _AREA_ATTEMPTS_MIN and rate.bad
+                (name, rate) for name, rate in fixed.items() if rate.tried >= 2 and rate.bad
             ][:_SHOWN],
             # The surest first: those whose interval begins highest.
             "strategies": sorted(best, key=lambda each: -each[1].interval[0])[:_SHOWN],
@@ -128,8 +125,7 @@ def _in_buckets(days: Sequence[Activity]) -> Iterator[tuple[date, int, Rate]]:
     width = (days[-1].day - first).days // _BUCKETS_MAX + 1
     for place, inside in groupby(days, lambda day: (day.day - first).days // width):
         some = list(inside)
-        start = first + timedelta(days=place * width)
-        yield start, sum(day.records for day in some), _rate(some)
+        yield first + timedelta(days=place * width), sum(day.records for day in some), _rate(some)
 
 
 def _kinds_figure(counts: dict[str, list[int]]) -> charts.Figure:
@@ -162,8 +158,6 @@ def _success_figure(buckets: list[tuple[date, int, Rate]]) -> charts.Figure:
 
 SHAPES: Final = ("treemap", "sunburst")
 ORDERS: Final = ("outcome", "tool")
-_TOP: Final = "all experiences"
-_STANDARD: Final = "abcdefghijklmnopqrstuvwxyz0123456789_.-"
 
 
 class MapNode(NamedTuple):
@@ -182,7 +176,7 @@ class MapNode(NamedTuple):
     @property
     def names(self) -> list[str]:
         """As they are shown: of `tool=pytest`, the tool."""
-        return [part.partition("=")[2] or part for part in self.parts] or [_TOP]
+        return [part.partition("=")[2] or part for part in self.parts] or ["all experiences"]
 
     @property
     def colour(self) -> str:
@@ -228,7 +222,7 @@ def search_url(request: PageRequest, parts: tuple[str, ...]) -> str:
         known = key == "tool" or (key == "outcome" and value in OUTCOMES)
         name, wanted = (key, value) if known else ("key", part)
         # Made by hand, or a name with a hash; or more than can be asked.
-        if name in filters or not value or value.strip(_STANDARD):
+        if name in filters or not value or value.strip("abcdefghijklmnopqrstuvwxyz0123456789_.-"):
             return ""
         filters[name] = wanted
     return request.url("search", kind="experience", range="all", **filters)
@@ -302,13 +296,14 @@ def map_figure(nodes: list[MapNode], shape: str, request: PageRequest) -> charts
 # --- context lab ---
 
 ISSUE_FIELDS: Final = ("model", "issue_type", "description", "error_output")
-FIELDS: Final = ("q", "task_id", *ISSUE_FIELDS, "budget", "action")
 _SOURCES_SHOWN: Final = 5
-_VERDICTS: Final = {"ok": "good", "caution": "warn", "blocked": "bad"}
 
 
 def view_lab(ask: Ask, request: PageRequest) -> WebPage:
-    given = {name: request.query.get(name, "").replace("\r\n", "\n").strip() for name in FIELDS}
+    given = {
+        name: request.query.get(name, "").replace("\r\n", "\n").strip()
+        for name in ("q", "task_id", *ISSUE_FIELDS, "budget", "action")
+    }
     for name, text in given.items():
         if len(text) > limits.WEB_LAB_CHARS_MAX:
             raise InvalidInputError.one(
@@ -362,7 +357,11 @@ def view_lab(ask: Ask, request: PageRequest) -> WebPage:
                 for line in (context.lines if context else ())
             ],
             "advice": advice,
-            "verdict_look": _VERDICTS.get(advice.verdict, "plain") if advice else "",
+            "verdict_look": {"ok": "good", "caution": "warn", "blocked": "bad"}.get(
+                advice.verdict, "plain"
+            )
+            if advice
+            else "",
             "evidence": sources(advice.evidence) if advice else [],
             "is_empty": not ask("stats").records,
         },

@@ -1,41 +1,52 @@
 """Whether a data set can be kept and looks like a real one (`validate`), and keeping it
 (`load_dataset`).
 
+A data set is a list, or a file of JSON, JSON Lines or Python source, of which nothing is run.
+
 Each check looks at one thing and says what to do. An entry without an error is one that
 `Memory.remember(**entry)` takes: the record itself is built for the last check.
 """
 
 from __future__ import annotations
 
+import ast
+import os
 import re
 import reprlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NoReturn
 
-from pydantic_core import PydanticCustomError
+from pydantic_core import PydanticCustomError, from_json
 
 from hardwon import limits
-from hardwon.errors import VALUE_CHARS_SHOWN, InvalidInputError, ask_foreign
+from hardwon.errors import (
+    VALUE_CHARS_SHOWN,
+    InvalidInputError,
+    PlaceError,
+    Problem,
+    ask_foreign,
+)
 from hardwon.first_use import lazy
 from hardwon.memory import Memory
 from hardwon.memory.project import batches
 from hardwon.memory.record import ENVELOPE_KEYWORDS, metadata_of
+from hardwon.outside import files
+from hardwon.outside.locations import check_path
 from hardwon.records.fields import ABSENT, check_items, check_keys, new_id, now
 from hardwon.records.kinds import (
     OUTCOMES,
     ROUTES,
     Experience,
-    Metadata,
     Moment,
     Source,
     safe_summary,
 )
 from hardwon.store.types import Progress
-from hardwon.tree.datasets.read import DatasetEntries, read
 
 Severity = Literal["error", "warning"]
 Range = tuple[int, int]
@@ -129,8 +140,7 @@ def is_within(count: int, base: int, target: Range) -> bool:
     """Whether the share is in its range, as far as whole numbers can be: 5 to 10 % of 50 are 2 to
     5.
     """
-    least, most = target
-    return least * base // 100 <= count <= -(-most * base // 100)
+    return target[0] * base // 100 <= count <= -(-target[1] * base // 100)
 
 
 _short: Final = reprlib.Repr()
@@ -263,9 +273,11 @@ def _many(count: int, one: str, more: str = "") -> str:
     return f"{count} {one if count == 1 else more or one + 's'}"
 
 
-def _fault(field: str, value: object, wrong: str, remedy: str) -> Fault:
+def _fault(
+    field: str, value: object, wrong: str, remedy: str, severity: Severity = "error"
+) -> Fault:
     """One of an entry whose place is not known here."""
-    return Fault(None, field, ABSENT if value is ABSENT else shown(value), wrong, remedy)
+    return Fault(None, field, ABSENT if value is ABSENT else shown(value), wrong, remedy, severity)
 
 
 def validate(source: Any) -> Report:
@@ -279,14 +291,34 @@ def validate(source: Any) -> Report:
     """
     entries = read(source)
     problems = [problem for _record, problems in _judge(entries) for problem in problems]
-    shares = _distributions(entries.values)
-    for share in shares:
-        if share.within is False:
-            least, most = round(100 * share.least), round(100 * share.most)
-            wrong = f"is {100 * share.share:.1f} % where {least} to {most} % are realistic"
-            remedy = f"have {'more' if share.share < share.least else 'fewer'} of them"
-            problems.append(Fault(None, share.field, share.name, wrong, remedy, "warning"))
-    return Report(len(entries.values), tuple(problems), tuple(shares))
+    total = len(entries.values)
+    memories = [value for value in entries.values if isinstance(value, Mapping)]
+    failures = [each for each in memories if each.get("outcome") == "failure"]
+    coded = [
+        each
+        for each in memories
+        if (each.get("outcome"), each.get("tool")) == ("success", "code_interpreter")
+    ]
+    shares = []
+    for name, among, ranges in (
+        ("outcome", memories, OUTCOME_RANGES),
+        ("tool", memories, TOOL_RANGES),
+        ("error_type", failures, ERROR_RANGES),
+        ("task_type", coded, TASK_RANGES),
+    ):
+        counts = Counter(value for each in among if isinstance(value := each.get(name), str))
+        base = total if among is memories else counts.total()
+        for value, (least, most) in ranges.items():
+            count, within = counts[value], None
+            share = round(count / base, 4) if base else 0.0
+            if base and total >= limits.DATASET_JUDGED_FROM:
+                within = is_within(count, base, (least, most))
+            shares.append(Distribution(name, value, count, share, least / 100, most / 100, within))
+            if within is False:
+                wrong = f"is {100 * share:.1f} % where {least} to {most} % are realistic"
+                remedy = f"have {'more' if share < least / 100 else 'fewer'} of them"
+                problems.append(Fault(None, name, value, wrong, remedy, "warning"))
+    return Report(total, tuple(problems), tuple(shares))
 
 
 def load_dataset(
@@ -337,8 +369,7 @@ def _judge(
     for index, entry in enumerate(entries.values):
         if index in entries.unreadable:
             wrong = f"is not valid JSON ({entries.unreadable[index]})"
-            remedy = "write one JSON object per line"
-            record, found = None, [_fault("entry", entry, wrong, remedy)]
+            record, found = None, [_fault("entry", entry, wrong, "write one JSON object per line")]
         else:
             record, found = check(entry, begin + timedelta(microseconds=index), author)
         at_fault = {error.field for error in found}
@@ -353,50 +384,18 @@ def _judge(
                 wrong = f"is the summary of memory {first} as well"
                 found.append(_fault("summary", texts["summary"], wrong, "give each its own"))
                 record = None
-        if "content" in texts:
-            unlikely = _unlikely(texts["content"], index, contents)
-            found += [replace(fault, severity="warning") for fault in unlikely]
+        if "content" in texts:  # what could be kept and should say better
+            content = texts["content"]
+            if poor := too_little(content):
+                remedy = "name what it was about: the component, the error, the cause, the cure"
+                found.append(_fault("content", content, f"is {poor}", remedy, "warning"))
+            first = contents.setdefault(fingerprint(content), index)
+            if first != index:
+                wrong = f"says the same as memory {first}, but for numbers and small words"
+                remedy = "say what sets it apart, or leave it out"
+                found.append(_fault("content", content, wrong, remedy, "warning"))
         line = entries.lines[index] if entries.lines else None
         yield record, [replace(fault, index=index, line=line) for fault in found]
-
-
-def _unlikely(content: str, index: int, contents: dict[str, int]) -> Iterator[Fault]:
-    """What a content that could be kept should say better."""
-    if poor := too_little(content):
-        remedy = "name what it was about: the component, the error, the cause, the cure"
-        yield _fault("content", content, f"is {poor}", remedy)
-    first = contents.setdefault(fingerprint(content), index)
-    if first != index:
-        wrong = f"says the same as memory {first}, but for numbers and small words"
-        yield _fault("content", content, wrong, "say what sets it apart, or leave it out")
-
-
-def _distributions(values: list[Any]) -> list[Distribution]:
-    """The shares of outcomes, tools, error types and task types, each with its target."""
-    entries = [value for value in values if isinstance(value, Mapping)]
-    failures = [entry for entry in entries if entry.get("outcome") == "failure"]
-    coded = [
-        entry
-        for entry in entries
-        if (entry.get("outcome"), entry.get("tool")) == ("success", "code_interpreter")
-    ]
-    found = []
-    for field, among, ranges in (
-        ("outcome", entries, OUTCOME_RANGES),
-        ("tool", entries, TOOL_RANGES),
-        ("error_type", failures, ERROR_RANGES),
-        ("task_type", coded, TASK_RANGES),
-    ):
-        counts = Counter(value for entry in among if isinstance(value := entry.get(field), str))
-        base = len(values) if among is entries else counts.total()
-        for name, target in ranges.items():
-            count = counts[name]
-            judged = base and len(values) >= limits.DATASET_JUDGED_FROM
-            within = is_within(count, base, target) if judged else None
-            share = round(count / base, 4) if base else 0.0
-            least, most = target[0] / 100, target[1] / 100
-            found.append(Distribution(field, name, count, share, least, most, within))
-    return found
 
 
 def check(
@@ -421,13 +420,21 @@ def check(
         envelope.setdefault("author", author)
     found = [*_content(given), *_route(given), *_summary(given), *_keys(given)]
     try:
-        metadata = _metadata(envelope, at)
+        recalled, related = envelope.pop("recalled", None), envelope.pop("related_files", ())
+        metadata = metadata_of(envelope, at, None)
+        # files of the place that the data set comes from: they are named and not hashed
+        paths = [
+            {"path": str(path) if isinstance(path, Path) else path}
+            for path in check_items("related_files", related)
+        ]
+        if paths:
+            moment = Moment.model_validate({"related_files": paths})
+            context = metadata.context.altered(related_files=moment.related_files)
+            metadata = metadata.altered(context=context)
         if found:
             return None, found
-        if envelope.get("recalled") is not None:
-            given["recalled"] = [
-                str(each) for each in check_items("recalled", envelope["recalled"])
-            ]
+        if recalled is not None:
+            given["recalled"] = [str(each) for each in check_items("recalled", recalled)]
         record = Experience(id=new_id(metadata.context.timestamp), metadata=metadata, **given)
         size = len(record.to_json_bytes())
         if size > _BYTES_MAX:
@@ -480,11 +487,10 @@ def _route(given: Mapping[str, Any]) -> Iterator[Fault]:
         yield _fault("tool", tool, f"does not go with outcome {outcome}", "leave it out")
         tool = None
     elif not isinstance(tool, str | None) or tool not in tools:
+        wrong = "is required with" if tool is None else "does not go with"
         remedy = f"use one of {', '.join(map(str, tools))}"
-        if tool is None:
-            yield _fault("tool", ABSENT, f"is required with outcome {outcome}", remedy)
-        else:
-            yield _fault("tool", tool, f"does not go with outcome {outcome}", remedy)
+        value = ABSENT if tool is None else tool
+        yield _fault("tool", value, f"{wrong} outcome {outcome}", remedy)
         return
     route = ROUTES.get((outcome, tool))
     value = given.get(route[0], ABSENT) if route else None
@@ -538,13 +544,253 @@ def _keys(given: Mapping[str, Any]) -> Iterator[Fault]:
             )
 
 
-def _metadata(envelope: Mapping[str, Any], at: datetime) -> Metadata:
-    """Files are those of the place that the data set comes from, so they are named and not
-    hashed.
+# --- reading ---
+
+_NAME: Final = "memories"
+_ALLOWED: Final = (
+    "lists of dictionaries written out: text, numbers, True, False, None, lists, dictionaries"
+)
+_RUN_IT: Final = "run the script yourself and save its list with json.dump"
+_REMEDY_OF: Final = {
+    "Call": f"a list without calls; {_RUN_IT}",
+    "ListComp": f"a list without comprehensions; {_RUN_IT}",
+    "GeneratorExp": f"a list without comprehensions; {_RUN_IT}",
+    "For": f"a list without loops; {_RUN_IT}",
+    "JoinedStr": "text without placeholders; write each text out",
+}
+_TOO_DEEP: Final = (
+    f"values nested at most {limits.JSON_DEPTH_MAX} deep, and lists that are not put together from "
+    f"thousands of others"
+)
+_Item = tuple[object, int]  # a value of the list, and the line it begins on
+_DEPTH_MAX: Final = limits.JSON_DEPTH_MAX + 4
+_SHOWN_CHARS: Final = 200
+
+
+@dataclass(frozen=True)
+class DatasetEntries:
+    """What a source holds, before it is checked. `lines` are where the entries begin, as far as
+    that is known; `unreadable` are those that could not even be read, with the reason, and their
+    values the lines as they are.
     """
-    own = {key: envelope[key] for key in envelope.keys() - {"related_files", "recalled"}}
-    whole = metadata_of(own, at, None)
-    related = check_items("related_files", envelope.get("related_files", ()))
-    files = [{"path": str(path) if isinstance(path, Path) else path} for path in related]
-    checked = Moment.model_validate({"related_files": files}).related_files if files else []
-    return whole.altered(context=whole.context.altered(related_files=checked))
+
+    values: list[Any]
+    lines: list[int] = field(default_factory=list)
+    unreadable: dict[int, str] = field(default_factory=dict)
+
+
+def read(source: Any) -> DatasetEntries:
+    """The entries of a list, or of the file at a path (a text is a path)."""
+    if not isinstance(source, str | os.PathLike):
+        values = check_items("source", source)
+        _check_count(len(values), "")
+        return DatasetEntries(values)
+    path = check_path("source", os.fspath(source))
+    text = _text_of(path)
+    try:
+        suffix = path.suffix.lower()
+        if suffix in (".jsonl", ".ndjson"):
+            return _json_lines(text)
+        if suffix != ".py" and text.lstrip().startswith(("[", "{")):
+            try:
+                return _json(text)
+            except _NotJsonError:  # where the name does not tell, it may be Python: single quotes, comments or True are no JSON
+                if suffix == ".json":
+                    raise
+        return _python(text)
+    except InvalidInputError as error:
+        where = f"{path.name}, {error.where}" if error.where else path.name
+        raise InvalidInputError(error.problems, where) from None
+
+
+def _text_of(path: Path) -> str:
+    try:
+        data = files.read_regular(path, limits.DATASET_BYTES_MAX + 1)
+    except PlaceError:
+        raise PlaceError(
+            f"cannot read {path}: it is not a file; name a file, or give the list itself"
+        ) from None
+    except OSError as error:
+        raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error
+    if len(data) > limits.DATASET_BYTES_MAX:
+        _refuse(
+            "more bytes",
+            f"at most {limits.DATASET_BYTES_MAX} bytes; divide it into several files",
+            path.name,
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        _refuse(f"byte {data[error.start]:#04x}", "text as UTF-8", f"{path.name}, line {line}")
+
+
+class _NotJsonError(InvalidInputError):
+    """Not even the beginning of something else."""
+
+
+def _json(text: str) -> DatasetEntries:
+    try:
+        data = from_json(text, allow_inf_nan=False)
+    except ValueError as error:
+        with suppress(ValueError):
+            if isinstance(from_json(text.lstrip().partition("\n")[0]), dict):
+                return _json_lines(text)
+        place = re.search(r"line (\d+)", str(error))
+        problem = Problem("data set", text[:_SHOWN_CHARS], f"valid JSON ({error})")
+        raise _NotJsonError([problem], f"line {place[1] if place else 1}") from None
+    if isinstance(data, dict):
+        if "memories" not in data and ("content" in data or "outcome" in data):
+            return DatasetEntries([data])  # a single line of JSON Lines
+        data = data.get("memories")
+    if not isinstance(data, list):
+        allowed = "a list of memories, an object with a list under memories, or one memory a line"
+        _refuse(text[:_SHOWN_CHARS], allowed)
+    _check_count(len(data), "")
+    return DatasetEntries(data)
+
+
+def _json_lines(text: str) -> DatasetEntries:
+    """Line by line: one that cannot be read is reported, and the others are read all the same."""
+    found = DatasetEntries([])
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            value = from_json(line, allow_inf_nan=False)
+        except ValueError as error:
+            found.unreadable[len(found.values)] = str(error).replace(" at line 1 ", " at ")
+            value = line
+        found.values.append(value)
+        found.lines.append(number)
+        _check_count(len(found.values), f"line {number}")
+    return found
+
+
+def _python(text: str) -> DatasetEntries:
+    """The data set in a Python source. InvalidInputError names the line of what cannot be read."""
+    if len(text) > limits.DATASET_LITERAL_BYTES_MAX:
+        most = f"at most {limits.DATASET_LITERAL_BYTES_MAX} characters of Python; save the list with json.dump instead"
+        _refuse(f"{len(text)} characters", most)
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        _refuse(
+            error.msg,
+            "valid Python: a list of dictionaries, or its assignment to memories",
+            f"line {error.lineno or 1}",
+        )
+    except (RecursionError, MemoryError):  # how the parser says that its stack is full
+        _refuse("nested too deeply", _TOO_DEEP, "line 1")
+    except ValueError as error:
+        _refuse(str(error), "plain text", "line 1")
+    names: dict[str, list[_Item]] = {}
+    last = ""
+    for statement in tree.body:
+        last = _follow(statement, names) or last
+    if not names:
+        _refuse("no list", "a list of dictionaries, or its assignment to memories", "line 1")
+    items = names.get(_NAME, names[last])
+    return DatasetEntries([value for value, _line in items], [line for _value, line in items])
+
+
+def _follow(statement: ast.stmt, names: dict[str, list[_Item]]) -> str | None:
+    """Notes the list that a statement assigns, and returns its name. A list by itself is the data
+    set.
+    """
+    value = getattr(statement, "value", None)
+    # nothing is run, so nothing is imported; a constant is a docstring, or a setting
+    if isinstance(statement, ast.Pass | ast.Import | ast.ImportFrom) or isinstance(
+        value, ast.Constant
+    ):
+        return None
+    before: list[_Item] = []
+    match statement:
+        case ast.Expr():
+            name = _NAME
+        case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
+            name = _name_of(target)
+        case ast.AugAssign(target=target, op=ast.Add()):
+            name = _name_of(target)
+            before = names.get(name, [])
+        case _:
+            _refuse_node(statement)
+    if value is None:
+        return None  # a name with a type and nothing else
+    items = [*before, *_items(value, names)]
+    # doubling a list by its own name takes a few lines only
+    _check_count(len(items), f"line {statement.lineno}")
+    names[name] = items
+    return name
+
+
+def _name_of(target: ast.expr) -> str:
+    return target.id if isinstance(target, ast.Name) else _refuse_node(target)
+
+
+def _items(node: ast.expr, names: dict[str, list[_Item]]) -> list[_Item]:
+    """The items of a list, of a name that holds one, or of several put together."""
+    items: list[_Item] = []
+    waiting = [node]
+    while waiting:  # a chain of a thousand + is a tree a thousand deep
+        part = waiting.pop()
+        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add):
+            waiting += [part.right, part.left]
+        elif isinstance(part, ast.List | ast.Tuple):
+            items += [(_value(element), element.lineno) for element in part.elts]
+        elif isinstance(part, ast.Name) and part.id in names:
+            items += names[part.id]
+        else:
+            _refuse_node(part)
+        _check_count(len(items), f"line {part.lineno}")
+    return items
+
+
+def _value(node: ast.expr, depth: int = 0) -> object:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | None):
+        return node.value
+    if depth > _DEPTH_MAX:
+        _refuse("nested too deeply", _TOO_DEEP, f"line {node.lineno}")
+    if isinstance(node, ast.Dict):
+        keys: list[Any] = node.keys
+        for key in keys:  # one that is no text is refused where memories are checked
+            if not (
+                isinstance(key, ast.Constant) and isinstance(key.value, str | int | float | None)
+            ):
+                _refuse(
+                    ast.dump(key)[:40] if key else "**",
+                    "dictionaries whose keys are text",
+                    f"line {node.lineno}",
+                )
+        return {
+            key.value: _value(value, depth + 1)
+            for key, value in zip(keys, node.values, strict=True)
+        }
+    # JSON knows only lists, and so would json.dumps write it
+    if isinstance(node, ast.List | ast.Tuple):
+        return [_value(element, depth + 1) for element in node.elts]
+    if (
+        isinstance(node, ast.UnaryOp)
+        and isinstance(node.op, ast.USub | ast.UAdd)
+        and isinstance(node.operand, ast.Constant)
+    ):
+        number = node.operand.value
+        if isinstance(number, int | float) and not isinstance(number, bool):
+            return -number if isinstance(node.op, ast.USub) else number
+    return _refuse_node(node)
+
+
+def _check_count(count: int, where: str) -> None:
+    if count > limits.DATASET_MEMORIES_MAX:
+        _refuse(
+            f"{count} memories", f"at most {limits.DATASET_MEMORIES_MAX} memories; divide it", where
+        )
+
+
+def _refuse_node(node: ast.AST) -> NoReturn:
+    kind = type(node).__name__
+    _refuse(kind, _REMEDY_OF.get(kind, _ALLOWED), f"line {getattr(node, 'lineno', 1)}")
+
+
+def _refuse(what: str, allowed: str, where: str = "") -> NoReturn:
+    raise InvalidInputError([Problem("data set", what, allowed)], where)
