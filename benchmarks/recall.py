@@ -29,7 +29,7 @@ from hardwon.store.sqlite.words import index_name
 from hardwon.text.terms import query_terms
 from write import CAUSES, COMPONENTS, ERRORS, FILES, experiences
 
-RECALL_RATIO_MAX = 2.0
+RECALL_RATIO_MAX = 1.6
 GROWTH_MAX = 5.0
 CONTEXT_RATIO_MAX = 3.0
 ADVICE_RATIO_MAX = 2.0

@@ -149,7 +149,15 @@ class PostgresWriter(Writer):
         if any(row.project_id != self._project for row in rows):
             raise ForbiddenError(f"this transaction writes to project {self._project!r} alone")
         sql = "SELECT * FROM add_records(?1)"
-        if any(map(_decides, rows)):
+        # Believed from the start as only a governor may have it; of what a record claims itself, the
+        # database makes sure.
+        if any(
+            (row.kind == "decision" and row.status in VOUCHED_STATUSES)
+            or row.status == "published"
+            or row.helped > 0
+            or row.hindered > 0
+            for row in rows
+        ):
             self._must_govern()
             sql = _ADD_RECORDS
         numbers = dict(self.session.select(sql, (as_json(map(_given, rows)),)))
@@ -418,14 +426,6 @@ _CHANGING_TOKENS: Final = 0x48574E54
 def as_numbers(vector: Iterable[float]) -> str:
     """A vector as pgvector reads it."""
     return f"[{','.join(map(repr, map(float, vector)))}]"
-
-
-def _decides(row: Row) -> bool:
-    """Whether a record is believed from the start as only a governor may have it; of what it claims
-    itself, the database makes sure.
-    """
-    in_effect = row.kind == "decision" and row.status in VOUCHED_STATUSES
-    return in_effect or row.status == "published" or row.helped > 0 or row.hindered > 0
 
 
 def _given(row: Row) -> dict[str, Any]:
