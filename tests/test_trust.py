@@ -43,6 +43,15 @@ def test_nothing_happened_after_it_arrived(place: Callable[[str], str], clock: C
         assert all(finding.ok for finding in found if finding.check != "durability")
 
 
+def test_one_word_does_not_unblock_what_was_verified(memory: Memory) -> None:
+    for _ in range(9):
+        memory.verify(attempt(memory, ok=False), "human_approval", author="ann")
+    attempt(memory, ok=True, author="mallory")
+    assert memory.advise("make deploy", task="deploy the shop").verdict == "blocked"
+    attempt(memory, ok=True, author="bob")
+    assert memory.advise("make deploy", task="deploy the shop").verdict != "blocked"
+
+
 def test_a_future_date_does_not_keep_an_action_blocked(
     place: Callable[[str], str], clock: Clock
 ) -> None:

@@ -97,9 +97,17 @@ def identical_failures(attempts: Iterable[PastAttempt]) -> list[PastAttempt]:
     worked.
     """
     since: dict[str, list[PastAttempt]] = {}
+    worked_for = set[str | None]()
     for attempt in sorted(attempts, key=lambda attempt: (attempt.at_us, attempt.id)):
         if attempt.worked:
-            since = {}
+            worked_for.add(attempt.source)
+            # what somebody vouches for is not undone by the word of one whom nobody does
+            believed = None in worked_for or len(worked_for) > 1
+            since = {
+                failure: vouched
+                for failure, same in since.items()
+                if (vouched := [each for each in same if each.source is None and not believed])
+            }
         elif attempt.failure:  # failures of which nobody knows how are not known to be the same
             since.setdefault(attempt.failure, []).append(attempt)
     return max(since.values(), key=lambda same: (len(same), same[-1].at_us), default=[])
