@@ -459,7 +459,8 @@ class Change:
                     "append-only; record the new version under an id of its own and supersede the "
                     "old one"
                 )
-        self.concern(record.id for record in records)
+        if self.request:
+            self.concern(record.id for record in records)
         added = set(appended.added)
         new = [record for record in records if record.id in added]
         for record in new:  # one that is here already claims nothing new
@@ -469,11 +470,15 @@ class Change:
                 self.publish_proven(dict.fromkeys(record.recalled))
         if appended.has_tree:
             self.tell_appended(records, rows, added)
-        return [dated(record, row.at_us) for record, row in zip(records, rows, strict=True)]
+        kept = zip(records, rows, strict=True)
+        return [each if each.at_us <= row.at_us else dated(each, row.at_us) for each, row in kept]
 
     def date(self, rows: Sequence[Row]) -> list[Row]:
         """The rows, as they arrive now."""
-        now_us = self.project.not_before_us(max((row.at_us for row in rows), default=0))
+        latest_us = max((row.at_us for row in rows), default=0)
+        now_us = self.project.not_before_us(latest_us)
+        if latest_us <= now_us:
+            return list(rows)
         return [arrived(row, now_us) for row in rows]
 
     def conflicts(self, row: Row, said: Moment | None = None) -> bool:

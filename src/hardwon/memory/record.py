@@ -145,7 +145,7 @@ class Recording(Group):
             # before it is made filename-safe: afterwards a secret would not be recognised
             summary = redact(summary)[0]
         own = {"content": content, "outcome": outcome, "tool": tool, "summary": summary, **keys}
-        return self.record(make(self._project, Experience, own, envelope))
+        return keep_all(self._project, [make(self._project, Experience, own, envelope)])[0]
 
     def record_fact(
         self,
@@ -372,9 +372,11 @@ def keep_all(project: Project, given: Sequence[R], *, returned: bool = True) -> 
             if not early:
                 batch = [project.prepare(recordable(each), head) for each in batch]
             batch = change.append(batch, given[start : start + size])
-            change.embed(batch)
+            if project.embedder:
+                change.embed(batch)
             kept += batch if returned else ()
-        return change.with_places(kept)
+        placed = change.paths or any(type(record) is Fix for record in kept)
+        return change.with_places(kept) if placed else kept
 
     # Where nothing but new rows comes of it, others may append at the same time. Records that prove
     # themselves by these are more. What is no record is refused later.
