@@ -89,16 +89,16 @@ class Repository:
     @property
     def index_stamp(self) -> Signature | None:
         """Changes whenever something is staged."""
-        return _stamp(f"{self._git_dir}/index")
+        return signature_at(f"{self._git_dir}/index")
 
     @property
     def head(self) -> Head:
-        stamps = tuple(map(_stamp, self._behind))
+        stamps = tuple(map(signature_at, self._behind))
         if stamps != self._seen:
             self._head = self._read()
             git, common = str(self._git_dir), str(self._common_dir)
             behind = [f"{git}/HEAD", f"{common}/refs/heads/{self._head.branch}"]
-            if _stamp(behind[1]) is None:
+            if signature_at(behind[1]) is None:
                 behind.append(f"{common}/packed-refs")
             # A head that moved to another branch has other files behind it: those count from the
             # next call on.
@@ -142,7 +142,8 @@ def signature_of(status: os.stat_result) -> Signature:
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _stamp(path: str) -> Signature | None:
+def signature_at(path: str | Path) -> Signature | None:
+    """None where there is nothing."""
     try:
         return signature_of(os.stat(path))  # noqa: PTH116  # this runs on every write, and a Path costs more than the call
     except OSError:
@@ -271,7 +272,7 @@ class Hashes:
 
     def is_unchanged(self, path: str, sha1: str) -> bool:
         # nothing is known of a path that may not be looked at
-        return path in self._known and self.known(path, _stamp(path)) == sha1
+        return path in self._known and self.known(path, signature_at(path)) == sha1
 
     def read(self, path: str, signature: Signature, kept_as: str, bytes_max: int) -> str:
         """The SHA-1 of a regular file, which must be the one that the signature is of; UNSURE where
@@ -392,7 +393,7 @@ class Checkout:
             for path in meant:
                 full = self._prefix + path
                 # most words are no file, and this says so without an exception
-                stamp = _stamp(full) if os.access(full, os.R_OK) else None
+                stamp = signature_at(full) if os.access(full, os.R_OK) else None
                 if (
                     stamp
                     and not path.startswith(self._of_memory)
