@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Final, Literal, NamedTuple
+from unicodedata import normalize
 
 from hardwon import limits
 from hardwon.errors import FullError, InvalidInputError, UnknownTokenError
@@ -147,7 +148,7 @@ def author_name(field: str, name: str) -> str:
     """The name as an author's: whoever asks from outside is nobody who is believed for their
     name.
     """
-    name = Source(author=name).author.strip()
+    name = Source(author=normalize("NFKC", Source(author=name).author)).author.strip()
     if not name or name in _RESERVED or redact(name)[1]:
         raise InvalidInputError.one(
             field, redact(name)[0], f"a name that is no secret and none of {', '.join(_RESERVED)}"
