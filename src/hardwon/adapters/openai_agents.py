@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, Self, cast
 
 from hardwon import limits
 from hardwon.adapters.items import json_object, name_of
-from hardwon.brief.fence import fenced
+from hardwon.brief.fence import fenced, mark_of
 from hardwon.errors import HardwonError, InvalidInputError, MissingExtraError
 from hardwon.memory import Memory
 from hardwon.memory.record import cut
@@ -280,7 +280,7 @@ def _data(lines: Iterable[str]) -> str:
         shown.append(line[: min(left, limits.CONTEXT_LINE_CHARS_MAX)])
         left -= len(shown[-1])
     shown = [line for line in shown if line]
-    return fenced(shown, secrets.token_hex(limits.MARK_BYTES)) if shown else ""
+    return fenced(shown, mark_of(secrets.randbits(64))) if shown else ""
 
 
 # --- items ---

@@ -97,9 +97,17 @@ def identical_failures(attempts: Iterable[PastAttempt]) -> list[PastAttempt]:
     worked.
     """
     since: dict[str, list[PastAttempt]] = {}
+    worked_for = set[str | None]()
     for attempt in sorted(attempts, key=lambda attempt: (attempt.at_us, attempt.id)):
         if attempt.worked:
-            since = {}
+            worked_for.add(attempt.source)
+            # what somebody vouches for is not undone by the word of one whom nobody does
+            believed = None in worked_for or len(worked_for) > 1
+            since = {
+                failure: vouched
+                for failure, same in since.items()
+                if (vouched := [each for each in same if each.source is None and not believed])
+            }
         elif attempt.failure:  # failures of which nobody knows how are not known to be the same
             since.setdefault(attempt.failure, []).append(attempt)
     return max(since.values(), key=lambda same: (len(same), same[-1].at_us), default=[])
@@ -125,14 +133,16 @@ def advice_on(
     elsewhere = [] if here else identical_failures(attempts)
     p_success, p_solved = chances.p_success, chances.p_solved
     verdict: Verdict = "ok" if chances.known or attempts else "unknown"
-    if len(standing_failures(here)) >= IDENTICAL_FAILURES_MAX:
+    standing = standing_failures(here)
+    if len(standing) >= IDENTICAL_FAILURES_MAX:
         verdict = "blocked"
         # As likely as after so many failures in a row, whatever became of it before: the number and
         # the word agree.
         p_success = min(p_success, 1 / (len(failures) + 2))
     elif failures:
         verdict = "caution"
-        p_success = min(p_success, _EVEN)
+        if standing:
+            p_success = min(p_success, _EVEN)
     elif elsewhere and p_success < UNLIKELY_AGAIN_BELOW:
         verdict, failures = "caution", elsewhere
     elif chances.known and p_success < UNLIKELY_BELOW:

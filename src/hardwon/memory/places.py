@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from hardwon import limits
-from hardwon.errors import FullError, InvalidInputError, MissingExtraError, PlaceError, Problem
+from hardwon.errors import FullError, InvalidInputError, PlaceError, Problem
 from hardwon.memory import known
 from hardwon.outside.files import exists, read_regular
 from hardwon.outside.git import repository_root
@@ -175,14 +175,7 @@ def open_store(
                 known.note(found.path)
         return store
     assert found.url is not None  # noqa: S101  # for type checkers: a place is one of the two
-    try:
-        import psycopg  # noqa: F401  # told here: what is missing of our own is another error
-    except ImportError as error:
-        said = f"{type(error).__name__}: {error}"
-        raise MissingExtraError(
-            f"psycopg cannot be imported ({said}); install it with: pip install 'hardwon[postgres]'"
-        ) from None
-    from hardwon.store.postgres.engine import PostgresStore
+    from hardwon.store.postgres.engine import PostgresStore  # says what to install without psycopg
 
     return PostgresStore(found.url, busy_timeout_ms=busy_timeout_ms)
 

@@ -24,7 +24,7 @@ from pydantic import Field
 
 from hardwon import limits
 from hardwon.brief.advice import Advice
-from hardwon.brief.fence import fenced
+from hardwon.brief.fence import fenced, mark_of
 from hardwon.learn.fixes import ModelInsights
 from hardwon.learn.rules import Rule
 from hardwon.learn.topology import Branch, Hotspot, Reflection
@@ -156,7 +156,7 @@ _MAP_LOOK: Final = Look(width=100)
 def data(lines: Iterable[str]) -> str:
     """Lines that others wrote, fenced; as many as a model can read."""
     cut = (line.replace("\n", " ")[: limits.CONTEXT_LINE_CHARS_MAX] for line in lines)
-    return fenced(cut_lines("\n".join(cut)).split("\n"), secrets.token_hex(limits.MARK_BYTES))
+    return fenced(cut_lines("\n".join(cut)).split("\n"), mark_of(secrets.randbits(64)))
 
 
 def _shown(lines: Sequence[Line], known: object = True) -> str:
