@@ -29,6 +29,7 @@ from hardwon.capture import agent_settings as claude_code
 from hardwon.capture.agent_settings import EVENTS
 from hardwon.capture.agents import Manner, answer, read_event
 from hardwon.errors import PlaceError
+from hardwon.memory import known
 from hardwon.records.kinds import Trajectory
 from hardwon.surfaces.cli.main import Target
 from hardwon.text.shell import after_leading_cd, exit_code_tells, only_looks, parts_of
@@ -452,6 +453,7 @@ def test_a_memory_of_an_older_version_is_not_changed_in_a_hook(project: Path) ->
     path = project / ".hardwon" / "memory.db"
     at_once_to(failed(project, "make"))
     path.write_bytes((Path(__file__).parent / "released" / "0.10.0.db").read_bytes())
+    known.note(path)
     content = path.read_bytes()
     done = said_to(failed(project, "make"))
     assert done.stdout == b""

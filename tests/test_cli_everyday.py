@@ -114,6 +114,7 @@ def test_git_sees_of_a_memory_its_settings_and_its_tree_alone(
 ) -> None:
     monkeypatch.delenv("HARDWON_MEMORY")
     subprocess.run(["git", "init", "-q"], check=True)
+    Path(".git/info/exclude").write_text("user-data/\n")  # the user's folder is here, too
     answered("init")
     kept = answered(
         "remember", "x", "--outcome", "failure", "--tool", "unknown", "--summary", "a thing"

@@ -45,6 +45,12 @@ class Bench:
         ran = RanTest(test, False) if passes else RanTest(test, True, report, files=self.files)
         return self.memory.tests.record([ran], **more)
 
+    def mend(self) -> list[str]:
+        """Somebody changes what fails; the file, for records that are about it."""
+        with Path(self.files[1]).open("a") as file:
+            file.write("mended\n")
+        return self.files[1:]
+
     def status(self, record: Record) -> str:
         found = self.memory.get(record.id)
         assert found is not None
@@ -116,7 +122,7 @@ def test_what_failed_or_claims_nothing_is_not_vouched_for(bench: Bench) -> None:
         memory.record_fact("test_session_expires is slow.", "observation"),
         memory.record_episode("login", 1.0, trajectory_summary="test_session_expires"),
     ]
-    fix = memory.record_fix(issue, True, False, author="another")
+    fix = memory.record_fix(issue, True, False, author="another", related_files=bench.mend())
     learned = memory.remember(
         "test_session_expires needs a clock", "learning", insight_type="pattern"
     )
@@ -130,10 +136,17 @@ def test_it_must_have_to_do_with_the_failure(bench: Bench) -> None:
         bench.solution("Sessions are kept in a table."),
         bench.solution("See test_session_expires_late."),
     ]
+    own = bench.solution(f"By its node id: {TEST}.")
+    mended = bench.mend()
     linked = [
-        bench.solution("By its hash.", failure_hash=failure_hash(REPORT), author="one"),
-        bench.solution("By a file of the traceback.", related_files=[bench.files[1]], author="two"),
-        bench.solution(f"By its node id: {TEST}.", author="three"),
+        bench.solution(
+            "By its hash.",
+            failure_hash=failure_hash(REPORT),
+            author="one",
+            related_files=mended,
+        ),
+        bench.solution("By a file of the traceback.", related_files=mended, author="two"),
+        own,
     ]
     assert bench.run(passes=True).verified == [record.id for record in linked]
     assert {bench.status(record) for record in unrelated} == {"hypothesis"}
@@ -162,19 +175,45 @@ def test_what_another_failing_test_contradicts_is_not_vouched_for(bench: Bench) 
 
 def test_no_flood_of_claims_gets_in(bench: Bench) -> None:
     bench.run(passes=False)
-    early = [bench.solution(author="evil") for _ in range(2)]
-    genuine = bench.solution(author="me")
+    mended = bench.mend()
+    early = [bench.solution(author="evil", related_files=mended) for _ in range(2)]
+    genuine = bench.solution(author="me", related_files=mended)
     for _ in range(3 * VERIFIED_PER_TEST_MAX):
-        bench.solution(author="evil")
-    linked_best = bench.solution(failure_hash=failure_hash(REPORT), author="last")
+        bench.solution(author="evil", related_files=mended)
+    linked_best = bench.solution(
+        failure_hash=failure_hash(REPORT), author="last", related_files=mended
+    )
     assert bench.run(passes=True).verified == [linked_best.id, early[0].id, genuine.id]
     bench.run(passes=False)
+    mended = bench.mend()
     claims = [
-        bench.solution(author=f"author {number}") for number in range(3 * VERIFIED_PER_TEST_MAX)
+        bench.solution(author=f"author {number}", related_files=mended)
+        for number in range(3 * VERIFIED_PER_TEST_MAX)
     ]
     assert bench.run(passes=True).verified == [
         record.id for record in claims[:VERIFIED_PER_TEST_MAX]
     ]
+
+
+def test_who_only_waits_for_somebody_else_to_mend_it_is_not_vouched_for(bench: Bench) -> None:
+    bench.run(passes=False)
+    before = [bench.files[1]]
+    waiting = [
+        bench.solution(author="names it"),
+        bench.solution(
+            "Run this script.", failure_hash=failure_hash(REPORT), author="has its hash"
+        ),
+        bench.solution(author="names a file, as it was", related_files=before),
+        bench.solution(author="names the test's file", related_files=[bench.files[0]]),
+    ]
+    bench.mend()
+    own = bench.solution()
+    assert bench.run(passes=True).verified == [own.id]
+    assert {bench.status(record) for record in waiting} == {"hypothesis"}
+    bench.run(passes=False)
+    bench.solution(author="user")
+    anna = bench.solution(author="anna")
+    assert bench.run(passes=True, author="anna").verified == [anna.id]
 
 
 def test_what_came_from_elsewhere_or_from_a_source_that_is_rolled_back(

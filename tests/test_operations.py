@@ -152,6 +152,7 @@ COMMANDS_OF_THEIR_OWN = {
         "for scripts written for memory.sh",
     ),
     **dict.fromkeys(("serve", "mcp install", "mcp remove", "config"), "of the surfaces themselves"),
+    "trust": "says of a file of this machine that it is this user's own",
     **dict.fromkeys(
         ("postgres init", "postgres grant", "postgres revoke", "postgres status"),
         "of a database's administrator",

@@ -75,6 +75,7 @@ def test_a_failure_is_recorded_and_a_pass_vouches_for_what_was_tried_in_between(
             "solution",
             failure_hash=str(metadata.validation.failure_hash),
             author="one",
+            related_files=["calc.py"],
         )
         by_name = memory.record_trajectory(
             "make test_addition pass",
@@ -86,7 +87,6 @@ def test_a_failure_is_recorded_and_a_pass_vouches_for_what_was_tried_in_between(
             "Operands are numbers.",
             "decision",
             related_files=["tests/test_calc.py"],
-            author="three",
         )
     done = project.pytest("-p", "hardwon", "--lf")
     assert done.returncode == 0

@@ -318,6 +318,16 @@ def test_a_body_that_stops_is_given_up(running: Served, monkeypatch: pytest.Monk
     assert b"too-slow" in received
 
 
+def test_a_body_with_two_lengths_is_refused(running: Served) -> None:
+    two = "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"
+    with connected(running) as connection:
+        connection.sendall(head(running, running.token(), two) + b"0\r\n\r\nGET / HTTP/1.1\r\n\r\n")
+        received = everything(connection)
+    assert received.startswith(b"HTTP/1.1 422 ")
+    assert received.count(b"HTTP/1.1 ") == 1
+    assert b"connection: close" in received
+
+
 def test_a_body_that_drips_is_given_up(running: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "BODY_S", 0.5)
     monkeypatch.setattr("hardwon.surfaces.rest.guard._LINGER_S", 0.2)

@@ -11,7 +11,7 @@ import pytest
 
 from clocks import Clock
 from engines import ENGINES
-from hardwon import Memory, limits
+from hardwon import Fact, Memory, limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.odds import Votes, fair_parts
 
@@ -205,6 +205,21 @@ def test_who_is_trusted_is_believed(place: Callable[[str], str]) -> None:
         assert status(memory, ours.id) == "hypothesis"
         with pytest.raises(InvalidInputError, match="trust"):
             memory.merge(place("theirs"), trust=[3])  # type: ignore[list-item]
+
+
+def test_look_alikes_of_a_name_are_one_source(place: Callable[[str], str]) -> None:
+    full_width = "\uff41\uff4e\uff4e"  # ann, as wide as Chinese characters
+    with Memory(place("a")) as memory:
+        kept = memory.record_fact("The build needs make.", "observation", author=full_width)
+        assert kept.metadata.source.author == "ann"
+        metadata = {"source": {"author": full_width}}
+        fact = Fact(content="It needs cmake.", fact_type="observation", metadata=metadata)
+        added = memory.get(memory.add(fact))
+        assert added is not None
+        assert added.metadata.source.author == "ann"
+        assert memory.tokens.create(full_width).token.name == "ann"
+        with pytest.raises(InvalidInputError):
+            memory.tokens.create("\uff48ardwon")
 
 
 # --- one source against what others found out ---

@@ -104,6 +104,12 @@ class PlaceError(StorageError):
     """A memory cannot be kept at this place."""
 
 
+class UntrustedMemoryError(PlaceError):
+    """A memory was found, and neither made here nor trusted: a clone or an archive brought it. It
+    was not opened; `hardwon trust` says that it may be.
+    """
+
+
 class FileOnlyError(PlaceError):
     """Only a memory in a local file can do that, and this one is a database. The message says what
     to do instead.

@@ -11,6 +11,11 @@ the failure: they carry its hash, name the test, or are about a file of its trac
 the weakest link and counts only while the test's own file is what it was: a test that was rewritten
 is another test.
 
+Anybody can name a test, or know its hash, and wait for somebody else to mend it. So an attempt must
+be of this very checkout: by whoever ran the tests, and about a file of the traceback or one that
+changed since the failure, if it is about any; or, whoever says it, about a file that changed, with
+the content that the tests passed with, which nobody elsewhere could know.
+
 A test's result is a record that a test run wrote. Anybody can write one that looks like it, so it
 is recognised by an event on it that nothing else writes: the plugin (`PYTEST`) gives it the status
 it has already (`MARK_STATUS`), when it is recorded.
@@ -37,7 +42,7 @@ from hardwon.memory import Memory
 from hardwon.memory.places import Settings, find_place, memory_exists
 from hardwon.memory.project import Change, Group, Project
 from hardwon.memory.record import metadata_of
-from hardwon.outside.git import Commit, repository_root
+from hardwon.outside.git import Commit, repository_root, signature_at
 from hardwon.records.fields import (
     TIME_US_MAX,
     check_items,
@@ -57,6 +62,7 @@ from hardwon.records.kinds import (
     FactType,
     Fix,
     Record,
+    Source,
     Status,
     Trajectory,
 )
@@ -294,9 +300,15 @@ class _TestRun:
     """A run of tests, and the project that it is told to."""
 
     def __init__(
-        self, project: Project, run_id: str | None, task: str | None, started: datetime | None
+        self,
+        project: Project,
+        run_id: str | None,
+        task: str | None,
+        started: datetime | None,
+        author: str | None,
     ) -> None:
         self._project, self._task, self._at = project, task, project.now()
+        self._author = Source().author if author is None else Source(author=author).author
         self._id = check_text("run_id", new_id(self._at) if run_id is None else run_id)
         self._started, self._head = started or self._at, project.head
         self._hashes: dict[str, tuple[str, ...]] = {}
@@ -438,6 +450,7 @@ class _TestRun:
                 claim.record, before.at_us, to_us(self._started), self._head.branch
             )
             and (strength := link(claim, before, by_file=same))
+            and self._is_of_this_checkout(claim.record, before, now.files if now else {})
             and not any(link(claim, other) for other in failing)
             and _is_open(writer, self._project.name, claim.record.id, "hypothesis")
         ]
@@ -446,6 +459,23 @@ class _TestRun:
         for _, claim in linked:
             foremost.setdefault(claim.record.metadata.source.author, claim.record.id)
         return [*foremost.values()][: limits.VERIFIED_PER_TEST_MAX]
+
+    def _is_of_this_checkout(self, record: Record, before: Result, now: Mapping[str, str]) -> bool:
+        """By who ran the tests, and about what they touch or what changed since the failure; or
+        about what changed, as it is now.
+        """
+        own = record.metadata.source.author == self._author
+        about, checkout = record.metadata.context.related_files, self._project.checkout
+        for each in about:
+            here, failed_with = now.get(each.path), before.files.get(each.path)
+            changed = here != failed_with
+            if failed_with is None and checkout:
+                here = checkout.sha1(each.path, limits.FILE_HASH_BYTES_MAX)
+                stamp = signature_at(checkout.repository.root / each.path)
+                changed = stamp is not None and stamp[2] // 1000 > before.at_us
+            if (own and (changed or failed_with)) or (changed and here == each.hash):
+                return True
+        return own and (not about or checkout is None)
 
     # --- facts ---
 
@@ -646,19 +676,20 @@ class Tests(Group):
         *,
         task: str | None = None,
         started: datetime | None = None,
+        author: str | None = None,
     ) -> TestFeedback:
         """What a test run says: each of `ran` is a `hardwon.capture.tests.RanTest`. A test that
         fails becomes a fact with its failure hash, and one that passes again verifies what was
         tried since it last failed, as far as `docs/run.md` says. `run_id` names the run,
-        `task` tags its records, `started` is when it began (now where nobody says). One
-        transaction, and none where nothing changed.
+        `task` tags its records, `started` is when it began (now where nobody says), `author` who
+        had it run, whose attempts count. One transaction, and none where nothing changed.
         """
         given = check_items("ran", ran)
         for test in given:
             if not isinstance(test, RanTest):
                 raise InvalidInputError.one("ran", test, "instances of RanTest")
         check_texts(task=task)
-        return _TestRun(self._project, run_id, task, started).record(given)
+        return _TestRun(self._project, run_id, task, started, author).record(given)
 
     def publish(self, commit: Commit, by: str | None = None) -> list[str]:
         """Publishes what tests verified on the way to a commit that was just made, recorded on it
@@ -757,7 +788,12 @@ def record_pytest_run(
                     RanTest(name, True, text, where, _files(name, text, Path(folder), checkout))
                 )
             done = opened.tests.record(
-                ran, f"pytest-{new_id()}", task=task, started=datetime.fromtimestamp(started, UTC)
+                ran,
+                f"pytest-{new_id()}",
+                task=task,
+                started=datetime.fromtimestamp(started, UTC),
+                # as its hooks sign
+                author="claude-code" if "CLAUDECODE" in os.environ else settings.author.value,
             )
             all_pass = not failed and not opened.tests.failing()
     counts = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import UUID
 
 from hardwon import limits
-from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError
+from hardwon.errors import DamagedError, FileOnlyError, FullError, InvalidInputError, PlaceError
+from hardwon.memory import known
 from hardwon.memory.places import find_place
 from hardwon.memory.project import Group, R, batches, derive_again
 from hardwon.memory.record import keep_all, record_many
@@ -180,7 +181,10 @@ class Keeping(Group):
             raise FileOnlyError(f"{found.location} is a database: {COPIES}")
         refuse_foreign_log(found.path)
         aside = f"before-restore-{now():%Y%m%dT%H%M%S%fZ}"
-        return restore_file(check_path("path", path), found.path, aside, progress)
+        kept = restore_file(check_path("path", path), found.path, aside, progress)
+        with suppress(PlaceError, FullError):  # it is there all the same
+            known.note(found.path)
+        return kept
 
     def doctor(self) -> Diagnosis:
         """Checks the file, and derives again everything that is derived from this project's

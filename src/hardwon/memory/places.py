@@ -22,13 +22,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, PlaceError, Problem
-from hardwon.outside.files import read_regular
+from hardwon.errors import FullError, InvalidInputError, PlaceError, Problem
+from hardwon.memory import known
+from hardwon.outside.files import exists, read_regular
 from hardwon.outside.git import repository_root
 from hardwon.outside.locations import (
     DATABASE_URL,
@@ -51,12 +53,21 @@ _ALLOWED: Final = (
 )
 
 
+class Found(str):
+    """A location that nobody here named, but a checkout's settings: what is there must be known."""
+
+    __slots__ = ()
+
+
 class Place(NamedTuple):
-    """A file of this machine, or a database by its url: of `path` and `url`, one is there."""
+    """A file of this machine, or a database by its url: of `path` and `url`, one is there. `found`:
+    nobody named it.
+    """
 
     path: Path | None
     project: str
     url: str | None = None
+    found: bool = False
 
     @property
     def location(self) -> str:
@@ -108,7 +119,7 @@ def find_place(location: str | Path | None, start: Path | None = None) -> Place:
         path = path.resolve()
     except (UnicodeEncodeError, RuntimeError, OSError) as error:
         raise InvalidInputError.one("location", location, f"{_ALLOWED} ({error})") from None
-    return Place(path, DEFAULT_PROJECT)
+    return Place(path, DEFAULT_PROJECT, found=isinstance(location, Found))
 
 
 def _discover(start: Path) -> Place:
@@ -116,7 +127,7 @@ def _discover(start: Path) -> Place:
     project = root.name if root and root.name else DEFAULT_PROJECT
     for folder in (start, *start.parents):
         if (folder / FOLDER_NAME).is_dir():
-            return Place(folder / FOLDER_NAME / FILE_NAME, project)
+            return Place(folder / FOLDER_NAME / FILE_NAME, project, found=True)
     from platformdirs import user_data_path  # only this branch needs it
 
     return Place(user_data_path("hardwon", appauthor=False) / FILE_NAME, project)
@@ -145,15 +156,24 @@ def open_store(
     progress: Progress | None = None,
 ) -> Store:
     """Opens what is there; a file that is not there yet is made. One of an older version is brought
-    to this one's format, after a backup whose `progress` is told, or refused: OlderFileError.
+    to this one's format, after a backup whose `progress` is told, or refused: OlderFileError. One
+    that was found, and is a stranger's, is refused: UntrustedMemoryError.
     """
     if found.path is not None:
-        return SqliteStore(
+        if found.found:
+            known.refuse_unknown(found.path)
+        # only such a one is ever found
+        is_new = (found.found or found.path.parent.name == FOLDER_NAME) and not exists(found.path)
+        store = SqliteStore(
             found.path,
             busy_timeout_ms=busy_timeout_ms,
             may_upgrade=may_upgrade,
             progress=progress,
         )
+        if is_new:
+            with suppress(PlaceError, FullError):  # it is used all the same, by its name
+                known.note(found.path)
+        return store
     assert found.url is not None  # noqa: S101  # for type checkers: a place is one of the two
     from hardwon.store.postgres.engine import PostgresStore  # says what to install without psycopg
 
@@ -217,7 +237,7 @@ class Settings:
             raise _refused(user_file, "memory", own, allowed)
         if file and "memory" in project:
             named, root = project["memory"], _root(file)
-            project["memory"] = str(root / named)
+            project["memory"] = Found(root / named)
             if "://" in named or named.startswith("~") or not _lies_in(root, project["memory"]):
                 allowed = (
                     f"a path inside {root}: a project's file names no other memory; --memory, or "

@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
+from unicodedata import normalize
 
 from hardwon import limits
 from hardwon.errors import (
@@ -271,6 +272,10 @@ class Project:
             )
             raise InvalidInputError.one("metadata.project_id", metadata.project_id, allowed)
         changes: dict[str, Any] = {} if metadata.project_id else {"project_id": self.name}
+        # look-alikes of one name are one source
+        if not (author := metadata.source.author).isascii():
+            author = normalize("NFKC", author)[: limits.NAME_CHARS_MAX]
+            changes["source"] = metadata.source.altered(author=author)
         if head is not NO_HEAD and (here := self._here(record, head)):
             changes["context"] = metadata.context.altered(**here)
         if changes:

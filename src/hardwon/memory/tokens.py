@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Final, Literal, NamedTuple
+from unicodedata import normalize
 
 from hardwon import limits
 from hardwon.errors import FullError, InvalidInputError, UnknownTokenError
@@ -38,10 +39,11 @@ class Token:
     created: datetime
     expires: datetime | None
     revoked: datetime | None
+    elsewhere: bool = False  # made on another machine, or before tokens were bound to theirs
 
-    def state(self, at: datetime) -> Literal["active", "expired", "revoked"]:
-        if self.revoked is not None:
-            return "revoked"
+    def state(self, at: datetime) -> Literal["active", "expired", "revoked", "elsewhere"]:
+        if self.revoked is not None or self.elsewhere:
+            return "elsewhere" if self.revoked is None else "revoked"
         return "expired" if self.expires is not None and self.expires <= at else "active"
 
 
@@ -101,11 +103,17 @@ class Tokens:
                 f"there are {limits.TOKENS_MAX} tokens already: revoke some; those that ended are "
                 f"dropped later"
             )
-        return NewToken(_token(row), secret)
+        return NewToken(_token(row, row.digest), secret)
 
     def all(self) -> list[Token]:
         """All that are active, and those that ended not long ago; the oldest first."""
-        return [_token(row) for row in self._keep.all()]
+        return [_token(row, self._keep.own(row.digest)) for row in self._keep.all()]
+
+    def bring_home(self) -> int:
+        """Makes valid here what was made on another machine, or by a version before tokens were
+        bound to the file that they were made in; returns how many.
+        """
+        return self._keep.bring_home()
 
     def revoke(self, id_or_name: str) -> list[Token]:
         """Ends a token at once, or all of one name; returns them."""
@@ -128,8 +136,9 @@ class Tokens:
         match = _FORM.fullmatch(secret)
         row = self._keep.get(match["id"]) if match else None
         # Compared also where there is no such token, so that the time taken does not tell.
-        same = hmac.compare_digest(_digest(secret), row.digest if row else bytes(32))
-        token = _token(row) if row and same else None
+        own = self._keep.own(row.digest) if row else None
+        same = hmac.compare_digest(_digest(secret), own or bytes(32))
+        token = _token(row, own) if row and same else None
         if token is None or token.state(self._clock()) != "active":
             return None
         return Caller(token.name, token.scope, token.projects, token.id)
@@ -139,7 +148,7 @@ def author_name(field: str, name: str) -> str:
     """The name as an author's: whoever asks from outside is nobody who is believed for their
     name.
     """
-    name = Source(author=name).author.strip()
+    name = Source(author=normalize("NFKC", Source(author=name).author)).author.strip()
     if not name or name in _RESERVED or redact(name)[1]:
         raise InvalidInputError.one(
             field, redact(name)[0], f"a name that is no secret and none of {', '.join(_RESERVED)}"
@@ -152,7 +161,7 @@ def _digest(secret: str) -> bytes:
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-def _token(row: TokenRow) -> Token:
+def _token(row: TokenRow, own: bytes | None) -> Token:
     return Token(
         row.id,
         row.name,
@@ -161,4 +170,5 @@ def _token(row: TokenRow) -> Token:
         from_us(row.created_us),
         None if row.expires_us is None else from_us(row.expires_us),
         None if row.revoked_us is None else from_us(row.revoked_us),
+        own is None,
     )

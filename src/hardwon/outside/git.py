@@ -89,16 +89,16 @@ class Repository:
     @property
     def index_stamp(self) -> Signature | None:
         """Changes whenever something is staged."""
-        return _stamp(f"{self._git_dir}/index")
+        return signature_at(f"{self._git_dir}/index")
 
     @property
     def head(self) -> Head:
-        stamps = tuple(map(_stamp, self._behind))
+        stamps = tuple(map(signature_at, self._behind))
         if stamps != self._seen:
             self._head = self._read()
             git, common = str(self._git_dir), str(self._common_dir)
             behind = [f"{git}/HEAD", f"{common}/refs/heads/{self._head.branch}"]
-            if _stamp(behind[1]) is None:
+            if signature_at(behind[1]) is None:
                 behind.append(f"{common}/packed-refs")
             # A head that moved to another branch has other files behind it: those count from the
             # next call on.
@@ -142,11 +142,45 @@ def signature_of(status: os.stat_result) -> Signature:
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _stamp(path: str) -> Signature | None:
+def signature_at(path: str | Path) -> Signature | None:
+    """None where there is nothing."""
     try:
         return signature_of(os.stat(path))  # noqa: PTH116  # this runs on every write, and a Path costs more than the call
     except OSError:
         return None
+
+
+IN_INDEX: Final = (
+    "{0} is in the repository's index: whoever clones it gets every record, and who changes it there "
+    "changes what you are told. git rm --cached {0} takes it out"
+)
+
+
+def in_index(file: Path) -> str | None:
+    """What a repository's index holds of a file (the id of its content), so that whoever clones it
+    gets the file; None where it does not. Read from the index itself: hooks wait for it.
+    """
+    root = repository_root(file.parent)
+    if root is None:
+        return None
+    name = bytes(file.relative_to(root))
+    try:
+        folder = Repository(root)._git_dir
+        data = (folder / "index").read_bytes()
+    except OSError:
+        return None
+    # the fourth version shortens names, and a split index is in two files
+    if data[4:8] > b"\0\0\0\3" or any(folder.glob("sharedindex.*")):
+        listed = git(root, "-c", "core.fsmonitor=false", "ls-files", "-s", "--", str(file))
+        return listed.split()[1] if listed else None
+    at = data.find(name + b"\0")
+    while at > 0:
+        for flags in (at - 2, at - 4):  # some have two bytes more before the name
+            told = int.from_bytes(data[flags : flags + 2])
+            if told & 0xFFF == len(name) and bool(told & 0x4000) == (flags == at - 4):
+                return data[flags - 20 : flags].hex()
+        at = data.find(name + b"\0", at + 1)
+    return None
 
 
 # --- asking git ---
@@ -238,7 +272,7 @@ class Hashes:
 
     def is_unchanged(self, path: str, sha1: str) -> bool:
         # nothing is known of a path that may not be looked at
-        return path in self._known and self.known(path, _stamp(path)) == sha1
+        return path in self._known and self.known(path, signature_at(path)) == sha1
 
     def read(self, path: str, signature: Signature, kept_as: str, bytes_max: int) -> str:
         """The SHA-1 of a regular file, which must be the one that the signature is of; UNSURE where
@@ -359,7 +393,7 @@ class Checkout:
             for path in meant:
                 full = self._prefix + path
                 # most words are no file, and this says so without an exception
-                stamp = _stamp(full) if os.access(full, os.R_OK) else None
+                stamp = signature_at(full) if os.access(full, os.R_OK) else None
                 if (
                     stamp
                     and not path.startswith(self._of_memory)

@@ -23,6 +23,7 @@ import apsw
 from hardwon import limits
 from hardwon.errors import BusyError, NearlyFullWarning
 from hardwon.outside import files, own_files
+from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.kinds import Event
 from hardwon.search.rank import Frequencies, rare_enough
@@ -690,6 +691,8 @@ class SqliteStore(Store):
         yield check_library()
         with self.snapshot(project) as session:
             yield from check_contents(session)
+        if in_index(self._path):
+            yield Finding("repository", False, IN_INDEX.format(self._path))
         if swept := files.sweep(self._path.parent):
             yield Finding("leftovers", True, f"of killed writers, taken away: {', '.join(swept)}")
         used = self.size_bytes()

@@ -17,11 +17,18 @@ from typing import Annotated, Any, Final, Literal, get_args
 import typer
 
 from hardwon import limits
-from hardwon.errors import ConflictError, InvalidInputError, MissingExtraError, UnknownTokenError
-from hardwon.memory import Memory
+from hardwon.errors import (
+    ConflictError,
+    InvalidInputError,
+    MissingExtraError,
+    PlaceError,
+    UnknownTokenError,
+)
+from hardwon.memory import Memory, known
 from hardwon.memory.places import find_place, memory_exists
 from hardwon.memory.tokens import Token, author_name
 from hardwon.outside import files
+from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import (
     DEFAULT_PROJECT,
     FOLDER_NAME,
@@ -113,6 +120,47 @@ def _opened(named: Target) -> Iterator[tuple[Memory, bool]]:
         if makes_folder:
             with suppress(OSError):  # something is in it
                 folder.rmdir()
+
+
+@command(
+    "hardwon trust",
+    "hardwon trust --json",
+    answers="`memory` (its file), `in_index` (whether the repository's index has it), `tokens` (how many were made "
+    "valid here).",
+    more="""A memory that is found, because a `.hardwon` folder lies here or above or a checkout's settings name it, may have
+    come with a clone or an archive. One that was neither made nor restored here is not used, by hooks without a word to the
+    agent, until this command; also after it was moved, or replaced by another file, and where git has it in its index after
+    each change that git brings. A memory that is named (`--memory`, `HARDWON_MEMORY`, the user's settings) is used as it is.
+
+    Tokens are valid in the file that they were made in, on the machine that they were made on. `--tokens` makes those valid
+    that came with the memory, or that a version before 0.12 made: look at `hardwon tokens list` first.""",
+)
+def trust(
+    ctx: typer.Context,
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="Also the tokens that came with it.")
+    ] = False,
+) -> Output:
+    """Use a memory that was found here and not made here, from now on."""
+    named = chosen(ctx)
+    path = find_place(named.memory).path
+    if path is None or not memory_exists(named.memory):
+        raise PlaceError(f"there is no memory in a file at {find_place(named.memory).location}")
+    # opened by its name first: what is no memory is not trusted
+    with Memory(path, named.project) as memory:
+        known.note(path)
+        brought = memory.tokens.bring_home() if tokens else 0
+        waiting = [each.name for each in memory.tokens.all() if each.elsewhere]
+    tracked = in_index(path.resolve()) is not None
+    notes = [f"warning: {IN_INDEX.format(path)}"] if tracked else []
+    if waiting:
+        notes.append(
+            f"{counted(len(waiting), 'token')} made elsewhere, or before 0.12, stay invalid: hardwon "
+            f"tokens list shows them, hardwon trust --tokens makes them valid"
+        )
+    told = f"trusted: {path}" + (f", and {counted(brought, 'token')}" if brought else "")
+    answer = {"memory": str(path), "in_index": tracked, "tokens": brought}
+    return Output(answer, told, complaints=notes)
 
 
 @command(
@@ -247,7 +295,7 @@ add_group(
 )
 _ONE: Final = (
     "`id`, `name`, `scope`, `projects` (null: all), `created`, `expires` (null: never), `revoked` "
-    "(null: not) and `state` (active, expired or revoked)"
+    "(null: not) and `state` (active, expired, revoked, or elsewhere: made on another machine and not valid here), `elsewhere`"
 )
 
 
@@ -342,7 +390,12 @@ def _described(token: Token) -> str:
     if token.projects is not None:
         reach = f"{counted(len(token.projects), 'project')} {', '.join(token.projects)}"
     if token.revoked or token.expires:
-        told = {"active": "valid until", "expired": "expired", "revoked": "revoked"}
+        told = {
+            "active": "valid until",
+            "expired": "expired",
+            "revoked": "revoked",
+            "elsewhere": "made elsewhere, not valid here; else until",
+        }
         day = "" if token.revoked else f" {token.expires:%Y-%m-%d}"
         life = f"{told[token.state(now())]}{day}"
     return f"{token.name} ({token.id}): {token.scope}, {reach}, {life}"
@@ -644,10 +697,15 @@ def serve_(
             requests_per_s=rate,
         )
         rest.remove_left_over(settings.spool)
-        if not no_auth and not memory.tokens.all():
+        if not no_auth and not (tokens := memory.tokens.all()):
             complain(
                 "there is no token yet, so nobody is let in: hardwon tokens create NAME --scope "
                 "write makes one"
+            )
+        elif not no_auth and any(each.elsewhere for each in tokens):
+            complain(
+                "tokens that were made elsewhere, or before 0.12, let nobody in: hardwon tokens list "
+                "shows them, hardwon trust --tokens makes them valid"
             )
 
         def ready() -> None:

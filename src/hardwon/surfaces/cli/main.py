@@ -34,6 +34,7 @@ from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, MissingExtraError
 from hardwon.memory import Memory
 from hardwon.memory.places import VARIABLES, Settings, find_place, memory_exists
+from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import without_password
 from hardwon.surfaces.cli.views import Line, Look, render, visible
 
@@ -77,6 +78,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     "Trust": {
         **dict.fromkeys(("verify", "publish", "archive", "supersede"), "derived"),
         **dict.fromkeys(("stale", "rollback", "audit"), "care"),
+        "trust": "admin",
     },
     "Bring in and take out": {
         "demo": "admin",
@@ -443,7 +445,11 @@ class Target:
                 f"init makes a new one, "
                 "hardwon tree sync --make-tree takes in a folder of memory files"
             )
-        return Memory(self.memory, self.project, embedder=embedder, progress=_show_upgrade)
+        memory = Memory(self.memory, self.project, embedder=embedder, progress=_show_upgrade)
+        path = find_place(self.memory).path
+        if path and in_index(path.resolve()):
+            complain(f"warning: {IN_INDEX.format(path)}")
+        return memory
 
     def fill(
         self,

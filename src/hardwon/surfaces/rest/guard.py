@@ -443,6 +443,11 @@ class Guard:
                 f"headers have at most {limits.HEADERS_BYTES_MAX} bytes together",
             )
         settings, headers = self._service.settings, Headers(scope=scope)
+        if "content-length" in headers and "transfer-encoding" in headers:
+            # who stands between may have read another end of it
+            raise RefusedError(
+                "invalid-input", "a body has one length: a size, or chunks", Connection="close"
+            )
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or not settings.knows_host(hosts[0]):
             raise RefusedError(
