@@ -11,15 +11,13 @@ erased.
 from __future__ import annotations
 
 import asyncio
-import secrets
-from collections.abc import Iterable
 from typing import Any, Final, Literal, Self, cast
 
 from hardwon import limits
 from hardwon.adapters.items import json_object, name_of
-from hardwon.brief.fence import fenced
 from hardwon.errors import HardwonError, InvalidInputError, MissingExtraError
 from hardwon.memory import Memory
+from hardwon.memory.ask import as_data
 from hardwon.memory.record import cut
 from hardwon.memory.recorders import TrajectoryRecorder
 from hardwon.records.fields import check_items, new_id
@@ -183,7 +181,8 @@ def memory_tools(
         """Search the memory for records that answer a question: an error message, a task, a few
         words. At most k of them.
         """
-        return _data(map(_line, memory.recall(query, k))) or _SAYS_NOTHING
+        hits = memory.recall(query, k)
+        return as_data(map(_line, hits)) if hits else _SAYS_NOTHING
 
     def memory_advise(action: str, error: str | None = None) -> str:
         """Call this right before a risky or repeated action, with the very command or change as the
@@ -191,7 +190,7 @@ def memory_tools(
         else.
         """
         found = memory.advise(action, error=error)
-        return _data([f"{found.verdict} (p = {found.p_success:.2f}): {found.message}"])
+        return as_data([f"{found.verdict} (p = {found.p_success:.2f}): {found.message}"])
 
     def memory_record(
         content: str,
@@ -271,16 +270,6 @@ def _line(hit: Hit) -> str:
     text = " ".join(part for part in own_texts(record) if part)
     stale = ", stale" if hit.stale else ""
     return f"[{good}, {record.metadata.validation.status}{stale}, by {record.metadata.source.author}] {text} (id {record.id})"
-
-
-def _data(lines: Iterable[str]) -> str:
-    """Lines that others wrote, fenced; as many as a model can read. Empty where there is none."""
-    left, shown = limits.TOOL_TEXT_CHARS_MAX, []
-    for line in lines:
-        shown.append(line[: min(left, limits.CONTEXT_LINE_CHARS_MAX)])
-        left -= len(shown[-1])
-    shown = [line for line in shown if line]
-    return fenced(shown, secrets.token_hex(limits.MARK_BYTES)) if shown else ""
 
 
 # --- items ---

@@ -8,15 +8,16 @@ from __future__ import annotations
 import re
 import secrets
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
+from itertools import accumulate, islice
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from hardwon import limits
+from hardwon.brief.fence import fenced
 from hardwon.errors import DamagedError, InvalidInputError, LlmError
 from hardwon.first_use import lazy
 from hardwon.memory.project import NO_LLM, ROUTER, Group, Project
@@ -50,6 +51,7 @@ from hardwon.search.terms import Filters
 from hardwon.search.times import time_asked
 from hardwon.store.query import original_of, readable, record_of, restored
 from hardwon.store.types import Counts, Found, Stored
+from hardwon.text.clean import CUT
 from hardwon.text.failures import failure_hashes, shows_error
 from hardwon.text.terms import query_terms
 from hardwon.text.tokens import count_tokens
@@ -464,6 +466,23 @@ class Asking(Group):
             self._project.name, Filters(kind="experience"), None, limits.RECENT_SHOWN, trusted=True
         )
         return replace(reflect_on(counts), recent=[record_of(stored) for stored in newest])
+
+
+def as_data(lines: Iterable[str]) -> str:
+    """Lines that others wrote, for a model: fenced, with a mark that nobody can know, and as many
+    as one can read.
+    """
+    cut = [line.replace("\n", " ")[: limits.CONTEXT_LINE_CHARS_MAX] for line in lines]
+    ends = accumulate(len(line) + 1 for line in cut)
+    kept = sum(end <= limits.TOOL_TEXT_CHARS_MAX for end in ends)
+    more = [f"{CUT} {len(cut) - kept} more lines were left out"] if kept < len(cut) else []
+    return fenced([*cut[:kept], *more], secrets.token_hex(limits.MARK_BYTES))
+
+
+def advice_text(found: Advice) -> str:
+    """Advice for a model: the verdict and its numbers are ours, what they rest on is data."""
+    often = f", identical failures: {found.failures}" if found.failures else ""
+    return f"{found.verdict} (p = {found.p_success:.2f}{often})\n{as_data([found.message])}"
 
 
 class Learned(Group):
