@@ -11,6 +11,7 @@ erased.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any, Final, Literal, Self, cast
 
 from hardwon import limits
@@ -44,6 +45,7 @@ except ImportError as missing:
         "pip install 'hardwon[openai-agents]'"
     ) from missing
 
+_USER: Final = "user"
 _SAYS_NOTHING: Final = "Nothing here answers that."
 
 Outcome = Literal["success", "failure", "learning", "interaction"]
@@ -56,7 +58,7 @@ class HardwonSession:
 
     It lies in the project `project`, which is `<the memory's project>.conversations` where nobody
     says: opened once more for it, so close the session, or use it as a context manager. `author` is
-    the agent; what a user says is recorded as the user's. Several processes may add to one
+    the agent; what a user says is recorded as the user's. What others wrote is no part of it. Several processes may add to one
     conversation: each keeps its items together and in order.
     """
 
@@ -78,6 +80,7 @@ class HardwonSession:
             raise InvalidInputError.one("session_id", session_id, "text that is not blank")
         self.session_settings = SessionSettings() if session_settings is None else session_settings
         self._author = Source(author=author).author
+        self._authors = (_USER, self._author)
         self._name = name_of("openai agents session", self.session_id)
         project = f"{memory.project}.conversations" if project is None else project
         self._owns = project != memory.project
@@ -98,8 +101,8 @@ class HardwonSession:
         """The conversation so far; with a limit, its last items."""
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
-        newest = await asyncio.to_thread(lambda: list(self.memory.entries.list(self._name, limit)))
-        return [*reversed([item for record in newest if (item := _item_of(record))])]
+        newest = await asyncio.to_thread(lambda: list(self._newest(limit)))
+        return [*reversed([item for record in newest if (item := self._item_of(record))])]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Keeps all of the items or, when one is refused, none."""
@@ -116,7 +119,9 @@ class HardwonSession:
 
     async def clear_session(self) -> None:
         """Erases the conversation."""
-        await asyncio.to_thread(self.memory.entries.put, {self._name: None}, self._author)
+        await asyncio.to_thread(
+            self.memory.entries.put, {self._name: None}, self._author, self._authors
+        )
 
     def _record(self, item: Any) -> Experience:
         kept = json_object("items", item)
@@ -125,7 +130,7 @@ class HardwonSession:
         source = Source(
             type="user_interaction" if by_user else "agent_execution",
             id=self.session_id,
-            author="user" if by_user else self._author,
+            author=_USER if by_user else self._author,
         )
         content = kept.get("content") or kept.get("output") or ""
         parts = (
@@ -141,6 +146,7 @@ class HardwonSession:
                 "outcome": "interaction",
                 "sentiment": "neutral",
                 "item": kept,
+                "agent": self._author,  # to whom a user said it
                 "metadata": Metadata(
                     source=source, context=Moment(timestamp=at), tags=[self._name]
                 ),
@@ -148,10 +154,25 @@ class HardwonSession:
         )
 
     def _pop(self) -> TResponseInputItem | None:
-        while record := next(self.memory.entries.list(self._name, 1), None):
+        while record := next(self._newest(1), None):
             if self.memory.forget(record.id, by=self._author).ids:  # nobody else was quicker
-                return _item_of(record)
+                return self._item_of(record)
         return None
+
+    def _newest(self, limit: int | None) -> Iterator[AnyRecord]:
+        return self.memory.entries.list(self._name, limit, self._authors)
+
+    def _item_of(self, record: AnyRecord) -> TResponseInputItem | None:
+        """None for what is no item, and for what somebody says in another's place."""
+        if not isinstance(record, Experience):
+            return None
+        item = record.extra.get("item")
+        if not isinstance(item, dict) or record.metadata.source.id != self.session_id:
+            return None
+        said_by = _USER if item.get("role") == "user" else self._author
+        whose = record.metadata.source.author, record.extra.get("agent", self._author)
+        ours = whose == (said_by, self._author)
+        return cast("TResponseInputItem", item) if ours else None
 
 
 def memory_tools(
@@ -270,11 +291,3 @@ def _line(hit: Hit) -> str:
     text = " ".join(part for part in own_texts(record) if part)
     stale = ", stale" if hit.stale else ""
     return f"[{good}, {record.metadata.validation.status}{stale}, by {record.metadata.source.author}] {text} (id {record.id})"
-
-
-# --- items ---
-
-
-def _item_of(record: AnyRecord) -> TResponseInputItem | None:
-    item = record.extra.get("item") if isinstance(record, Experience) else None
-    return cast("TResponseInputItem", item) if isinstance(item, dict) else None
