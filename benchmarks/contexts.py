@@ -93,7 +93,7 @@ def replay(name: str, folder: Path, seed: int, show: int, budget: int) -> None:
             if place in places:
                 print(f"\n##### {name} {place}: {row['query']}")
                 print(f"SOLVES: {min(task.solving, key=len, default='(nobody has yet)')}")
-                print(context or f"(nothing: {context.empty_reason})")
+                print(str(context) or f"(nothing: {context.empty_reason})")
             steps, final = list(steps_of(row)), reward_of(row)
             memory.record_trajectory(
                 row["query"], steps, final, author=str(row.get("run") or row.get("model"))

@@ -9,6 +9,7 @@ import pytest
 from engines import ENGINES
 from hardwon import Memory
 from hardwon.learn.actions import action_kinds
+from hardwon.text.failures import failure_hash
 from hardwon.text.likeness import likeness
 
 TRACEBACK = "Traceback (most recent call last):\nKeyError: 'id'"
@@ -139,6 +140,26 @@ def test_what_helped_at_the_same_task_comes_first(memory: Memory) -> None:
         assert advice.worked_instead[0] == cure
 
 
+def test_what_helped_after_a_like_action_comes_first(memory: Memory) -> None:
+    for thing in ("drawer 1", "microwave 1"):
+        steps: list[dict[str, Any]] = [
+            {"action": f"put('egg 1', '{thing}')", "observation": "Nothing happens.", "ok": False},
+            {"action": f"open('{thing}')", "observation": f"{thing} is open.", "ok": True},
+        ]
+        memory.record_trajectory("put an egg away", steps, 1.0)
+    for thing in ("drawer 1", "microwave 1"):
+        failed = {"action": f"put('egg 2', '{thing}')", "observation": "Nothing happens."}
+        advice = memory.advise(
+            "look()", task="put an egg away", error="Nothing happens.", steps=[failed]
+        )
+        assert advice.worked_instead[0] == f"open('{thing}')"
+    found = memory.solutions("Nothing happens.")
+    assert {each.after for each in found} == {
+        "put('egg 1', 'drawer 1')",
+        "put('egg 1', 'microwave 1')",
+    }
+
+
 def test_code_that_helped_can_be_run_again(memory: Memory) -> None:
     program = "def total(rows):\n    return sum(row['price'] for row in rows)\n\nprint(total([]))"
     steps: list[dict[str, Any]] = [
@@ -149,6 +170,16 @@ def test_code_that_helped_can_be_run_again(memory: Memory) -> None:
     (found,) = memory.solutions("NameError: name 'sm' is not defined")
     lines = [line.removeprefix(" " * 6) for line in found.action.splitlines()]
     assert lines == [line for line in program.splitlines() if line]
+
+
+@pytest.mark.engines("sqlite")
+def test_where_a_notebook_points_to_is_not_the_failure() -> None:
+    shown = (
+        "Traceback (most recent call last)\nCell In[{0}], line {1}\n      1 res = total({2})\n"
+        '{3} {1} assert res == {2}, "Expected {2}"\n\nAssertionError: Expected {2} but got 4'
+    )
+    ninth, tenth = (shown.format(*case) for case in ((3, 9, 6, "---->"), (7, 10, 8, "--->")))
+    assert failure_hash(ninth) == failure_hash(tenth)
 
 
 @pytest.mark.engines("sqlite")

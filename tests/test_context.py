@@ -321,3 +321,122 @@ def test_the_same_records_question_and_clock_give_the_same_lines(
 def test_a_wrong_question_is_refused(memory: Memory, wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         memory.context("x", **wrong)
+
+
+def test_a_table_is_told_though_its_description_was_cut_in_the_middle(memory: Memory) -> None:
+    described = (
+        "[('Code', 'char(3)', 'NO'), ('Region', 'enum(1,2)', 'NO'), ('GNP', 'float(10,2)', 'Y"
+    )
+    steps = [
+        {"action": "SHOW TABLES", "observation": "[('city',), ('country',)]", "reward": 0.5},
+        {"action": "DESC country", "observation": described, "reward": 0.5},
+        {
+            "action": "DESC city",
+            "observation": "[('ID', 'int'), ('Region', 'text')]",
+            "reward": 0.5,
+        },
+        {"action": "SELECT Region FROM country", "observation": "[]", "reward": 1.0},
+    ]
+    memory.record_trajectory("List the regions of all countries", steps, 1.0)
+    told = str(memory.context("Which country has the largest GNP?"))
+    assert "DESC country -> Code, Region, GNP" in told
+    # named beside it, so it belongs to the same place
+    assert "DESC city -> ID, Region" in told
+
+
+# --- the files that mattered ---
+
+ISSUE = """TimeDelta serialization precision
+
+When a TimeDelta field is serialized with precision milliseconds, the value is rounded down.
+I expected 345 and got 344. The same happens with microseconds."""
+
+OPEN = "[File: /marshmallow/src/marshmallow/fields.py (1997 lines total)]\n(1400 more lines above)"
+
+
+def fix_the_issue(memory: Memory, reward: float) -> None:
+    """As a coding agent goes about an issue of a repository."""
+    steps = [
+        ("create reproduce.py", "[File: /marshmallow/reproduce.py (1 lines total)]\n1:"),
+        ("edit 1:1\nprint(1)\nend_of_edit", "[File: /marshmallow/reproduce.py (1 lines total)]"),
+        ("python reproduce.py", "344"),
+        ('search_dir "TimeDelta" src', "Found 12 matches in src/marshmallow/fields.py"),
+        (
+            "open src/marshmallow/schema.py",
+            "[File: /marshmallow/src/marshmallow/schema.py (9 lines",
+        ),
+        ('open "src/marshmallow/fields.py" 1474', OPEN),
+        ("edit 1475:1475\n    return round(value)\nend_of_edit", OPEN),
+        ("rm reproduce.py", ""),
+        ("submit", ""),
+    ]
+    rewards = [0.0] * (len(steps) - 1) + [reward]
+    memory.record_trajectory(
+        ISSUE,
+        [
+            {"action": action, "observation": shown, "reward": earned}
+            for (action, shown), earned in zip(steps, rewards, strict=True)
+        ],
+        reward,
+    )
+
+
+@pytest.mark.parametrize(("reward", "ended"), [(1.0, "solved"), (0.0, "not solved")])
+def test_the_file_that_was_changed_is_told_of_the_same_issue_and_of_a_like_one(
+    memory: Memory, reward: float, ended: str
+) -> None:
+    fix_the_issue(memory, reward)
+    run(memory, "make deploy", NOT_SET, 2)
+    files = f"changed src/marshmallow/fields.py; opened src/marshmallow/schema.py [{ended}, agent?]"
+    assert f"this task -> {files}" in said(memory, ISSUE)
+    for like in (
+        "TimeDelta field loses precision when it is serialized",
+        "TimeDelta fields lose precision\n\nSerialized with precision microseconds they are wrong.",
+    ):
+        lines = said(memory, like)
+        assert any(line.endswith(f"-> {files}") for line in lines), like
+        assert "reproduce.py" not in "".join(lines), "what a run made for itself helps nobody"
+    assert said(memory, "the login page is slow on old phones") == []
+
+
+def test_a_patch_tells_which_files_were_changed(memory: Memory) -> None:
+    patch = "diff --git a/lib/cache.go b/lib/cache.go\n--- a/lib/cache.go\n+++ b/lib/cache.go\n@@"
+    steps: list[dict[str, Any]] = [
+        {"action": "str_replace_editor view /repo/lib/http.go", "observation": "1 package lib"},
+        {"action": "submit", "observation": patch, "reward": 1.0},
+    ]
+    memory.record_trajectory("Stale entries stay in the cache for ever", steps, 1.0)
+    (_, files) = said(memory, "Stale entries stay in the cache for ever")
+    assert files == "this task -> changed lib/cache.go; opened /repo/lib/http.go [solved, agent?]"
+
+
+def test_sixty_tokens_hold_a_line_that_matters(memory: Memory) -> None:
+    action = "make deploy STAGING_HOST=stage-1.internal"
+    for _ in range(3):
+        run(memory, action, "deployed", 0, task="deploy the staging environment")
+    run(memory, "pytest tests/billing -x", "ImportError: no module stripe", 1, task="test billing")
+    memory.record_fact("The staging database listens on port 5433.", fact_type="decision")
+    for query, line in (
+        ("deploy the staging environment", f"this task -> {action} [worked 3 of 3, agent?]"),
+        ("deploy to staging", f"like task -> {action} [worked 3 of 3, agent?]"),
+        ("test billing", "this task -> FAILED: pytest tests/billing -x -> ImportError: no"),
+        ("port of the staging database", "decision: The staging database listens on port 5433."),
+    ):
+        context = memory.context(query, budget_tokens=60)
+        assert context.tokens <= 60
+        assert line in str(context)
+
+
+def test_a_large_budget_gives_a_page_with_headings(memory: Memory) -> None:
+    run(memory, "make deploy", NOT_SET, 2, task="deploy to staging")
+    for host in "stage-1 stage-2 stage-3 stage-4 stage-5 stage-6".split():
+        task = f"deploy to staging on {host}"
+        run(memory, f"make deploy STAGING_HOST={host}", "deployed", 0, task=task)
+    memory.record_fact("The deploy of staging needs the VPN.", fact_type="decision")
+    context = memory.context("deploy to staging", budget_tokens=4_000)
+    page = str(context).splitlines()
+    headings = [line for line in page[2:] if line.startswith("  ")]
+    assert headings == ["  Done before:", "  Failed before:", "  Known:"]
+    assert page[page.index("  Known:") + 1].startswith("- decision: The deploy of staging")
+    assert len(context.sources) == len(page), "every line has its sources"
+    assert "Done before:" not in str(memory.context("deploy to staging")), "a short one has none"

@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,51 @@ def names_in(folder: Path) -> list[str]:
 
 
 # --- whole, once, and the source as it was ---
+
+
+@pytest.mark.parametrize("years", [0, 3])
+def test_an_adopted_attempt_weighs_like_one_that_was_recorded_then(
+    tmp_path: Path, clock: Clock, years: int
+) -> None:
+    asked = [
+        {"model": f"m{number % 3}", "issue_type": kind, "description": f"d{number % 5}"}
+        for number, kind in zip(range(60), ["TIMEOUT", "CRASH"] * 30, strict=True)
+    ]
+    now, clock.now = clock.now, clock.now - timedelta(days=365 * years)
+    rows = []
+    with (
+        Memory(tmp_path / "native", clock=clock) as native,
+        Memory(tmp_path / "new", clock=clock) as memory,
+    ):
+        for number, issue in enumerate(asked):
+            worked, fixer = number % 15 == 0, "bob" if number % 4 else "ann"
+            command = f"restart {number % 7}"
+            native.record_fix(issue, worked, worked, "", [command], fixer_type=fixer)
+            rows.append(
+                {
+                    "timestamp": clock.now.isoformat(),
+                    "model_name": issue["model"],
+                    "issue_type": issue["issue_type"],
+                    "description": issue["description"],
+                    "fixer_type": fixer,
+                    "fix_commands": json.dumps([command]),
+                    "fix_success": worked,
+                    "verification_success": worked,
+                }
+            )
+        clock.now = now
+        adopt_fix_history(legacy.make(tmp_path / "old.db", rows), memory)
+        for issue in asked[:6]:
+            one, two = (each.odds(issue, fixer="ann") for each in (memory, native))
+            assert (one.attempts, one.verified) == (two.attempts, two.verified)
+            assert one.p_success == pytest.approx(two.p_success, abs=1e-6)
+            said, told = (
+                each.advise("restart 3", issue=issue, author="ann") for each in (memory, native)
+            )
+            assert said.p_success == pytest.approx(told.p_success, abs=1e-6)
+            assert (said.verdict, said.failures) == (told.verdict, told.failures)
+        hopeless = memory.odds({"model": "m1", "issue_type": "CRASH"}).p_success
+        assert hopeless < 0.1, "however long ago it was"
 
 
 @pytest.mark.parametrize("shape", legacy.SHAPES)

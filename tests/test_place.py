@@ -30,6 +30,8 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 
 @pytest.fixture
 def _without_psycopg(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("connection", "engine"):
+        monkeypatch.delitem(sys.modules, f"hardwon.store.postgres.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "psycopg", None)
 
 

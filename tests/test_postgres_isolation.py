@@ -36,14 +36,14 @@ from hardwon.store.postgres.schema import (
     VIEWS,
     WRITER,
 )
-from hardwon.store.types import Cursor, Found, Request, Row, Stored, TokenRow
+from hardwon.store.types import Cursor, Found, Request, Row, TokenRow
 from strategies import at
 
 A, B = "alpha", "beta"
 SECRET = "xylophone"
 """Nobody but B says it."""
 EVERYTHING = Filters()
-A_HIT = Found(1, Stored("", "fact", 0, "", b"", None), "", "hypothesis", None, "", SECRET, 0, 0)
+A_HIT = Found("", 0, "", "hypothesis", None, "", 0, 0, 1, "fact", "", b"", None, SECRET)
 ISSUE = {"model": "m-beta", "issue_type": "oom", "description": SECRET}
 
 

@@ -733,12 +733,13 @@ def test_the_command_line_tells(brain: Memory, repository: Path, tmp_path: Path)
 
 
 def candidates(authors: Sequence[str]) -> list[Candidate]:
-    return [
-        Candidate(
-            f"{number:02}", 0, author, "hypothesis", None, f"said {number}", 10.0 - number / 10
+    made = []
+    for number, author in enumerate(authors):
+        made.append(
+            Candidate(f"{number:02}", 0, author, "hypothesis", None, f"said {number}", 0, 0)
         )
-        for number, author in enumerate(authors)
-    ]
+        made[-1].text = 10.0 - number / 10
+    return made
 
 
 @given(st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=20), st.data())

@@ -260,7 +260,7 @@ def _searched(text: str) -> None:
     wanted = terms.query_terms(text)
     terms.index_text(text)
     list(terms.matches(text, wanted))
-    times.time_asked(text, lambda: datetime(2026, 11, 17, tzinfo=UTC))
+    times.time_asked(text, datetime(2026, 11, 17, tzinfo=UTC))
 
 
 def _counted(text: str) -> None:

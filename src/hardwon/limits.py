@@ -131,8 +131,8 @@ RECALL_K_MAX: Final = 1_000
 # --- the store ---
 
 # Pages that a connection keeps in memory. A day's tallies fit: each write touches as many of their
-# pages as it has lessons.
-PAGE_CACHE_BYTES: Final = 16 * MIB
+# pages as it has lessons. Each recall reads forty or more.
+PAGE_CACHE_BYTES: Final = 32 * MIB
 
 # How long a write waits for the writers before it. 32 processes that each wait for a disk sync fit
 # many times.
@@ -305,6 +305,12 @@ ACTION_LESSONS_MAX: Final = 300
 # After so many days an attempt counts half. Long enough for a team's weekly rhythm, short enough
 # that last year's release of a tool does not outvote this month's.
 HALF_LIFE_DAYS: Final = 90
+# What one author may say of a thing before it takes others to say as much: a careful colleague.
+SOURCE_VOTES: Final = 8
+
+# After so many it ages no more: nothing newer speaks against what lay still for years, or came in
+# with an older history.
+HALF_LIVES_MAX: Final = 2
 
 # Distinct episodes that must speak for a rule before it is active: one may be luck.
 RULE_EPISODES_MIN: Final = 2
@@ -479,10 +485,16 @@ CONTEXT_TOKENS: Final = 400
 # Below this a context has room for a line or two, and the fence around it says no more than it must.
 SHORT_CONTEXT_TOKENS: Final = 100
 
+# From this budget on a context may be a page with headings.
+PAGE_CONTEXT_TOKENS: Final = 2_000
+
+# Fewer lines are read at a glance, and need no headings.
+PAGE_LINES_MIN: Final = 8
+
 # The largest budget. Whoever has more room wants the records themselves.
 CONTEXT_TOKENS_MAX: Final = 100_000
 
-# Random bytes of a fence's mark.
+# Random bytes of a tree's mark.
 MARK_BYTES: Final = 8
 
 # What still counts as a word: longer runs without a space are base64, paths or Chinese. They are
@@ -493,7 +505,7 @@ WORD_CHARS_MAX: Final = 64
 # belong there.
 CONTEXT_LINE_CHARS_MAX: Final = 2_000
 
-# Hex characters of a fence's mark: 64 bits, so that no record can have guessed it.
+# Hex characters of a fence's mark: so many that no record can have guessed it.
 MARK_CHARS_MIN: Final = 16
 
 # Hex characters of a fence's mark: a digest fits, and the mark is paid for twice in every context.
@@ -541,6 +553,9 @@ SEEN_ACTION_CHARS_MAX: Final = 60
 
 # Names that one action showed: a wide table.
 SEEN_NAMES_MAX: Final = 30
+
+# Files that a line of a context names, of those that were changed and of those that were opened.
+FILES_SHOWN_MAX: Final = 5
 
 # --- embeddings ---
 

@@ -125,14 +125,16 @@ def advice_on(
     elsewhere = [] if here else identical_failures(attempts)
     p_success, p_solved = chances.p_success, chances.p_solved
     verdict: Verdict = "ok" if chances.known or attempts else "unknown"
-    if len(standing_failures(here)) >= IDENTICAL_FAILURES_MAX:
+    standing = standing_failures(here)
+    if len(standing) >= IDENTICAL_FAILURES_MAX:
         verdict = "blocked"
         # As likely as after so many failures in a row, whatever became of it before: the number and
         # the word agree.
         p_success = min(p_success, 1 / (len(failures) + 2))
     elif failures:
         verdict = "caution"
-        p_success = min(p_success, _EVEN)
+        if standing:
+            p_success = min(p_success, _EVEN)
     elif elsewhere and p_success < UNLIKELY_AGAIN_BELOW:
         verdict, failures = "caution", elsewhere
     elif chances.known and p_success < UNLIKELY_BELOW:

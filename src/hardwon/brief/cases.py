@@ -4,17 +4,20 @@ what an action showed. Each is a sentence that stands alone; nothing here knows 
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
+from itertools import islice
 from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.brief.lines import DONE, FAILED, SEEN, Line, ago, sources_mark
 from hardwon.text.clean import CODE_INDENT, CUT, clean_code, clean_line, shortened
 from hardwon.text.relevance import Question
-from hardwon.text.shown import names_shown, telling_line
+from hardwon.text.shown import files_touched, names_shown, telling_line
 from hardwon.text.terms import FORM, Remembered, index_text
 from hardwon.text.tokens import cut_to_tokens
 from hardwon.text.words import spelled_alike
@@ -23,6 +26,12 @@ from hardwon.text.words import spelled_alike
 SHARPNESS: Final = 2.0
 # Of the best one's relevance: less alike tasks are not told.
 LIKE_FROM: Final = 0.4
+# Of a task's relevance: what failed at one that is as much like the question is not offered.
+DISPUTED_FROM: Final = 0.8
+# What it adds that the action at another task names all of the question.
+NAMED: Final = 0.3
+# A task that is not the very same is never quite as relevant.
+NOT_THE_SAME: Final = 0.95
 # A reward that reads the same with two digits is the same.
 SAME_REWARD: Final = 0.005
 
@@ -38,8 +47,8 @@ class Done(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """A run as it is told: its task, what was done, how much it is like the question (1: the very
-    same task), when, who says so (None: somebody that others vouch for). `strategy` is what a fix
+    """A run as it is told: its task, what was done, how much of it is about the question (1: the
+    very same task), how much its task is like it, when, and who says so. `strategy` is what a fix
     did.
     """
 
@@ -47,6 +56,7 @@ class Case:
     task: str
     steps: Sequence[Done]
     relevance: float
+    alike: float
     same: bool
     at_us: int
     author: str
@@ -77,7 +87,7 @@ class Attempt:
     observation: str = ""
     cases: list[Case] = field(default_factory=list)
 
-    @property
+    @cached_property
     def key(self) -> str:
         return "\n".join(map(folded, self.actions))
 
@@ -112,20 +122,22 @@ class Told(NamedTuple):
     attempts: list[Attempt]
 
 
-def told_of(cases: Iterable[Case], solved_from: float) -> list[Told]:
-    """The tasks of the runs, the most alike first."""
+def told_of(cases: Iterable[Case], solved_from: float, question: Question | None) -> list[Told]:
+    """The tasks of the runs, the most alike first: that an action names what is asked for counts,
+    too.
+    """
     by_task: dict[str, list[Case]] = {}
     for case in cases:
         if any(step.action.strip() for step in case.steps):
             by_task.setdefault(folded(case.task) or case.id, []).append(case)
-    told = [
-        Told(
-            max(case.relevance for case in runs),
-            runs[0].same,
-            sorted(_attempts(runs, solved_from - SAME_REWARD), key=_best_first),
-        )
-        for runs in by_task.values()
-    ]
+    told = []
+    for runs in by_task.values():
+        attempts = sorted(_attempts(runs, solved_from - SAME_REWARD), key=_best_first)
+        alike, same = max(case.alike for case in runs), runs[0].same
+        if question and not same:
+            named = question.share(_terms(" ".join(attempts[0].actions)))
+            alike = min(alike + NAMED * named, NOT_THE_SAME)
+        told.append(Told(alike, same, attempts))
     return sorted(told, key=lambda each: (not each.same, -each.relevance))
 
 
@@ -150,15 +162,17 @@ def _attempts(runs: Sequence[Case], solved_from: float) -> list[Attempt]:
         attempt = Attempt(case.task, actions)
         observation = "" if case.steps[place].worked else case.steps[place].observation
         found.setdefault(attempt.key, attempt).add(case, earned, observation, worked=won)
-    for attempt in found.values() if len(runs) > 1 else ():
-        if len(attempt.actions) == 1:  # it may have failed on the way in other runs
-            for case in runs:
-                steps = [step for step in case.steps if folded(step.action) == attempt.key]
-                if case not in attempt.cases and steps:
-                    best = max(steps, key=lambda step: step.earned)
-                    attempt.add(
-                        case, best.earned, best.observation, worked=best.earned >= solved_from
-                    )
+    if len(runs) > 1:  # what one run ended with may have failed on the way in others
+        for case in runs:
+            best: dict[str, Done] = {}
+            for step in case.steps:
+                key = folded(step.action)
+                if key in found and (key not in best or step.earned > best[key].earned):
+                    best[key] = step
+            for key, step in best.items():
+                if case not in found[key].cases:
+                    won = step.earned >= solved_from
+                    found[key].add(case, step.earned, step.observation, worked=won)
     return list(found.values())
 
 
@@ -206,29 +220,44 @@ class Wording(NamedTuple):
 
 def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
     """All that is known of the very same task, best first; of each like task what worked, or what
-    came nearest, or where nothing is known that worked, what failed again and again. What failed at the very task
-    is offered from nowhere.
+    came nearest, or where nothing is known that worked, what failed again and again. What failed at
+    the very task, or at one that is about as much like it, is offered from nowhere.
     """
-    failed = {
-        attempt.key for each in told if each.same for attempt in each.attempts if not attempt.holds
-    }
+    failed: dict[str, float] = {}
+    for each in reversed(told):
+        failed.update(
+            (attempt.key, each.relevance) for attempt in each.attempts if not attempt.holds
+        )
     likest = max((each.relevance for each in told), default=0.0)
     near = [each for each in told if each.relevance >= LIKE_FROM * likest]
     solved = any(each.attempts[0].holds for each in near)
     silent = 0
     for each in near:
         if each.same:
-            for attempt in each.attempts[: limits.SAME_TASK_LINES_MAX]:
-                yield _line_of(attempt, each, wording)
+            lines = (_line_of(attempt, each, wording) for attempt in each.attempts)
+            yield from islice(_one_of_each(lines, told), limits.SAME_TASK_LINES_MAX)
             continue
         best = each.attempts[0]
-        if best.holds and best.key in failed:
+        if best.holds and failed.get(best.key, 0.0) >= DISPUTED_FROM * each.relevance:
             continue
         if best.holds or best.earned > 0:
             yield _line_of(best, each, wording)
         elif not solved and best.tried > 1 and silent < limits.LIKE_FAILURES_MAX:
             silent += 1
             yield _line_of(best, each, wording)
+
+
+def _one_of_each(lines: Iterable[Line], told: Sequence[Told]) -> Iterator[Line]:
+    """Of what worked, one line of each unconfirmed source, where there are several."""
+    attempts = (attempt for each in told for attempt in each.attempts)
+    several = len({case.author for attempt in attempts for case in attempt.cases}) > 1
+    spoke = set[str | None]()
+    for line in lines:
+        if several and line.kind == DONE and line.only_source:
+            if line.only_source in spoke:
+                continue
+            spoke.add(line.only_source)
+        yield line
 
 
 def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
@@ -243,14 +272,16 @@ def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
     once, actions = attempt.tried == 1, attempt.actions
     warned = wording.warned.get(attempt.key, "") if attempt.holds else ""
     error = warned
-    times = "" if once else f" {attempt.worked} of {attempt.tried}, last"
-    outcome, mark = "", f"[worked{times} {last}, {who}]"
+    times = "" if once else f" {attempt.worked} of {attempt.tried}"
+    outcome, mark = "", f"[worked{times}{'' if once else ', last'} {last}, {who}]"
+    brief = f"[worked{times}, {who}]"
     if warned:
         outcome = "worked before, but FAILED since: "
     elif not attempt.holds:
         earned = f" ({attempt.earned:.2f})" if attempt.earned > 0 and not attempt.worked else ""
         times = "" if once else f" {attempt.tried - attempt.worked} of {attempt.tried} times"
         outcome, mark = f"FAILED{earned}{times}: ", f"[{'' if once else 'last '}{last}, {who}]"
+        brief = f"[{who}]"
         error = attempt.error
         if not told.same:  # of another task: its beginning will do
             error = "" if attempt.earned else error
@@ -267,7 +298,7 @@ def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
         about=frozenset({attempt.key, *(case.strategy for case in cases if case.strategy)}),
         relevance=told.relevance,
         why=f"{why}, worked {attempt.worked} of {attempt.tried}",
-        shorter=partial(_cut, head, actions, shown, mark, wording) if told.same else None,
+        shorter=partial(_cut, head, actions, shown, mark, brief, wording, told.same),
     )
 
 
@@ -288,6 +319,7 @@ def after_line(failed: Attempt, worked: Attempt, wording: Wording) -> Line:
     mark = line.text.split("\n")[0].rpartition(" [")[2]
     return line._replace(
         text=_worded(head, worked.actions, "", f"[{mark}"),
+        kind=FAILED,
         why="it worked after the same failure",
         shorter=None,
     )
@@ -312,13 +344,25 @@ _CUT_TOKENS_MIN: Final = 12
 
 
 def _cut(
-    head: str, actions: Sequence[str], shown: str, mark: str, wording: Wording, allowed: int
+    head: str,
+    actions: Sequence[str],
+    shown: str,
+    mark: str,
+    brief: str,
+    wording: Wording,
+    same: bool,
+    allowed: int,
 ) -> str:
-    """As much of the actions as there is room for, whole lines or words, and a sign that they were
-    cut; first of all without what they showed.
+    """Without what they showed, and when; then as much of the actions as there is room for, whole
+    lines or words, and a sign that they were cut. Those at other tasks are not cut: of them, the
+    task is left out.
     """
+    if not same:
+        head = f"like task -> {head.rpartition(' -> ')[2]}"
     code = [line for action in actions for line in clean_code(action, limits.EXAMPLE_CHARS_MAX)]
     if len(code) > 1:
+        if not same:
+            return ""
         first, *rows = _worded(head, actions, shown, mark).split("\n")
         left = allowed - wording.cost(first) - wording.cost(CODE_INDENT + CUT)
         kept = []
@@ -328,26 +372,63 @@ def _cut(
                 break
             kept.append(row)
         return "\n".join((first, *kept, CODE_INDENT + CUT)) if kept else ""
-    bare = _worded(head, actions, "", mark)
-    if shown and wording.cost(bare) <= allowed:
-        return bare
-    left = allowed - wording.cost(f"{head}{CUT} {mark}")
-    if left < _CUT_TOKENS_MIN:
+    for less in (mark, brief):
+        bare = _worded(head, actions, "", less)
+        if wording.cost(bare) <= allowed:
+            return bare
+    left = allowed - wording.cost(f"{head}{CUT} {brief}")
+    if left < _CUT_TOKENS_MIN or not same:
         return ""
-    return f"{head}{cut_to_tokens(one_line(actions[0]), left, wording.count)}{CUT} {mark}"
+    return f"{head}{cut_to_tokens(one_line(actions[0]), left, wording.count)}{CUT} {brief}"
 
 
 # --- what was seen ---
 
 
+def file_lines(told: Sequence[Told], asked: str) -> Iterator[Line]:
+    """Of each task the files that runs changed, and those that they looked at: where the last action
+    tells nothing, they tell where to look.
+    """
+    likest = max((each.relevance for each in told), default=0.0)
+    for each in told:
+        cases = [case for attempt in each.attempts for case in attempt.cases]
+        steps = ((step.action, step.observation) for case in cases for step in case.steps)
+        told_already = " ".join(action for attempt in each.attempts for action in attempt.actions)
+        parts = [
+            f"{did} {', '.join(untold[: limits.FILES_SHOWN_MAX])}"
+            for did, paths in zip(("changed", "opened"), files_touched(steps), strict=True)
+            if (untold := [path for path in paths if path not in told_already])
+        ]
+        if each.relevance < LIKE_FROM * likest or not parts:
+            continue
+        task = "this task" if each.same else _task_shown(each.attempts[0].task, asked)
+        sources = list(dict.fromkeys(case.author for case in cases))
+        vouched = sum(case.vouched for case in cases)
+        solved = "solved" if each.attempts[0].holds else "not solved"
+        text = f"{task} -> {'; '.join(parts)} [{solved}, {sources_mark(sources, vouched)}]"
+        yield Line(
+            text,
+            kind=SEEN,
+            sources=sources,
+            vouched=vouched,
+            ids=tuple(dict.fromkeys(case.id for case in cases)),
+            about=frozenset({f"files: {'; '.join(parts)}"}),
+            relevance=each.relevance,
+            why="the files that runs at the task had open",
+        )
+
+
 class _Seen(NamedTuple):
-    """A short action that worked, and the names that it showed; its terms, and theirs."""
+    """A short action that worked, and the names that it showed; its terms, and theirs; how much it
+    has to do with the question.
+    """
 
     action: str
     names: tuple[str, ...]
     case: Case
     does: frozenset[str]
     shows: frozenset[str]
+    worth: float = 0.0
 
 
 def seen_line(cases: Sequence[Case], question: Question, cost: Callable[[str], int]) -> Line | None:
@@ -397,58 +478,75 @@ def _mark(case: Case) -> str:
     return sources_mark((case.author,), case.vouched) + (", stale" if case.stale else "")
 
 
-def _rows(cases: Sequence[Case], question: Question) -> list[_Seen]:
-    likest = max((case.relevance for case in cases), default=0.0)
-    say: dict[str, float] = {}
+def _looked_at(
+    cases: Sequence[Case], say: Mapping[str, float]
+) -> tuple[list[_Seen], dict[str, float]]:
+    """What runs looked at, and by how much say of the runs a term was used."""
     seen: dict[tuple[str, ...], _Seen] = {}
     used: dict[str, float] = {}
     for case in cases:
-        say[case.id] = (case.relevance / likest) ** SHARPNESS
         mine = set[str]()
         for step in case.steps:
             if not step.worked:
                 continue
             action = one_line(step.action[: limits.DIGEST_CHARS_MAX])
-            does = _terms(action.partition(" ")[2])
             short = len(action) <= limits.SEEN_ACTION_CHARS_MAX
             names = tuple(dict.fromkeys(names_shown(step.observation))) if short else ()
             if not names:  # what stands in quotes is data
                 mine |= _terms(_QUOTED.sub(" ", action).partition(" ")[2])
             elif names not in seen:
+                does = _terms(action.partition(" ")[2])
                 seen[names] = _Seen(action, names, case, does, _terms(" ".join(names)))
         for term in mine:
             used[term] = used.get(term, 0.0) + say[case.id]
+    return list(seen.values()), used
+
+
+def _rows(cases: Sequence[Case], question: Question) -> list[_Seen]:
+    likest = max((case.relevance for case in cases), default=0.0)
+    say = {case.id: (case.relevance / likest) ** SHARPNESS for case in cases}
+    seen, used = _looked_at(cases, say)
     known = used.keys() | question.worth.keys()
-    waiting = [each for each in seen.values() if _is_used(each.names, known)]
+    waiting = [each for each in seen if _is_used(each.names, known)]
+    # what many lists were asked for with tells nothing
+    lists = Counter(term for each in waiting for term in each.does)
     runs = sum(say.values())
-    said = set[str]()
+    for place, each in enumerate(waiting):
+        use = max((used.get(term, 0.0) / lists[term] for term in each.does), default=0.0)
+        worth = question.share(each.does | each.shows) + USED * use / runs
+        waiting[place] = each._replace(worth=worth)
+    said, listed = set[str](), dict[str, float]()
     rows: list[_Seen] = []
     while waiting:
-        worth = [
+        worths = [
             (BASE + (1 - BASE) * say[each.case.id])
-            * len(each.shows - said)
-            / len(each.shows)
+            * math.sqrt(len(each.shows - said) / len(each.shows))
             * (
-                question.share(each.does | each.shows)
-                + USED * max((used.get(term, 0.0) for term in each.does), default=0.0) / runs
+                each.worth
+                + LISTED * max((listed.get(term, 0.0) for term in each.does), default=0.0)
             )
             for each in waiting
         ]
-        place = max(range(len(waiting)), key=worth.__getitem__)
-        if worth[place] <= WORTH_FROM:
+        place = max(range(len(waiting)), key=worths.__getitem__)
+        if worths[place] <= WORTH_FROM:
             break
         rows.append(waiting.pop(place))
         said |= rows[-1].shows
+        for name in rows[-1].names:
+            for term in _as_term(name):
+                listed[term] = max(listed.get(term, 0.0), rows[-1].worth)
     return rows
 
 
 def _is_used(names: Sequence[str], known: Collection[str]) -> bool:
-    """Whether enough of the names, as they are or as words in whatever form, are known."""
-    used = sum(
-        name.casefold() in known or (name.isalpha() and not _terms(name).isdisjoint(known))
-        for name in names
-    )
+    """Whether enough of the names are known."""
+    used = sum(not _as_term(name).isdisjoint(known) for name in names)
     return used * _NAMES_PER_USED >= len(names)
+
+
+def _as_term(name: str) -> frozenset[str]:
+    """The name as it is, and where it is a word, in whatever form."""
+    return _terms(name) | {name.casefold()} if name.isalpha() else frozenset({name.casefold()})
 
 
 _NAMES_PER_USED: Final = 8
@@ -456,10 +554,12 @@ _QUOTED: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 # What a list is worth that the least alike run looked at, against one of the likest.
 BASE: Final = 0.3
 # Lists that are worth less have nothing to do with the question.
-WORTH_FROM: Final = 0.05
+WORTH_FROM: Final = 0.07
 # What it is worth that all runs like this one used what was looked at, against that the question
 # names all of it.
 USED: Final = 0.5
+# Of what a list is worth, what those are that tell of the things it names.
+LISTED: Final = 0.8
 
 
 def _find_terms(text: str) -> frozenset[str]:

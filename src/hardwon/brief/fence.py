@@ -29,8 +29,7 @@ def fenced(lines: Sequence[str], mark: str, *, short: bool = False) -> str:
         raise InvalidInputError.one(
             "mark",
             mark,
-            f"{limits.MARK_CHARS_MIN} to {limits.MARK_CHARS_MAX} hex characters, as "
-            f"secrets.token_hex(8) makes them",
+            f"{limits.MARK_CHARS_MIN} to {limits.MARK_CHARS_MAX} hex characters",
         )
     inside = [f"  {NOT_INSTRUCTIONS_SHORT if short else NOT_INSTRUCTIONS}"]
     inside += filter(None, (fenced_line(line, mark) for line in lines))
@@ -47,6 +46,14 @@ def fenced_line(line: str, mark: str) -> str:
         clean_line(line.removeprefix(prefix), limits.CONTEXT_LINE_CHARS_MAX), mark
     )
     return prefix + text if text else ""
+
+
+def mark_of(number: int) -> str:
+    """The mark of a random number of 64 bits. Digits, then letters: mixed up, it would take a third
+    more tokens, and never as many twice.
+    """
+    letters = ("abcdef"[number // 10**8 // 6**place % 6] for place in range(8))
+    return f"{number % 10**8:08d}{''.join(letters)}"
 
 
 _MARK: Final = re.compile(rf"[0-9a-f]{{{limits.MARK_CHARS_MIN},{limits.MARK_CHARS_MAX}}}")

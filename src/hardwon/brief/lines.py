@@ -18,6 +18,15 @@ RULE: Final = "rule"
 KNOWN: Final = "known"
 SEEN: Final = "seen"
 
+# What stands over the lines of a kind, on a page of them.
+HEADINGS: Final = {
+    DONE: "Done before:",
+    FAILED: "Failed before:",
+    RULE: "Rules:",
+    KNOWN: "Known:",
+    SEEN: "Seen:",
+}
+
 
 class Line(NamedTuple):
     """A line with the code that belongs to it, its kind, who taught it, how often somebody vouched

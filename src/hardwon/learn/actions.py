@@ -43,7 +43,12 @@ SAME_STRENGTH: Final = 0.5
 # What this very attempt has shown already is as sure as anything can be.
 OWN_STRENGTH: Final = 0.3
 
+FIRST: Final = "first"
+# Whoever gives no steps may be at the first one, or may just not say what came before.
+_UNSAID_WEIGHT: Final = 0.5
+
 _FIRST_GUESS: Final = 0.5
+_FIRST_GUESS_SOLVED: Final = 0.1  # most steps only prepare the one that solves the task
 _LITERAL: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 _NUMBER: Final = re.compile(r"\b\d+(?:\.\d+)?\b")
 _WORD: Final = re.compile(r"[^\W\d]\w*")
@@ -109,7 +114,7 @@ class ActionContext:
         blamed.
         """
         if self.last_worked is None:
-            return "first"
+            return FIRST
         blamed = not self.blamed.isdisjoint(words)
         return (
             f"after {'success' if self.last_worked else 'error'}, {'blamed' if blamed else 'clear'}"
@@ -349,16 +354,21 @@ def forecast(
         return records.get(key, Outcomes()) if key else Outcomes()
 
     everything = of(judged.general)
-    usual = of_kind = shrunk(everything, _FIRST_GUESS, ALL_STRENGTH)
+    guess = _FIRST_GUESS_SOLVED if solving else _FIRST_GUESS
+    usual = of_kind = shrunk(everything, guess, ALL_STRENGTH)
     # What holds all that there is tells nothing new; counting it twice would feign certainty.
     held = everything.tried
     for kind in judged.kinds:
         if of(kind).tried < held:
             of_kind, held = shrunk(of(kind), of_kind, KIND_STRENGTH), of(kind).tried
     sum_ = _log_odds(of_kind)
-    for key, strength in ((judged.situation, SITUATION_STRENGTH), (judged.task, TASK_STRENGTH)):
+    said = _UNSAID_WEIGHT if judged.situation.which == FIRST else 1.0
+    for key, strength, weight in (
+        (judged.situation, SITUATION_STRENGTH, said),
+        (judged.task, TASK_STRENGTH, 1.0),
+    ):
         if of(key).tried < everything.tried:
-            sum_ += _log_odds(shrunk(of(key), usual, strength)) - _log_odds(usual)
+            sum_ += weight * (_log_odds(shrunk(of(key), usual, strength)) - _log_odds(usual))
     by_word = {
         word: _log_odds(shrunk(of(key), of_kind, WORD_STRENGTH)) - _log_odds(of_kind)
         for word, key in judged.words.items()

@@ -285,7 +285,7 @@ def performance_notes(
 @dataclass(frozen=True)
 class Solution:
     """An action that was taken after an error, across trajectories: how often, and how often it
-    helped.
+    helped; `after` is the action that had failed so, empty where others came in between.
     """
 
     diagnosis: str
@@ -296,17 +296,21 @@ class Solution:
     p_helped: float
     last_tried: datetime
     evidence: tuple[str, ...]
+    after: str = ""
 
 
 def p_helped(support: Evidence) -> float:
     """The share of the trajectories in which it helped, of those that tried it, with one of each
     added.
     """
-    return (support.levels[HELPED] + 1) / (support.records + 2)
+    levels = support.levels
+    return (levels[HELPED] + 1) / (sum(levels) + 2)
 
 
 def most_helpful_first(support: Evidence) -> tuple[float, int, int, str]:
-    return -p_helped(support), -support.records, -support.last_us, support.item
+    levels = support.levels  # adding up takes its time, and they may be many
+    tried = sum(levels)
+    return -(levels[HELPED] + 1) / (tried + 2), -tried, -support.last_us, support.item
 
 
 # --- choosing ---

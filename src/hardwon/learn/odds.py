@@ -35,8 +35,8 @@ ALL_STRENGTH: Final = 2.0
 NAMED_STRENGTH: Final = 10.0  # issue type, fixer within it, tool, task
 MODEL_STRENGTH: Final = 3.0
 MODEL_TYPE_STRENGTH: Final = 20.0
-SUBJECT_STRENGTH: Final = 3.0
-SIGNATURE_STRENGTH: Final = 10.0
+SUBJECT_STRENGTH: Final = 2.5
+SIGNATURE_STRENGTH: Final = 20.0
 STRATEGY_STRENGTH: Final = 4.0
 
 FIRST_GUESS: Final = 0.5
@@ -111,27 +111,67 @@ class Odds(Rated):
 
 @lru_cache(maxsize=8_192)
 def age_weight(day: int, today: int) -> float:
-    """1 for today (and for clocks that run ahead), half after a half-life."""
-    return math.exp2(-max(0, today - day) / limits.HALF_LIFE_DAYS)
+    """1 for today (and for clocks that run ahead), half after a half-life, never less than what is
+    left after the last one.
+    """
+    return math.exp2(-min(max(0, today - day) / limits.HALF_LIFE_DAYS, limits.HALF_LIVES_MAX))
+
+
+class Votes(NamedTuple):
+    """What one author says of something: how much it weighs, and how much of that is vouched for."""
+
+    weight: float
+    vouched: float
+
+
+def fair_parts(votes: Mapping[str, Votes]) -> dict[str, float]:
+    """The part of each author's word that counts, beside what is vouched for: nobody counts for
+    more than the one other who has most to say, or than one careful colleague. Who is alone is
+    believed: nobody disagrees.
+    """
+    if len(votes) < 2:
+        return dict.fromkeys(votes, 1.0)
+    *_, second, first = sorted(each.weight for each in votes.values())
+    parts = {}
+    for author, (weight, vouched) in votes.items():
+        others = second if weight == first else first
+        fair = vouched + min(weight - vouched, max(limits.SOURCE_VOTES, others))
+        parts[author] = min(1.0, fair / weight) if weight > 0 else 1.0
+    return parts
 
 
 @dataclass
 class Share:
-    """Attempts at something, as they are and as they weigh today."""
+    """Attempts at something, as they are, and as they weigh today: by days, and by authors."""
 
     attempts: int = 0
     applied: int = 0
     verified: int = 0
     weight: float = 0.0
     weight_verified: float = 0.0
+    vouched: float = 0.0
 
     @classmethod
     def of(cls, counts: Iterable[HasLevels], today: int, item: str | None = None) -> Share:
         """All of the counts, or those of one item."""
-        share = cls()
+        by_author: dict[str, Share] = {}
         for counted in counts:
             if item is None or counted.item == item:
+                author = getattr(counted, "author", "")
+                share = by_author.setdefault(author, cls())
                 share.add(counted, today)
+                share.vouched += getattr(counted, "vouched", 0) * age_weight(counted.day, today)
+        return cls.fair(by_author)
+
+    @classmethod
+    def fair(cls, by_author: Mapping[str, Share]) -> Share:
+        """What several say, each with a fair part."""
+        votes = {author: Votes(each.weight, each.vouched) for author, each in by_author.items()}
+        parts, share = fair_parts(votes), cls()
+        for author, each in by_author.items():
+            part = parts[author]
+            each.weight, each.weight_verified = each.weight * part, each.weight_verified * part
+            share.include(each)
         return share
 
     def add(self, counted: HasLevels, today: int) -> None:
@@ -148,6 +188,7 @@ class Share:
         self.verified += other.verified
         self.weight += other.weight
         self.weight_verified += other.weight_verified
+        self.vouched += other.vouched
 
 
 @dataclass

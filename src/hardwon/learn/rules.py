@@ -92,6 +92,7 @@ class Thresholds:
     bad_below: int = LOW_LEVEL
     good_share: float = 0.0
     bad_share: float = 0.0
+    sources: int = 1  # how many authors were at the task
 
     @classmethod
     def of(cls, levels: Sequence[int]) -> Thresholds:
@@ -181,6 +182,9 @@ def weigh(
         levels = support.levels
         good, bad = thresholds.good(levels), thresholds.bad(levels)
         helpful, harmful = (good, bad) if kind == "works" else (bad, good)
+        fair = support.fair_levels
+        fair_good, fair_bad = thresholds.good(fair), thresholds.bad(fair)
+        fair_for, fair_against = (fair_good, fair_bad) if kind == "works" else (fair_bad, fair_good)
         claimed = bool(support.claims)
         if not helpful and not claimed:
             continue
@@ -188,7 +192,9 @@ def weigh(
         # one more that speaks for it, here as there: or its own word would be beyond chance
         if claimed:
             usual = (usual * thresholds.episodes + 1) / (thresholds.episodes + 1)
-        state = rule_state(helpful + claimed, harmful, usual)
+        state = rule_state(fair_for + claimed, fair_against, usual)
+        if state == "active" and thresholds.sources > 1 and support.only_source:
+            state = "candidate"  # others were at the task, too, and nobody else says so
         if (
             state == "candidate"
             and harmful <= helpful + claimed
@@ -197,7 +203,7 @@ def weigh(
             state = "active"
         if retired_on.get(support.item, -1) >= support.last_us // limits.DAY_US:
             state = "retired"
-        share = (helpful + 1) / (helpful + harmful + 2)
+        share = (fair_for + 1) / (fair_for + fair_against + 2)
         speaks = thresholds.good if kind == "works" else thresholds.bad
         backing = [(tally, speaks(tally.levels)) for tally in support.tallies]
         weighed.append(

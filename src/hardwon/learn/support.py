@@ -20,7 +20,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.learn.odds import age_weight
+from hardwon.learn.odds import Votes, age_weight, fair_parts
 from hardwon.learn.tallies import LEVELS, MILLIONTHS, Tally, card_key, rule_key
 from hardwon.records.fields import (
     Count,
@@ -88,6 +88,24 @@ class Evidence:
         return [
             sum(times) for times in zip(*(tally.levels for tally in self.tallies), strict=True)
         ] or [0] * LEVELS
+
+    @property
+    def fair_levels(self) -> list[int]:
+        """The same with a fair part of what each author says."""
+        said: dict[str, list[Tally]] = {}
+        for tally in self.tallies:
+            said.setdefault(tally.author, []).append(tally)
+        votes = {
+            author: Votes(sum(each.times for each in mine), sum(each.vouched for each in mine))
+            for author, mine in said.items()
+        }
+        parts = fair_parts(votes)
+        if min(parts.values(), default=1.0) == 1.0:
+            return self.levels
+        return [
+            round(sum(parts[tally.author] * tally.levels[level] for tally in self.tallies))
+            for level in range(LEVELS)
+        ]
 
     @property
     def mean(self) -> float:

@@ -22,8 +22,9 @@ from hardwon.learn.actions import (
     task_key,
     worked,
 )
-from hardwon.learn.fixes import Solution, most_helpful_first
+from hardwon.learn.fixes import Solution, Strategy, most_helpful_first
 from hardwon.learn.odds import STRATEGY_STRENGTH
+from hardwon.learn.support import by_turns
 from hardwon.learn.tallies import attempt_key, generate_issue_signature
 from hardwon.memory.ask import CANDIDATES, Finder
 from hardwon.memory.project import Project
@@ -42,7 +43,7 @@ from hardwon.search.terms import Filters
 from hardwon.store.query import readable
 from hardwon.text.clean import clean_action, clean_line
 from hardwon.text.failures import error_core, failure_hash
-from hardwon.text.likeness import likeness, overlap
+from hardwon.text.likeness import alike_actions, alike_cores, likeness
 from hardwon.text.shell import reported_failure
 from hardwon.text.terms import query_terms
 from hardwon.text.words import canonical, same_action, spelled_alike
@@ -69,7 +70,8 @@ class Adviser(Finder):
             *_attempts_so_far(steps, action),
         ]
         chances = self._chances(action, task, issue, steps, fixer, attempts)
-        instead = self._worked_instead(action, task, error, issue)
+        failed = steps[-1].action if steps else ""
+        instead = self._worked_instead(action, task, error, issue, failed)
         return advice_on(attempts, chances, instead)
 
     # --- how likely it is ---
@@ -77,10 +79,14 @@ class Adviser(Finder):
     def _attempts_at(self, action: str, task: str | None) -> list[PastAttempt]:
         """Earlier attempts at the very same action, and experiences that are worded like it."""
         found = self._store.by_key(
-            self._project, [attempt_key(action)], Filters(), limits.ATTEMPTS_READ_MAX
+            self._project,
+            [attempt_key(action)],
+            Filters(),
+            limits.ATTEMPTS_READ_MAX,
+            in_turns=True,
         )
         worded = self._store.search(
-            self._project, query_terms(action), Filters(kind="experience"), CANDIDATES
+            self._project, query_terms(action), Filters(kind="experience"), _WORDED_ALIKE
         )
         kept = {each.id: each.stored for each in (*found, *(each for each, _ in worded))}
         return [
@@ -125,14 +131,15 @@ class Adviser(Finder):
     # --- what to do instead ---
 
     def _worked_instead(
-        self, action: str, task: str | None, error: str | None, issue: Issue | None
+        self, action: str, task: str | None, error: str | None, issue: Issue | None, failed: str
     ) -> list[Instead]:
         """What made the error go away, what fixed the issue, what worked for the task; not the
         action itself.
         """
         found: list[Instead] = []
         if error and error.strip():
-            known = self.solutions(error, CANDIDATES, task)
+            # one of them may be the action itself
+            known = self.solutions(error, limits.INSTEAD_MAX + 1, task, failed)
             found += [
                 Instead(each.action, each.helped, each.tried) for each in known if each.helped
             ]
@@ -145,7 +152,7 @@ class Adviser(Finder):
                 Instead(
                     " && ".join(each.fix_commands) or each.analysis, each.verified, each.attempts
                 )
-                for each in best
+                for each in by_turns(best, _only_source)
             ]
         if task and not error:
             found += map(Instead, self._worked_for(task))
@@ -172,24 +179,26 @@ class Adviser(Finder):
                 lines += [steps[max(places)].action] if places else []
         return lines
 
-    def solutions(self, error: str, limit: int, task: str | None = None) -> list[Solution]:
+    def solutions(
+        self, error: str, limit: int, task: str | None = None, failed: str = ""
+    ) -> list[Solution]:
         """What made an error go away, by turns of where that was, the best of each first: at the
-        same task, anywhere, after other errors at the same task; then of errors that are much like
-        it, and what was tried in vain.
+        same task, after other errors at the same task, anywhere; then of errors that are much like
+        it, and what was tried in vain. `failed` is the action that it came from.
         """
-        diagnosis = error_in(error) or failure_hash(error)
-        anywhere, in_vain = self._tried("pair", diagnosis, diagnosis, error)
+        diagnosis, core = error_in(error) or failure_hash(error), error_core(error)
+        anywhere, in_vain = self._tried("pair", diagnosis, diagnosis, core, failed)
         lists = [anywhere]
         if task:
-            here, after_others = (
-                self._tried("pair.task", task_key(task, failure), failure, error)[0]
+            at_task = [
+                self._tried("pair.task", task_key(task, failure), failure, core, failed)[0]
                 for failure in (diagnosis, ANY_FAILURE)
-            )
-            lists = [here, anywhere, after_others]
+            ]
+            lists = [*at_task, anywhere]
         found: dict[str, Solution] = {}
         for each in filter(None, chain.from_iterable(zip_longest(*lists))):
             found.setdefault(same_action(each.action), each)
-        if len(anywhere) < limit:
+        if len(found) < limit:
             for each in self._like_solutions(error):
                 found.setdefault(same_action(each.action), each)
         for each in in_vain:
@@ -197,27 +206,33 @@ class Adviser(Finder):
         return list(found.values())[:limit]
 
     def _tried(
-        self, scope: str, key: str, diagnosis: str, error: str
+        self, scope: str, key: str, diagnosis: str, core: str, failed: str
     ) -> tuple[list[Solution], list[Solution]]:
-        """What helped, most often first, and of what did as often, first what helped against an
-        error that is worded more like this one; and what was tried in vain.
+        """What helped, the likeliest first: what helped most often, the more so against an error
+        that is worded like this one, after an action like the one that failed; and what was tried
+        in vain.
         """
+
+        def likeliest_first(each: Solution) -> tuple[float, int]:
+            as_done = alike_actions(each.after, failed) if failed else bool(each.after)
+            return -each.p_helped * (alike_cores(each.diagnosis, core) + as_done), -each.tried
+
         ranked = sorted(self._known.supports(scope, key).values(), key=most_helpful_first)
         read = ranked[: limits.SOLUTIONS_READ_MAX]
         said = sorted(
             filter(None, (self._known.solution(each, diagnosis) for each in read)),
-            key=lambda each: (-each.p_helped, -each.tried, -overlap(each.diagnosis, error)),
+            key=likeliest_first,
         )
         return [each for each in said if each.helped], [each for each in said if not each.helped]
 
     def _like_solutions(self, error: str) -> list[Solution]:
         """What made errors go away that are much like this one."""
-        said = reported_failure(error) or error
+        core, said = error_core(error), reported_failure(error) or error
         ranked = self.find(said, CANDIDATES, Filters())
         found: dict[str, tuple[float, Solution]] = {}
         for hit in self.read_hits(ranked, marked=False):
-            for like, solution in _helped_against(hit.record, error):
-                key = same_action(solution.action)
+            for solution in _helped_against(hit.record, error):
+                key, like = same_action(solution.action), alike_cores(solution.diagnosis, core)
                 known = found.get(key)
                 if known:
                     like, solution = max(like, known[0]), _added(known[1], solution)
@@ -240,8 +255,8 @@ def _added(one: Solution, other: Solution) -> Solution:
     )
 
 
-def _helped_against(record: AnyRecord, error: str) -> Iterator[tuple[float, Solution]]:
-    """What a record says made an error like this go away, and how much alike they are."""
+def _helped_against(record: AnyRecord, error: str) -> Iterator[Solution]:
+    """What a record says made an error like this go away."""
     if isinstance(record, Trajectory):
         steps, outcomes = record.steps, judge_steps(record.steps)
         for place, (step, outcome) in enumerate(zip(steps, outcomes, strict=True)):
@@ -251,18 +266,19 @@ def _helped_against(record: AnyRecord, error: str) -> Iterator[tuple[float, Solu
             if like and (not outcome.worked or not step.reward) and after:
                 good = outcomes[place + 1].worked and not likeness(after[0].observation, error)
                 if good and (after[0].reward > 0 or after[0].ok or record.turned_out_well):
-                    yield like, _once(record, step.observation, after[0].action)
+                    yield _once(record, step.observation, after[0].action, step.action)
     elif isinstance(record, Fix) and record.succeeded and record.fix_commands:
         shown = record.issue.error_output or record.issue.description
-        if like := likeness(shown, error):
-            yield like, _once(record, shown, " && ".join(record.fix_commands))
+        if likeness(shown, error):
+            yield _once(record, shown, " && ".join(record.fix_commands))
 
 
-def _once(record: AnyRecord, error: str, action: str) -> Solution:
+def _once(record: AnyRecord, error: str, action: str, after: str = "") -> Solution:
     return Solution(
         diagnosis=error_core(error),
         failure_hash=failure_hash(error),
         action=clean_action(action),
+        after=clean_action(after),
         tried=1,
         helped=1,
         p_helped=2 / 3,
@@ -281,6 +297,7 @@ def _attempts_so_far(steps: Sequence[Step], action: str) -> Iterator[PastAttempt
             yield _attempted(step, at_us, "", None, same_task=True)
 
 
+_WORDED_ALIKE: Final = 10  # those that say the very same are found before any others
 _NOW_US: Final = 2**62  # later than any record
 
 
@@ -353,6 +370,11 @@ def _attempt(record: AnyRecord, action: str, good: bool, failure: str, said: str
         counted=False,
         same_task=True,
     )
+
+
+def _only_source(strategy: Strategy) -> str | None:
+    """Who alone says so; None where several do, or somebody vouches for it."""
+    return strategy.sources[0] if len(strategy.sources) == 1 and not strategy.vouched else None
 
 
 def source_of(record: AnyRecord) -> str | None:

@@ -9,6 +9,7 @@ import re
 import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import accumulate, islice
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from hardwon import limits
-from hardwon.brief.fence import fenced
+from hardwon.brief.fence import fenced, mark_of
 from hardwon.errors import DamagedError, InvalidInputError, LlmError
 from hardwon.first_use import lazy
 from hardwon.memory.project import NO_LLM, ROUTER, Group, Project
@@ -42,14 +43,15 @@ from hardwon.records.kinds import (
     Decision,
     Issue,
     Metadata,
+    StaleFile,
     Status,
     Step,
     parse_issue,
 )
-from hardwon.search.rank import AFTER, BEFORE, Candidate, Hit, Ranked, lowered, rank
-from hardwon.search.terms import Filters
-from hardwon.search.times import time_asked
-from hardwon.store.query import original_of, readable, record_of, restored
+from hardwon.search.rank import AFTER, BEFORE, Hit, Ranked, lowered, rank
+from hardwon.search.terms import Filters, no_filters
+from hardwon.search.times import NAMES_TIME, time_asked
+from hardwon.store.query import original_of, record_of, restored
 from hardwon.store.types import Counts, Found, Stored
 from hardwon.text.clean import CUT
 from hardwon.text.failures import failure_hashes, shows_error
@@ -91,9 +93,9 @@ class PastView:
         stored, stood = then
         if stood != status if status else stood == "archived":
             return None
-        return found._replace(
-            stored=stored, status=stood, helped=stored.helped, hindered=stored.hindered
-        )
+        found.status, found.validation = stood, stored.validation
+        found.helped, found.hindered = stored.helped, stored.hindered
+        return found
 
     def record(self, stored: Stored) -> Stored | None:
         """The same for a record that was asked for by its id, whatever its status. A fix that left
@@ -154,110 +156,94 @@ class Finder:
     def __init__(self, project: Project, at: datetime | None = None) -> None:
         """`at`: when it is asked, where that is not now."""
         self._store, self._project = project.store, project.name
-        self._today = project.today if at is None else to_us(at) // limits.DAY_US
         self._now = project.now if at is None else lambda: at
         self._embed = project.embed_query if project.embedder else None
         self._changes_of = project.staleness
 
     def find(
         self, query: str, k: int, filters: Filters, then: PastView | None = None
-    ) -> list[tuple[Ranked, Found]]:
+    ) -> list[tuple[Ranked[Found], Found]]:
         """The best `k` by what the store knows of the records; none of them is read. `then`: as it
         would have been answered at that time.
         """
         vector = self._embed(query) if self._embed and query.strip() else None
-        with self._store.together(self._project):
-            return self._find(query, k, filters, then, vector)
-
-    def _find(
-        self,
-        query: str,
-        k: int,
-        filters: Filters,
-        then: PastView | None,
-        vector: Sequence[float] | None,
-    ) -> list[tuple[Ranked, Found]]:
-        about_error = shows_error(query)
-        terms = query_terms(query)
-        asked = filters
-        if then:
-            filters = filters.altered(status=None, any_standing=True)
-        wanted = max(RANKED_MIN, min(4 * k, k + CANDIDATES))
-        searched = self._store.search(self._project, terms, filters, wanted)
-        span = time_asked(query, self._now)
-        if span:
-            dated = filters.altered(
-                since=max(filter(None, (filters.since, span[0]))),
-                until=min(filter(None, (filters.until, span[1]))),
-            )
-            searched += self._store.search(self._project, terms, dated, RANKED_MIN)
-        found = {each.stored.id: each for each, _ in searched}
-        texts = {each.stored.id: text for each, text in searched}
-        by_number = {each.seq: text for each, text in searched}
-        exact, beside, cosines = set[str](), dict[str, float](), dict[str, float]()
-        if vector is not None:
-            for each, cosine in self._store.nearest(self._project, vector, filters, CANDIDATES):
-                found[each.id] = each
-                cosines[each.id] = cosine
+        about_error, terms, now = shows_error(query), query_terms(query), self._now()
+        span = time_asked(query, now) if NAMES_TIME.search(query.lower()) else None
         # of the very failure that it reports, or of the signature or failure hash that it is
         keys = [f"failure:{each}" for each in failure_hashes(query)] if about_error else []
         if _HASH.fullmatch(query.strip()):
             keys += [f"{name}:{query.strip()}" for name in ("signature", "failure")]
-        if keys:
-            for each in self._store.by_key(self._project, keys, filters, CANDIDATES):
-                found[each.id] = each
-                exact.add(each.id)
-        for hit, each in self._store.beside(
-            self._project, [each for each, _ in searched[:NEIGHBOURED]], filters
-        ):
-            found.setdefault(each.id, each)
-            share = AFTER if each.seq > hit else BEFORE
-            beside[each.id] = beside.get(each.id, 0.0) + share * by_number[hit]
+        asked = filters
+        if then:
+            filters = filters.altered(status=None, any_standing=True)
+        with self._store.together(self._project):
+            wanted = max(RANKED_MIN, min(4 * k, k + CANDIDATES))
+            searched = self._store.search(self._project, terms, filters, wanted)
+            if span:
+                dated = filters.altered(
+                    since=max(filter(None, (filters.since, span[0]))),
+                    until=min(filter(None, (filters.until, span[1]))),
+                )
+                searched += self._store.search(self._project, terms, dated, RANKED_MIN)
+            found: dict[str, Found] = {}
+            for each, text in searched:
+                found[each.id], each.text = each, text
+            best = [each for each, _ in searched[:NEIGHBOURED] if each.session]
+            if vector is not None or keys or best:
+                self._add_others(found, vector, keys, best, filters)
         if then:
             seen = (then.seen(each, asked.status, asked.author) for each in found.values())
             found = {each.id: each for each in seen if each}
-        candidates = [
-            Candidate(
-                id=record_id,
-                at_us=each.stored.at_us,
-                author=each.author,
-                status=each.status,
-                good=each.good,
-                said=each.terms,
-                text=texts.get(record_id, 0.0),
-                exact=record_id in exact,
-                neighbour=beside.get(record_id, 0.0),
-                vector=cosines.get(record_id, 0.0),
-                in_time=span is not None and to_us(span[0]) <= each.stored.at_us < to_us(span[1]),
-                helped=each.helped,
-                hindered=each.hindered,
-            )
-            for record_id, each in found.items()
-        ]
-        ranked = rank(candidates, k, self._today, terms, about_error=about_error)
-        return [(each, found[each.candidate.id]) for each in ranked]
+        if span:
+            for each in found.values():
+                each.in_time = to_us(span[0]) <= each.at_us < to_us(span[1])
+        today = to_us(now) // limits.DAY_US
+        ranked = rank(found.values(), k, today, terms, about_error=about_error)
+        return [(each, each.candidate) for each in ranked]
+
+    def _add_others(
+        self,
+        found: dict[str, Found],
+        vector: Sequence[float] | None,
+        keys: Sequence[str],
+        best: Sequence[Found],
+        filters: Filters,
+    ) -> None:
+        """What is found by its meaning, by a key, and what was said right before and after the best
+        in their sessions.
+        """
+        if vector is not None:
+            for each, cosine in self._store.nearest(self._project, vector, filters, CANDIDATES):
+                found.setdefault(each.id, each).vector = cosine
+        for each in self._store.by_key(self._project, keys, filters, CANDIDATES):
+            found.setdefault(each.id, each).exact = True
+        texts = {each.seq: each.text for each in best}
+        for hit, each in self._store.beside(self._project, best, filters):
+            share = AFTER if each.seq > hit else BEFORE
+            found.setdefault(each.id, each).neighbour += share * texts[hit]
 
     def read_hits(
-        self, ranked: Sequence[tuple[Ranked, Found]], *, marked: bool = True
+        self, ranked: Sequence[tuple[Ranked[Found], Found]], *, marked: bool = True
     ) -> list[Hit]:
         """The records that were found. Those whose files changed are `marked`, and a little lower:
         only what is handed out is looked at.
         """
-        records = {record.id: record for record in readable([found.stored for _, found in ranked])}
-        changes_of = self._changes_of if marked else None
-        changed = (
-            {each: changes for each in records if (changes := changes_of(records[each]))}
-            if changes_of
-            else {}
-        )
-        stale = {
-            each for each, changes in changed.items() if any(change.stale for change in changes)
-        }
-        best = [each for each, _ in ranked]
+        best, records = [each for each, _ in ranked], dict[str, AnyRecord]()
+        for _, found in ranked:
+            with suppress(DamagedError):  # doctor names them
+                records[found.id] = record_of(found)
+        changed: dict[str, tuple[StaleFile, ...]] = {}
+        stale = set[str]()
+        if marked and self._changes_of:
+            for each, record in records.items():
+                if changes := self._changes_of(record):
+                    changed[each] = changes
+                    if any(change.stale for change in changes):
+                        stale.add(each)
         return [
-            Hit(records[found], each.score, each.why, found in stale, changed.get(found, ()))
-            for each in (lowered(best, stale) if changed else best)
-            if (found := each.candidate.id) in records
+            Hit(records[each], hit.score, hit.why, each in stale, changed.get(each, ()))
+            for hit in (lowered(best, stale) if changed else best)
+            if (each := hit.candidate.id) in records
         ]
 
 
@@ -335,7 +321,7 @@ class Asking(Group):
         """
         k = check_whole_number("k", k, 1, limits.RECALL_K_MAX)
         check_text("query", query)
-        asked = Filters.of(self._project.name, filters)
+        asked = Filters.of(self._project.name, filters) if filters else no_filters()
         project = self._project
         if project.listeners:
             project.before_read()
@@ -346,7 +332,7 @@ class Asking(Group):
             finder = Finder(project, at)
             found = finder.find(query, k, asked, PastView(project, at))
             return finder.read_hits(found, marked=False)
-        finder = Finder(project)
+        finder = self._finder
         hits = finder.read_hits(finder.find(query, k, asked))
         if project.listeners:
             ids = [hit.record.id for hit in hits]
@@ -390,12 +376,11 @@ class Asking(Group):
         from hardwon.memory.context import ContextRequest
 
         given, fixer = parse_issue(issue) if issue is not None else (None, None)
-        mark = secrets.token_hex(limits.MARK_BYTES)
         self._project.before_read()
         with self._project.store.together(self._project.name):
             return self._recaller.context(
                 ContextRequest(
-                    query or "", task_id, given, fixer, budget, counted, mark, solved, explained
+                    query or "", task_id, given, fixer, budget, counted, solved, explained
                 )
             )
 
@@ -426,6 +411,10 @@ class Asking(Group):
             return self._adviser.advise(
                 action, task, error, given, so_far[-limits.STEPS_LEARNED_MAX :], author or fixer
             )
+
+    @lazy
+    def _finder(self) -> Finder:
+        return Finder(self._project)
 
     @property
     def _adviser(self) -> Adviser:
@@ -476,7 +465,7 @@ def as_data(lines: Iterable[str]) -> str:
     ends = accumulate(len(line) + 1 for line in cut)
     kept = sum(end <= limits.TOOL_TEXT_CHARS_MAX for end in ends)
     more = [f"{CUT} {len(cut) - kept} more lines were left out"] if kept < len(cut) else []
-    return fenced([*cut[:kept], *more], secrets.token_hex(limits.MARK_BYTES))
+    return fenced([*cut[:kept], *more], mark_of(secrets.randbits(64)))
 
 
 def advice_text(found: Advice) -> str:

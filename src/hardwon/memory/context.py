@@ -8,20 +8,23 @@ Reads only.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice, zip_longest
+from dataclasses import dataclass, field, replace
+from itertools import groupby, islice, zip_longest
 from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.brief.advice import standing_failures
 from hardwon.brief.cases import (
+    NOT_THE_SAME,
     Attempt,
     Case,
     Done,
     Told,
     Wording,
     after_line,
+    file_lines,
     folded,
     lines_of,
     seen_line,
@@ -29,9 +32,11 @@ from hardwon.brief.cases import (
 )
 from hardwon.brief.compose import Budget, add_by_turns
 from hardwon.brief.fence import fenced, fenced_line
+from hardwon.brief.fence import mark_of as fence_mark
 from hardwon.brief.lines import (
     DONE,
     FAILED,
+    HEADINGS,
     KNOWN,
     RULE,
     Line,
@@ -217,10 +222,13 @@ class LeftOut:
 
 
 class _Weighed(NamedTuple):
-    """A hit, and how much it is like the question: 1 where it is of the very same task."""
+    """A hit, how much of it is about the question, and how much its task is like it: 1 where it is
+    the very same.
+    """
 
     hit: Hit
     relevance: float
+    alike: float
     same: bool
 
 
@@ -236,9 +244,9 @@ class ContextRequest:
     fixer: str | None
     budget: int
     count: Callable[[str], int]
-    mark: str
     solved_from: float = 1.0
     explain: bool = False
+    mark: str = field(default_factory=lambda: fence_mark(secrets.randbits(64)))
 
     @property
     def asked(self) -> str:
@@ -261,7 +269,7 @@ class Recaller(Finder):
 
     def context(self, request: ContextRequest) -> Context:
         asked, budget = request.asked, request.budget
-        question, weighed = self._weighed(asked) if asked.strip() else (None, [])
+        question, weighed = self._weighed(asked, budget) if asked.strip() else (None, [])
         lessons = list(
             self._lessons(
                 request.task_id,
@@ -280,20 +288,25 @@ class Recaller(Finder):
             unproven = self._unproven(request.task_id, places)
         warnings = [lesson for lesson in lessons if lesson.sort == NOT_AGAIN]
         banned = frozenset().union(*(lesson.about for lesson in warnings))
-        room = Budget(budget - request.count(request.fenced([]) + "\n"), request.count)
+        room = Budget(budget - request.count(request.fenced([])), request.count)
         cases = [case for case in map(_case, weighed) if case.strategy not in banned]
-        told = told_of(cases, request.solved_from)
-        wording = Wording(asked, to_us(self._now()), room.cost, request.count, self._warned(told))
+        told = told_of(cases, request.solved_from, question)
+        read = {each.hit.record.id: each.hit.record for each in weighed}
+        warned = self._warned(told, read)
+        wording = Wording(asked, to_us(self._now()), room.cost, request.count, warned)
         done = list(lines_of(told, wording))
         same = done[: sum(line.relevance == 1 for line in done)]
         like = [line for line in done[len(same) :] if line.kind == DONE]
         nearly = [line for line in done[len(same) :] if line.kind == FAILED]
         if same and same[0].kind == FAILED:
             same[1:1] = self._after(told[0].attempts[0], request.solved_from, wording)
-        known = list(_sentences(weighed, int(budget * _SENTENCE_SHARE), room))
+        known = list(
+            islice(_sentences(weighed, int(budget * _SENTENCE_SHARE), room), _SENTENCES_MAX)
+        )
         seen = seen_line(cases, question, room.cost) if question and cases else None
         first_known = [*lessons, *same] if request.issue else [*same, *lessons]
-        spoken = [*first_known, *unproven, *like[:_LIKE_FIRST], *known]
+        files = list(islice(file_lines(told, asked), _FILE_LINES_MAX))
+        spoken = [*first_known, *unproven, *files, *like[:_LIKE_FIRST], *known]
         spoken += [seen] if seen else []
         spoken += [*like[_LIKE_FIRST:], *nearly]
         # Rules do not crowd out what was said last, nor what worked what did not.
@@ -323,39 +336,49 @@ class Recaller(Finder):
             return "nothing is recorded yet"
         return "nothing that is recorded is about this"
 
-    def _weighed(self, asked: str) -> tuple[Question, list[_Weighed]]:
+    def _weighed(self, asked: str, budget: int) -> tuple[Question, list[_Weighed]]:
         """What is found and is about the question, best first: only what may be is read."""
         # in one language: a word that is looked for by the stems of all would seem to be several
         terms = list(dict.fromkeys(index_text(asked).split()))[: limits.QUERY_TERMS_MAX]
         counted = self._store.frequencies(self._project, terms)
         question = Question(terms, counted.having, counted.texts)
-        found = self.find(asked, CANDIDATES, Filters())
+        wanted = min(CANDIDATES, _CANDIDATES_MIN + budget // 100)
+        found = self.find(asked, wanted, Filters())
         covered = {each.id: question.covered(each.terms.split()) for _, each in found}
+        most = max(covered.values(), default=0.0)
+        near = [
+            (ranked, each)
+            for ranked, each in found
+            if covered[each.id] >= most * READ_FROM.get(each.stored.kind, _SAID_FROM)
+            or not _OTHERWISE.isdisjoint(ranked.why)
+        ]
         key, report = folded(asked), "\n" in asked.strip()
         weighed = []
-        for hit in self.read_hits(found):
+        for hit in self.read_hits(near):
             same = _is_task(hit.record, key)
-            whole = 0.0 if report else covered[hit.record.id]
-            relevance = max(whole, _relevance(hit, question, report))
-            weighed.append(_Weighed(hit, 1.0 if same else min(relevance, _NOT_THE_SAME), same))
+            alike = 1.0 if same else min(_relevance(hit, question, report), NOT_THE_SAME)
+            relevance = alike if report else max(covered[hit.record.id], alike)
+            weighed.append(_Weighed(hit, relevance, alike, same))
         floor = ALIKE_REPORT_FROM if report else ALIKE_FROM
         if max((each.relevance for each in weighed), default=0.0) < floor:
             return question, []
         weighed.sort(key=lambda each: (each.hit.stale, -each.relevance))
         return question, weighed
 
-    def _warned(self, told: Sequence[Told]) -> dict[str, str]:
+    def _warned(self, told: Sequence[Told], known: Mapping[str, AnyRecord]) -> dict[str, str]:
         """Of what worked and may be offered, what advice would warn of: it failed since it last
         worked. Each with how.
         """
         best = [each.attempts[0] for each in told if each.attempts[0].holds][:_OFFERED_CHECKED]
         offered = {each.actions[0]: each.key for each in best if len(each.actions) == 1}
         keys = [attempt_key(action) for action in offered]
-        found = self._store.by_key(self._project, keys, Filters(), _ATTEMPTS_CHECKED)
-        records = list(readable([each.stored for each in found]))
+        found = self._store.by_key(self._project, keys, Filters(), _ATTEMPTS_CHECKED, in_turns=True)
+        unread = [each for each in found if each.id not in known]
+        records = [known[each.id] for each in found if each.id in known] + list(readable(unread))
         warned = {}
         for action, key in offered.items():
-            attempts = [each for record in records for each in attempts_in(record, action, None)]
+            having = [record for record in records if key in _actions_of(record)]
+            attempts = [each for record in having for each in attempts_in(record, action, None)]
             if failures := standing_failures(attempts):
                 warned[key] = failures[-1].said
         return warned
@@ -373,7 +396,9 @@ class Recaller(Finder):
         if len(found) > _SAME_FAILURES_MAX:
             return
         hits = [Hit(record, 0.0) for record in readable([each.stored for each in found])]
-        for told in told_of([_case(_Weighed(hit, 0.0, False)) for hit in hits], solved_from):
+        for told in told_of(
+            [_case(_Weighed(hit, 0.0, 0.0, False)) for hit in hits], solved_from, None
+        ):
             best = told.attempts[0]
             if best.holds and best.key != failed.key:
                 yield after_line(failed, best, wording)
@@ -420,11 +445,19 @@ class Recaller(Finder):
         return [line._replace(sort=f"new {line.sort}", pool=_UNPROVEN) for line in lines]
 
 
+_CANDIDATES_MIN: Final = 20  # and one more for every hundred tokens
+# Of the question's words that the best has: what has less is not read. Runs also tell what they saw.
+READ_FROM: Final = {"trajectory": 0.3, "fix": 0.3}
+_SAID_FROM: Final = 0.4
+# What is found otherwise than by its words.
+_OTHERWISE: Final = frozenset({"exact", "vector", "neighbour"})
 _OFFERED_CHECKED: Final = 8  # whoever reads a context takes one of the first
 _ATTEMPTS_CHECKED: Final = 24  # the newest tell
 _SAME_FAILURES_MAX: Final = 8
-_LIKE_FIRST: Final = 4  # what worked at like tasks, before what was seen
+_FILE_LINES_MAX: Final = 4
+_LIKE_FIRST: Final = 2  # what worked at like tasks, before what was seen
 _SENTENCE_SHARE: Final = 0.3  # of the budget, for what one record says
+_SENTENCES_MAX: Final = 12  # considered: sources take turns
 _SENTENCE_TOKENS_MIN: Final = 12  # less than that of it says nothing
 _UNPROVEN: Final = "unproven"
 
@@ -497,6 +530,18 @@ def mark_of(record: AnyRecord, stale: bool = False) -> str:
     return f"[{shown_name(record.metadata.source.author)}{sure}{', stale' if stale else ''}]"
 
 
+def _actions_of(record: AnyRecord) -> set[str]:
+    """As they are compared."""
+    match record:
+        case Trajectory():
+            return {folded(step.action) for step in record.steps}
+        case Fix():
+            return set(map(folded, record.fix_commands))
+        case Experience():
+            return {folded(record.content)}
+    return set()
+
+
 def _acts(record: AnyRecord) -> list[Done]:
     if isinstance(record, Trajectory):
         steps = record.steps[-limits.CASE_ACTS_MAX :]
@@ -542,6 +587,7 @@ def _case(weighed: _Weighed) -> Case:
         task,
         _acts(record),
         weighed.relevance,
+        weighed.alike,
         weighed.same,
         record.at_us,
         record.metadata.source.author,
@@ -551,8 +597,6 @@ def _case(weighed: _Weighed) -> Case:
     )
 
 
-# A task that is not the very same is never quite as relevant.
-_NOT_THE_SAME: Final = 0.95
 # A task that is that long is the same where a question holds it among other words.
 _TELLING_TASK_CHARS: Final = 30
 # What the very failure that is asked about is worth, whatever else was said.
@@ -589,7 +633,7 @@ def _about(record: AnyRecord, report: bool) -> Iterator[str]:
     match record:
         case Trajectory():
             failed = [step for step in record.steps if step.reward <= 0] if report else []
-            if not failed:
+            if not failed or "\n" in record.task.strip():
                 yield record.task[:chars]
             for step in failed[:_FAILURES_COMPARED]:
                 shown = step.observation[:chars]
@@ -659,8 +703,14 @@ def _within(lines: Sequence[Line], hits: Sequence[Hit], request: ContextRequest)
     is behind the lines.
     """
     kept = list(lines)
+    page = request.budget >= limits.PAGE_CONTEXT_TOKENS and len(kept) >= limits.PAGE_LINES_MIN
+    if page:
+        kept.sort(key=lambda line: list(HEADINGS).index(line.kind))
     while kept:
-        rows = [(row, line.ids) for line in kept for row in line.text.split("\n")]
+        rows: list[tuple[str, tuple[str, ...]]] = []
+        for kind, together in groupby(kept, lambda line: line.kind):
+            rows += [(f"  {HEADINGS[kind]}", ())] if page else []
+            rows += [(row, line.ids) for line in together for row in line.text.split("\n")]
         text = request.fenced([row for row, _ in rows])
         tokens = request.count(text)
         if tokens <= request.budget:

@@ -249,12 +249,16 @@ class Knowledge:
         sources: int = 1,
     ) -> list[Strategy]:
         """Ranked; of a model, whose items name an issue type as well, those of one type or of all.
-        Of several `sources` none has more than its share of them.
+        What several found out, or somebody vouches for, comes before what one source alone says;
+        of several `sources` none has more than its share of them.
         """
-        ranked = self._ranked_strategies(scope, key, usual_p, issue_type, successful=successful)
+        found = self._ranked_strategies(scope, key, usual_p, issue_type, successful=successful)
+        most = limits.SHARED_OUT_OF_MAX if sources > 1 else _CONSIDERED * limit
+        ranked: Iterable[RankedStrategy] = by_turns(
+            islice(found, most), lambda each: each.support.only_source
+        )
         if sources > 1:
-            considered = islice(ranked, limits.SHARED_OUT_OF_MAX)
-            ranked = shared_out(considered, lambda each: each.support.only_source, limit, sources)
+            ranked = shared_out(ranked, lambda each: each.support.only_source, limit, sources)
         return list(islice(filter(None, map(self.worded_strategy, ranked)), limit))
 
     def _ranked_strategies(
@@ -620,7 +624,8 @@ class Knowledge:
 
     def _thresholds(self, task_id: str) -> Thresholds:
         own = self._own_scores(task_id)
-        return Thresholds.of(own.levels if own.records else [])
+        thresholds = Thresholds.of(own.levels if own.records else [])
+        return replace(thresholds, sources=len(own.authors))
 
     @_read_once
     def _own_scores(self, task_id: str) -> Evidence:
@@ -836,6 +841,7 @@ class Knowledge:
             diagnosis=said[0],
             failure_hash=said[1],
             action=said[2],
+            after=said[3],
             tried=support.records,
             helped=support.levels[HELPED],
             p_helped=p_helped(support),
@@ -933,13 +939,22 @@ def _only(kind: type[R], stored: Iterable[Stored]) -> list[R]:
     return [record for record in readable(stored) if isinstance(record, kind)]
 
 
-def _words_of_pair(diagnosis: str, action: str, record: AnyRecord) -> tuple[str, str, str] | None:
-    """What the error was, its hash, and what was done, in the words of one trajectory."""
+def _words_of_pair(
+    diagnosis: str, action: str, record: AnyRecord
+) -> tuple[str, str, str, str] | None:
+    """What the error was, its hash, what was done, and what had been, in the words of one
+    trajectory.
+    """
     if isinstance(record, Trajectory):
         for pair, number in pairs_of(record):
             if pair.action == action and diagnosis in (ANY_FAILURE, pair.diagnosis):
                 met = zip(record.steps[:number], judge_steps(record.steps), strict=False)
-                shown = [step.observation for step, was in met if was.failure == pair.diagnosis]
-                core = error_core(shown[-1]) if shown else ""
-                return core, pair.diagnosis, clean_action(record.steps[number].action)
+                failed = [step for step, was in met if was.failure == pair.diagnosis][-1]
+                near = failed is record.steps[number - 1] or not diagnosis
+                return (
+                    error_core(failed.observation),
+                    pair.diagnosis,
+                    clean_action(record.steps[number].action),
+                    clean_action(failed.action) if near else "",
+                )
     return None

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, MissingExtraError, PlaceError, Problem
+from hardwon.errors import InvalidInputError, PlaceError, Problem
 from hardwon.outside.files import read_regular
 from hardwon.outside.git import repository_root
 from hardwon.outside.locations import (
@@ -155,14 +155,7 @@ def open_store(
             progress=progress,
         )
     assert found.url is not None  # noqa: S101  # for type checkers: a place is one of the two
-    try:
-        import psycopg  # noqa: F401  # told here: what is missing of our own is another error
-    except ImportError as error:
-        said = f"{type(error).__name__}: {error}"
-        raise MissingExtraError(
-            f"psycopg cannot be imported ({said}); install it with: pip install 'hardwon[postgres]'"
-        ) from None
-    from hardwon.store.postgres.engine import PostgresStore
+    from hardwon.store.postgres.engine import PostgresStore  # says what to install without psycopg
 
     return PostgresStore(found.url, busy_timeout_ms=busy_timeout_ms)
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -32,7 +32,7 @@ from hardwon.learn.tallies import exact_key
 from hardwon.memory.places import FILE_NAME, FIX_HISTORY_FILE_NAME, Place, open_store
 from hardwon.outside.git import NO_HEAD, Checkout, Head, Repository, repository_root
 from hardwon.outside.locations import DEFAULT_PROJECT
-from hardwon.records.fields import TIME_US_MAX, from_us, new_id, now, to_us
+from hardwon.records.fields import TIME_US_MAX, from_us, new_id, to_us
 from hardwon.records.kinds import (
     INTERNAL_KINDS,
     MODEL_OF_KIND,
@@ -171,8 +171,10 @@ class Project:
         """`folder` is the one that we are in; the rest as in `Memory`."""
         self.place, self.name, self.embedder = where, project_name(name), embedder
         self.consolidate_every, self.publish_after = consolidate_every, publish_after
-        self._clock, self._llm = clock or now, llm
-        self._seen_us = 0  # what the clock showed last
+        self._llm = llm
+        self._seen_us = 0  # what a clock that was given showed last
+        # What the memory's clock says.
+        self.now: Clock = partial(self._read, clock) if clock else partial(datetime.now, UTC)
         self._request = threading.local()
         self._folder = folder if checkout else None
         self._looks_at_files = staleness
@@ -196,9 +198,8 @@ class Project:
         finally:
             self.store.close()
 
-    def now(self) -> datetime:
-        """What the memory's clock says."""
-        at = self._clock()
+    def _read(self, clock: Clock) -> datetime:
+        at = clock()
         if not isinstance(at, datetime) or at.utcoffset() is None:
             raise InvalidInputError.one(
                 "clock", at, "a function that returns datetimes with a zone"

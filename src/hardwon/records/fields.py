@@ -243,6 +243,8 @@ def check_keys(extra: dict[str, Any]) -> None:
     for key, value in extra.items():
         if not key or len(key) > limits.KEY_CHARS_MAX or not key.isprintable():
             raise refuse(f"extra keys named by 1 to {limits.KEY_CHARS_MAX} printable characters")
+        if isinstance(value, str) and value.isprintable() and len(value) <= limits.NAME_CHARS_MAX:
+            continue  # as nearly all are
         try:
             check_json(value)
         except PydanticCustomError as error:
@@ -354,7 +356,7 @@ def check_flag(field: str, value: Any) -> bool:
 def check_text(field: str, value: Any) -> str:
     if not isinstance(value, str):
         raise InvalidInputError.one(field, value, "text")
-    if not _is_encodable(value):
+    if not value.isascii() and not _is_encodable(value):
         raise InvalidInputError.one(field, value, _ENCODABLE)
     return value
 

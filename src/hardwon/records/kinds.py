@@ -288,6 +288,12 @@ class Record(Model):
 # --- the five kinds ---
 
 
+# what `safe_summary` leaves as it is
+_SAFE_SUMMARY: Final = re.compile(
+    f"[a-z0-9](?:[a-z0-9_-]{{0,{limits.SUMMARY_CHARS_MAX - 2}}}[a-z0-9])?"
+)
+
+
 def safe_summary(text: str) -> str:
     """Lowercase, `[a-z0-9_-]`, at most 50 characters, never empty: fit to be part of a file
     name.
@@ -335,7 +341,11 @@ class Experience(Record):
             return data
         data = {key: value for key, value in data.items() if value is not None}
         summary, content = data.get("summary", ""), data.get("content")
-        if isinstance(summary, str) and isinstance(content, str):
+        if (
+            isinstance(summary, str)
+            and isinstance(content, str)
+            and not _SAFE_SUMMARY.fullmatch(summary)
+        ):
             data["summary"] = safe_summary(summary or content[: limits.SUMMARY_FROM_CONTENT_CHARS])
         return data
 

@@ -19,10 +19,11 @@ engines order the same texts the same.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from hardwon import limits
 from hardwon.records.kinds import (
@@ -70,12 +71,14 @@ SHORT: Final = 15
 RELEVANT_FROM: Final = 0.6
 
 
-class Candidate(NamedTuple):
+@dataclass(slots=True)
+class Candidate:
     """A record that may answer, with what the store knows of it. `good`: whether it turned out
-    well, None where that is no question; `said`: its terms, for telling two that say the same;
-    `neighbour`: the text scores of hits of the same session, the less the farther away they are;
-    `vector`: the cosine to the question, where there is an embedder; `in_time`: it is of the time
-    that the question names.
+    well, None where that is no question; `terms`: those it is found by, for telling two that say
+    the same. What the question makes of it: `text`, how well its words answer; `exact`: it has the
+    very key that is asked for; `neighbour`: the text scores of hits of the same session, the less
+    the farther away they are; `vector`: the cosine, where there is an embedder; `in_time`: it is of
+    the time that the question names.
     """
 
     id: str
@@ -83,97 +86,75 @@ class Candidate(NamedTuple):
     author: str
     status: str
     good: bool | None
-    said: str
-    text: float
-    exact: bool = False
-    neighbour: float = 0.0
-    vector: float = 0.0
-    in_time: bool = False
-    helped: int = 0
-    hindered: int = 0
-
-    @property
-    def vouched(self) -> bool:
-        return self.status in VOUCHED_STATUSES
+    terms: str
+    helped: int
+    hindered: int
+    text: float = field(init=False, default=0.0)
+    exact: bool = field(init=False, default=False)
+    neighbour: float = field(init=False, default=0.0)
+    vector: float = field(init=False, default=0.0)
+    in_time: bool = field(init=False, default=False)
 
 
-class Ranked(NamedTuple):
+C = TypeVar("C", bound=Candidate)
+
+
+class Ranked(NamedTuple, Generic[C]):
     """A candidate with its score, the sum of the parts in `why`."""
 
-    candidate: Candidate
+    candidate: C
     why: dict[str, float]
     score: float
 
-    @classmethod
-    def of(cls, candidate: Candidate, why: dict[str, float]) -> Ranked:
-        return cls(candidate, why, math.fsum(why.values()))
-
-    def moved(self, part: str, by: float) -> Ranked:
-        return Ranked.of(self.candidate, {**self.why, part: by})
+    def moved(self, part: str, by: float) -> Ranked[C]:
+        why = {**self.why, part: by}
+        return Ranked(self.candidate, why, math.fsum(why.values()))
 
 
 def rank(
-    candidates: Iterable[Candidate],
-    k: int,
-    today: int,
-    terms: Sequence[str] = (),
-    *,
-    about_error: bool,
-) -> list[Ranked]:
+    candidates: Iterable[C], k: int, today: int, terms: Sequence[str] = (), *, about_error: bool
+) -> list[Ranked[C]]:
     """The best `k` for a question of these terms, the score of each explained."""
     given = list(candidates)
     asked = [term for term in terms if not term.startswith(FORM)]
-    best_text = max((candidate.text for candidate in given), default=0.0) or 1.0
-    nearness = _nearness(given)
+    best_text = max((each.text for each in given), default=0.0) or 1.0
+    # How near each is by its vector, from 0 to 1 for the nearest: what a cosine means depends on who
+    # made the vectors. Less where even the nearest is far away.
+    low = share = 0.0
+    if cosines := [each.vector for each in given if each.vector > 0]:
+        high = max(cosines)
+        low = min(*cosines, high / 2)
+        share = min(1.0, high / NEAR) / (high - low)
     pairs = [f" {one} {other} " for one, other in pairwise(asked)]
-    ranked = _sorted(
-        Ranked.of(
-            each, _parts(each, best_text, nearness.get(each.id, 0.0), today, about_error, pairs)
-        )
-        for each in given
-    )
+    ranked = []
+    for each in given:
+        nearness = (each.vector - low) * share if each.vector > 0 else 0.0
+        why = _parts(each, best_text, nearness, today, about_error, pairs)
+        ranked.append(Ranked(each, why, math.fsum(why.values())))
     # what a better hit says is worth less when it is said again
-    if len({each.said for each in given}) < len(given):
-        best = {each.candidate.said: each for each in reversed(ranked)}
-        ranked = _sorted(
-            each if best[each.candidate.said] is each else each.moved("repeats", REPEATS)
+    if len({each.terms for each in given}) < len(given):
+        ranked.sort(key=_order)
+        best = {each.candidate.terms: each for each in reversed(ranked)}
+        ranked = [
+            each if best[each.candidate.terms] is each else each.moved("repeats", REPEATS)
             for each in ranked
-        )
+        ]
     return _take_turns(ranked, asked)[:k]
 
 
 def lowered(
-    ranked: Sequence[Ranked], stale: Collection[str], terms: Sequence[str] = ()
-) -> list[Ranked]:
+    ranked: Sequence[Ranked[C]], stale: Collection[str], terms: Sequence[str] = ()
+) -> list[Ranked[C]]:
     """The same hits, those whose files changed a little lower. Turns are taken anew: or else a
     place that becomes free would go to a source that has one already.
     """
-    moved = _sorted(
-        Ranked.of(
-            each.candidate,
-            {part: by for part, by in each.why.items() if part != _WAITS}
-            | ({"stale": STALE} if each.candidate.id in stale else {}),
-        )
-        for each in ranked
-    )
+    moved = []
+    for each in ranked:
+        why = {part: by for part, by in each.why.items() if part != _WAITS}
+        if each.candidate.id in stale:
+            why["stale"] = STALE
+        moved.append(Ranked(each.candidate, why, math.fsum(why.values())))
     return _take_turns(moved, [term for term in terms if not term.startswith(FORM)])
-
-
-def _sorted(ranked: Iterable[Ranked]) -> list[Ranked]:
-    return sorted(ranked, key=lambda each: (-each.score, -each.candidate.at_us, each.candidate.id))
-
-
-def _nearness(candidates: Sequence[Candidate]) -> dict[str, float]:
-    """How near each is by its vector, from 0 to 1 for the nearest: what a cosine means depends on who
-    made the vectors. Less where even the nearest is far away.
-    """
-    cosines = {each.id: each.vector for each in candidates if each.vector > 0}
-    if not cosines:
-        return {}
-    high = max(cosines.values())
-    low = min(*cosines.values(), high / 2)
-    share = min(1.0, high / NEAR) / (high - low)
-    return {record_id: (cosine - low) * share for record_id, cosine in cosines.items()}
 
 
 def _parts(
@@ -191,13 +172,14 @@ def _parts(
     }
     if candidate.exact:
         why["exact"] = EXACT
+    words = candidate.terms.partition("\n")[0]  # without their forms
     if pairs and candidate.text:
-        text = f" {candidate.said} "
+        text = f" {words} "
         together = len([pair for pair in pairs if pair in text])
         if together:
             why["phrase"] = PHRASE * together / len(pairs)
     if candidate.neighbour:
-        short = min(1.0, SHORT / (candidate.said.partition("\n")[0].count(" ") + 1))
+        short = min(1.0, SHORT / (words.count(" ") + 1))
         beside = NEIGHBOUR * short * short * candidate.neighbour / best_text
         why["neighbour"] = min(beside, NEIGHBOUR_MAX)
     if candidate.in_time:
@@ -216,31 +198,36 @@ def _parts(
 
 def relevance(candidate: Candidate, asked: Sequence[str]) -> float:
     """The share of the question's words that a record has, however often it has them."""
-    words = set(candidate.said.split())
-    share = sum(term in words for term in asked) / len(asked) if asked else 0.0
+    text = f" {candidate.terms} ".replace("\n", " ")  # a search is faster than a split
+    share = sum(f" {term} " in text for term in asked) / len(asked) if asked else 0.0
     return max(share, candidate.vector, float(candidate.exact))
 
 
-def _take_turns(ranked: list[Ranked], asked: Sequence[str]) -> list[Ranked]:
-    """Each source's best before any source's second, among those that are about as relevant. What
-    somebody vouches for waits for nobody. The scores follow the order: the part `influence` says
-    how much waiting costs.
+def _order(each: Ranked[Any]) -> tuple[float, int, str]:
+    return -each.score, -each.candidate.at_us, each.candidate.id
+
+
+def _take_turns(ranked: list[Ranked[C]], asked: Sequence[str]) -> list[Ranked[C]]:
+    """In order, but each source's best before any source's second, among those that are about as
+    relevant. What somebody vouches for waits for nobody. The scores follow the order: the part
+    `influence` says how much waiting costs.
     """
-    sources = {None if each.candidate.vouched else each.candidate.author for each in ranked}
-    if len(sources) < 2:
+    ranked.sort(key=_order)
+    found = [each.candidate for each in ranked]
+    if len({None if each.status in VOUCHED_STATUSES else each.author for each in found}) < 2:
         return ranked
-    relevances = [relevance(each.candidate, asked) for each in ranked]
+    relevances = [relevance(each, asked) for each in found]
     floor = RELEVANT_FROM * max(relevances)
-    turn_of: dict[str, int] = {}
-    waiting: list[tuple[int, int, Ranked]] = []
+    turn_of: Counter[str] = Counter()
+    waiting: list[tuple[int, int, Ranked[C]]] = []
     for place, (each, relevant) in enumerate(zip(ranked, relevances, strict=True)):
         turn = 0
-        if not each.candidate.vouched:
-            turn = turn_of.get(each.candidate.author, 0)
-            turn_of[each.candidate.author] = turn + 1
+        if each.candidate.status not in VOUCHED_STATUSES:
+            turn = turn_of[each.candidate.author]
+            turn_of[each.candidate.author] += 1
         waiting.append((turn if relevant >= floor else len(ranked), place, each))
     waiting.sort(key=lambda wait: wait[:2])
-    ordered: list[Ranked] = []
+    ordered: list[Ranked[C]] = []
     for _, _, each in waiting:
         if ordered and each.score >= ordered[-1].score:
             each = each.moved(_WAITS, ordered[-1].score - each.score - _STEP)

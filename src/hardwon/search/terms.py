@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field
@@ -110,3 +111,9 @@ class Filters(Narrowing):
 
 
 _ASKED: Final = list(Narrowing.model_fields)
+
+
+@cache
+def no_filters() -> Filters:
+    """Of whoever asks for everything. Made when it is needed: pydantic takes its time."""
+    return Filters()

@@ -5,11 +5,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from hardwon.text.sentences import RE, resolve
+from hardwon.text.sentences import RE, WORDS, resolve
 
 Span = tuple[datetime, datetime]
 
@@ -33,13 +32,17 @@ _NAMED: Final = [
 _DATED: Final = re.compile(r"(?<![\w-])(?P<date>\d{4}(?:-\d\d(?:-\d\d)?)?)(?![\w-])")
 
 
-def time_asked(question: str, clock: Callable[[], datetime]) -> Span | None:
+# A question in small letters without any of these names no time: nearly all of them.
+NAMES_TIME: Final = re.compile(rf"\d{{4}}-|\b(?:{'|'.join(_MONTHS)})|{'|'.join(WORDS.time_words)}")
+
+
+def time_asked(question: str, now: datetime) -> Span | None:
     """From when until when; None where no time is named, or none that has begun."""
     try:
-        span = _dated(question) or _named(question, clock) or _relative(question, clock)
+        span = _dated(question) or _named(question, now) or _relative(question, now)
     except (OverflowError, ValueError):  # no such day, or before the first year
         return None
-    return span if span and span[0] <= clock() else None
+    return span if span and span[0] <= now else None
 
 
 def _dated(question: str) -> Span | None:
@@ -50,10 +53,9 @@ def _dated(question: str) -> Span | None:
     return _span_of(found["date"]) if found else None
 
 
-def _named(question: str, clock: Callable[[], datetime]) -> Span | None:
+def _named(question: str, now: datetime) -> Span | None:
     for pattern in _NAMED:
         if found := pattern.search(question):
-            now = clock()
             given = found.groupdict()
             month = _MONTHS.index(given["month"][:3].lower()) + 1
             day = int(given.get("day") or 0)
@@ -65,10 +67,10 @@ def _named(question: str, clock: Callable[[], datetime]) -> Span | None:
     return None
 
 
-def _relative(question: str, clock: Callable[[], datetime]) -> Span | None:
+def _relative(question: str, now: datetime) -> Span | None:
     for found in RE.time.finditer(question):
         if not found["vague"]:
-            first, _, last = resolve(found, clock()).removeprefix("night to ").partition(" to ")
+            first, _, last = resolve(found, now).removeprefix("night to ").partition(" to ")
             return _span_of(first)[0], _span_of(last or first)[1]
     return None
 

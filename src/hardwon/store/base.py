@@ -787,11 +787,9 @@ class Store(TallyReader):
         `on_failure`): others may then append at the same time, where the store can do that.
         """
 
-    def together(self, project: str) -> AbstractContextManager[object]:  # noqa: ARG002
-        """What this thread reads of the project in the block is read in one transaction, where
-        beginning one costs a way to a server. Each reading sees what was kept when it began.
-        """
-        return nullcontext()
+    # What this thread reads of the project in the block is read in one transaction, where beginning
+    # one costs a way to a server. Each reading sees what was kept when it began.
+    together: Callable[[str], AbstractContextManager[object]] = nullcontext
 
     @abstractmethod
     def search(

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from hardwon import limits
 from hardwon.learn.actions import ActionKey, Outcomes
-from hardwon.learn.odds import Share
+from hardwon.learn.odds import Share, Votes, fair_parts
 from hardwon.learn.tallies import (
     ACTION_SCOPES,
     APPLIED,
@@ -23,8 +23,6 @@ from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, Query
 from hardwon.store.types import Active, Bound, Daily, DayTotal, Total
 
 _LEVELS: Final = [f"level{level}" for level in range(LEVELS)]
-# after so many a weight is next to nothing; after a few more no number can hold it
-_HALF_LIVES_MAX: Final = 1_000
 
 
 def _levels_of(scope: str) -> list[str]:
@@ -70,33 +68,38 @@ class TallyReader(Query):
         return [Daily(item, day, tuple(levels)) for item, day, *levels in self._select(sql, given)]
 
     def _weight(self, today: str, half_life_days: str) -> str:
-        """What a count weighs today. Bounded, because PostgreSQL refuses what is too small."""
+        """What a count weighs today (`learn.odds.age_weight`)."""
         age = f"{self.dialect.greatest}(0, {today} - day)"
         half_lives = f"{age} / CAST({half_life_days} AS double precision)"
-        return f"pow(2.0, -{self.dialect.least}({half_lives}, {_HALF_LIVES_MAX}))"
+        return f"pow(2.0, -{self.dialect.least}({half_lives}, {limits.HALF_LIVES_MAX}))"
 
     def shares(
         self, project: str, scope: str, key: str, today: int, items_max: int | None = None
     ) -> list[tuple[str, Share]]:
-        """The same counts added up over the days, as they are and as they weigh today
-        (`learn.confidence.age_weight`): of every item, or of those that were counted most.
+        """The same counts added up over the days, as they are and as they weigh today:
+        of every item, or of those that were counted most.
         """
         weight = self._weight("?4", "?5")
         tried = "(level0 + level1 + level2)"
         bound = Bound([project, scope, key, today, limits.HALF_LIFE_DAYS * 1.0])
-        most = "" if items_max is None else f" LIMIT {bound.add(items_max)}"
-        sql = (
-            f"SELECT item, sum{tried}, sum(level1 + level2), sum(level2), sum({tried} * {weight}), "
-            f"sum(level2 * {weight}) "
-            f"FROM tally WHERE {_TRUSTED_UNDER_KEY} GROUP BY item ORDER BY 2 DESC, item{most}"
+        most = (
+            f" AND item IN (SELECT item FROM tally WHERE {_TRUSTED_UNDER_KEY} GROUP BY item "
+            f"ORDER BY sum{tried} DESC, item LIMIT {bound.add(items_max)})"
+            if items_max is not None
+            else ""
         )
-        # A database adds up in an order of its own, which shows in the last digits.
-        return [
-            (item, Share(attempts, applied, verified, round(weight, 9), round(weight_verified, 9)))
-            for item, attempts, applied, verified, weight, weight_verified in self._select(
-                sql, bound
-            )
-        ]
+        sql = (
+            f"SELECT item, author, sum{tried}, sum(level1 + level2), sum(level2), "
+            f"sum({tried} * {weight}), sum(level2 * {weight}), sum(vouched * {weight}) "
+            f"FROM tally WHERE {_TRUSTED_UNDER_KEY}{most} GROUP BY item, author"
+        )
+        by_item: dict[str, dict[str, Share]] = {}
+        for item, author, *figures in self._select(sql, bound):
+            # A database adds up in an order of its own, which shows in the last digits.
+            weights = (round(figure, 9) for figure in figures[3:])
+            by_item.setdefault(item, {})[author] = Share(*figures[:3], *weights)
+        found = [(item, Share.fair(dict(sorted(said.items())))) for item, said in by_item.items()]
+        return sorted(found, key=lambda each: (-each[1].attempts, each[0]))
 
     def outcomes(
         self, project: str, keys: Sequence[ActionKey], today: int
@@ -107,19 +110,28 @@ class TallyReader(Query):
         weight = self._weight("?2", "?3")
         scopes = ", ".join(f"'{scope}'" for scope in ACTION_SCOPES)
         sql = (
-            f"SELECT scope, key, sum((level0 + level1 + level2) * {weight}), "
-            f"sum((level1 + level2) * {weight}), sum(level2 * {weight}) FROM tally "
+            f"SELECT scope, key, author, sum((level0 + level1 + level2) * {weight}), "
+            f"sum((level1 + level2) * {weight}), sum(level2 * {weight}), sum(vouched * {weight}) FROM tally "
             f"WHERE project_id = ?1 AND scope IN ({scopes}) "
-            f"AND {self.dialect.within('key', '?4')} AND {TRUSTED_AUTHORS} GROUP BY scope, key"
+            f"AND {self.dialect.within('key', '?4')} AND {TRUSTED_AUTHORS} GROUP BY scope, key, author"
         )
         asked = self.dialect.listed(dict.fromkeys(key.which for key in keys))
         given = (project, today, limits.HALF_LIFE_DAYS * 1.0, asked)
         wanted = set(keys)
-        found = {}
-        for scope, which, *figures in self._select(sql, given):
+        said: dict[ActionKey, dict[str, list[float]]] = {}
+        for scope, which, author, *figures in self._select(sql, given):
             key = ActionKey(scope.removeprefix("act."), which)
             if key in wanted:
-                found[key] = Outcomes(*(round(figure, 9) for figure in figures))
+                said.setdefault(key, {})[author] = [round(figure, 9) for figure in figures]
+        found = {}
+        for key, by_author in said.items():
+            votes = {author: Votes(each[0], each[3]) for author, each in sorted(by_author.items())}
+            parts = fair_parts(votes)
+            sums = (
+                sum(parts[author] * by_author[author][place] for author in parts)
+                for place in range(3)
+            )
+            found[key] = Outcomes(*(round(figure, 9) for figure in sums))
         return found
 
     def newest_taught(

@@ -15,7 +15,7 @@ from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -138,11 +138,17 @@ def did(body: str) -> tuple[list[str], str] | None:
 FIX_KINDS: Final = ("fix", "cleaned")
 
 
-def sound_body(stored: Stored | Row) -> str:
+def sound_body(stored: Stored | Found | Row) -> str:
     """The body, if it is what was written."""
-    if not is_whole(stored.body, stored.digest):
-        raise _damaged(stored)
-    return plain_body(stored.body)
+    body = stored.body
+    try:
+        if body.startswith(_BEGINNING):
+            body = plain_body(body)
+        if digest_of(body.encode()) == stored.digest:
+            return body
+    except (ValueError, KeyError):
+        pass
+    raise _damaged(stored)
 
 
 def is_whole(body: str, digest: bytes) -> bool:
@@ -200,7 +206,7 @@ def restored(stored: Stored) -> Stored | None:
     return stored._replace(kind="fix", body=body, digest=digest_of(body.encode()))
 
 
-def original_of(stored: Stored | Row) -> AnyRecord:
+def original_of(stored: Stored | Found | Row) -> AnyRecord:
     """The record as it was appended, whatever happened to it since."""
     if stored.kind not in MODEL_OF_KIND:
         raise _damaged(stored)
@@ -213,7 +219,7 @@ def original_of(stored: Stored | Row) -> AnyRecord:
     return record
 
 
-def record_of(stored: Stored) -> AnyRecord:
+def record_of(stored: Stored | Found) -> AnyRecord:
     """The record as a reader sees it now."""
     record = dated(original_of(stored), stored.at_us)
     if stored.validation is None:
@@ -240,7 +246,7 @@ def dated(record: R, at_us: int) -> R:
     return record.altered(metadata=record.metadata.altered(context=moment))
 
 
-def readable(stored: Iterable[Stored]) -> Iterator[AnyRecord]:
+def readable(stored: Iterable[Stored | Found]) -> Iterator[AnyRecord]:
     """The records, without those that were damaged on disk: doctor names them."""
     for each in stored:
         try:
@@ -262,7 +268,7 @@ def written_in(stored: Stored) -> dict[str, Any]:
     raise _damaged(stored)
 
 
-def _damaged(stored: Stored | Row) -> DamagedError:
+def _damaged(stored: Stored | Found | Row) -> DamagedError:
     return DamagedError(
         f"record {stored.id} is not what was written: the file was damaged on disk. "
         "Run doctor to see how much is affected, and restore a backup"
@@ -336,28 +342,38 @@ def credit_columns(dialect: Dialect) -> tuple[str, str]:
 
 
 @cache
-def found_columns(dialect: Dialect, *, votes: bool = True) -> str:
-    """What `found_of` reads, from `record r` and `record_text`. Without votes where there are none:
-    they cost time.
+def found_columns(dialect: Dialect, *, votes: bool = True, sessions: bool = True) -> str:
+    """What `found_of` reads, from `record r` and `record_text`. Without votes or sessions where there
+    are none: they cost time.
     """
     helped, hindered = credit_columns(dialect) if votes else ("r.helped", "r.hindered")
     session = (
         "(SELECT substr(s.key, 9) FROM record_key s WHERE s.seq = r.seq "
-        "AND s.key >= 'session:' AND s.key < 'session;' LIMIT 1)"
+        f"AND {SESSION_KEYS} LIMIT 1)"
+        if sessions
+        else "NULL"
     )
-    return f"r.seq, {STORED}, r.author, r.status, {dialect.solved}, record_text.terms, {session}, {helped}, {hindered}"
+    return (
+        f"r.id, r.at_us, r.author, r.status, {dialect.solved}, record_text.terms, {helped}, "
+        f"{hindered}, r.seq, r.kind, r.body, r.digest, r.validation, {session}"
+    )
+
+
+# The keys of sessions.
+SESSION_KEYS: Final = "key >= 'session:' AND key < 'session;'"
 
 
 def found_of(row: Sequence[Any]) -> Found:
-    seq, *stored, author, status, good, terms, session, helped, hindered = row
-    kept = Stored._make(stored)
-    if status not in STATUSES or not isinstance(author, str) or not isinstance(terms, str):
-        raise DamagedError(
-            f"record {kept.id} is not what was written: run doctor to see how much is, and restore "
-            f"a backup"
-        )
-    worked = None if good is None else bool(good)
-    return Found(seq, kept, author, status, worked, terms, session or "", helped, hindered)
+    found = Found(*row)
+    if (
+        found.status not in STATUSES
+        or not isinstance(found.author, str)
+        or not isinstance(found.terms, str)
+    ):
+        raise _damaged(found)
+    if found.good is not None:
+        found.good = bool(found.good)
+    return found
 
 
 # Where the body of a record has what a filter asks for.
@@ -371,7 +387,13 @@ def condition_of(dialect: Dialect, project: str, filters: Filters) -> tuple[str,
     """Conditions from our own constants; what the caller gave is bound, never written into the
     statement.
     """
-    bound = Bound([project])
+    where, values = _conditions(dialect, filters)
+    return where, Bound((project, *values))
+
+
+@lru_cache(maxsize=64)
+def _conditions(dialect: Dialect, filters: Filters) -> tuple[str, tuple[Any, ...]]:
+    bound = Bound([None])  # the project's place
     since, until = (at and to_us(at) for at in (filters.since, filters.until))
     # in a glob, ! and ^ say the same; engines know the second
     glob = None if filters.path is None else dialect.glob(filters.path.replace("[!", "[^"))
@@ -401,7 +423,7 @@ def condition_of(dialect: Dialect, project: str, filters: Filters) -> tuple[str,
     if filters.key is not None:
         name, _, value = filters.key.partition("=")
         conditions.append(dialect.has_key(bound.add(name), bound.add(value)))
-    return " AND ".join(conditions), bound
+    return " AND ".join(conditions), tuple(bound[1:])
 
 
 def search_condition_of(
@@ -410,14 +432,13 @@ def search_condition_of(
     """As `condition_of`; archived records and rolled-back sources only where the filters ask for
     them. Whether there are any such sources need not be asked by who knows that there are none.
     """
-    conditions, bound = condition_of(dialect, project, filters)
-    if filters.any_standing:
-        return conditions, bound
-    if filters.status is None:
-        conditions += " AND r.status <> 'archived'"
-    if rolled_back and filters.author is None:
-        conditions += f" AND r.{TRUSTED_AUTHORS}"
-    return conditions, bound
+    where, values = _conditions(dialect, filters)
+    if not filters.any_standing:
+        if filters.status is None:
+            where += " AND r.status <> 'archived'"
+        if rolled_back and filters.author is None:
+            where += f" AND r.{TRUSTED_AUTHORS}"
+    return where, Bound((project, *values))
 
 
 # --- candidates from everybody ---
@@ -432,19 +453,21 @@ class Among(NamedTuple):
     without: frozenset[str] = frozenset()
 
 
-def from_everybody(best: Callable[[Among], list[Scored]], sources: int, limit: int) -> list[Scored]:
+def from_everybody(
+    best: Callable[[Among], list[Scored]], sources: int, vouched: bool, limit: int
+) -> list[Scored]:
     """The best of all; and where there are more than are looked at, also the best that somebody
-    vouches for, and the best of others than the sources who fill the list.
+    vouches for, if any is `vouched` for, and the best of others than the sources who fill the list.
     """
     latest = best(Among())
-    found = list(latest)
     if len(latest) < limit:
-        return found
-    if not all(each.status in VOUCHED_STATUSES for each, _ in latest):
+        return latest
+    found = list(latest)
+    if vouched and not all(each.status in VOUCHED_STATUSES for each, _ in latest):
         found += best(Among(vouched=True))
     heard: set[str] = set()
     filling: frozenset[str] = frozenset()
-    for _ in range(limits.SEARCH_ROUNDS_MAX):
+    for _ in range(limits.SEARCH_ROUNDS_MAX if sources > 1 else 0):
         often = Counter(each.author for each, _ in latest)
         heard |= often.keys()
         filling |= {each for each, count in often.items() if count > limit // limits.SEARCH_TURNS}
@@ -665,23 +688,32 @@ class Query(Reader):
         return next((int(at_us) for (at_us,) in self._select(sql, (project, author, until_us))), 0)
 
     def by_key(
-        self, project: str, keys: Sequence[str], filters: Filters, limit: int
+        self,
+        project: str,
+        keys: Sequence[str],
+        filters: Filters,
+        limit: int,
+        *,
+        in_turns: bool = False,
     ) -> list[Found]:
         """The newest records that have any of the exact keys and pass the filters; archived ones
-        and rolled-back sources as in `search`.
+        and rolled-back sources as in `search`. `in_turns`: each author's newest before any one's
+        second, so that nobody fills the places.
         """
         if not keys:
             return []
         where, bound = search_condition_of(self.dialect, project, filters)
         # Said one by one, a planner knows how many there are, and plans once for all of them.
         within = f"key IN ({', '.join(map(bound.add, keys))})"
+        newest = "ORDER BY r.at_us DESC, r.id DESC"
+        turn = f"row_number() OVER (PARTITION BY r.author {newest}), " if in_turns else ""
         # From the few rows of the keys to their records, not through all records in the order of
         # time.
         sql = (
             f"SELECT {found_columns(self.dialect)} FROM (SELECT DISTINCT seq FROM record_key "
             f"WHERE project_id = ?1 AND {within}) k {self.dialect.join} record r ON r.seq = k.seq "
             f"{self.dialect.join} record_text ON {self.dialect.same_text('k')} WHERE {where} "
-            f"ORDER BY r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
+            f"ORDER BY {turn}r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
         )
         return [found_of(row) for row in self._select(sql, bound)]
 
@@ -691,14 +723,14 @@ class Query(Reader):
         """Of each hit, given by what is found of it, the records right before and after it in its
         session that pass the filters, each with the hit's number.
         """
+        if not any(hit.session for hit in hits):
+            return []
         where, bound = search_condition_of(self.dialect, project, filters)
         given = ", ".join(
             f"(CAST({bound.add(hit.seq)} AS bigint), {bound.add(session_key(hit.session))})"
             for hit in hits
             if hit.session
         )
-        if not given:
-            return []
         other = "(SELECT {}(k.seq) FROM record_key k WHERE k.project_id = ?1 AND k.key = hit.key AND k.seq {} hit.seq)"
         sql = (
             f"WITH hit (seq, key) AS (VALUES {given}), near (hit, seq) AS ("

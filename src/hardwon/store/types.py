@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from hardwon import limits
 from hardwon.learn.tallies import Increment
 from hardwon.records.kinds import Record
+from hardwon.search.rank import Candidate
 
 # --- sql ---
 
@@ -190,27 +191,24 @@ class Stored(NamedTuple):
     hindered: int = 0
 
 
-class Found(NamedTuple):
-    """A record as ranking sees it, without reading its body: who says it, its status, whether it
-    turned out well (None: that is no question), its search terms, the session (`source.id`) it came
-    from, and how often it helped and did not: as was credited, and as attempts turned out that say
-    they recalled it, no author more than three times. `seq` is its number, in the order in which
-    records came in.
+@dataclass(slots=True)
+class Found(Candidate):
+    """A record as ranking sees it, without reading its body: its search terms, the session
+    (`source.id`) it came from, and how often it helped and did not: as was credited, and as attempts
+    turned out that say they recalled it, no author more than three times. `seq` is its number, in
+    the order in which records came in.
     """
 
     seq: int
-    stored: Stored
-    author: str
-    status: str
-    good: bool | None
-    terms: str
-    session: str
-    helped: int
-    hindered: int
+    kind: str
+    body: str
+    digest: bytes
+    validation: str | None
+    session: str | None
 
     @property
-    def id(self) -> str:
-        return self.stored.id
+    def stored(self) -> Stored:
+        return Stored(self.id, self.kind, self.at_us, self.body, self.digest, self.validation)
 
 
 class Daily(NamedTuple):

@@ -562,6 +562,8 @@ def _normalize(words: str) -> str:
     refused = RE.refused_port.search(line) if "efused" in line or "REFUSED" in line else None
     if header := RE.log_header.match(line):
         line = line[header.end() :]
+    if "-> " in line:  # where IPython points to
+        line = RE.pointed_at.sub(" in ", line)
     if ": -c: line " in line:  # a shell that was told another name: whatever follows the commands
         line = RE.told_name.sub("", line)
     line = _bare(_hide_hosts(line))

@@ -42,6 +42,7 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     ],
     "in_one_line": r"(?<=[\s>]){{exception}}: [^\n]*?(?= Traceback \(|\n|\Z)",
     "marker": r"[\s~^|+-]*\Z",
+    "pointed_at": r" in -{1,8}> ?\d+ +",
     "function": r'File "[^"\n]*", line \d+, in (\S+)',
     "e_line": r"[ \t]*E {3,}(.*)",
     "title": r"\n_{3,} (?:ERROR (?:collecting|at \w+ of) )?(?:[\w.\[\]-]*[. ])??(\w+)(?:\[[^\n]*\])? _{3,}",

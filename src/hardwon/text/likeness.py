@@ -8,6 +8,7 @@ unless it is the same program that says them.
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -26,6 +27,7 @@ _VARIABLE: Final = re.compile(
     r"|\u201c[^\u201d\n]{0,200}\u201d|<[^>\n]{0,200}>|\S*[/\\\d]\S*"
 )
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
+_NAME: Final = re.compile(r"\w+")
 _PROGRAM: Final = re.compile(r"\s*([\w.+/-]{1,64}):")
 
 
@@ -47,10 +49,23 @@ def _report(text: str) -> _Report:
     return _Report(words, frozenset(filter(None, lines)), program.group(1) if program else "")
 
 
-def overlap(one: str, other: str) -> float:
-    """The share of the words of both that they have in common."""
-    a, b = (_report(text[: limits.ACTION_CHARS_MAX]) for text in (one, other))
-    return len(a.words & b.words) / len(a.words | b.words) if a.words else 0.0
+def _shared(one: Set[str], other: Set[str]) -> float:
+    return len(one & other) / len(one | other) if one else 0.0
+
+
+def alike_actions(one: str, other: str) -> float:
+    """The share of the names, words and numbers of both that they have in common."""
+    a, b = (set(_NAME.findall(text[: limits.ACTION_CHARS_MAX])) for text in (one, other))
+    return _shared(a, b)
+
+
+def alike_cores(one: str, other: str) -> float:
+    """How much two cores of errors have in common: as sentences, of as many as the shorter one has,
+    and as words.
+    """
+    a, b = ({part.strip() for part in core.split(". ")} for core in (one, other))
+    sentences = len(a & b) / min(len(a), len(b))
+    return (sentences + _shared(set(one.split()), set(other.split()))) / 2
 
 
 def likeness(one: str, other: str) -> float:
@@ -58,7 +73,7 @@ def likeness(one: str, other: str) -> float:
     a, b = (_report(text[: limits.ACTION_CHARS_MAX]) for text in (one, other))
     if a.lines & b.lines:  # one line of both says just the same
         return 1.0
-    share = overlap(one, other)
+    share = _shared(a.words, b.words)
     if share < ALIKE_FROM:
         return 0.0
     telling = (a.words & b.words) - stop_words(ENGLISH) - _SAYS_LITTLE

@@ -43,6 +43,7 @@ class Question:
             for count in (max(1, having.get(term, 0)),)
         }
         self._whole = math.fsum(self.worth.values())
+        self._alike: dict[str, float] = {}
 
     def share(self, terms: Collection[str]) -> float:
         """How much of the question these terms have, from 0 to 1, rare words counting more."""
@@ -70,4 +71,7 @@ class Question:
         return max(weighed, EVENLY * evenly, self.covered(common))
 
     def alike_to(self, text: str) -> float:
-        return self.alike(index_text(text).split())
+        """The same of a text, which may be asked for again."""
+        if text not in self._alike:
+            self._alike[text] = self.alike(index_text(text).split())
+        return self._alike[text]

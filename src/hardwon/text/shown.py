@@ -5,8 +5,8 @@ what failed. Nothing here knows what the names are names of.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
 from hardwon.text.failures import shows_error
 from hardwon.text.shell import reported_failure
@@ -15,10 +15,13 @@ from hardwon.text.terms import Remembered
 _READ_CHARS_MAX: Final = 4_000
 _NAMES_MIN: Final = 2
 _NAME: Final = re.compile(
-    r"[^\W\d][\w.$-]*(?:/[\w.$-]+)*/?|(?:\.{0,2}/)?[\w.-]+(?:/[\w.-]+)+/?|[\w-]+\.[a-z]\w*"
+    r"[^\W\d][\w.$-]*(?:/[\w.$-]+)*/?|(?:\.{0,2}/)?[\w.-]+(?:/[\w.-]+)+/?|[\w-]+\.[a-z]\w*|\d+_\w+"
 )
 _QUOTED: Final = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
-_ROW: Final = re.compile(rf"[(\[]((?:{_QUOTED}|(?<=\w)\([^()]*\)|[^()\[\]'\"])*)[)\]]")
+# The last one may be cut anywhere.
+_ROW: Final = re.compile(
+    rf"[(\[]((?:{_QUOTED}|(?<=\w)\([^()]*\)|[^()\[\]'\"])*)(?:[)\]]|(?:['\"].*)?\Z)", re.DOTALL
+)
 _CELL: Final = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^,'"\s][^,]*)""")
 _KEY: Final = re.compile(r"""["']([^"'\\]+)["']\s*:""")
 _RULE: Final = re.compile(r"[-+|=\s]{3,}")
@@ -52,7 +55,7 @@ def _of_rows(text: str) -> list[str]:
     ]
     if len(rows) == 1 and rows[0] and text[:1] == "[" and text[1:2] not in "([":
         return rows[0] if _are_names(rows[0]) else []
-    for column in zip(*rows, strict=False):
+    for column in zip(*filter(None, rows), strict=False):
         if not all(map(_NAME.fullmatch, column)):
             return []
         if len(set(column)) == len(column) >= _NAMES_MIN:
@@ -68,6 +71,54 @@ def _are_names(cells: Sequence[str]) -> bool:
 names_shown = Remembered(
     _names_in, lambda observation, _: len(observation) <= _READ_CHARS_MAX
 ).__getitem__
+
+
+class Touched(NamedTuple):
+    """The files that a run changed, and those that it only looked at, in order."""
+
+    changed: list[str]
+    opened: list[str]
+
+
+def files_touched(steps: Iterable[tuple[str, str]]) -> Touched:
+    """Of actions with what they showed. An editor says which file it has open; else the action does.
+    What a run created for itself is of no use to others.
+    """
+    how: dict[str, str] = {}  # changed, opened or created, by the path as it is said
+    for action, observation in steps:
+        head = action.strip().partition("\n")[0][:_READ_CHARS_MAX]
+        text = observation[:_READ_CHARS_MAX]
+        words = head.lower().split()
+        did = _VERBS.get(next((word for word in words if not word.endswith("editor")), ""), "")
+        diff = _DIFF.findall(text)
+        named = _PATH.findall(head.partition(" ")[2])[:1] if did else []
+        shown = _OPEN_FILE.findall(text)[:1] if did else []
+        if shown and named and "/" in named[0] and shown[0].endswith(f"/{named[0]}"):
+            shown = named  # the shorter way to say it
+        for path in diff or shown or named:
+            said = next((each for each in how if f"/{each}".endswith(f"/{path}")), path)
+            longer = next((each for each in how if path.endswith(f"/{each}")), said)
+            before = how.get(longer, "")
+            how[longer] = "changed" if diff else _FIRST.get((before, did), did)
+    return Touched(*([path for path in how if how[path] == did] for did in ("changed", "opened")))
+
+
+_VERBS: Final = {
+    **dict.fromkeys("edit insert str_replace replace write append apply_patch".split(), "changed"),
+    **dict.fromkeys("open view read goto scroll_down scroll_up".split(), "opened"),
+    **dict.fromkeys(("create", "touch"), "created"),
+}
+# What stays so, whatever is done next.
+_FIRST: Final = {
+    ("changed", "opened"): "changed",
+    ("created", "changed"): "created",
+    ("created", "opened"): "created",
+}
+_DIFF: Final = re.compile(r"^\+\+\+ b/(\S+)", re.MULTILINE)
+_OPEN_FILE: Final = re.compile(
+    r"(?:^\[File: |`cat -n` on (?:a snippet of )?)(\S+?):?(?= \(|$)", re.MULTILINE
+)
+_PATH: Final = re.compile(r"(?:[\w.~-]*/)*[\w-][\w.-]*\.[A-Za-z]\w{0,5}\b")
 
 
 def telling_line(observation: str) -> str:

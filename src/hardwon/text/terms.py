@@ -302,20 +302,26 @@ def query_terms(query: str) -> list[str]:
     nothing else. Where its language does not show, the stems of every language.
     """
     words = _plain(query[: limits.INDEXED_CHARS_MAX]).split()
-    language = language_of([word.lower() for word in words])
-    told = [word for word in words if word.lower().strip(_AROUND_WORDS) in stop_words(language)]
+    lowered = [word.lower() for word in words]
+    language = language_of(lowered)
+    stops = stop_words(language)
+    told = [
+        word
+        for word, lower in zip(words, lowered, strict=True)
+        if lower.strip(_AROUND_WORDS) not in stops
+    ]
     languages: Iterable[str] = dict.fromkeys((language, ENGLISH))
-    if language == ENGLISH and not told:
+    if language == ENGLISH and len(told) == len(words):
         languages = LANGUAGES
-    asked = " ".join(word for word in words if word not in told) or query
-    found = [_terms_of_text(asked, each) for each in languages]
-    terms = dict.fromkeys(chain.from_iterable(each.terms.split() for each in found))
-    in_pairs = set(chain.from_iterable(term for term in terms if _CJK_RUN.match(term)))
-    forms = [
-        form
-        for form in dict.fromkeys(found[0].forms.split())
-        if form[1:] not in stop_words(language) and form[1:] not in in_pairs
+    found = [_terms_of_text(" ".join(told) or query, each) for each in languages]
+    terms = dict.fromkeys(" ".join([each.terms for each in found]).split())
+    in_pairs: set[str] = set()
+    if not query.isascii():
+        in_pairs = set(chain.from_iterable(term for term in terms if _CJK_RUN.match(term)))
+    written = dict.fromkeys(found[0].forms.split())
+    forms: Iterable[str] = [
+        form for form in written if form[1:] not in stops and form[1:] not in in_pairs
     ]
-    return [*terms, *(forms or (() if found[0].terms else dict.fromkeys(found[0].forms.split())))][
-        : limits.QUERY_TERMS_MAX
-    ]
+    if not forms and not found[0].terms:
+        forms = written
+    return [*terms, *forms][: limits.QUERY_TERMS_MAX]

@@ -49,8 +49,8 @@ try:
     from psycopg.pq import TransactionStatus
 except ImportError as missing:
     raise MissingExtraError(
-        f"a memory in PostgreSQL needs psycopg, which cannot be imported ({missing}): pip install "
-        f"'hardwon[postgres]'"
+        f"psycopg cannot be imported ({type(missing).__name__}: {missing}); install it with: pip "
+        f"install 'hardwon[postgres]'"
     ) from missing
 
 

@@ -149,7 +149,15 @@ class PostgresWriter(Writer):
         if any(row.project_id != self._project for row in rows):
             raise ForbiddenError(f"this transaction writes to project {self._project!r} alone")
         sql = "SELECT * FROM add_records(?1)"
-        if any(map(_decides, rows)):
+        # Believed from the start as only a governor may have it; of what a record claims itself, the
+        # database makes sure.
+        if any(
+            (row.kind == "decision" and row.status in VOUCHED_STATUSES)
+            or row.status == "published"
+            or row.helped > 0
+            or row.hindered > 0
+            for row in rows
+        ):
             self._must_govern()
             sql = _ADD_RECORDS
         numbers = dict(self.session.select(sql, (as_json(map(_given, rows)),)))
@@ -420,14 +428,6 @@ def as_numbers(vector: Iterable[float]) -> str:
     return f"[{','.join(map(repr, map(float, vector)))}]"
 
 
-def _decides(row: Row) -> bool:
-    """Whether a record is believed from the start as only a governor may have it; of what it claims
-    itself, the database makes sure.
-    """
-    in_effect = row.kind == "decision" and row.status in VOUCHED_STATUSES
-    return in_effect or row.status == "published" or row.helped > 0 or row.hindered > 0
-
-
 def _given(row: Row) -> dict[str, Any]:
     """A row and what is derived of it, as `add_records` takes it."""
     judge = _JUDGES.get(row.kind)
@@ -624,7 +624,7 @@ class PostgresStore(Store):
             having, texts = known.frequencies.having, known.frequencies.texts
             for chosen in dict.fromkeys((bm25.rare_enough(having, texts), wanted)):
                 search = _Search(session, project, chosen, known, filters, limit)
-                if found := from_everybody(search.best, known.sources, limit):
+                if found := from_everybody(search.best, known.sources, known.vouched, limit):
                     return found
         return []
 
@@ -684,11 +684,11 @@ class PostgresStore(Store):
                 cosines = _compared(session.select(sql, bound), vector, kept[1], limit)
             near = {seq: cosine for seq, cosine in cosines.items() if cosine > COSINE_MIN}
             sql = (
-                f"SELECT r.seq, {found_columns(POSTGRES)} FROM record r JOIN record_text ON "
+                f"SELECT {found_columns(POSTGRES)} FROM record r JOIN record_text ON "
                 f"{POSTGRES.same_text('r')} WHERE r.seq = ANY (?1)"
             )
             rows = session.select(sql, (list(near),))
-        found = [(found_of(row), near[seq]) for seq, *row in rows]
+        found = [(each, near[each.seq]) for each in map(found_of, rows)]
         return sorted(found, key=lambda pair: (-pair[1], pair[0].id))
 
     # --- the database ---
@@ -863,8 +863,6 @@ class _Search:
 
     def best(self, among: Among) -> list[Scored]:
         """The best of a project that match, and pass the filters."""
-        if among.vouched and not self._known.vouched:
-            return []
         if among not in self._answers:
             # What is vouched for is asked for next, nearly always: matching takes the time.
             both = among == Among() and self._known.vouched
@@ -880,7 +878,7 @@ class _Search:
         self._scores.update(zip((found.seq for found in fresh), scores, strict=True))
         scored = sorted(
             ((found, self._scores[found.seq]) for found in rows),
-            key=lambda pair: (pair[1], pair[0].stored.at_us, pair[0].id),
+            key=lambda pair: (pair[1], pair[0].at_us, pair[0].id),
             reverse=True,
         )
         return scored[: self._limit]

@@ -157,10 +157,8 @@ def draw_number(connection: apsw.Connection) -> None:
     )
 
 
-def last_number(connection: apsw.Connection) -> int:
-    """Another one after every transaction."""
-    sql = "SELECT value FROM state WHERE project_id = '' AND name = ?"
-    return connection.execute(sql, (NUMBER_NAME,)).get or 0
+# Another one after every transaction.
+LAST_NUMBER: Final = f"SELECT value FROM state WHERE project_id = '' AND name = '{NUMBER_NAME}'"
 
 
 # --- errors ---
@@ -221,29 +219,6 @@ def translated(error: apsw.Error | UnicodeDecodeError, path: Path) -> StorageErr
     return StorageError(
         f"SQLite refused an operation on {path} ({error}): check the disk, and run doctor"
     )
-
-
-def is_sound(connection: apsw.Connection) -> bool:
-    """Whether a connection can be lent again; what it was in the middle of is taken back."""
-    try:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-    except apsw.Error:  # it may be closed already
-        return False
-    return True
-
-
-def clear_after(error: BaseException | None, connection: apsw.Connection) -> None:
-    """Where the disk fails in the middle of a transaction, SQLite takes it back, but FTS5 may go on
-    to remember what it was about to write, and would write it with the next one: words of records
-    that nobody has. So the connection reads the schema anew, which has FTS5 begin anew. It stays
-    open: on a full disk there may be no room to open another.
-    """
-    if isinstance(error, apsw.Error) and not isinstance(error, apsw.BusyError):
-        try:
-            connection.execute("PRAGMA writable_schema = RESET").fetchall()
-        except apsw.Error:
-            connection.close()
 
 
 # --- that it is open ---
@@ -353,7 +328,13 @@ class OpenFile:
     the process ends.
     """
 
-    def __init__(self, path: Path, connect: Callable[[], apsw.Connection], owner: object) -> None:
+    def __init__(
+        self,
+        path: Path,
+        connect: Callable[[], apsw.Connection],
+        is_sound: Callable[[apsw.Connection], bool],
+        owner: object,
+    ) -> None:
         self._path = path
         self._connect = connect
         self._presence: File | None = None

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -38,6 +39,7 @@ from hardwon.store.base import (
     taught_by,
 )
 from hardwon.store.query import (
+    SESSION_KEYS,
     Among,
     Scored,
     embedder_of,
@@ -49,13 +51,13 @@ from hardwon.store.query import (
 )
 from hardwon.store.sqlite import search as vectors
 from hardwon.store.sqlite.connection import (
+    ERRORS,
+    LAST_NUMBER,
     SQLITE,
     OpenFile,
     SqliteSession,
-    clear_after,
     draw_number,
-    last_number,
-    storage_errors,
+    translated,
 )
 from hardwon.store.sqlite.file import (
     BEFORE_UPGRADE,
@@ -79,6 +81,7 @@ from hardwon.store.sqlite.words import (
     PROJECTS,
     VOUCHED,
     WordIndex,
+    index_name,
     indexes_in,
     mark_of_source,
     marks_of,
@@ -257,114 +260,98 @@ _FIRST_MIN: Final = 40
 
 
 class _Counted(NamedTuple):
-    """What is known of a project's words, as of the transaction of that number: how many records
-    each source has, by its mark; whether somebody vouches for any, ever voted for one, and any
-    source was rolled back. And how many records have a term, as of when there were so many.
+    """What is known of a project's words, as of the transaction of that number: how many texts there
+    are, and of how many sources; whether somebody vouches for any, ever voted for one, and any
+    source was rolled back; and what is read of those that are found. And how many records have a
+    term, as of when there were so many.
     """
 
     number: int
-    sources: dict[str, int]
+    texts: int
+    sources: int
     vouched: bool
-    voted: bool
     rolled_back: bool
+    columns: str
     frequency: dict[str, int]
     counted_texts: int
 
-    @property
-    def texts(self) -> int:
-        return sum(self.sources.values())
-
-    def rare_enough(self, index: WordIndex, terms: Sequence[str]) -> tuple[str, ...]:
-        """Without terms that very many records have: they cost the most and tell the least. The
-        rarer ones of them stay as long as the search stays small.
-        """
-        if len(terms) <= 1:
-            return tuple(terms)
-        return rare_enough(self.having(index, terms), self.texts) or tuple(terms)
-
-    def having(self, index: WordIndex, terms: Iterable[str]) -> dict[str, int]:
-        """How many records have each term. In a small memory they are counted anew after each
-        transaction, so that the same records always give the same.
-        """
-        if len(self.frequency) > limits.TERMS_REMEMBERED_MAX:
-            self.frequency.clear()
-        having = {}
-        for term in terms:  # in one step each: another thread may clear it
-            count = self.frequency.get(term)
-            having[term] = index.having(term) if count is None else count
-        self.frequency.update(having)
-        return having
-
 
 _VOTED: Final = "SELECT 1 FROM tally WHERE project_id = ? AND scope = 'credit' LIMIT 1"
-
-
-def _quoted(terms: Iterable[str]) -> list[str]:
-    return [f'"{term}"' for term in terms]
+_HAS_SESSIONS: Final = f"SELECT 1 FROM record_key WHERE project_id = ? AND {SESSION_KEYS} LIMIT 1"
 
 
 def _best_matching(
-    index: WordIndex,
+    connection: apsw.Connection,
+    project: str,
     counted: _Counted,
     terms: Sequence[str],
-    columns: str,
     filters: Filters,
     limit: int,
     among: Among,
 ) -> list[Scored]:
     """The best of a project that match, and pass the filters."""
-    if among.vouched and not counted.vouched:
-        return []
-    where, values = search_condition_of(
-        SQLITE, index.project, filters, rolled_back=counted.rolled_back
-    )
-    match = f"({' OR '.join(_quoted(terms))})"
+    where, values = search_condition_of(SQLITE, project, filters, rolled_back=counted.rolled_back)
+    match = "(" + " OR ".join([f'"{term}"' for term in terms]) + ")"
     if among.vouched:
         match += f' AND "{VOUCHED}"'
     if among.without:
-        match += f" NOT ({' OR '.join(_quoted(map(mark_of_source, among.without)))})"
-    matching = values.add(match)
-    scored = (
-        f"SELECT rowid AS seq, -rank AS score FROM {index.name} WHERE {index.name} MATCH {matching}"
+        marks = [f'"{mark_of_source(each)}"' for each in among.without]
+        match += f" NOT ({' OR '.join(marks)})"
+    name = index_name(project)
+    matching = f"SELECT rowid, -rank FROM {name} WHERE {name} MATCH ?"
+    reading = (
+        f"SELECT {counted.columns} FROM json_each(?{len(values) + 1}) b CROSS JOIN record r "
+        f"ON r.seq = b.value CROSS JOIN record_text ON record_text.seq = b.value WHERE {where}"
     )
-    most = values.add(limit)
-    first = f"{scored} ORDER BY rank, rowid DESC LIMIT {max(_FIRST_MIN, _FIRST_SPARE * limit)}"
     # The best by their words alone, which nearly always pass; only where too few do, all that match
-    # are asked. In a small memory that is done at once where the filters leave out some.
-    narrowed = filters.model_fields_set and counted.texts < limits.FIRST_BY_WORDS_FROM_RECORDS
-    rows: list[Any] = []
-    for source in [scored] if narrowed else [first, scored]:
-        # MATERIALIZED: or else the planner would go through all records and ask each for its words.
-        # Only of the best is more read than what they are chosen by.
-        sql = (
-            f"WITH b AS MATERIALIZED ({source}), best AS MATERIALIZED (SELECT b.seq, "
-            f"b.score FROM b CROSS JOIN record r ON r.seq = b.seq WHERE {where} "
-            f"ORDER BY b.score DESC, r.at_us DESC, r.id DESC LIMIT {most}) "
-            f"SELECT {columns}, best.score FROM best CROSS JOIN record r ON r.seq = best.seq "
-            "CROSS JOIN record_text ON record_text.seq = best.seq "
-            "ORDER BY best.score DESC, r.at_us DESC, r.id DESC"
-        )
-        rows = index.select(sql, values)
-        if len(rows) >= limit:
+    # are asked. That is done at once where they are few, and in a small memory where the filters
+    # leave out some.
+    most = max(_FIRST_MIN, _FIRST_SPARE * limit)
+    first: tuple[str, ...] = (f" ORDER BY rank, rowid DESC LIMIT {most}", "")
+    if sum([counted.frequency.get(term, most) for term in terms]) <= limits.SEARCHED_TEXTS or (
+        filters.model_fields_set and counted.texts < limits.FIRST_BY_WORDS_FROM_RECORDS
+    ):
+        first = ("",)
+    found: list[Scored] = []
+    for which in first:
+        matched: list[Any] = connection.execute(matching + which, (match,)).fetchall()
+        if not which:
+            matched.reverse()  # the newest first among those that are as good
+            matched.sort(key=itemgetter(1), reverse=True)
+        scores, found = dict(matched), []
+        start, size = 0, limit
+        while start < len(matched) and len(found) < limit:
+            end = start + size
+            # with whatever is as good as the last of them, be it a flood of the same
+            last = min(len(matched), end + limits.SEARCHED_TEXTS)
+            while end < last and matched[end][1] == matched[end - 1][1]:
+                end += 1
+            seqs = ",".join([str(seq) for seq, _ in matched[start:end]])
+            for row in connection.execute(reading, (*values, f"[{seqs}]")):
+                each = found_of(row)
+                found.append((each, scores[each.seq]))
+            start, size = end, 4 * size
+        if len(found) >= limit or len(matched) < most:
             break
-    return [(found_of(row[:-1]), row[-1]) for row in rows]
+    found.sort(key=lambda pair: (pair[1], pair[0].at_us, pair[0].id), reverse=True)
+    return found[:limit]
 
 
 def _nearest(
     connection: apsw.Connection,
     project: str,
+    counted: _Counted,
     codes: vectors.Codes,
     vector: Sequence[float],
     filters: Filters,
     limit: int,
 ) -> list[Scored]:
     """The nearest that pass the filters."""
-    where, values = search_condition_of(SQLITE, project, filters)
-    voted = bool(connection.execute(_VOTED, (project,)).fetchall())
+    where, values = search_condition_of(SQLITE, project, filters, rolled_back=counted.rolled_back)
     # NOT INDEXED: by the row numbers, not through all records of the project.
     within = SQLITE.within("r.seq", f"?{len(values) + 1}")
     sql = (
-        f"SELECT {found_columns(SQLITE, votes=voted)}, r.seq FROM record r NOT INDEXED "
+        f"SELECT {counted.columns} FROM record r NOT INDEXED "
         f"JOIN record_text ON record_text.seq = r.seq WHERE {where} AND {within}"
     )
 
@@ -374,7 +361,7 @@ def _nearest(
         for start in range(0, len(near), limit):  # nearly always, all of the nearest pass
             cosines = dict(near[start : start + limit])
             rows: list[Any] = connection.execute(sql, (*values, SQLITE.listed(cosines))).fetchall()
-            found += [(found_of(row[:-1]), cosines[row[-1]]) for row in rows]
+            found += [(each, cosines[each.seq]) for each in map(found_of, rows)]
             if len(found) >= limit:
                 break
         return sorted(found, key=lambda pair: (-pair[1], pair[0].id))[:limit]
@@ -386,6 +373,29 @@ def _nearest(
         all_passing = connection.execute(f"SELECT r.seq FROM record r WHERE {where}", values)
         found = passing(codes.nearest(connection, vector, limit, [seq for (seq,) in all_passing]))
     return found
+
+
+def _is_sound(connection: apsw.Connection) -> bool:
+    """Whether a connection can be lent again; what it was in the middle of is taken back."""
+    try:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+    except apsw.Error:  # it may be closed already
+        return False
+    return True
+
+
+def _clear_after(error: BaseException | None, connection: apsw.Connection) -> None:
+    """Where the disk fails in the middle of a transaction, SQLite takes it back, but FTS5 may go on
+    to remember what it was about to write, and would write it with the next one: words of records
+    that nobody has. So the connection reads the schema anew, which has FTS5 begin anew. It stays
+    open: on a full disk there may be no room to open another.
+    """
+    if isinstance(error, apsw.Error) and not isinstance(error, apsw.BusyError):
+        try:
+            connection.execute("PRAGMA writable_schema = RESET").fetchall()
+        except apsw.Error:
+            connection.close()
 
 
 class SqliteStore(Store):
@@ -415,7 +425,9 @@ class SqliteStore(Store):
                 refuse_foreign_log(path)
             inspect_before_opening(path, busy_timeout_ms, may_upgrade=may_upgrade)
             files.sweep(path.parent)
-        self._file = OpenFile(path, lambda: connect(path, bytes_max, busy_timeout_ms), self)
+        self._file = OpenFile(
+            path, partial(connect, path, bytes_max, busy_timeout_ms), _is_sound, self
+        )
         self._pool = self._file.pool
         with ExitStack() as on_failure:
             # nobody else can: or else this process would seem to have it open for good
@@ -436,15 +448,17 @@ class SqliteStore(Store):
 
     @contextmanager
     def _connected(self) -> Iterator[apsw.Connection]:
-        with storage_errors(self._path):
+        try:
             connection = self._pool.borrow()
             try:
                 yield connection
             except apsw.Error as error:
-                clear_after(error, connection)
+                _clear_after(error, connection)
                 raise
             finally:
                 self._pool.give_back(connection)
+        except ERRORS as error:
+            raise translated(error, self._path) from error
 
     @contextmanager
     def read(self, project: str) -> Iterator[SqliteSession]:  # noqa: ARG002  # whoever may read the file may read all
@@ -527,50 +541,66 @@ class SqliteStore(Store):
         self, project: str, terms: Sequence[str], filters: Filters, limit: int
     ) -> list[tuple[Found, float]]:
         with self._connected() as connection:
-            index = WordIndex(connection, project)
-            counted = self._count_words(index)
-            if not terms or not counted.sources:
+            counted, having = self._count_words(connection, project, terms)
+            if not having:
                 return []
-            # Who voted for a hit is read only where anybody ever did.
-            columns = found_columns(SQLITE, votes=counted.voted)
-            # all of them, if need be
-            for chosen in dict.fromkeys((counted.rare_enough(index, terms), tuple(terms))):
-                best = partial(_best_matching, index, counted, chosen, columns, filters, limit)
-                if found := from_everybody(best, len(counted.sources), limit):
+            # Without terms that very many records have, which cost the most and tell the least; all
+            # of them, if need be.
+            few = rare_enough(having, counted.texts) if len(terms) > 1 else ()
+            for chosen in dict.fromkeys((few or tuple(terms), tuple(terms))):
+                best = partial(_best_matching, connection, project, counted, chosen, filters, limit)
+                if found := from_everybody(best, counted.sources, counted.vouched, limit):
                     return found
         return []
 
     def frequencies(self, project: str, terms: Sequence[str]) -> Frequencies:
         with self._connected() as connection:
-            index = WordIndex(connection, project)
-            if not index.exists:
-                return Frequencies(0, 0, {})
-            counted = self._count_words(index)
-            return Frequencies(counted.texts, 0, counted.having(index, terms))
+            counted, having = self._count_words(connection, project, terms)
+            return Frequencies(counted.texts, 0, having)
 
-    def _count_words(self, index: WordIndex) -> _Counted:
-        """Counted again after every transaction; in a large memory, how many records have a term
-        only once there are a tenth more or less of them.
+    def _count_words(
+        self, connection: apsw.Connection, project: str, terms: Sequence[str]
+    ) -> tuple[_Counted, dict[str, int]]:
+        """What is known, and how many records have each term; of none where there are no records.
+        Counted again after every transaction, so that the same records always give the same; in a
+        large memory, how many have a term only once there are a tenth more or less of them.
         """
-        counted = self._words.get(index.project)
-        number = last_number(index.connection)
-        if counted and counted.number == number:
-            return counted
-        sources = index.sources() if index.exists else {}
-        vouched = bool(sources) and index.has(VOUCHED)
-        voted = bool(index.select(_VOTED, (index.project,)))
-        rolled_back = bool(rolled_back_authors(SqliteSession(index.connection), index.project))
-        texts = sum(sources.values())
-        frequency, counted_texts = dict[str, int](), texts
-        if (
-            counted
-            and texts >= limits.COUNTED_ANEW_BELOW_RECORDS
-            and 0.9 * texts <= counted.counted_texts <= 1.1 * texts
-        ):
-            frequency, counted_texts = counted.frequency, counted.counted_texts
-        counted = _Counted(number, sources, vouched, voted, rolled_back, frequency, counted_texts)
-        self._words[index.project] = counted  # one assignment: other threads look things up too
-        return counted
+        counted = self._words.get(project)
+        number = connection.execute(LAST_NUMBER).get or 0
+        if counted is None or counted.number != number:
+            index, session = WordIndex(connection, project), SqliteSession(connection)
+            sources = index.sources() if index.exists else {}
+            texts = sum(sources.values())
+            columns = found_columns(
+                SQLITE,
+                votes=session.first(_VOTED, (project,)) is not None,
+                sessions=session.first(_HAS_SESSIONS, (project,)) is not None,
+            )
+            same = (
+                counted
+                and texts >= limits.COUNTED_ANEW_BELOW_RECORDS
+                and 0.9 * texts <= counted.counted_texts <= 1.1 * texts
+            )
+            counted = _Counted(
+                number,
+                texts,
+                len(sources),
+                bool(sources) and index.has(VOUCHED),
+                bool(rolled_back_authors(session, project)),
+                columns,
+                counted.frequency if counted and same else {},
+                counted.counted_texts if counted and same else texts,
+            )
+            # one assignment: other threads look things up too
+            self._words[project] = counted
+        if len(counted.frequency) > limits.TERMS_REMEMBERED_MAX:
+            counted.frequency.clear()
+        having = {}
+        for term in terms if counted.sources else ():
+            count = counted.frequency.get(term)  # in one step: another thread may clear it
+            having[term] = WordIndex(connection, project).having(term) if count is None else count
+        counted.frequency.update(having)
+        return counted, having
 
     def projects(self) -> list[str]:
         with self._connected() as connection:
@@ -586,7 +616,8 @@ class SqliteStore(Store):
                 return []
             if not vectors.lacks_codes(connection, project):
                 codes = self._codes_of(project, kept)
-                return _nearest(connection, project, codes, vector, filters, limit)
+                counted, _ = self._count_words(connection, project, ())
+                return _nearest(connection, project, counted, codes, vector, filters, limit)
         while self._add_codes(project):
             pass
         return self.nearest(project, vector, filters, limit)

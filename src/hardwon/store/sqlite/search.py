@@ -172,7 +172,9 @@ class Codes:
         """What is in the file, as far as there is room for it. Codes that were only added are read
         on; where any went, all are read anew.
         """
-        generation, kept = _generation(connection, self._project), self._kept
+        sql = "SELECT value FROM state WHERE project_id = ? AND name = ?"
+        generation = connection.execute(sql, (self._project, _GENERATION)).get or 0
+        kept = self._kept
         if kept.generation != generation:
             kept = _Kept(generation, 0, ())
         for last, block in self._read(connection, kept.last):
@@ -334,12 +336,6 @@ def _codes_of(blobs: Sequence[bytes]) -> list[bytes]:
 # --- what is kept in the file ---
 
 _GENERATION: Final = "generation of vectors"
-
-
-def _generation(connection: apsw.Connection, project: str) -> int:
-    sql = "SELECT value FROM state WHERE project_id = ? AND name = ?"
-    value: int | None = connection.execute(sql, (project, _GENERATION)).get
-    return value or 0
 
 
 def _next_generation(session: Session, project: str) -> None:
