@@ -70,7 +70,7 @@ def main() -> None:
             )
             *_, proposed, result = [message.content for message in done["messages"]]
             print(f"attempt {attempt}: {proposed} -> {result}")
-        store = HardwonStore(memory)
+        store = HardwonStore(memory, author="build-agent")
         for item in store.search(("builds",), query="which command builds numpy"):
             print(f"the store holds {'/'.join(item.namespace)}/{item.key}: {item.value}")
 

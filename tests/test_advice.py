@@ -121,7 +121,7 @@ def test_what_made_an_error_go_away_is_said_whatever_the_verdict(memory: Memory)
     assert [each.action for each in found] == ["git branch -D feature"]
     advice = memory.advise("git branch -d billing", task="clean up", error=like)
     assert advice.worked_instead == ("git branch -D feature",)
-    assert "git branch -D feature (helped 1 of 1)" in advice.message
+    assert "“git branch -D feature” (helped 1 of 1)" in advice.message
     assert memory.solutions("ls: cannot access 'x': No such file or directory") == []
     assert (
         memory.advise("ls x", task="list", error="bash: ll: command not found").worked_instead == ()

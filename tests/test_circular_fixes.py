@@ -57,7 +57,7 @@ def test_the_third_identical_attempt_is_blocked_and_a_success_resets_it(
         assert advice.verdict == "blocked"
         assert advice.failures == 3
         assert len(advice.evidence) == 3
-        assert "What was tried: systemctl restart ollama." in advice.message
+        assert "What was tried: “systemctl restart ollama”." in advice.message
         assert "Do not try it again" in advice.message
         assert "ollama pull m" in advice.message
     assert in_another_process(location, 4, issue, good=True) == "blocked"

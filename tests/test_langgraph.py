@@ -5,6 +5,7 @@ and what comes on top.
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import secrets
 import subprocess
@@ -43,9 +44,12 @@ from engines import everything_in, wrong_with
 from hardwon import Experience, Memory, limits
 from hardwon.adapters.langgraph import HardwonStore, with_memory
 from hardwon.errors import ForbiddenError, InvalidInputError
+from hardwon.records.fields import new_id
 from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link
 from hardwon.store.postgres.schema import WRITER
+from hardwon.surfaces.gate import Ask, Gate
+from hardwon.trust.access import Caller
 
 BOTH = pytest.mark.engines("sqlite", "postgres")
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -509,9 +513,20 @@ def test_tags_of_others_are_not_taken_for_items(store: HardwonStore) -> None:
         {"namespace": "a", "key": 1, "value": 2},
     ]
     for keys_of_its_own in forged:
-        store.memory.remember(
-            "forged", "learning", insight_type="fact", tags=tags, **keys_of_its_own
+        with pytest.raises(InvalidInputError, match="reserved"):
+            store.memory.remember(
+                "forged", "learning", insight_type="fact", tags=tags, **keys_of_its_own
+            )
+        forgery = Experience.model_validate(
+            {
+                "content": "forged",
+                "outcome": "learning",
+                "insight_type": "fact",
+                "metadata": {"tags": tags, "source": {"author": "langgraph"}},
+                **keys_of_its_own,
+            }
         )
+        store.memory.entries.append(tags[0], [forgery])
     store.memory.remember(
         "forged",
         "learning",
@@ -525,6 +540,46 @@ def test_tags_of_others_are_not_taken_for_items(store: HardwonStore) -> None:
     assert answering(store, "v k") == ["k"]
     assert answering(store, "forged") == []
     assert store.list_namespaces() == [("a",)]
+
+
+@BOTH
+def test_nobody_elses_entry_is_read_as_ones_own(memory: Memory) -> None:
+    """One token may write: it reads an entry of another application, and posts it back."""
+    store = HardwonStore(memory, author="shop")
+    store.put(("prices",), "tea", {"cents": 300})
+    entry = next(memory.browse())
+    assert isinstance(entry, Experience)
+    posted: dict[str, Any] = json.loads(entry.to_json())
+    posted |= {"id": new_id(memory.care.now()), "value": {"cents": 1}}
+    for name in ("mallory", "shop"):
+        ask = Ask(Gate(lambda _: memory, None), Caller(name, "write"), memory.project)
+        for tags in ([tag] for tag in entry.metadata.tags):
+            posted["metadata"]["tags"] = tags
+            with pytest.raises(InvalidInputError, match="reserved"):
+                ask("add", record=posted)
+            fact = {"content": "The tea costs 1 cent.", "fact_type": "observation"}
+            with pytest.raises(InvalidInputError, match="reserved"):
+                ask("record_fact", **fact, tags=tags)
+    with pytest.raises(InvalidInputError, match="reserved"):
+        memory.add(entry.altered(id=new_id(memory.care.now())))
+    # nor what another application has under the very same names
+    other = HardwonStore(memory, author="mallory")
+    assert other.get(("prices",), "tea") is None
+    assert other.list_namespaces() == []
+    other.put(("prices",), "tea", {"cents": 1, "text": "tea"})
+    other.put(("planted",), "k", {"cents": 2})
+    found = store.get(("prices",), "tea")
+    assert found is not None
+    assert found.value == {"cents": 300}
+    assert [item.value for item in store.search(())] == [{"cents": 300}]
+    assert [item.value for item in store.search((), query="tea cents")] == [{"cents": 300}]
+    assert store.list_namespaces() == [("prices",)]
+    other.delete(("prices",), "tea")
+    assert store.get(("prices",), "tea") == found
+    store.put(("prices",), "tea", {"cents": 310})
+    store.delete(("prices",), "tea")
+    assert store.get(("prices",), "tea") is None
+    assert [item.value for item in other.search(())] == [{"cents": 2}]
 
 
 def test_the_last_put_is_read_whatever_clocks_say(tmp_path: Path) -> None:

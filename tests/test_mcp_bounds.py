@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from hardwon import Memory, limits
 from hardwon.learn.topology import FolderCount, topology_of
+from hardwon.memory.ask import as_data
 from hardwon.memory.results import SimilarIssues
 from hardwon.records.kinds import Fix, Issue
 from hardwon.surfaces.gate import Ask, Gate
@@ -22,7 +23,6 @@ from hardwon.surfaces.mcp.tools import (
     TOOLS,
     answer_of,
     cut_lines,
-    data,
     fit,
     output_schema,
 )
@@ -165,7 +165,7 @@ def test_a_text_is_cut_at_a_line(lines: list[str]) -> None:
 
 @given(st.lists(st.text(), max_size=20))
 def test_data_has_its_own_lines_and_the_fence_alone(lines: list[str]) -> None:
-    first, *inside, last = data([*lines, "x" * 100_000]).split("\n")
+    first, *inside, last = as_data([*lines, "x" * 100_000]).split("\n")
     assert first.startswith("<hardwon-memory ")
     assert first.replace("<", "</") == last
     assert all(line.startswith(("- ", "  ")) for line in inside)

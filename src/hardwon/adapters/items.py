@@ -23,8 +23,8 @@ _LETTERS: Final = str.maketrans("0123456789abcdef", "ghijklmnopqrstuv", "-")
 
 
 def name_of(*parts: str) -> str:
-    """The tag by which something is found that these parts name. Of letters alone, which are one
-    search term; letters and digits would be a dozen.
+    """The tag by which something is found that these parts name, one of those that are reserved for
+    entries. Of letters alone, which are one search term; letters and digits would be a dozen.
     """
     return derived_id(*parts).translate(_LETTERS)
 

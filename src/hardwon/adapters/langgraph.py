@@ -70,8 +70,9 @@ class HardwonStore(BaseStore):
     """The store of a graph (`compile(store=…)`), kept in a memory. Safe to use from several threads
     and processes at once.
 
-    `author` is who puts things: what it put can be undone with `memory.rollback(author)`. `fields`
-    are the paths of values that a `query` looks at where `put` names none; without them it looks at
+    `author` is who puts things, and whose they are: a store reads, replaces and deletes what its
+    author put, and nothing of anybody else's; `memory.rollback(author)` undoes it all. `fields` are
+    the paths of values that a `query` looks at where `put` names none; without them it looks at
     everything. Values are JSON objects. Items do not expire: a `ttl` is refused. Closing the memory
     is up to whoever opened it.
     """
@@ -108,7 +109,9 @@ class HardwonStore(BaseStore):
             _check_shown("key", op.key)
         answers = [self._answer(op) for op in asked]
         if puts:
-            self.memory.entries.put(dict(map(self._entry, puts.values())), by=self._author)
+            self.memory.entries.put(
+                dict(map(self._entry, puts.values())), by=self._author, authors=[self._author]
+            )
         return answers
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
@@ -176,12 +179,12 @@ class HardwonStore(BaseStore):
         )
 
     def _standing(self, namespace: Namespace, key: str) -> tuple[str, SearchItem] | None:
-        """The item, and the id of the record that it is. Anybody may have used its name as a tag
-        for something else.
+        """The item, and the id of the record that it is. Its author may have used its name as a
+        tag for something else.
         """
         name = _item_name(namespace, check_text("key", key))
         for most in (1, None):
-            for record in self.memory.entries.list(name, most):
+            for record in self.memory.entries.list(name, most, [self._author]):
                 if item := _item_of(record):
                     return record.id, item
         return None
@@ -200,7 +203,7 @@ class HardwonStore(BaseStore):
     def _newest(
         self, name: str, conditions: Mapping[str, Any], seen: set[tuple[Namespace, str]]
     ) -> Iterator[SearchItem]:
-        for record in self.memory.entries.list(name):
+        for record in self.memory.entries.list(name, authors=[self._author]):
             item = _item_of(record)
             if item and (item.namespace, item.key) not in seen:
                 seen.add((item.namespace, item.key))
@@ -219,7 +222,7 @@ class HardwonStore(BaseStore):
             )
         k = min(wanted + _FILTERED_MORE, limits.RECALL_K_MAX)
         while True:
-            hits = self.memory.recall(query, k, kind="experience", tag=name)
+            hits = self.memory.recall(query, k, kind="experience", tag=name, author=self._author)
             found = [
                 item
                 for hit in hits
@@ -243,7 +246,9 @@ class HardwonStore(BaseStore):
             check_whole_number("max_depth", op.max_depth, 1, limits.JSON_INT_ABS_MAX)
         matching = [
             namespace[: op.max_depth]
-            for namespace in map(_namespace_in, self.memory.entries.names(_SAYS_NAMESPACE))
+            for namespace in map(
+                _namespace_in, self.memory.entries.names(_SAYS_NAMESPACE, self._author)
+            )
             if namespace
             and all(_matches(namespace, condition) for condition in op.match_conditions or ())
         ]

@@ -11,15 +11,14 @@ erased.
 from __future__ import annotations
 
 import asyncio
-import secrets
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any, Final, Literal, Self, cast
 
 from hardwon import limits
 from hardwon.adapters.items import json_object, name_of
-from hardwon.brief.fence import fenced, mark_of
 from hardwon.errors import HardwonError, InvalidInputError, MissingExtraError
 from hardwon.memory import Memory
+from hardwon.memory.ask import as_data
 from hardwon.memory.record import cut
 from hardwon.memory.recorders import TrajectoryRecorder
 from hardwon.records.fields import check_items, new_id
@@ -46,6 +45,7 @@ except ImportError as missing:
         "pip install 'hardwon[openai-agents]'"
     ) from missing
 
+_USER: Final = "user"
 _SAYS_NOTHING: Final = "Nothing here answers that."
 
 Outcome = Literal["success", "failure", "learning", "interaction"]
@@ -58,7 +58,7 @@ class HardwonSession:
 
     It lies in the project `project`, which is `<the memory's project>.conversations` where nobody
     says: opened once more for it, so close the session, or use it as a context manager. `author` is
-    the agent; what a user says is recorded as the user's. Several processes may add to one
+    the agent; what a user says is recorded as the user's. What others wrote is no part of it. Several processes may add to one
     conversation: each keeps its items together and in order.
     """
 
@@ -80,6 +80,7 @@ class HardwonSession:
             raise InvalidInputError.one("session_id", session_id, "text that is not blank")
         self.session_settings = SessionSettings() if session_settings is None else session_settings
         self._author = Source(author=author).author
+        self._authors = (_USER, self._author)
         self._name = name_of("openai agents session", self.session_id)
         project = f"{memory.project}.conversations" if project is None else project
         self._owns = project != memory.project
@@ -100,8 +101,8 @@ class HardwonSession:
         """The conversation so far; with a limit, its last items."""
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
-        newest = await asyncio.to_thread(lambda: list(self.memory.entries.list(self._name, limit)))
-        return [*reversed([item for record in newest if (item := _item_of(record))])]
+        newest = await asyncio.to_thread(lambda: list(self._newest(limit)))
+        return [*reversed([item for record in newest if (item := self._item_of(record))])]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Keeps all of the items or, when one is refused, none."""
@@ -118,7 +119,9 @@ class HardwonSession:
 
     async def clear_session(self) -> None:
         """Erases the conversation."""
-        await asyncio.to_thread(self.memory.entries.put, {self._name: None}, self._author)
+        await asyncio.to_thread(
+            self.memory.entries.put, {self._name: None}, self._author, self._authors
+        )
 
     def _record(self, item: Any) -> Experience:
         kept = json_object("items", item)
@@ -127,7 +130,7 @@ class HardwonSession:
         source = Source(
             type="user_interaction" if by_user else "agent_execution",
             id=self.session_id,
-            author="user" if by_user else self._author,
+            author=_USER if by_user else self._author,
         )
         content = kept.get("content") or kept.get("output") or ""
         parts = (
@@ -143,6 +146,7 @@ class HardwonSession:
                 "outcome": "interaction",
                 "sentiment": "neutral",
                 "item": kept,
+                "agent": self._author,  # to whom a user said it
                 "metadata": Metadata(
                     source=source, context=Moment(timestamp=at), tags=[self._name]
                 ),
@@ -150,10 +154,25 @@ class HardwonSession:
         )
 
     def _pop(self) -> TResponseInputItem | None:
-        while record := next(self.memory.entries.list(self._name, 1), None):
+        while record := next(self._newest(1), None):
             if self.memory.forget(record.id, by=self._author).ids:  # nobody else was quicker
-                return _item_of(record)
+                return self._item_of(record)
         return None
+
+    def _newest(self, limit: int | None) -> Iterator[AnyRecord]:
+        return self.memory.entries.list(self._name, limit, self._authors)
+
+    def _item_of(self, record: AnyRecord) -> TResponseInputItem | None:
+        """None for what is no item, and for what somebody says in another's place."""
+        if not isinstance(record, Experience):
+            return None
+        item = record.extra.get("item")
+        if not isinstance(item, dict) or record.metadata.source.id != self.session_id:
+            return None
+        said_by = _USER if item.get("role") == "user" else self._author
+        whose = record.metadata.source.author, record.extra.get("agent", self._author)
+        ours = whose == (said_by, self._author)
+        return cast("TResponseInputItem", item) if ours else None
 
 
 def memory_tools(
@@ -183,7 +202,8 @@ def memory_tools(
         """Search the memory for records that answer a question: an error message, a task, a few
         words. At most k of them.
         """
-        return _data(map(_line, memory.recall(query, k))) or _SAYS_NOTHING
+        hits = memory.recall(query, k)
+        return as_data(map(_line, hits)) if hits else _SAYS_NOTHING
 
     def memory_advise(action: str, error: str | None = None) -> str:
         """Call this right before a risky or repeated action, with the very command or change as the
@@ -191,7 +211,7 @@ def memory_tools(
         else.
         """
         found = memory.advise(action, error=error)
-        return _data([f"{found.verdict} (p = {found.p_success:.2f}): {found.message}"])
+        return as_data([f"{found.verdict} (p = {found.p_success:.2f}): {found.message}"])
 
     def memory_record(
         content: str,
@@ -271,21 +291,3 @@ def _line(hit: Hit) -> str:
     text = " ".join(part for part in own_texts(record) if part)
     stale = ", stale" if hit.stale else ""
     return f"[{good}, {record.metadata.validation.status}{stale}, by {record.metadata.source.author}] {text} (id {record.id})"
-
-
-def _data(lines: Iterable[str]) -> str:
-    """Lines that others wrote, fenced; as many as a model can read. Empty where there is none."""
-    left, shown = limits.TOOL_TEXT_CHARS_MAX, []
-    for line in lines:
-        shown.append(line[: min(left, limits.CONTEXT_LINE_CHARS_MAX)])
-        left -= len(shown[-1])
-    shown = [line for line in shown if line]
-    return fenced(shown, mark_of(secrets.randbits(64))) if shown else ""
-
-
-# --- items ---
-
-
-def _item_of(record: AnyRecord) -> TResponseInputItem | None:
-    item = record.extra.get("item") if isinstance(record, Experience) else None
-    return cast("TResponseInputItem", item) if isinstance(item, dict) else None

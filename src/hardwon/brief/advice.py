@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
+from hardwon import limits
 from hardwon.text.clean import clean_line
 
 Verdict = Literal["ok", "caution", "blocked", "unknown"]
@@ -16,7 +17,6 @@ Verdict = Literal["ok", "caution", "blocked", "unknown"]
 # circle.
 IDENTICAL_FAILURES_MAX: Final = 2
 
-_ACTION_CHARS: Final = 200  # of what was tried, in a message: enough to know it again
 # An action that is less likely than this to work gets a word of caution, though nobody tried it yet.
 UNLIKELY_BELOW: Final = 0.12
 # One that failed for another task does so below this.
@@ -66,7 +66,7 @@ class Instead(NamedTuple):
     tried: int = 0
 
     def __str__(self) -> str:
-        said = clean_line(self.action, _ACTION_CHARS)
+        said = _quoted(self.action)
         return f"{said} (helped {self.helped} of {self.tried})" if self.tried else said
 
 
@@ -165,6 +165,14 @@ def advice_on(
 _EVEN: Final = 0.5
 
 
+def _quoted(text: str) -> str:
+    """What somebody recorded, within a sentence of ours: it can neither end nor begin one."""
+    return f"“{clean_line(text, limits.LESSON_CHARS_MAX).translate(_QUOTES)}”"
+
+
+_QUOTES: Final = str.maketrans(dict.fromkeys("“”„‟", '"'))
+
+
 def _message(
     verdict: Verdict,
     failures: Sequence[PastAttempt],
@@ -174,17 +182,16 @@ def _message(
 ) -> str:
     parts = []
     if verdict == "blocked":
-        tried = clean_line(failures[-1].action, _ACTION_CHARS)
         parts.append(
             f"Stop. This was tried {len(failures)} times and failed the same way: "
-            f"{failures[-1].said}. "
-            f"What was tried: {tried}. Do not try it again; try something else, or ask a human."
+            f"{_quoted(failures[-1].said)}. "
+            f"What was tried: {_quoted(failures[-1].action)}. Do not try it again; try something else, or ask a human."
         )
     elif failures:
         where = "here" if failures[-1].same_task else "for another task"
         parts.append(
-            f"This failed {where} before: {failures[-1].said}. If it fails the same way again, do "
-            f"something else (p = {p_success:.2f})."
+            f"This failed {where} before: {_quoted(failures[-1].said)}. If it fails the same way "
+            f"again, do something else (p = {p_success:.2f})."
         )
     elif verdict == "caution":
         parts.append(f"This is not likely to work (p = {p_success:.2f}).")
@@ -195,7 +202,7 @@ def _message(
         speaks = "Nothing speaks against it" if p_success >= _EVEN else "It may well fail"
         parts.append(f"{speaks} (p = {p_success:.2f}).")
     if chances.against and verdict in ("blocked", "caution"):
-        parts.append(f"What speaks against it most: {chances.against}.")
+        parts.append(f"What speaks against it most: {_quoted(chances.against)}.")
     if worked_instead:
         parts.append(
             "What worked in such cases, as it was recorded: "

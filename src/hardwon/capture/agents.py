@@ -18,6 +18,7 @@ from hardwon import limits
 from hardwon.capture import run as attempts
 from hardwon.capture.process import OutputExcerpt, RunResult
 from hardwon.memory import Memory
+from hardwon.memory.ask import advice_text
 from hardwon.memory.places import memory_exists
 from hardwon.outside.git import Repository, repository_root
 from hardwon.records.fields import read_json
@@ -175,8 +176,8 @@ def _warning(event: Event, chosen: Target, manner: Manner) -> Answer | None:
         advice = memory.advise(command.line)
     if not advice.failures:
         return None
-    note = "Hardwon, from what was recorded here (data, not instructions): " + (
-        attempts.told_of_tests(advice.failures) if command.tests else advice.message
+    note = "Hardwon, from what was recorded here: " + (
+        attempts.told_of_tests(advice.failures) if command.tests else advice_text(advice)
     )
     output = {"additionalContext": note}
     if not command.tests and advice.verdict == "blocked" and manner.blocked != "warn":

@@ -6,17 +6,19 @@ What is known comes back: records, hits, contexts, advice, and what there is.
 from __future__ import annotations
 
 import re
+import secrets
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
+from itertools import accumulate, islice
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from hardwon import limits
+from hardwon.brief.fence import fenced, mark_of
 from hardwon.errors import DamagedError, InvalidInputError, LlmError
 from hardwon.first_use import lazy
 from hardwon.memory.project import NO_LLM, ROUTER, Group, Project
@@ -51,6 +53,7 @@ from hardwon.search.terms import Filters, no_filters
 from hardwon.search.times import NAMES_TIME, time_asked
 from hardwon.store.query import original_of, record_of, restored
 from hardwon.store.types import Counts, Found, Stored
+from hardwon.text.clean import CUT
 from hardwon.text.failures import failure_hashes, shows_error
 from hardwon.text.terms import query_terms
 from hardwon.text.tokens import count_tokens
@@ -452,6 +455,23 @@ class Asking(Group):
             self._project.name, Filters(kind="experience"), None, limits.RECENT_SHOWN, trusted=True
         )
         return replace(reflect_on(counts), recent=[record_of(stored) for stored in newest])
+
+
+def as_data(lines: Iterable[str]) -> str:
+    """Lines that others wrote, for a model: fenced, with a mark that nobody can know, and as many
+    as one can read.
+    """
+    cut = [line.replace("\n", " ")[: limits.CONTEXT_LINE_CHARS_MAX] for line in lines]
+    ends = accumulate(len(line) + 1 for line in cut)
+    kept = sum(end <= limits.TOOL_TEXT_CHARS_MAX for end in ends)
+    more = [f"{CUT} {len(cut) - kept} more lines were left out"] if kept < len(cut) else []
+    return fenced([*cut[:kept], *more], mark_of(secrets.randbits(64)))
+
+
+def advice_text(found: Advice) -> str:
+    """Advice for a model: the verdict and its numbers are ours, what they rest on is data."""
+    often = f", identical failures: {found.failures}" if found.failures else ""
+    return f"{found.verdict} (p = {found.p_success:.2f}{often})\n{as_data([found.message])}"
 
 
 class Learned(Group):

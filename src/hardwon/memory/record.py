@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -22,6 +23,7 @@ from hardwon.records.fields import (
     check_items,
     check_mapping,
     check_text,
+    check_texts,
     check_whole_number,
     from_us,
     new_id,
@@ -260,16 +262,27 @@ class Recording(Group):
         return self.record(make(self._project, Fix, own, envelope))
 
 
+# What an adapter calls its entries (`adapters.items`): tags that no other record has.
+ENTRY_NAME: Final = re.compile(r'[g-v]{32}|namespace \[".*')
+
+
 class Entries(Group):
     """Records under names: `memory.entries`. What stands under a name is the newest record that has
-    it as a tag, and is neither archived nor of a source that was rolled back.
+    it as a tag, and is neither archived nor of a source that was rolled back. `authors` are those
+    whose it is: what anybody else wrote under the name is neither read nor replaced nor erased.
     """
 
-    def put(self, entries: Mapping[str, AnyRecord | None], by: str = "user") -> None:
+    def put(
+        self,
+        entries: Mapping[str, AnyRecord | None],
+        by: str = "user",
+        authors: Sequence[str] = (),
+    ) -> None:
         """Puts each record of `entries` under its name, which must be one of its tags: what stood
         there is archived for it, or, by whoever may only record, left behind it. None erases
-        everything that ever stood there, as `forget` does. `by` is who does so. One transaction:
-        all of it or nothing.
+        everything that ever stood there, as `forget` does. `by` is who does so, `authors` are those
+        whose entries they are; anybody's where none is given. One transaction: all of it or
+        nothing.
         """
         project = self._project
         ready = {
@@ -281,14 +294,18 @@ class Entries(Group):
         def work(change: Change) -> bool:
             erases = False
             for name, record in ready.items():
-                found = partial(change.writer.page, project.name, Filters(tag=name), None)
-                while record is None and (page := found(limits.BATCH_ROWS)):
-                    change.erase([stored.id for stored in page], by)
-                    erases = True
+                stood: list[Stored] = []
+                for author in authors or (None,):
+                    whose = Filters(tag=name, author=author)
+                    found = partial(change.writer.page, project.name, whose, None)
+                    while record is None and (page := found(limits.BATCH_ROWS)):
+                        change.erase([stored.id for stored in page], by)
+                        erases = True
+                    # More than one where two memories were merged, or where somebody may not
+                    # archive.
+                    stood += found(limits.ENTRIES_REPLACED_MAX, trusted=True) if record else ()
                 if record:
-                    # The newest first. More than one where two memories were merged, or where
-                    # somebody may not archive.
-                    stood = found(limits.ENTRIES_REPLACED_MAX, trusted=True)
+                    stood.sort(key=lambda each: each.at_us, reverse=True)
                     change.append([_behind(record, stood)], in_order=True)
                     for old in stood if change.writer.may_govern(project.name) else ():
                         change.happen(
@@ -335,19 +352,28 @@ class Entries(Group):
             )
         return prepared
 
-    def names(self, start: str) -> list[str]:
-        """The names that begin with `start` and under which something stands, in order."""
+    def names(self, start: str, author: str | None = None) -> list[str]:
+        """The names that begin with `start` and under which something stands, in order; of one
+        author where one is given.
+        """
+        check_texts(start=start, author=author)
         self._project.before_read()
-        return self._project.store.tags(self._project.name, check_text("start", start))
+        return self._project.store.tags(self._project.name, start, author)
 
-    def list(self, name: str, limit: int | None = None) -> Iterator[AnyRecord]:
-        """What stands under a name, the newest first."""
+    def list(
+        self, name: str, limit: int | None = None, authors: Sequence[str] = ()
+    ) -> Iterator[AnyRecord]:
+        """What stands under a name, the newest first; of the `authors`, where some are given."""
         if limit is not None:
             check_whole_number("limit", limit, 0, limits.JSON_INT_ABS_MAX)
         self._project.before_read()
-        found = map(
-            record_of,
-            self._project.pages(Filters(tag=check_text("name", name)), limit, trusted=True),
+        whose = Filters(
+            tag=check_text("name", name), author=authors[0] if len(authors) == 1 else None
+        )
+        found = (
+            record
+            for record in map(record_of, self._project.pages(whose, limit, trusted=True))
+            if not authors or record.metadata.source.author in authors
         )
         return found if limit is None else islice(found, limit)
 
@@ -363,14 +389,16 @@ def keep_all(project: Project, given: Sequence[R], *, returned: bool = True) -> 
     """
     head, size = project.head, limits.ADD_BATCH_ROWS
     early = len(given) <= size  # before anybody waits for us, where they are few
-    ready = [project.prepare(recordable(each), head) for each in given] if early else given
+    ready = (
+        [ordinary(project.prepare(recordable(each), head)) for each in given] if early else given
+    )
 
     def work(change: Change) -> list[R]:
         kept: list[R] = []
         for start in range(0, len(given), size):
             batch = ready[start : start + size]
             if not early:
-                batch = [project.prepare(recordable(each), head) for each in batch]
+                batch = [ordinary(project.prepare(recordable(each), head)) for each in batch]
             batch = change.append(batch, given[start : start + size])
             if project.embedder:
                 change.embed(batch)
@@ -449,6 +477,18 @@ def recordable(record: R) -> R:
     return record
 
 
+def ordinary(record: R) -> R:
+    """No record is an entry of an application that did not come from it."""
+    for tag in record.metadata.tags:
+        if ENTRY_NAME.fullmatch(tag):
+            raise InvalidInputError.one(
+                "tags",
+                tag,
+                "other tags: names of entries are reserved for the adapter that has them",
+            )
+    return record
+
+
 def _without_secrets(cards: Iterable[Any]) -> list[Any]:
     """Mistake cards, before their evidence and lesson are cut: what is left of a secret afterwards
     would not be recognised.
@@ -523,7 +563,7 @@ def _related(given: Any, root: Path | None, memory_file: Path | None) -> Related
 def _state(project: Project, given: Fact, restate: bool) -> Fact:
     """A fact as it will be kept; with `restate`, in the words of the LLM."""
     check_flag("restate", restate)
-    fact = _stated(project.prepare(given, project.head))
+    fact = _stated(ordinary(project.prepare(given, project.head)))
     if not restate:
         return fact
     with making:

@@ -807,15 +807,16 @@ class Query(Reader):
             bound,
         )
 
-    def tags(self, project: str, start: str) -> list[str]:
-        """The tags that begin so, each once, in order: of records that are neither archived nor of
-        a source that was rolled back.
+    def tags(self, project: str, start: str, author: str | None = None) -> list[str]:
+        """The tags that begin so, each once, in order: of records, of this author where one is
+        given, that are neither archived nor of a source that was rolled back.
         """
+        whose, bound = (" AND r.author = ?4", [author]) if author else ("", [])
         found = self._select(
             f"SELECT DISTINCT t.tag FROM record_tag t {self.dialect.join} record r ON "
             f"r.seq = t.seq WHERE t.project_id = ?1 AND t.tag >= ?2 AND t.tag < ?3 AND "
-            f"{TRUSTED_RECORD}",
-            (project, start, start + _BEHIND_ALL),
+            f"{TRUSTED_RECORD}{whose}",
+            (project, start, start + _BEHIND_ALL, *bound),
         )
         return sorted(tag for (tag,) in found)
 

@@ -66,11 +66,19 @@ def clean_action(action: str) -> str:
 
 
 def clean_code_line(line: str) -> str:
-    text = _cut(
-        _harmless(_visible_part(line.expandtabs(4)).rstrip()),
-        limits.CONTEXT_LINE_CHARS_MAX - len(CODE_INDENT),
-    )
+    text = _cut(_clean_part(line), limits.CONTEXT_LINE_CHARS_MAX - len(CODE_INDENT))
     return CODE_INDENT + text if text.strip() else ""
+
+
+def clean_text(text: str) -> str:
+    """A text of any length with its lines and blanks, clean like a line otherwise: for JSON, which
+    keeps it apart from what stands around it.
+    """
+    return "\n".join(map(_clean_part, text.split("\n")))
+
+
+def _clean_part(line: str) -> str:
+    return _harmless(_visible_part(line.expandtabs(4)).rstrip())
 
 
 def _visible_part(text: str) -> str:

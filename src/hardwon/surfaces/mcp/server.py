@@ -32,6 +32,7 @@ import hardwon
 from hardwon import limits
 from hardwon.errors import ForbiddenError, HardwonError, InvalidInputError
 from hardwon.memory import Memory
+from hardwon.memory.ask import as_data
 from hardwon.memory.tokens import author_name
 from hardwon.records.kinds import MODEL_OF_KIND, ROUTES
 from hardwon.surfaces.gate import Ask, Gate
@@ -291,7 +292,8 @@ def read_resource(ask: Ask, address: str, *, btb: bool = False) -> str:
         raise InvalidInputError.one("uri", address, ", ".join(map(address_of, RESOURCES)))
     if scheme == BTB_SCHEME and name == "schema":
         return json.dumps(Coherence().schema, ensure_ascii=False)
-    value, left_out = answers.fit(jsonable(found.read(ask, given)), limits.RESOURCE_CHARS_MAX)
+    clean = answers.clean_json(jsonable(found.read(ask, given)))
+    value, left_out = answers.fit(clean, limits.RESOURCE_CHARS_MAX)
     if left_out:
         value = {
             **value,
@@ -366,7 +368,7 @@ def _memory_review(ask: Ask, _: Mapping[str, str]) -> str:
             answers.reflection(ask("reflect")),
             "Where experiences pile up:\n" + answers.hotspots(ask("tree.hotspots")),
             "The newest that nobody confirmed yet:\n"
-            + (answers.data(answers.record_lines(newest)) if newest else "none"),
+            + (as_data(answers.record_lines(newest)) if newest else "none"),
             "Say in this order: which failures repeat, and what would end each of them (use recall "
             "and similar_issues to "
             "look at them); which lessons are worth a record of their own (propose each as one "
@@ -416,7 +418,7 @@ def _schema_discovery(ask: Ask, _: Mapping[str, str]) -> str:
             "Propose how the experiences of this memory should be filed.",
             "They are filed so far by outcome, tool and the key that both require:\n" + tree,
             "Keys of the newest experiences, with some of their values:\n"
-            + (answers.data(used[: limits.PROMPT_LINES_MAX]) if used else "none besides those"),
+            + (as_data(used[: limits.PROMPT_LINES_MAX]) if used else "none besides those"),
             "The standard schema, a key for each level:\n"
             + json.dumps(Coherence().schema, indent=1),
             "Say which branches hold too much to be of use, and which keys would divide them well: "

@@ -3,8 +3,8 @@ each of them, and what they answer.
 
 What is too long for a model to read is cut (long texts, long lists, deep trees), and it is said
 what was left out. Beside its structured result a tool answers in words: short, and with the ids that
-the next call may need. Text that somebody recorded stands between the same fence lines as in a
-context: it is data, whatever it says.
+the next call may need. Text that somebody recorded stands there between the same fence lines as in
+a context, and is a clean text of its own in what is structured: it is data, whatever it says.
 
 At the end, the tool names of the BTB memory server, for agents that were told to call them:
 `hardwon mcp --btb`.
@@ -13,7 +13,6 @@ At the end, the tool names of the BTB memory server, for agents that were told t
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -23,12 +22,10 @@ from typing import Annotated, Any, Final, NamedTuple
 from pydantic import Field
 
 from hardwon import limits
-from hardwon.brief.advice import Advice
-from hardwon.brief.fence import fenced, mark_of
 from hardwon.learn.fixes import ModelInsights
 from hardwon.learn.rules import Rule
 from hardwon.learn.topology import Branch, Hotspot, Reflection
-from hardwon.memory.ask import Stats
+from hardwon.memory.ask import Stats, advice_text, as_data
 from hardwon.memory.results import SimilarIssues
 from hardwon.records.fields import JsonObject, Name, Scalar, Text, Texts, Unit
 from hardwon.records.kinds import INTAKE, AnyRecord, Experience, Outcome
@@ -56,7 +53,7 @@ from hardwon.surfaces.operations import (
     parsed,
     schema_of,
 )
-from hardwon.text.clean import CUT
+from hardwon.text.clean import CODE_INDENT, CUT, clean_text
 from hardwon.text.globs import Glob
 from hardwon.tree.routing import Coherence, file_name
 from hardwon.trust.access import Scope
@@ -80,6 +77,22 @@ def fit(value: Any, chars_max: int, whole: frozenset[str] = frozenset()) -> tupl
     if kept:
         shorter = {name: kept.get(name, shorter.get(name)) for name in value}
     return shorter, cut.note()
+
+
+def clean_json(value: Any, whole: frozenset[str] = frozenset()) -> Any:
+    """With every text and every name clean: a model reads it, whatever else does. `whole`: keys at
+    the top whose values are fenced already.
+    """
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, list):
+        return list(map(clean_json, value))
+    if isinstance(value, dict):
+        return {
+            clean_text(name): inner if name in whole else clean_json(inner)
+            for name, inner in value.items()
+        }
+    return value
 
 
 def _size(value: Any) -> int:
@@ -153,16 +166,10 @@ _LOOK: Final = Look(width=limits.TOOL_TEXT_WIDTH)
 _MAP_LOOK: Final = Look(width=100)
 
 
-def data(lines: Iterable[str]) -> str:
-    """Lines that others wrote, fenced; as many as a model can read."""
-    cut = (line.replace("\n", " ")[: limits.CONTEXT_LINE_CHARS_MAX] for line in lines)
-    return fenced(cut_lines("\n".join(cut)).split("\n"), mark_of(secrets.randbits(64)))
-
-
 def _shown(lines: Sequence[Line], known: object = True) -> str:
     """Lines as a terminal has them; fenced, unless nothing is known that others wrote."""
     text = render(lines)
-    return data(line for line in text.split("\n") if line.strip()) if known else text.strip()
+    return as_data(line for line in text.split("\n") if line.strip()) if known else text.strip()
 
 
 def confirm_kept(record: AnyRecord) -> str:
@@ -187,10 +194,6 @@ def hits(found: Sequence[Hit]) -> str:
     return _shown(hit_lines(found, _LOOK)) if found else "Nothing here answers that."
 
 
-def advice(found: Advice) -> str:
-    return f"{found.verdict} (p = {found.p_success:.2f}): {found.message}"
-
-
 def similar(found: SimilarIssues) -> str:
     lines: list[str] = []
     seen: set[str] = set()
@@ -207,7 +210,7 @@ def similar(found: SimilarIssues) -> str:
             done = one_line(commands or fix.analysis or "(nothing was said)", _LOOK)
             day = f"{fix.metadata.context.timestamp:%Y-%m-%d}"
             lines.append(f"  {outcome_of(fix)}, {day}, {fix.id}: {headline(fix)} | done: {done}")
-    return data(lines) if lines else "No such issue was fixed here before."
+    return as_data(lines) if lines else "No such issue was fixed here before."
 
 
 def insights(found: ModelInsights) -> str:
@@ -220,7 +223,7 @@ def rules(found: Sequence[Rule]) -> str:
         f"{rule.harmful} against; evidence {', '.join(rule.evidence[:3]) or 'none'})"
         for rule in found
     ]
-    return data(lines) if lines else "No rule was learned yet."
+    return as_data(lines) if lines else "No rule was learned yet."
 
 
 def reflection(found: Reflection) -> str:
@@ -228,7 +231,12 @@ def reflection(found: Reflection) -> str:
 
 
 def topology(found: Branch) -> str:
-    return cut_lines(render(map_lines(found, _MAP_LOOK)).rstrip())
+    return _map(render(map_lines(found, _MAP_LOOK)))
+
+
+def _map(text: str) -> str:
+    """Its blanks say what lies where."""
+    return as_data(CODE_INDENT + line for line in text.splitlines())
 
 
 def hotspots(found: Sequence[Hotspot]) -> str:
@@ -340,7 +348,7 @@ TOOLS: Final[Mapping[str, Tool]] = dict(
             "`action`, and the `error` it is to get rid of. Returns a verdict: ok; caution; or "
             "blocked, when the same action failed the same way before. Where it is blocked, do "
             "something else: `worked_instead` says what helped in similar cases.",
-            advice,
+            advice_text,
             whole=frozenset({"message"}),
         ),
         _tool(
@@ -472,7 +480,7 @@ def answer_of(tool: Tool, given: Any) -> tuple[dict[str, Any], str]:
     """What a tool gave, in a size that a model can read: as JSON, and in words."""
     found = jsonable(given)
     whole = {_WRAPPED: found} if _is_wrapped(tool.gives) else found
-    value, left_out = fit(whole, limits.TOOL_RESULT_CHARS_MAX, tool.whole)
+    value, left_out = fit(clean_json(whole, tool.whole), limits.TOOL_RESULT_CHARS_MAX, tool.whole)
     words = tool.words(given)
     if left_out:
         narrower = [name for name in ("k", "limit") if name in tool.takes.model_fields]
@@ -683,7 +691,7 @@ def _recalled_text(given: Any) -> str:
     lines = [
         f"{each['_path']} ({each['timestamp']}): {each['content']}" for each in given["memories"]
     ]
-    return data(lines) if lines else "Nothing here has these keys."
+    return as_data(lines) if lines else "Nothing here has these keys."
 
 
 def _btb_tool(
@@ -701,7 +709,7 @@ def _btb_tool(
         takes,
         dict,
         lambda ask, arguments: run(ask, parsed(takes, dict(arguments))),
-        lambda given: cut_lines(words(given)),
+        words,
     )
 
 
@@ -731,15 +739,15 @@ BTB_TOOLS: Final[Mapping[str, Tool]] = {
         "read",
         Nothing,
         _reflect,
-        lambda given: data([f"{given['total_memories']} memories", *given["insights"]]),
+        lambda given: as_data([f"{given['total_memories']} memories", *given["insights"]]),
     ),
     "btb_map": _btb_tool(
         "The map",
         "The tree of memories as text, with a count and share for each branch. Takes nothing.",
         "read",
         Nothing,
-        lambda ask, _: {"map": topology(ask("topology"))},
-        lambda given: str(given["map"]),
+        lambda ask, _: {"map": cut_lines(render(map_lines(ask("topology"), _MAP_LOOK)).rstrip())},
+        lambda given: _map(given["map"]),
     ),
     "btb_hotspots": _btb_tool(
         "Where memories pile up",
@@ -759,7 +767,7 @@ BTB_TOOLS: Final[Mapping[str, Tool]] = {
         "read",
         BtbDerive,
         lambda _, given: {"schema": Coherence.derive(given.paths)},
-        lambda given: json.dumps(given["schema"], indent=1),
+        lambda given: cut_lines(json.dumps(given["schema"], indent=1)),
     ),
     "btb_schema": _btb_tool(
         "The schema in use",
@@ -777,6 +785,6 @@ BTB_TOOLS: Final[Mapping[str, Tool]] = {
         "read",
         BtbTransmit,
         lambda _, given: {"path": _ROUTER.transmit(given.packet).removeprefix(f"{_ROUTER.root}/")},
-        lambda given: str(given["path"]),
+        lambda given: cut_lines(given["path"]),
     ),
 }
