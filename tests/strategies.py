@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import datetime
 from typing import Any
 
@@ -74,7 +75,10 @@ def claimable(metadata: Metadata) -> Metadata:
 
 metadatas = st.builds(
     Metadata,
-    source=st.builds(Source, id=names, author=names),
+    # an author's name is kept in its plainest form
+    source=st.builds(
+        Source, id=names, author=names.map(lambda name: unicodedata.normalize("NFKC", name))
+    ),
     context=st.builds(
         Moment,
         timestamp=times,

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from hardwon.records.fields import from_us
 from hardwon.records.kinds import INTERNAL_KINDS, LOCAL_ACTIONS, MODEL_OF_KIND, AnyRecord
 from hardwon.store.query import plain_body, unpack
 
@@ -122,7 +123,7 @@ def is_packed(row: Kept) -> bool:
 
 
 def says_the_same(one: Kept, other: Kept) -> bool:
-    """But for the status, and for what left the history."""
+    """But for the status, the time of what was dated ahead, and for what left the history."""
     if "cleaned" in (one.kind, other.kind):
         return {one.kind, other.kind} <= {"cleaned", "fix"}
     return one.body == other.body or _unjudged(one) == _unjudged(other)
@@ -131,8 +132,10 @@ def says_the_same(one: Kept, other: Kept) -> bool:
 def _unjudged(row: Kept) -> AnyRecord:
     record = parsed(row)
     assert record is not None, "only a record that left the history has nothing to say"
-    validation = type(record.metadata.validation)()
-    return record.altered(metadata=record.metadata.altered(validation=validation))
+    metadata = record.metadata
+    moment = metadata.context.altered(timestamp=from_us(0))
+    validation = type(metadata.validation)()
+    return record.altered(metadata=metadata.altered(validation=validation, context=moment))
 
 
 def status_of(row: Kept, events: Mapping[str, Happened]) -> str:
@@ -179,10 +182,11 @@ class New:
 
     def check(self, record_id: str, row: Kept) -> None:
         if self.row is not None:
+            # what was dated later than it arrives has the time of that
             arrived = (
                 says_the_same(self.row, row)
                 and row.author == self.row.author
-                and row.at_us == self.row.at_us
+                and row.at_us <= self.row.at_us
             )
             if not arrived:
                 raise Finding(

@@ -45,7 +45,7 @@ from hardwon.records.fields import check_limit, check_time, from_us
 from hardwon.records.kinds import VOUCHED_STATUSES, Decision, Issue, Record
 from hardwon.search.terms import Filters
 from hardwon.store.base import Kept, Listener, Store
-from hardwon.store.query import FIXES, did, is_packed, record_of, rolled_back_authors
+from hardwon.store.query import FIXES, did, is_packed, original_of, rolled_back_authors
 from hardwon.store.types import Row, Session, Stored
 from hardwon.text.words import canonical
 
@@ -244,7 +244,7 @@ class FixTables(Listener):
     def _entries(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[Numbered]:
         for seq, *stored in rows:
             with suppress(DamagedError):  # doctor names it
-                if entry := entry_of(record_of(Stored(*stored))):
+                if entry := entry_of(original_of(Stored(*stored))):
                     yield seq, shortened(entry) if is_packed(stored[3]) else entry
 
     # --- rows and sums ---

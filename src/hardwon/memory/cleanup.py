@@ -75,7 +75,7 @@ def clean_up(
 
     def make_row(stored: Stored, fix: Fix, effective: Validation, credited: tuple[int, int]) -> Row:
         cleaned = cleaned_of(fix, decision.id, pack(sound_body(stored)))
-        return row_of(cleaned, effective, credited)._replace(at_us=stored.at_us)
+        return row_of(cleaned, effective, credited)
 
     gone = picked if dry_run else _pack_away(project, picked, make_row, decision, progress)
     good = sum(fix.succeeded for _, fix in gone)
@@ -95,7 +95,7 @@ def compress(
     for stored, fix in _old_fixes(project, before_us):
         saving = 0
         if not is_packed(stored.body):
-            row = row_of(fix)._replace(at_us=stored.at_us, body=stored.body)
+            row = row_of(fix)._replace(body=stored.body)
             small = packed_row(row, fix, decision.id)
             saving = len(row.body) + len(row.terms) - len(small.body) - len(small.terms)
         if saving > 0 and len(picked) < limits.TIDIED_RECORDS_MAX:
@@ -235,8 +235,7 @@ def compact(project: Project, progress: Progress | None) -> Compacted:
                 record = original_of(stored)
                 if isinstance(record, Cleaned) and record.packed is not None:
                     effective = standing_of(record, change.writer.events_of(name, record.id))
-                    row = row_of(record.altered(packed=None), *effective)
-                    change.writer.replace(row._replace(at_us=stored.at_us))
+                    change.writer.replace(row_of(record.altered(packed=None), *effective))
                     done += 1
             after = found[-1].id
             if progress:

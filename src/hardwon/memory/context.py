@@ -316,7 +316,7 @@ class Recaller(Finder):
             if room.cost(each.text) <= room.left // 2
         ]
         places |= dict.fromkeys(SORTS, limits.FIXES_IN_CONTEXT_MAX)
-        places[KNOWN] = limits.RULES_IN_CONTEXT_MAX
+        places[KNOWN] = max(limits.RULES_IN_CONTEXT_MAX, budget // _TOKENS_PER_KNOWN)
         pools = {_UNPROVEN: int(limits.UNPROVEN_SHARE_MAX * budget)} if weighed else {}
         said = add_by_turns(spoken, first, places, pools, room)
         found = _within(said, [each.hit for each in weighed], request)
@@ -349,7 +349,7 @@ class Recaller(Finder):
         near = [
             (ranked, each)
             for ranked, each in found
-            if covered[each.id] >= most * READ_FROM.get(each.stored.kind, _SAID_FROM)
+            if covered[each.id] >= most * READ_FROM.get(each.stored.kind, 0.0)
             or not _OTHERWISE.isdisjoint(ranked.why)
         ]
         key, report = folded(asked), "\n" in asked.strip()
@@ -446,14 +446,15 @@ class Recaller(Finder):
 
 
 _CANDIDATES_MIN: Final = 20  # and one more for every hundred tokens
-# Of the question's words that the best has: what has less is not read. Runs also tell what they saw.
+# Of the question's words that the best has: runs that have less are not read.
 READ_FROM: Final = {"trajectory": 0.3, "fix": 0.3}
-_SAID_FROM: Final = 0.4
 # What is found otherwise than by its words.
 _OTHERWISE: Final = frozenset({"exact", "vector", "neighbour"})
 _OFFERED_CHECKED: Final = 8  # whoever reads a context takes one of the first
 _ATTEMPTS_CHECKED: Final = 24  # the newest tell
 _SAME_FAILURES_MAX: Final = 8
+# For so many tokens of a large budget one more sentence is said of what is known.
+_TOKENS_PER_KNOWN: Final = 60
 _FILE_LINES_MAX: Final = 4
 _LIKE_FIRST: Final = 2  # what worked at like tasks, before what was seen
 _SENTENCE_SHARE: Final = 0.3  # of the budget, for what one record says

@@ -52,8 +52,8 @@ from hardwon.records.kinds import (
     Validation,
 )
 from hardwon.search.terms import Filters
-from hardwon.store.base import DESIGNS, Design, Writer, arrived, kept_row, row_of
-from hardwon.store.query import dated, has_tree, original_of, record_of, restored
+from hardwon.store.base import DESIGNS, Design, Writer, kept_row, row_of
+from hardwon.store.query import counted_from, dated, has_tree, original_of, record_of, restored
 from hardwon.store.types import (
     Cursor,
     Finding,
@@ -447,9 +447,9 @@ class Change:
         """Keeps the records, which are what was `given` with its defaults; as they are kept.
         `in_order`: their times are not only theirs to choose, but put one behind the other.
         """
-        rows = [row_of(record) for record in records]
         if not in_order:
-            rows = self.date(rows)
+            records = self.date(records)
+        rows = [row_of(record) for record in records]
         appended = self.writer.append(rows)
         if appended.forgotten:
             raise ConflictError(
@@ -475,16 +475,15 @@ class Change:
                 self.publish_proven(dict.fromkeys(record.recalled))
         if appended.has_tree:
             self.tell_appended(records, rows, added)
-        kept = zip(records, rows, strict=True)
-        return [each if each.at_us <= row.at_us else dated(each, row.at_us) for each, row in kept]
+        return list(records)
 
-    def date(self, rows: Sequence[Row]) -> list[Row]:
-        """The rows, as they arrive now."""
-        latest_us = max((row.at_us for row in rows), default=0)
+    def date(self, records: Sequence[R]) -> list[R]:
+        """The records as they arrive now: nothing happened later than that, whatever they say."""
+        latest_us = max((record.at_us for record in records), default=0)
         now_us = self.project.not_before_us(latest_us)
         if latest_us <= now_us:
-            return list(rows)
-        return [arrived(row, now_us) for row in rows]
+            return list(records)
+        return [dated(each, counted_from(each.at_us, now_us)) for each in records]
 
     def conflicts(self, row: Row, said: Moment | None = None) -> bool:
         """Whether the id of a row is kept with something else. Another status is not something
@@ -799,8 +798,11 @@ def standing_of(record: Record, events: Sequence[Event]) -> tuple[Validation, tu
 
 
 def same_content(one: Record, other: Record) -> bool:
-    """But for the status. What left the history in one memory may be whole in the other."""
+    """But for the status, and for the time: what is dated ahead has, in each memory, that of its
+    arrival. What left the history in one memory may be whole in the other.
+    """
     if isinstance(one, Cleaned) or isinstance(other, Cleaned):
         return isinstance(one, Cleaned | Fix) and isinstance(other, Cleaned | Fix)
-    validation = one.metadata.validation
-    return one == other.altered(metadata=other.metadata.altered(validation=validation))
+    then = other.metadata.context.altered(timestamp=one.metadata.context.timestamp)
+    metadata = other.metadata.altered(validation=one.metadata.validation, context=then)
+    return one == other.altered(metadata=metadata)

@@ -64,7 +64,7 @@ def load(
     """
     total = 0 if at_once else sum(1 for _ in map(project.prepare, read()))
     if dry_run:
-        return _foresee(project.store, project.name, map(project.prepare, read()))
+        return _foresee(project, map(project.prepare, read()))
     incoming = _Incoming()
     given = batches(map(project.prepare, read()), limits.BATCH_ROWS)
     for transaction in iter([given]) if at_once else ([batch] for batch in given):
@@ -73,11 +73,12 @@ def load(
                 if left := next((each for each in batch if isinstance(each, Cleaned)), None):
                     allowed = "records that are whole: this is what is left of one"
                     raise InvalidInputError.one("records", left.id, allowed)
+                arrived = change.date(batch)
                 rows = [
                     row_of(record, record.metadata.validation.altered(status="hypothesis"))
-                    for record in batch
+                    for record in arrived
                 ]
-                new = incoming.append(change, batch, rows)
+                new = incoming.append(change, arrived, rows)
                 events = [clean_event(change.event(each, "imported", by)) for each in new]
                 change.writer.add_events(project.name, events)
                 if progress and at_once:
@@ -100,7 +101,6 @@ class _Incoming:
         self, change: Change, records: Sequence[AnyRecord], rows: Sequence[Row]
     ) -> Sequence[str]:
         """The ids of those that are new here."""
-        rows = change.date(rows)
         appended = change.writer.append(rows)
         self.conflicts += [row.id for row in appended.conflicting if change.conflicts(row)]
         change.tell_appended(records, rows, set(appended.added))
@@ -118,14 +118,15 @@ class _Incoming:
         return self.added, present, self.conflicts, self.forgotten
 
 
-def _foresee(store: Store, project: str, records: Iterable[AnyRecord]) -> Loaded:
+def _foresee(project: Project, records: Iterable[AnyRecord]) -> Loaded:
     """What a load would do, without taking the write lock."""
     first_seen: dict[str, bytes] = {}  # what the file says first of an id is what a load would keep
     incoming = _Incoming()
+    store, name = project.store, project.name
     for record in records:
         incoming.done += 1
-        stored = store.get(project, record.id)
-        events = () if stored else store.events_of(project, record.id)
+        stored = store.get(name, record.id)
+        events = () if stored else store.events_of(name, record.id)
         if any(event.kind == "forgotten" for event in events):
             incoming.forgotten += 1
             continue
@@ -172,7 +173,7 @@ def merge(
     wanted = partial(_wanted, believed=believed, local=local, left=left)
     if dry_run:
         seen = map(record_of, filter(wanted, source.stream(name)))
-        found = _foresee(project.store, name, map(without_secrets, seen))
+        found = _foresee(project, map(without_secrets, seen))
         for event in source.events(name):
             left.note_event(event, believed)
         counts = found.added, found.present, found.conflicting, found.forgotten
@@ -184,6 +185,7 @@ def merge(
         records = [without_secrets(original_of(restored(stored) or stored)) for stored in batch]
         strange = {each.id for each in records if not believed(each.metadata.source.author)}
         with project.write() as change:
+            records = change.date(records)
             added = incoming.append(change, records, [_row(each, strange) for each in records])
             new = [each for each in added if each in strange]
             if new and not arrived:

@@ -108,9 +108,14 @@ def sweep(folder: Path) -> list[str]:
     """Takes away what killed writers left in a folder, and nobody writes any more: it may hold what
     was erased since. Their names.
     """
-    swept = []
+    swept: list[str] = []
     with suppress(OSError):
-        for left in [Path(each) for each in os.scandir(folder) if _TEMPORARY.fullmatch(each.name)]:
+        # a database before what SQLite keeps beside it, which is nobody's as long as it is there
+        found = sorted(each.name for each in os.scandir(folder) if _TEMPORARY.fullmatch(each.name))
+        for left in map(folder.joinpath, found):
+            database = left.with_name(left.name[: left.name.rindex(".part") + len(".part")])
+            if database != left and database.exists():
+                continue
             with suppress(OSError), os.fdopen(os.open(left, os.O_RDONLY | os.O_NOFOLLOW)) as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 status = os.fstat(file.fileno())
@@ -156,7 +161,7 @@ def writing_atomically(
             file.flush()
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
-        temporary.replace(path)
+            temporary.replace(path)
         sync(path.parent)
     except OSError as error:
         raise disk_error(error, path) from error

@@ -56,8 +56,6 @@ from hardwon.store.query import (
     TRUSTED_AUTHORS,
     TRUSTED_RECORD,
     Reader,
-    counted_from,
-    dated,
     event_of,
     is_packed,
     original_of,
@@ -146,14 +144,6 @@ def row_of(
     )
 
 
-def arrived(row: Row, now_us: int) -> Row:
-    """The row of a record that arrives now."""
-    at_us = counted_from(row.at_us, now_us)
-    if at_us == row.at_us:
-        return row
-    return row._replace(at_us=at_us, record=row.record and dated(row.record, at_us))
-
-
 def packed_row(row: Row, fix: Fix, decision_id: str) -> Row:
     """The row of a fix whose details are packed away: found by its summary."""
     return row._replace(
@@ -170,7 +160,7 @@ def kept_row(
     what was written stays, and what was packed stays packed.
     """
     row = row_of(record, effective, credited)._replace(
-        at_us=stored.at_us, body=sound_body(stored), digest=stored.digest
+        body=sound_body(stored), digest=stored.digest
     )
     if is_packed(stored.body) and isinstance(record, Fix):
         return packed_row(row, record, packed_by(stored.body))._replace(body=stored.body)

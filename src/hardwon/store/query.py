@@ -221,7 +221,7 @@ def original_of(stored: Stored | Found | Row) -> AnyRecord:
 
 def record_of(stored: Stored | Found) -> AnyRecord:
     """The record as a reader sees it now."""
-    record = dated(original_of(stored), stored.at_us)
+    record = original_of(stored)
     if stored.validation is None:
         return record
     try:

@@ -45,8 +45,8 @@ from hardwon.records.kinds import (
     Record,
     Source,
 )
-from hardwon.store.base import Store, Writer, arrived, row_of
-from hardwon.store.query import original_of, sound_body
+from hardwon.store.base import Store, Writer, row_of
+from hardwon.store.query import counted_from, dated, original_of, sound_body
 from hardwon.store.types import Finding, Row, Session, Stored
 from hardwon.text.globs import Glob
 from hardwon.tree.files import (
@@ -604,8 +604,8 @@ class Mirror(ProjectListener):
             # what a copy elsewhere goes by already, this one cannot go by
             ids = (self._id_of(file.path, file.digest, number) for number in count())
             record_id = next(each for each in ids if not index.has_file(each))
-            row = arrived(row_of(read.altered(id=record_id)), to_us(self._clock()))
-            if writer.append([row]).forgotten:
+            at_us = counted_from(read.at_us, to_us(self._clock()))
+            if writer.append([row_of(dated(read.altered(id=record_id), at_us))]).forgotten:
                 reason = "was forgotten: remember it anew to have it back"
                 self._leave_alone(file.path, file.seen, reason)
                 return False

@@ -166,13 +166,10 @@ def create_if_missing(path: Path, fill: Callable[[apsw.Connection], object]) -> 
         files.make_folder(path.parent)
         refuse_network_file_system(path.parent)
         try:
-            with (
-                files.create(temporary),
-                storage_errors(path),
-                closing(connect(temporary)) as connection,
-            ):
-                fill(connection)
-            files.publish(temporary, path)
+            with files.create(temporary):  # nobody sweeps what is open
+                with storage_errors(path), closing(connect(temporary)) as connection:
+                    fill(connection)
+                files.publish(temporary, path)
         except FileExistsError:
             return False  # another process was first, and its file is as good as ours
         finally:
