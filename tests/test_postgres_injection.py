@@ -5,6 +5,7 @@ parameter or a name.
 from __future__ import annotations
 
 import secrets
+import unicodedata
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import cache
@@ -50,8 +51,10 @@ HOSTILE = (
     "NULL",
     "01a1e1cd-b04f-7ed9-8375-04e00f244b83' --",
 )
-QUIET = tuple(text for text in HOSTILE if text.isprintable())
-"""Those that may be a name."""
+QUIET = tuple(
+    text for text in HOSTILE if text.isprintable() and unicodedata.is_normalized("NFKC", text)
+)
+"""Those that may be a name, and are kept as they are."""
 
 
 def records_of(text: str, number: int) -> list[AnyRecord]:

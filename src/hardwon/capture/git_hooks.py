@@ -170,7 +170,7 @@ def _put(hook: Hook, text: str) -> None:
         with temporary.open("wb") as file:
             file.write(text.encode(errors="surrogateescape"))
             file.flush()
-            os.fchmod(file.fileno(), 0o755)
+            os.fchmod(file.fileno(), 0o755)  # nosec B103  # git runs it for whoever commits
             os.fsync(file.fileno())
         if saved:
             on_failure.callback(saved.unlink, missing_ok=True)

@@ -39,11 +39,10 @@ class Token:
     created: datetime
     expires: datetime | None
     revoked: datetime | None
-    elsewhere: bool = False  # made on another machine, or before tokens were bound to theirs
 
-    def state(self, at: datetime) -> Literal["active", "expired", "revoked", "elsewhere"]:
-        if self.revoked is not None or self.elsewhere:
-            return "elsewhere" if self.revoked is None else "revoked"
+    def state(self, at: datetime) -> Literal["active", "expired", "revoked"]:
+        if self.revoked is not None:
+            return "revoked"
         return "expired" if self.expires is not None and self.expires <= at else "active"
 
 
@@ -103,25 +102,20 @@ class Tokens:
                 f"there are {limits.TOKENS_MAX} tokens already: revoke some; those that ended are "
                 f"dropped later"
             )
-        return NewToken(_token(row, row.digest), secret)
+        return NewToken(_token(row), secret)
 
     def all(self) -> list[Token]:
         """All that are active, and those that ended not long ago; the oldest first."""
-        return [_token(row, self._keep.own(row.digest)) for row in self._keep.all()]
-
-    def bring_home(self) -> int:
-        """Makes valid here what was made on another machine, or by a version before tokens were
-        bound to the file that they were made in; returns how many.
-        """
-        return self._keep.bring_home()
+        return [_token(row) for row in self._keep.all()]
 
     def revoke(self, id_or_name: str) -> list[Token]:
         """Ends a token at once, or all of one name; returns them."""
         wanted = check_text("id_or_name", id_or_name)
+        names = {wanted, normalize("NFKC", wanted).strip()}
         ended = [
             token.id
             for token in self.all()
-            if wanted in (token.id, token.name) and token.revoked is None
+            if names & {token.id, token.name} and token.revoked is None
         ]
         if not ended:
             raise UnknownTokenError(
@@ -136,9 +130,8 @@ class Tokens:
         match = _FORM.fullmatch(secret)
         row = self._keep.get(match["id"]) if match else None
         # Compared also where there is no such token, so that the time taken does not tell.
-        own = self._keep.own(row.digest) if row else None
-        same = hmac.compare_digest(_digest(secret), own or bytes(32))
-        token = _token(row, own) if row and same else None
+        same = hmac.compare_digest(_digest(secret), row.digest if row else bytes(32))
+        token = _token(row) if row and same else None
         if token is None or token.state(self._clock()) != "active":
             return None
         return Caller(token.name, token.scope, token.projects, token.id)
@@ -161,7 +154,7 @@ def _digest(secret: str) -> bytes:
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-def _token(row: TokenRow, own: bytes | None) -> Token:
+def _token(row: TokenRow) -> Token:
     return Token(
         row.id,
         row.name,
@@ -170,5 +163,4 @@ def _token(row: TokenRow, own: bytes | None) -> Token:
         from_us(row.created_us),
         None if row.expires_us is None else from_us(row.expires_us),
         None if row.revoked_us is None else from_us(row.revoked_us),
-        own is None,
     )

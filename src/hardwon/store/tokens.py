@@ -1,8 +1,5 @@
 """Tokens are kept beside the memory, in a file of their own: a backup of the memory does not hold
 them, and restoring one brings no revoked token back. Never a token itself, only its digest.
-
-A digest has the inode of the file before it: whoever ships a file of tokens with a repository, or an
-archive, does not know which one it will get elsewhere, and none of its tokens is valid there.
 """
 
 from __future__ import annotations
@@ -21,8 +18,6 @@ from hardwon.store.sqlite.file import connect, create_if_missing
 from hardwon.store.types import TokenKeep, TokenRow
 
 _APPLICATION_ID: Final = 0x48574E54  # "HWNT"
-_DIGEST_BYTES: Final = 32
-_HOME_BYTES: Final = 8
 _SCHEMA: Final = f"""
 PRAGMA application_id = {_APPLICATION_ID};
 CREATE TABLE token (
@@ -56,24 +51,7 @@ class TokenFile(TokenKeep):
         create_if_missing(
             self._path, lambda new: new.execute(f"BEGIN; {_SCHEMA} COMMIT").fetchall()
         )
-        return super().add(token._replace(digest=self._home() + token.digest), ended_before_us)
-
-    def _home(self) -> bytes:
-        return self._path.stat().st_ino.to_bytes(_HOME_BYTES)
-
-    def own(self, digest: bytes) -> bytes | None:
-        home, own = digest[:_HOME_BYTES], digest[_HOME_BYTES:]
-        return own if len(digest) > _DIGEST_BYTES and home == self._home() else None
-
-    def bring_home(self) -> int:
-        foreign = [each for each in self.all() if self.own(each.digest) is None]
-        with self._transaction(writing=True) as session:
-            for each in foreign:
-                session.run(
-                    "UPDATE token SET digest = ?1 WHERE id = ?2",
-                    (self._home() + each.digest[-_DIGEST_BYTES:], each.id),
-                )
-        return len(foreign)
+        return super().add(token, ended_before_us)
 
     @contextmanager
     def _transaction(self, *, writing: bool = False) -> Iterator[SqliteSession]:  # noqa: ARG002  # both are a savepoint

@@ -350,14 +350,6 @@ class TokenKeep(ABC):
         """The oldest first."""
         return self._select("ORDER BY created_us, id")
 
-    def own(self, digest: bytes) -> bytes | None:
-        """A digest as `add` was given it; None where it is no token of this place."""
-        return digest
-
-    def bring_home(self) -> int:
-        """Makes tokens that were made elsewhere tokens of this place; returns how many."""
-        return 0
-
     def get(self, token_id: str) -> TokenRow | None:
         """The token, whether or not it has ended, or None."""
         return next(iter(self._select("WHERE id = ?1", (token_id,))), None)

@@ -94,7 +94,7 @@ def _harmless(text: str) -> str:
     fences = [fence.span() for fence in RE.fence.finditer(_plainly(text))]
     text = _replaced(text, fences, EARLIER_CONTEXT)
     ends = {special.end() for special in RE.special.finditer(_plainly(text))}
-    ends |= {token.end() for token in RE.capital_token.finditer(text)}
+    ends |= {token.end() for token in RE.in_capitals.finditer(text)}
     return _replaced(text, [(end, end) for end in sorted(ends)], " ")
 
 
@@ -217,7 +217,7 @@ RE: Final = Patterns(
       | \[(?=/?(?:inst|system_prompt|available_tools|tool_(?:call|result)s?|tool_content|cls|sep|mask|unk|pad)\])
       | \](?=\]>)""",
         # only in capitals: [user] and [args] are everywhere in code and settings
-        "capital_token": r"\[(?=/?(?:IMG(?:_BREAK|_END)?|THINK|PREFIX|MIDDLE|SUFFIX|ARGS|CALL_ID|(?:BEGIN_)?AUDIO|"
+        "in_capitals": r"\[(?=/?(?:IMG(?:_BREAK|_END)?|THINK|PREFIX|MIDDLE|SUFFIX|ARGS|CALL_ID|(?:BEGIN_)?AUDIO|"
         r"MODEL_SETTINGS|CONTROL_\d+|BOS|EOS|[gs]MASK|SYS|USER|ASSISTANT|SYSTEM|HUMAN)\])",
         "begins_either": r"[<>\[\]]|&lt;",
         # Group 1 is what a backslash takes the meaning from.

@@ -125,20 +125,20 @@ def _opened(named: Target) -> Iterator[tuple[Memory, bool]]:
 @command(
     "hardwon trust",
     "hardwon trust --json",
-    answers="`memory` (its file), `in_index` (whether the repository's index has it), `tokens` (how many were made "
-    "valid here).",
+    answers="`memory` (its file), `in_index` (whether the repository's index has it), `revoked` (how many tokens "
+    "came with it and were revoked).",
     more="""A memory that is found, because a `.hardwon` folder lies here or above or a checkout's settings name it, may have
     come with a clone or an archive. One that was neither made nor restored here is not used, by hooks without a word to the
     agent, until this command; also after it was moved, or replaced by another file, and where git has it in its index after
     each change that git brings. A memory that is named (`--memory`, `HARDWON_MEMORY`, the user's settings) is used as it is.
 
-    Tokens are valid in the file that they were made in, on the machine that they were made on. `--tokens` makes those valid
-    that came with the memory, or that a version before 0.12 made: look at `hardwon tokens list` first.""",
+    Tokens that came with the memory are revoked: somebody has them. `--tokens` keeps them, where they are your own: look at
+    `hardwon tokens list` first.""",
 )
 def trust(
     ctx: typer.Context,
     tokens: Annotated[
-        bool, typer.Option("--tokens", help="Also the tokens that came with it.")
+        bool, typer.Option("--tokens", help="Keep the tokens that came with it, too.")
     ] = False,
 ) -> Output:
     """Use a memory that was found here and not made here, from now on."""
@@ -149,17 +149,16 @@ def trust(
     # opened by its name first: what is no memory is not trusted
     with Memory(path, named.project) as memory:
         known.note(path)
-        brought = memory.tokens.bring_home() if tokens else 0
-        waiting = [each.name for each in memory.tokens.all() if each.elsewhere]
+        came = [each for each in memory.tokens.all() if each.state(memory.care.now()) == "active"]
+        for each in () if tokens else came:
+            memory.tokens.revoke(each.id)
     tracked = in_index(path.resolve()) is not None
     notes = [f"warning: {IN_INDEX.format(path)}"] if tracked else []
-    if waiting:
-        notes.append(
-            f"{counted(len(waiting), 'token')} made elsewhere, or before 0.12, stay invalid: hardwon "
-            f"tokens list shows them, hardwon trust --tokens makes them valid"
-        )
-    told = f"trusted: {path}" + (f", and {counted(brought, 'token')}" if brought else "")
-    answer = {"memory": str(path), "in_index": tracked, "tokens": brought}
+    revoked = 0 if tokens else len(came)
+    told = f"trusted: {path}"
+    if revoked:
+        told += f"; {counted(revoked, 'token')} that came with it revoked, --tokens keeps them"
+    answer = {"memory": str(path), "in_index": tracked, "revoked": revoked}
     return Output(answer, told, complaints=notes)
 
 
@@ -697,15 +696,10 @@ def serve_(
             requests_per_s=rate,
         )
         rest.remove_left_over(settings.spool)
-        if not no_auth and not (tokens := memory.tokens.all()):
+        if not no_auth and not memory.tokens.all():
             complain(
                 "there is no token yet, so nobody is let in: hardwon tokens create NAME --scope "
                 "write makes one"
-            )
-        elif not no_auth and any(each.elsewhere for each in tokens):
-            complain(
-                "tokens that were made elsewhere, or before 0.12, let nobody in: hardwon tokens list "
-                "shows them, hardwon trust --tokens makes them valid"
             )
 
         def ready() -> None:
