@@ -159,6 +159,11 @@ def test_a_merged_memory_is_a_stranger(place: Callable[[str], str]) -> None:
         stranger.forget(ours.id)
         foreseen = memory.merge(stranger, dry_run=True)
         assert (foreseen.added, foreseen.dry_run, memory.get(planted)) == (2, True, None)
+        believed = memory.merge(stranger, trust=True, dry_run=True)
+        assert believed.erased == 1
+        assert believed.events > 2
+        assert believed.left == []
+        assert status(memory, ours.id) == "published", "nothing changed"
         done = memory.merge(stranger)
         assert (done.added, done.events, done.erased) == (2, 0, 0)
         assert status(memory, planted) == status(memory, other) == "hypothesis"
@@ -205,6 +210,8 @@ def test_who_is_trusted_is_believed(place: Callable[[str], str]) -> None:
         assert status(memory, ours.id) == "hypothesis"
         with pytest.raises(InvalidInputError, match="trust"):
             memory.merge(place("theirs"), trust=[3])  # type: ignore[list-item]
+        with pytest.raises(InvalidInputError, match="trust"):
+            memory.merge(place("theirs"), trust=[" "])
 
 
 def test_look_alikes_of_a_name_are_one_source(place: Callable[[str], str]) -> None:

@@ -145,7 +145,10 @@ def believing(trust: bool | Iterable[str]) -> Believed:
     """Whose decisions are taken over, by a caller's word."""
     if isinstance(trust, bool):
         return lambda _: trust
-    return frozenset(check_text("trust", name) for name in check_items("trust", trust)).__contains__
+    names = frozenset(check_text("trust", name) for name in check_items("trust", trust))
+    if not all(map(str.strip, names)):
+        raise InvalidInputError.one("trust", sorted(names), "True, False, or names of authors")
+    return names.__contains__
 
 
 def merge(
@@ -172,12 +175,11 @@ def merge(
     left = _Left()
     wanted = partial(_wanted, believed=believed, local=local, left=left)
     if dry_run:
-        seen = map(record_of, filter(wanted, source.stream(name)))
-        found = _foresee(project, map(without_secrets, seen))
-        for event in source.events(name):
-            left.note_event(event, believed)
-        counts = found.added, found.present, found.conflicting, found.forgotten
-        return Merged(*counts, 0, 0, False, left.told, left.total, None, True)
+        found = _foresee(
+            project,
+            (without_secrets(record_of(each)) for each in source.stream(name) if wanted(each)),
+        )
+        return _foresee_merge(source, project, found, believed, left, local)
     incoming = _Incoming()
     arrival = project.decision("arrival", by, target=shortened(source.location, _TARGET_CHARS_MAX))
     arrived = 0
@@ -206,6 +208,29 @@ def merge(
     pending = erased > 0 and not project.store.finish_erasure()
     made = arrival.id if arrived else None
     return Merged(*incoming.counts, events, erased, pending, left.told, left.total, made, False)
+
+
+def _foresee_merge(
+    source: Store,
+    project: Project,
+    found: Loaded,
+    believed: Believed,
+    left: _Left,
+    local: Set[str],
+) -> Merged:
+    """What a merge would do, beside what was `found` of its records."""
+    store, name = project.store, project.name
+    passed_over, events, erased = local | set(found.conflicting), 0, 0
+    for event in source.events(name):
+        if left.note_event(event, believed):
+            continue
+        if event.kind == "forgotten":
+            erased += event.record_id not in local and bool(store.get(name, event.record_id))
+        elif event.kind not in _OF_ONE_PLACE and event.record_id not in passed_over:
+            known = store.events_of(name, event.record_id)
+            events += all(each.id != event.id for each in known)
+    counts = found.added, found.present, found.conflicting, found.forgotten
+    return Merged(*counts, events, erased, False, left.told, left.total, None, True)
 
 
 _TARGET_CHARS_MAX: Final = 200

@@ -302,8 +302,8 @@ def merge(
     text = (
         f"{counted(done.added, 'record')} {'would be ' if dry_run else ''}added, "
         f"{done.present} were here already, {done.forgotten} stay forgotten\n"
-        f"{counted(done.events, 'event')} added, {counted(done.erased, 'record')} forgotten there "
-        f"and gone here now"
+        f"{counted(done.events, 'event')} {'would be ' if dry_run else ''}added, "
+        f"{counted(done.erased, 'record')} forgotten there and gone here {'then' if dry_run else 'now'}"
     )
     if done.decision:
         text += f"\nthey are hypotheses until somebody here vouches: hardwon undo {done.decision}"
