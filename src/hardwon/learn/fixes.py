@@ -25,6 +25,7 @@ from hardwon.learn.odds import (
     Share,
     seed_confidence,
     shrink,
+    usual_share,
 )
 from hardwon.learn.support import Evidence
 from hardwon.learn.tallies import HELPED
@@ -267,7 +268,7 @@ def performance_notes(
         others, others_verified = whole.attempts - here.attempts, whole.verified - here.verified
         if here.attempts < NOTED_ATTEMPTS_MIN or others < NOTED_ATTEMPTS_MIN:
             continue
-        usual = (others_verified + 1) / (others + 2)
+        usual = usual_share(Share.plain(others, others_verified))
         better = beta.at_least(here.verified, here.attempts, usual)
         worse = beta.at_least(here.attempts - here.verified, here.attempts, 1 - usual)
         if min(better, worse) < beta.UNLIKELY_BELOW:
@@ -299,18 +300,25 @@ class Solution:
     after: str = ""
 
 
-def p_helped(support: Evidence) -> float:
-    """The share of the trajectories in which it helped, of those that tried it, with one of each
-    added.
+def rank_solutions(supports: Iterable[Evidence], today: int) -> list[RankedStrategy]:
+    """What was done after an error, the likeliest to help first, then what was tried most. What can
+    be expected of any of it is what all of it came to.
     """
-    levels = support.levels
-    return (levels[HELPED] + 1) / (sum(levels) + 2)
+    shares = [(each, Share.of(each.tallies, today, good=HELPED)) for each in supports]
+    whole = Share()
+    for _, share in shares:
+        whole.include(share)
+    usual = usual_share(whole)
+    ranked = [
+        RankedStrategy(each, share, shrink(share, usual, STRATEGY_STRENGTH))
+        for each, share in shares
+    ]
+    return sorted(ranked, key=most_helpful_first)
 
 
-def most_helpful_first(support: Evidence) -> tuple[float, int, int, str]:
-    levels = support.levels  # adding up takes its time, and they may be many
-    tried = sum(levels)
-    return -(levels[HELPED] + 1) / (tried + 2), -tried, -support.last_us, support.item
+def most_helpful_first(ranked: RankedStrategy) -> tuple[float, int, int, str]:
+    support = ranked.support
+    return -ranked.p_success, -ranked.share.attempts, -support.last_us, support.item
 
 
 # --- choosing ---

@@ -152,20 +152,33 @@ class Share:
     vouched: float = 0.0
 
     @classmethod
-    def of(cls, counts: Iterable[HasLevels], today: int, item: str | None = None) -> Share:
-        """All of the counts, or those of one item."""
+    def of(
+        cls,
+        counts: Iterable[HasLevels],
+        today: int,
+        item: str | None = None,
+        good: int = SUCCEEDED,
+    ) -> Share:
+        """All of the counts, or those of one item; from the level `good` on it went well."""
         by_author: dict[str, Share] = {}
         for counted in counts:
             if item is None or counted.item == item:
                 author = getattr(counted, "author", "")
-                share = by_author.setdefault(author, cls())
-                share.add(counted, today)
-                share.vouched += getattr(counted, "vouched", 0) * age_weight(counted.day, today)
+                if author not in by_author:
+                    by_author[author] = cls()
+                by_author[author].add(counted, today, good)
         return cls.fair(by_author)
+
+    @classmethod
+    def plain(cls, attempts: int, verified: int) -> Share:
+        """So many attempts, each at its full weight."""
+        return cls(attempts, verified, verified, float(attempts), float(verified))
 
     @classmethod
     def fair(cls, by_author: Mapping[str, Share]) -> Share:
         """What several say, each with a fair part."""
+        if len(by_author) == 1:
+            return next(iter(by_author.values()))
         votes = {author: Votes(each.weight, each.vouched) for author, each in by_author.items()}
         parts, share = fair_parts(votes), cls()
         for author, each in by_author.items():
@@ -174,13 +187,15 @@ class Share:
             share.include(each)
         return share
 
-    def add(self, counted: HasLevels, today: int) -> None:
-        failed, applied, verified = counted.levels[: SUCCEEDED + 1]
-        weight = age_weight(counted.day, today)
-        attempts = failed + applied + verified
-        self.include(
-            Share(attempts, applied + verified, verified, weight * attempts, weight * verified)
-        )
+    def add(self, counted: HasLevels, today: int, good: int = SUCCEEDED) -> None:
+        levels, weight = counted.levels[: SUCCEEDED + 1], age_weight(counted.day, today)
+        attempts, verified = sum(levels), sum(levels[good:])
+        self.attempts += attempts
+        self.applied += attempts - levels[0]
+        self.verified += verified
+        self.weight += weight * attempts
+        self.weight_verified += weight * verified
+        self.vouched += weight * getattr(counted, "vouched", 0)
 
     def include(self, other: Share) -> None:
         self.attempts += other.attempts
@@ -218,6 +233,11 @@ def shrink(share: Share, prior: float, strength: float) -> float:
     return (share.weight_verified + strength * prior) / (share.weight + strength)
 
 
+def usual_share(share: Share) -> float:
+    """Of what nothing more general is known."""
+    return shrink(share, FIRST_GUESS, ALL_STRENGTH)
+
+
 def _log_odds(p: float) -> float:
     p = min(max(p, _EDGE), 1 - _EDGE)
     return math.log(p / (1 - p))
@@ -231,7 +251,7 @@ class _Estimate:
     """A probability on its way from general to specific."""
 
     def __init__(self, share: Share) -> None:
-        self.p = shrink(share, FIRST_GUESS, ALL_STRENGTH)
+        self.p = usual_share(share)
         self.everything = self.share = share
         self.strength = ALL_STRENGTH
         self.basis = [Basis("all", share.attempts, share.verified)]
@@ -291,7 +311,7 @@ class FixCounts:
         """The mean over some attempts of what their issue types and fixers let expect, each moved
         by so much.
         """
-        overall = shrink(self.everything.whole, FIRST_GUESS, ALL_STRENGTH)
+        overall = usual_share(self.everything.whole)
         total = shares.whole.weight
         if not total:
             return _probability(_log_odds(overall) + moved)

@@ -203,7 +203,7 @@ def weigh(
             state = "active"
         if retired_on.get(support.item, -1) >= support.last_us // limits.DAY_US:
             state = "retired"
-        share = (fair_for + 1) / (fair_for + fair_against + 2)
+        spoke = beta.Share.plain(fair_for + fair_against, fair_for)
         speaks = thresholds.good if kind == "works" else thresholds.bad
         backing = [(tally, speaks(tally.levels)) for tally in support.tallies]
         weighed.append(
@@ -214,7 +214,7 @@ def weigh(
                 helpful,
                 harmful,
                 state,
-                share * support.weight(today),
+                beta.shrink(spoke, usual, beta.ALL_STRENGTH) * support.weight(today),
                 backers=frozenset(tally.author for tally, speaking in backing if speaking),
                 vouched=sum(
                     max(0, tally.vouched - (tally.times - speaking)) for tally, speaking in backing

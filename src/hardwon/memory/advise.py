@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import Final
@@ -22,8 +22,8 @@ from hardwon.learn.actions import (
     task_key,
     worked,
 )
-from hardwon.learn.fixes import Solution, Strategy, most_helpful_first
-from hardwon.learn.odds import STRATEGY_STRENGTH
+from hardwon.learn.fixes import Solution, Strategy
+from hardwon.learn.odds import STRATEGY_STRENGTH, Share, usual_share
 from hardwon.learn.support import by_turns
 from hardwon.learn.tallies import attempt_key, generate_issue_signature
 from hardwon.memory.ask import CANDIDATES, Finder
@@ -45,7 +45,7 @@ from hardwon.text.clean import clean_action, clean_line
 from hardwon.text.failures import error_core, failure_hash
 from hardwon.text.likeness import alike_actions, alike_cores, likeness
 from hardwon.text.shell import reported_failure
-from hardwon.text.terms import query_terms
+from hardwon.text.terms import index_text, query_terms
 from hardwon.text.words import canonical, same_action, spelled_alike
 
 
@@ -86,7 +86,11 @@ class Adviser(Finder):
             in_turns=True,
         )
         worded = self._store.search(
-            self._project, query_terms(action), Filters(kind="experience"), _WORDED_ALIKE
+            self._project,
+            list(dict.fromkeys(index_text(action).split())),
+            Filters(kind="experience"),
+            _WORDED_ALIKE,
+            whole=True,
         )
         kept = {each.id: each.stored for each in (*found, *(each for each, _ in worded))}
         return [
@@ -187,17 +191,18 @@ class Adviser(Finder):
         it, and what was tried in vain. `failed` is the action that it came from.
         """
         diagnosis, core = error_in(error) or failure_hash(error), error_core(error)
-        anywhere, in_vain = self._tried("pair", diagnosis, diagnosis, core, failed)
-        lists = [anywhere]
+        tried = {("pair", diagnosis): diagnosis}
         if task:
-            at_task = [
-                self._tried("pair.task", task_key(task, failure), failure, core, failed)[0]
-                for failure in (diagnosis, ANY_FAILURE)
-            ]
-            lists = [*at_task, anywhere]
+            at_task = {
+                ("pair.task", task_key(task, each)): each for each in (diagnosis, ANY_FAILURE)
+            }
+            tried = at_task | tried
+        lists = self._tried(tried, core, failed)
         found: dict[str, Solution] = {}
+        in_vain = [each for each in lists[-1] if not each.helped]
         for each in filter(None, chain.from_iterable(zip_longest(*lists))):
-            found.setdefault(same_action(each.action), each)
+            if each.helped:
+                found.setdefault(same_action(each.action), each)
         if len(found) < limit:
             for each in self._like_solutions(error):
                 found.setdefault(same_action(each.action), each)
@@ -206,24 +211,27 @@ class Adviser(Finder):
         return list(found.values())[:limit]
 
     def _tried(
-        self, scope: str, key: str, diagnosis: str, core: str, failed: str
-    ) -> tuple[list[Solution], list[Solution]]:
-        """What helped, the likeliest first: what helped most often, the more so against an error
-        that is worded like this one, after an action like the one that failed; and what was tried
-        in vain.
+        self, keys: Mapping[tuple[str, str], str], core: str, failed: str
+    ) -> list[list[Solution]]:
+        """What was done under each key, which is of a diagnosis, the likeliest first: what helped
+        most often, the more so against an error that is worded like this one, after an action like
+        the one that failed.
         """
 
         def likeliest_first(each: Solution) -> tuple[float, int]:
             as_done = alike_actions(each.after, failed) if failed else bool(each.after)
             return -each.p_helped * (alike_cores(each.diagnosis, core) + as_done), -each.tried
 
-        ranked = sorted(self._known.supports(scope, key).values(), key=most_helpful_first)
-        read = ranked[: limits.SOLUTIONS_READ_MAX]
-        said = sorted(
-            filter(None, (self._known.solution(each, diagnosis) for each in read)),
-            key=likeliest_first,
+        ranked = [
+            (self._known.tried(*key)[: limits.SOLUTIONS_READ_MAX], diagnosis)
+            for key, diagnosis in keys.items()
+        ]
+        self._known.read_ahead(each.support.sample_ids[0] for tried, _ in ranked for each in tried)
+        said = (
+            filter(None, (self._known.solution(each, diagnosis) for each in tried))
+            for tried, diagnosis in ranked
         )
-        return [each for each in said if each.helped], [each for each in said if not each.helped]
+        return [sorted(each, key=likeliest_first) for each in said]
 
     def _like_solutions(self, error: str) -> list[Solution]:
         """What made errors go away that are much like this one."""
@@ -247,7 +255,7 @@ def _added(one: Solution, other: Solution) -> Solution:
         one,
         tried=tried,
         helped=helped,
-        p_helped=(helped + 1) / (tried + 2),
+        p_helped=usual_share(Share.plain(tried, helped)),
         last_tried=max(one.last_tried, other.last_tried),
         evidence=tuple(dict.fromkeys((*one.evidence, *other.evidence)))[
             : limits.EVIDENCE_SHOWN_MAX
@@ -281,7 +289,7 @@ def _once(record: AnyRecord, error: str, action: str, after: str = "") -> Soluti
         after=clean_action(after),
         tried=1,
         helped=1,
-        p_helped=2 / 3,
+        p_helped=usual_share(Share.plain(1, 1)),
         last_tried=from_us(record.at_us),
         evidence=(record.id,),
     )

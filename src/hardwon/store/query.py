@@ -13,7 +13,7 @@ import zlib
 from abc import ABC, abstractmethod
 from base64 import b64decode, b64encode
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, lru_cache
 from itertools import islice
@@ -453,6 +453,11 @@ class Among(NamedTuple):
     without: frozenset[str] = frozenset()
 
 
+def rarest(having: Mapping[str, int]) -> tuple[str, ...]:
+    """The terms that the fewest records have: what has them nearly always has the others too."""
+    return tuple(sorted(having, key=lambda term: (having[term], term))[: limits.RAREST_TERMS])
+
+
 def from_everybody(
     best: Callable[[Among], list[Scored]], sources: int, vouched: bool, limit: int
 ) -> list[Scored]:
@@ -540,6 +545,12 @@ class Reader(ABC):
                 )
             return stored
         return None
+
+    def get_many(self, project: str, record_ids: Sequence[str]) -> list[Stored]:
+        """Those of the records that there are, in any order."""
+        within = self.dialect.within("r.id", "?2")
+        sql = f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND {within}"
+        return self._stored(sql, (project, self.dialect.listed(record_ids)))
 
     def page(
         self,

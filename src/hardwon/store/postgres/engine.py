@@ -76,6 +76,7 @@ from hardwon.store.query import (
     is_packed,
     is_whole,
     original_of,
+    rarest,
     search_condition_of,
 )
 from hardwon.store.sqlite.search import COSINE_MIN, cosines_of
@@ -613,7 +614,13 @@ class PostgresStore(Store):
     # --- reading ---
 
     def search(
-        self, project: str, terms: Sequence[str], filters: Filters, limit: int
+        self,
+        project: str,
+        terms: Sequence[str],
+        filters: Filters,
+        limit: int,
+        *,
+        whole: bool = False,
     ) -> list[tuple[Found, float]]:
         wanted = tuple(dict.fromkeys(terms))
         if not wanted:
@@ -622,8 +629,9 @@ class PostgresStore(Store):
             known = _known(session, wanted)
             # all of them, if need be
             having, texts = known.frequencies.having, known.frequencies.texts
-            for chosen in dict.fromkeys((bm25.rare_enough(having, texts), wanted)):
-                search = _Search(session, project, chosen, known, filters, limit)
+            few = rarest(having) if whole else bm25.rare_enough(having, texts)
+            for chosen in dict.fromkeys((few, few if whole else wanted)):
+                search = _Search(session, project, chosen, known, filters, limit, whole=whole)
                 if found := from_everybody(search.best, known.sources, known.vouched, limit):
                     return found
         return []
@@ -850,6 +858,8 @@ class _Search:
         known: _Known,
         filters: Filters,
         limit: int,
+        *,
+        whole: bool,
     ) -> None:
         self._session = session
         self._project = project
@@ -857,6 +867,7 @@ class _Search:
         self._known = known
         self._filters = filters
         self._limit = limit
+        self._whole = whole
         # records, and how many were looked at
         self._answers: dict[Among, tuple[list[Found], int]] = {}
         self._scores: dict[int, float] = {}
@@ -895,7 +906,8 @@ class _Search:
         frequencies = self._known.frequencies
         searched = _affordable(self._terms, frequencies)
         queries = as_queries(searched)
-        texts = bound.add([query for _, query, _ in queries])
+        every = "".join(f" & '{term}'" for term in self._terms) if self._whole else ""
+        texts = bound.add([query + every for _, query, _ in queries])
         times = bound.add([times for _, _, times in queries])
         gain = bound.add([frequencies.worth(term) * times for term, _, times in queries])
         slow = bm25.K1 * (1 - bm25.B), bm25.K1 * bm25.B / frequencies.usual_length
