@@ -394,9 +394,10 @@ TASKS_OF_RULE_MAX: Final = 20
 # whoever recorded the episode waits for it.
 TASKS_AT_ONCE_MAX: Final = 5
 
-# Actions that helped against an error whose words are read, those that helped most often: three of
-# them are said.
-SOLUTIONS_READ_MAX: Final = 12
+# Actions that were taken after an error that are weighed, those that were taken most often, and of
+# them those whose words are read: three are said.
+SOLUTIONS_CONSIDERED_MAX: Final = 50
+SOLUTIONS_READ_MAX: Final = 8
 
 # Earlier attempts at an action that are read before it is judged, the newest. How often it worked is
 # counted; they tell how it failed.

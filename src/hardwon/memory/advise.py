@@ -170,18 +170,19 @@ class Adviser(Finder):
     def _worked_for(self, task: str) -> list[str]:
         """What solved the task, or one that is worded much like it."""
         asked = query_terms(task)
-        ranked = [
-            (each, found)
+        solved = (
+            found
             for each, found in self.find(task, CANDIDATES, Filters(kind="trajectory"))
-            if relevance(each.candidate, asked) >= RELEVANT_FROM
-        ]
-        lines = []
-        for hit in self.read_hits(ranked, marked=False):
-            if isinstance(hit.record, Trajectory) and hit.record.turned_out_well:
-                steps = hit.record.steps
-                places = solving_steps(hit.record) or {len(steps) - 1} if steps else set()
-                lines += [steps[max(places)].action] if places else []
-        return lines
+            if found.good and relevance(each.candidate, asked) >= RELEVANT_FROM
+        )
+        lines: dict[str, None] = {}
+        for record in readable(solved):
+            if isinstance(record, Trajectory) and record.steps:
+                last = max(solving_steps(record), default=-1)
+                lines[record.steps[last].action] = None
+            if len(lines) > limits.INSTEAD_MAX:  # one of them may be the action itself
+                break
+        return list(lines)
 
     def solutions(
         self, error: str, limit: int, task: str | None = None, failed: str = ""
@@ -197,7 +198,7 @@ class Adviser(Finder):
                 ("pair.task", task_key(task, each)): each for each in (diagnosis, ANY_FAILURE)
             }
             tried = at_task | tried
-        lists = self._tried(tried, core, failed)
+        lists = self._tried(tried, core, failed, max(limit, limits.SOLUTIONS_READ_MAX))
         found: dict[str, Solution] = {}
         in_vain = [each for each in lists[-1] if not each.helped]
         for each in filter(None, chain.from_iterable(zip_longest(*lists))):
@@ -211,7 +212,7 @@ class Adviser(Finder):
         return list(found.values())[:limit]
 
     def _tried(
-        self, keys: Mapping[tuple[str, str], str], core: str, failed: str
+        self, keys: Mapping[tuple[str, str], str], core: str, failed: str, most: int
     ) -> list[list[Solution]]:
         """What was done under each key, which is of a diagnosis, the likeliest first: what helped
         most often, the more so against an error that is worded like this one, after an action like
@@ -222,10 +223,7 @@ class Adviser(Finder):
             as_done = alike_actions(each.after, failed) if failed else bool(each.after)
             return -each.p_helped * (alike_cores(each.diagnosis, core) + as_done), -each.tried
 
-        ranked = [
-            (self._known.tried(*key)[: limits.SOLUTIONS_READ_MAX], diagnosis)
-            for key, diagnosis in keys.items()
-        ]
+        ranked = [(self._known.tried(*key)[:most], diagnosis) for key, diagnosis in keys.items()]
         self._known.read_ahead(each.support.sample_ids[0] for tried, _ in ranked for each in tried)
         said = (
             filter(None, (self._known.solution(each, diagnosis) for each in tried))

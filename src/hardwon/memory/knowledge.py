@@ -837,7 +837,9 @@ class Knowledge:
 
     def tried(self, scope: str, key: str) -> list[RankedStrategy]:
         """What was done after an error, the likeliest to help first."""
-        return rank_solutions(self.supports(scope, key).values(), self.today)
+        most = limits.SOLUTIONS_CONSIDERED_MAX
+        found = gather(self._store.tallies(self.project, scope, key, most))
+        return rank_solutions(found.values(), self.today)
 
     def solution(self, ranked: RankedStrategy, diagnosis: str = ANY_FAILURE) -> Solution | None:
         """In the words of one of the trajectories that taught it."""

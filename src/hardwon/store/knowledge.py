@@ -43,10 +43,10 @@ _TRUSTED_UNDER_KEY: Final = f"project_id = ?1 AND scope = ?2 AND key = ?3 AND {T
 
 
 def _most_counted_items(scope: str) -> str:
-    """Of a key, as many as parameter 4 says."""
+    """Of a key, as many as parameter 4 says, the newest of those that were counted as often."""
     return (
         f"item IN (SELECT item FROM tally WHERE {_TRUSTED_UNDER_KEY} GROUP BY item "
-        f"ORDER BY sum{_times_of(scope)} DESC, item LIMIT ?4)"
+        f"ORDER BY sum{_times_of(scope)} DESC, max(last_us) DESC, item LIMIT ?4)"
     )
 
 
