@@ -25,7 +25,7 @@ from hardwon.learn.actions import (
 from hardwon.learn.fixes import Solution, Strategy
 from hardwon.learn.odds import STRATEGY_STRENGTH, Share, usual_share
 from hardwon.learn.support import by_turns
-from hardwon.learn.tallies import attempt_key, generate_issue_signature
+from hardwon.learn.tallies import attempt_key, generate_issue_signature, key_of_task
 from hardwon.memory.ask import CANDIDATES, Finder
 from hardwon.memory.project import Project
 from hardwon.records.fields import from_us
@@ -41,6 +41,7 @@ from hardwon.records.kinds import (
 from hardwon.search.rank import RELEVANT_FROM, relevance
 from hardwon.search.terms import Filters
 from hardwon.store.query import readable
+from hardwon.store.types import Found
 from hardwon.text.clean import clean_action, clean_line
 from hardwon.text.failures import error_core, failure_hash
 from hardwon.text.likeness import alike_actions, alike_cores, likeness
@@ -168,21 +169,22 @@ class Adviser(Finder):
         return list(reversed(lines.values()))[: limits.INSTEAD_MAX]
 
     def _worked_for(self, task: str) -> list[str]:
-        """What solved the task, or one that is worded much like it."""
-        asked = query_terms(task)
-        solved = (
-            found
-            for each, found in self.find(task, CANDIDATES, Filters(kind="trajectory"))
-            if found.good and relevance(each.candidate, asked) >= RELEVANT_FROM
+        """What solved the task; where nothing did, one that is worded much like it."""
+        same = self._store.by_key(
+            self._project,
+            [key_of_task(task)],
+            Filters(),
+            limits.ATTEMPTS_READ_MAX,
+            in_turns=True,
         )
-        lines: dict[str, None] = {}
-        for record in readable(solved):
-            if isinstance(record, Trajectory) and record.steps:
-                last = max(solving_steps(record), default=-1)
-                lines[record.steps[last].action] = None
-            if len(lines) > limits.INSTEAD_MAX:  # one of them may be the action itself
-                break
-        return list(lines)
+        if lines := _solving_actions(same):
+            return lines
+        asked = query_terms(task)
+        return _solving_actions(
+            found
+            for each, found in self.find(task, CANDIDATES, Filters())
+            if relevance(each.candidate, asked) >= RELEVANT_FROM
+        )
 
     def solutions(
         self, error: str, limit: int, task: str | None = None, failed: str = ""
@@ -245,6 +247,19 @@ class Adviser(Finder):
                 found[key] = (like, solution)
         ordered = sorted(found.values(), key=lambda each: (-each[0], -each[1].p_helped))
         return [solution for _, solution in ordered]
+
+
+def _solving_actions(found: Iterable[Found]) -> list[str]:
+    """Of trajectories that ended well, as many as are said, and one more: it may be the action that
+    is asked about.
+    """
+    actions: dict[str, None] = {}
+    for record in readable(each for each in found if each.kind == "trajectory" and each.good):
+        if isinstance(record, Trajectory) and record.steps:
+            actions[record.steps[max(solving_steps(record), default=-1)].action] = None
+        if len(actions) > limits.INSTEAD_MAX:
+            break
+    return list(actions)
 
 
 def _added(one: Solution, other: Solution) -> Solution:
