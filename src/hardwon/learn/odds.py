@@ -33,6 +33,7 @@ from hardwon.learn.tallies import BETWEEN_NAMES, SUCCEEDED
 
 ALL_STRENGTH: Final = 2.0
 NAMED_STRENGTH: Final = 10.0  # issue type, fixer within it, tool, task
+TYPE_FIXER_STRENGTH: Final = 20.0  # where it is known how the fixer does at other issue types
 MODEL_STRENGTH: Final = 3.0
 MODEL_TYPE_STRENGTH: Final = 20.0
 SUBJECT_STRENGTH: Final = 2.5
@@ -243,8 +244,9 @@ def _log_odds(p: float) -> float:
     return math.log(p / (1 - p))
 
 
-def _probability(log_odds: float) -> float:
-    return 1 / (1 + math.exp(-log_odds))
+def _moved(p: float, log_odds: float) -> float:
+    """A probability, moved by so much."""
+    return 1 / (1 + math.exp(-_log_odds(p) - log_odds))
 
 
 class _Estimate:
@@ -268,9 +270,12 @@ class _Estimate:
     def move(self, scope: str, share: Share, expected: float, strength: float) -> float:
         """By how the share differs, in log-odds, from what was to be expected of it; by how much."""
         moved = _log_odds(shrink(share, expected, strength)) - _log_odds(expected)
-        self.p = _probability(_log_odds(self.p) + moved)
-        self.basis.append(Basis(scope, share.attempts, share.verified))
+        self.shift(scope, share, moved)
         return moved
+
+    def shift(self, scope: str, share: Share, moved: float) -> None:
+        self.p = _moved(self.p, moved)
+        self.basis.append(Basis(scope, share.attempts, share.verified))
 
     def odds(self) -> Odds:
         share = self.share
@@ -296,6 +301,7 @@ class FixCounts:
     model: Shares | None = None
     subject: Shares | None = None
     signature: Shares | None = None
+    _by_fixer: dict[str, tuple[Share, float]] = field(default_factory=dict)
 
     @property
     def of_type(self) -> Shares:
@@ -311,20 +317,41 @@ class FixCounts:
         """The mean over some attempts of what their issue types and fixers let expect, each moved
         by so much.
         """
-        overall = usual_share(self.everything.whole)
         total = shares.whole.weight
         if not total:
-            return _probability(_log_odds(overall) + moved)
+            return _moved(self._of_type(""), moved)
         sum_ = 0.0
         for item, share in shares.items.items():
             issue_type, _, fixer = item.partition(BETWEEN_NAMES)
             known = self.types.get(issue_type, Shares())
-            of_fixer = known.item(fixer)
-            p = shrink(known.whole, overall, NAMED_STRENGTH)
+            p, of_fixer = self._of_type(issue_type), known.item(fixer)
             if of_fixer.attempts < known.whole.attempts:
-                p = shrink(of_fixer, p, NAMED_STRENGTH)
-            sum_ += share.weight * _probability(_log_odds(p) + moved)
+                p = shrink(of_fixer, _moved(p, self.by_fixer(fixer)[1]), TYPE_FIXER_STRENGTH)
+            sum_ += share.weight * _moved(p, moved)
         return sum_ / total
+
+    def _of_type(self, issue_type: str) -> float:
+        known = self.types.get(issue_type, Shares())
+        return shrink(known.whole, usual_share(self.everything.whole), NAMED_STRENGTH)
+
+    def by_fixer(self, fixer: str) -> tuple[Share, float]:
+        """What a fixer did, of the issue types that are looked at, and by how much, in log-odds, that
+        differs from what was to be expected of them; by nothing where it was at one of them only, or
+        nobody else was.
+        """
+        if fixer not in self._by_fixer:
+            whole, expected = Share(), 0.0
+            at = {name: known.item(fixer) for name, known in self.types.items()}
+            for name, share in at.items():
+                whole.include(share)
+                expected += share.weight * self._of_type(name)
+            everybody = sum(known.whole.attempts for known in self.types.values())
+            moved = 0.0
+            if sum(share.attempts > 0 for share in at.values()) > 1 and whole.attempts < everybody:
+                expected /= whole.weight
+                moved = _log_odds(shrink(whole, expected, NAMED_STRENGTH)) - _log_odds(expected)
+            self._by_fixer[fixer] = whole, moved
+        return self._by_fixer[fixer]
 
 
 def fix_odds(counts: FixCounts, fixer: str | None) -> Odds:
@@ -334,7 +361,11 @@ def fix_odds(counts: FixCounts, fixer: str | None) -> Odds:
     if counts.issue_type is not None:
         estimate.narrow("issue type", of_type.whole, NAMED_STRENGTH)
     if fixer is not None:
-        estimate.narrow("fixer", of_type.item(fixer), NAMED_STRENGTH)
+        everywhere, better = counts.by_fixer(fixer)
+        if better and of_type.item(fixer).attempts < of_type.whole.attempts:
+            estimate.shift("fixer", everywhere, better)
+        strength = TYPE_FIXER_STRENGTH if better else NAMED_STRENGTH
+        estimate.narrow("issue type and fixer", of_type.item(fixer), strength)
     moved, of_model = 0.0, estimate.share
     if model is not None:
         of_model = model.whole
