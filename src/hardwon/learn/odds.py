@@ -4,13 +4,13 @@ A share of successes is a Beta posterior whose prior is the next more general sh
 few attempts says what its parent says, one with many speaks for itself. Attempts count less as they
 age.
 
-    all fixes → issue type → with this fixer, moved by the model and by the subject
+    all fixes → issue type, moved by the fixer → with this fixer, moved by the model and the subject
               → this model, type and fixer → signature → with this fixer
     all tools → tool → tool and task
 
-A model, or a subject, cuts across issue types and fixers: neither contains the other. So it moves
-the estimate, in log-odds, by as much as its own share differs from what its mix of issue types and
-fixers lets expect. A model that only ever met hard issues is not blamed for them twice.
+A fixer, a model or a subject cuts across issue types: neither contains the other. So it moves the
+estimate, in log-odds, by as much as its own share differs from what its mix of issue types (and of
+fixers) lets expect. Who only ever met hard issues is not blamed for them twice.
 
 The strengths below are pseudo-counts: so many attempts of its own weigh as much as the parent. They
 are the round numbers around the best ones on replayed fix attempts, where
@@ -361,11 +361,7 @@ def fix_odds(counts: FixCounts, fixer: str | None) -> Odds:
     if counts.issue_type is not None:
         estimate.narrow("issue type", of_type.whole, NAMED_STRENGTH)
     if fixer is not None:
-        everywhere, better = counts.by_fixer(fixer)
-        if better and of_type.item(fixer).attempts < of_type.whole.attempts:
-            estimate.shift("fixer", everywhere, better)
-        strength = TYPE_FIXER_STRENGTH if better else NAMED_STRENGTH
-        estimate.narrow("issue type and fixer", of_type.item(fixer), strength)
+        _narrow_by_fixer(estimate, counts, fixer)
     moved, of_model = 0.0, estimate.share
     if model is not None:
         of_model = model.whole
@@ -394,6 +390,14 @@ def fix_odds(counts: FixCounts, fixer: str | None) -> Odds:
                 estimate.narrow("signature and fixer", of_fixer, SIGNATURE_STRENGTH)
         estimate.share = of_fixer
     return estimate.odds()
+
+
+def _narrow_by_fixer(estimate: _Estimate, counts: FixCounts, fixer: str) -> None:
+    of_type, (everywhere, moved) = counts.of_type, counts.by_fixer(fixer)
+    if moved and of_type.item(fixer).attempts < of_type.whole.attempts:
+        estimate.shift("fixer at any issue type", everywhere, moved)
+    strength = TYPE_FIXER_STRENGTH if moved else NAMED_STRENGTH
+    estimate.narrow("fixer", of_type.item(fixer), strength)
 
 
 def tool_odds(

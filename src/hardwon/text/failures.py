@@ -102,6 +102,7 @@ def shows_error(observation: str) -> bool:
 # ---- the window
 
 
+@lru_cache(maxsize=4)  # a text is asked several things, one after the other
 def _window(text: str) -> str:
     """What is looked at: plain lines, each after a line end, so that a pattern can begin with one;
     "" for a blank text.
