@@ -93,8 +93,8 @@ TERM_CHARS_MAX: Final = 64
 # Distinct words of a query that are looked up; the cost of a search grows with each of them.
 QUERY_TERMS_MAX: Final = 64
 
-# Terms that a record must have which says the very same: the rarest three tell as much as all.
-RAREST_TERMS: Final = 3
+# Terms that a record must have which says the very same: the rarest two tell nearly as much as all.
+RAREST_TERMS: Final = 2
 
 # Texts that a search may look at before it leaves out terms that very many records have: so few
 # cost little.
@@ -394,10 +394,9 @@ TASKS_OF_RULE_MAX: Final = 20
 # whoever recorded the episode waits for it.
 TASKS_AT_ONCE_MAX: Final = 5
 
-# Actions that were taken after an error that are weighed, those that were taken most often, and of
-# them those whose words are read: three are said.
-SOLUTIONS_CONSIDERED_MAX: Final = 50
-SOLUTIONS_READ_MAX: Final = 8
+# Actions that helped against an error whose words are read, those that helped most often: three of
+# them are said.
+SOLUTIONS_READ_MAX: Final = 12
 
 # Earlier attempts at an action that are read before it is judged, the newest. How often it worked is
 # counted; they tell how it failed.

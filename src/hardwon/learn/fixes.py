@@ -27,8 +27,8 @@ from hardwon.learn.odds import (
     shrink,
     usual_share,
 )
-from hardwon.learn.support import Evidence
-from hardwon.learn.tallies import HELPED
+from hardwon.learn.support import Evidence, gather
+from hardwon.learn.tallies import HELPED, Tally
 from hardwon.records.fields import from_us
 from hardwon.records.kinds import Cleaned, Fix
 
@@ -300,25 +300,32 @@ class Solution:
     after: str = ""
 
 
-def rank_solutions(supports: Iterable[Evidence], today: int) -> list[RankedStrategy]:
-    """What was done after an error, the likeliest to help first, then what was tried most. What can
-    be expected of any of it is what all of it came to.
+def rank_solutions(tallies: Iterable[Tally], today: int, most: int) -> list[RankedStrategy]:
+    """What was done after an error, the likeliest to help first, then what was tried most, then the
+    newest. What can be expected of any of it is what all of it came to. They may be many, so only
+    those that are wanted are put together.
     """
-    shares = [(each, Share.of(each.tallies, today, good=HELPED)) for each in supports]
+    tried: dict[str, list[Tally]] = {}
+    for tally in tallies:
+        tried.setdefault(tally.item, []).append(tally)
+    shares = {item: Share.of(mine, today, good=HELPED) for item, mine in tried.items()}
     whole = Share()
-    for _, share in shares:
+    for share in shares.values():
         whole.include(share)
     usual = usual_share(whole)
-    ranked = [
-        RankedStrategy(each, share, shrink(share, usual, STRATEGY_STRENGTH))
-        for each, share in shares
-    ]
-    return sorted(ranked, key=most_helpful_first)
 
+    def likeliest_first(item: str) -> tuple[float, int, int, str]:
+        p, last_us = shrink(shares[item], usual, STRATEGY_STRENGTH), tried[item][0].last_us
+        if len(tried[item]) > 1:
+            last_us = max(tally.last_us for tally in tried[item])
+        return -p, -shares[item].attempts, -last_us, item
 
-def most_helpful_first(ranked: RankedStrategy) -> tuple[float, int, int, str]:
-    support = ranked.support
-    return -ranked.p_success, -ranked.share.attempts, -support.last_us, support.item
+    ranked = []
+    for item in sorted(tried, key=likeliest_first)[:most]:
+        share = shares[item]
+        p = shrink(share, usual, STRATEGY_STRENGTH)
+        ranked += [RankedStrategy(each, share, p) for each in gather(tried[item]).values()]
+    return ranked
 
 
 # --- choosing ---

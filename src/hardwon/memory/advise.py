@@ -225,7 +225,7 @@ class Adviser(Finder):
             as_done = alike_actions(each.after, failed) if failed else bool(each.after)
             return -each.p_helped * (alike_cores(each.diagnosis, core) + as_done), -each.tried
 
-        ranked = [(self._known.tried(*key)[:most], diagnosis) for key, diagnosis in keys.items()]
+        ranked = [(self._known.tried(*key, most), diagnosis) for key, diagnosis in keys.items()]
         self._known.read_ahead(each.support.sample_ids[0] for tried, _ in ranked for each in tried)
         said = (
             filter(None, (self._known.solution(each, diagnosis) for each in tried))

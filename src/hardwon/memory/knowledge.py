@@ -30,7 +30,6 @@ from hardwon.learn.fixes import (
     TriedIn,
     choices,
     equally_likely,
-    most_helpful_first,
     pattern_name,
     performance_notes,
     rank_solutions,
@@ -829,17 +828,17 @@ class Knowledge:
     def solutions(self, limit: int) -> list[Solution]:
         """What was done after the errors that came up most."""
         hashes = self._store.most_counted(self.project, "pair", limits.TASKS_CONSIDERED_MAX)
-        found = (
-            (each, diagnosis) for diagnosis in hashes for each in self.tried("pair", diagnosis)
-        )
-        ranked = sorted(found, key=lambda pair: most_helpful_first(pair[0]))
-        return list(islice(filter(None, (self.solution(*pair) for pair in ranked)), limit))
+        found = [
+            (each, diagnosis)
+            for diagnosis in hashes
+            for each in self.tried("pair", diagnosis, limit)
+        ]
+        found.sort(key=lambda pair: (-pair[0].p_success, -pair[0].share.attempts))
+        return list(islice(filter(None, (self.solution(*pair) for pair in found)), limit))
 
-    def tried(self, scope: str, key: str) -> list[RankedStrategy]:
+    def tried(self, scope: str, key: str, most: int) -> list[RankedStrategy]:
         """What was done after an error, the likeliest to help first."""
-        most = limits.SOLUTIONS_CONSIDERED_MAX
-        found = gather(self._store.tallies(self.project, scope, key, most))
-        return rank_solutions(found.values(), self.today)
+        return rank_solutions(self._all(scope, key), self.today, most)
 
     def solution(self, ranked: RankedStrategy, diagnosis: str = ANY_FAILURE) -> Solution | None:
         """In the words of one of the trajectories that taught it."""

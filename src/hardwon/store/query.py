@@ -716,12 +716,14 @@ class Query(Reader):
         where, bound = search_condition_of(self.dialect, project, filters)
         # Said one by one, a planner knows how many there are, and plans once for all of them.
         within = f"key IN ({', '.join(map(bound.add, keys))})"
+        # who reads the records does not rank them by votes and sessions
+        columns = found_columns(self.dialect, votes=not in_turns, sessions=not in_turns)
         newest = "ORDER BY r.at_us DESC, r.id DESC"
         turn = f"row_number() OVER (PARTITION BY r.author {newest}), " if in_turns else ""
         # From the few rows of the keys to their records, not through all records in the order of
         # time.
         sql = (
-            f"SELECT {found_columns(self.dialect)} FROM (SELECT DISTINCT seq FROM record_key "
+            f"SELECT {columns} FROM (SELECT DISTINCT seq FROM record_key "
             f"WHERE project_id = ?1 AND {within}) k {self.dialect.join} record r ON r.seq = k.seq "
             f"{self.dialect.join} record_text ON {self.dialect.same_text('k')} WHERE {where} "
             f"ORDER BY {turn}r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
