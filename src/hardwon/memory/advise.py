@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
@@ -33,6 +34,7 @@ from hardwon.records.kinds import (
     VOUCHED_STATUSES,
     AnyRecord,
     Experience,
+    Fact,
     Fix,
     Issue,
     Step,
@@ -43,7 +45,7 @@ from hardwon.search.terms import Filters
 from hardwon.store.query import readable
 from hardwon.store.types import Found
 from hardwon.text.clean import clean_action, clean_line
-from hardwon.text.failures import error_core, failure_hash
+from hardwon.text.failures import error_core, failure_hash, failure_hashes
 from hardwon.text.likeness import alike_actions, alike_cores, likeness
 from hardwon.text.shell import reported_failure
 from hardwon.text.terms import index_text, query_terms
@@ -78,7 +80,9 @@ class Adviser(Finder):
     # --- how likely it is ---
 
     def _attempts_at(self, action: str, task: str | None) -> list[PastAttempt]:
-        """Earlier attempts at the very same action, and experiences that are worded like it."""
+        """Earlier attempts at the very same action, experiences that are worded like it, and facts
+        that name it.
+        """
         found = self._store.by_key(
             self._project,
             [attempt_key(action)],
@@ -89,11 +93,12 @@ class Adviser(Finder):
         worded = self._store.search(
             self._project,
             list(dict.fromkeys(index_text(action).split())),
-            Filters(kind="experience"),
-            _WORDED_ALIKE,
+            Filters(),
+            CANDIDATES,
             whole=True,
         )
-        kept = {each.id: each.stored for each in (*found, *(each for each, _ in worded))}
+        found += [each for each, _ in worded if each.kind in ("experience", "fact")]
+        kept = {each.id: each.stored for each in found}
         return [
             each for record in readable(kept.values()) for each in attempts_in(record, action, task)
         ]
@@ -292,6 +297,12 @@ def _helped_against(record: AnyRecord, error: str) -> Iterator[Solution]:
         shown = record.issue.error_output or record.issue.description
         if likeness(shown, error):
             yield _once(record, shown, " && ".join(record.fix_commands))
+    elif (
+        isinstance(record, Fact)
+        and record.fact_type == "solution"
+        and record.metadata.validation.failure_hash in failure_hashes(error)
+    ):
+        yield _once(record, error, record.content)
 
 
 def _once(record: AnyRecord, error: str, action: str, after: str = "") -> Solution:
@@ -318,7 +329,6 @@ def _attempts_so_far(steps: Sequence[Step], action: str) -> Iterator[PastAttempt
             yield _attempted(step, at_us, "", None, same_task=True)
 
 
-_WORDED_ALIKE: Final = 10  # those that say the very same are found before any others
 _NOW_US: Final = 2**62  # later than any record
 
 
@@ -375,6 +385,13 @@ def attempts_in(record: AnyRecord, action: str, task: str | None) -> Iterator[Pa
     ):
         failure = record.metadata.validation.failure_hash or failure_hash(record.content)
         yield _attempt(record, record.content, record.turned_out_well, failure, record.content)
+    elif (
+        isinstance(record, Fact)
+        and record.fact_type in ("error", "solution")
+        and _names(record.content, action)
+    ):
+        failure = record.metadata.validation.failure_hash or failure_hash(record.content)
+        yield _attempt(record, action, record.fact_type == "solution", failure, record.content)
 
 
 def _attempt(record: AnyRecord, action: str, good: bool, failure: str, said: str) -> PastAttempt:
@@ -402,6 +419,13 @@ def source_of(record: AnyRecord) -> str | None:
     """Who says so; None where somebody vouches for it."""
     vouched = record.metadata.validation.status in VOUCHED_STATUSES
     return None if vouched else record.metadata.source.author
+
+
+def _names(sentence: str, action: str) -> bool:
+    """Whether a sentence has an action in it, word for word. A single word may be any word."""
+    named = spelled_alike(action)
+    found = re.search(rf"(?<!\w){re.escape(named)}(?!\w)", spelled_alike(sentence))
+    return " " in named and found is not None
 
 
 def _same(one: str, other: str) -> bool:
