@@ -275,7 +275,10 @@ class After(Arguments):
     action: Annotated[
         Text | None, Field(description="The very command or change.", examples=["make deploy"])
     ] = None
-    error: Annotated[Text | None, Field(description="The error, as seen.")] = None
+    error: Annotated[
+        Text | None,
+        Field(description="The error, as seen; of a success, the one that it made go away."),
+    ] = None
     recalled: Annotated[
         Ids | None, Field(description="Ids from before or search: credited by the outcome.")
     ] = None
@@ -310,17 +313,16 @@ _WITHOUT_ACTION: Final[Mapping[str, Mapping[str, str]]] = {
 def _after(ask: Ask, said: Mapping[str, Any]) -> Said:
     given: After = parsed(After, dict(said))
     envelope = {"recalled": given.recalled} if given.recalled else {}
-    seen = "\n".join(filter(None, (given.happened, given.error)))
-    task = given.task or given.action
+    task, worked = given.task or given.action, given.outcome == "success"
     if task and given.outcome != "learning":
-        worked = given.outcome == "success"
-        step = {"action": given.action or given.happened, "observation": seen, "ok": worked}
-        kept, name = (
-            {"task": task, "steps": [step], "final_reward": float(worked)},
-            "record_trajectory",
-        )
+        seen = given.happened if worked else f"{given.error or ''}\n{given.happened}".strip()
+        steps = [{"action": given.action or given.happened, "observation": seen, "ok": worked}]
+        if worked and given.error:
+            steps.insert(0, {"action": "", "observation": given.error, "ok": False})
+        kept = {"task": task, "steps": steps, "final_reward": float(worked)}
+        name = "record_trajectory"
     else:
-        about = "\n".join(filter(None, (seen, given.task, given.action)))
+        about = "\n".join(filter(None, (given.happened, given.error, given.task, given.action)))
         route = _WITHOUT_ACTION[given.outcome]
         kept, name = {"content": about, "outcome": given.outcome, **route}, "remember"
     return _said(name, ask(name, **kept, **envelope))
