@@ -786,7 +786,7 @@ def derive_again(row: Row, events: Iterable[Event]) -> Row:
     """The row as it should be."""
     record = original_of(row)
     derived = kept_row(row, record, *standing_of(record, list(events)))
-    return derived._replace(lessons=(), record=None)
+    return derived._replace(taught=None, record=None)
 
 
 def standing_of(record: Record, events: Sequence[Event]) -> tuple[Validation, tuple[int, int]]:

@@ -117,12 +117,14 @@ def row_of(
         model, issue_type = record.model, record.issue_type
     metadata = record.metadata
     envelope = metadata.validation
+    at_us, status, lessons = record.at_us, (effective or envelope).status, tallies_of(record)
+    project, author = metadata.project_id, metadata.source.author
     return Row(
-        metadata.project_id,
+        project,
         record.id,
         record.kind,
-        record.at_us,
-        metadata.source.author,
+        at_us,
+        author,
         outcome,
         tool,
         task_id if isinstance(task_id, str) else None,
@@ -130,7 +132,7 @@ def row_of(
         issue_type,
         body.decode(),
         digest_of(body),
-        (effective or envelope).status,
+        status,
         effective.to_json() if effective and effective != envelope else None,
         index_text(searchable_text(record)),
         tuple(sorted(set(metadata.tags))) if metadata.tags else (),
@@ -139,7 +141,7 @@ def row_of(
         else (),
         keys_of(record) if has_keys(record) else (),
         *credited,
-        tallies_of(record),
+        RecordCounts(project, author, at_us, record.id, status, lessons) if lessons else None,
         record if any(record.kind in design.kinds for design in DESIGNS) else None,
     )
 
@@ -418,9 +420,8 @@ def listeners(session: Session, kinds: Iterable[str] | None = None) -> list[List
 class Writer(Reader):
     """One write transaction. Everything done through it is kept together or not at all."""
 
-    def __init__(self, session: Session, dialect: Dialect) -> None:
+    def __init__(self, session: Session) -> None:
         self.session = session
-        self.dialect = dialect
         self.undos: list[Callable[[], object]] = []
 
     def read(self, project: str) -> AbstractContextManager[Session]:  # noqa: ARG002
@@ -741,15 +742,6 @@ class Writer(Reader):
             f"{limits.REQUESTS_DROPPED_AT_ONCE})",
             (kept_since_us,),
         )
-
-
-def taught_by(rows: Iterable[Row]) -> list[RecordCounts]:
-    """What new rows teach."""
-    return [
-        RecordCounts(row.project_id, row.author, row.at_us, row.id, row.status, row.lessons)
-        for row in rows
-        if row.lessons
-    ]
 
 
 # --- the store ---
