@@ -37,7 +37,7 @@ import apsw
 
 from hardwon import limits
 from hardwon.errors import BusyError, DamagedError, FullError, PlaceError, StorageError
-from hardwon.store.pool import Pool
+from hardwon.store.base import Pool
 from hardwon.store.sqlite.statements import SqliteSession
 
 # --- errors ---
@@ -211,6 +211,7 @@ class OpenFile:
         self,
         path: Path,
         connect: Callable[[], apsw.Connection],
+        is_sound: Callable[[SqliteSession], bool],
         owner: object,
     ) -> None:
         self._path = path
@@ -221,7 +222,7 @@ class OpenFile:
         self.pool = Pool(
             str(path),
             self._session,
-            is_sound=SqliteSession.is_sound,
+            is_sound=is_sound,
             close=lambda session: session.connection.close(),
             rest=lambda session: session.connection.release_memory(),
             connections_max=limits.CONNECTIONS_MAX,

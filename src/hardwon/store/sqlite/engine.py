@@ -362,6 +362,16 @@ def _nearest(
     return found
 
 
+def _is_sound(session: SqliteSession) -> bool:
+    """Whether it can be lent again; what it was in the middle of is taken back."""
+    try:
+        if session.connection.in_transaction:
+            session.connection.execute("ROLLBACK")
+    except apsw.Error:  # it may be closed already
+        return False
+    return True
+
+
 class SqliteStore(Store):
     """Everything the contract promises, on one file."""
 
@@ -389,7 +399,8 @@ class SqliteStore(Store):
                 refuse_foreign_log(path)
             inspect_before_opening(path, busy_timeout_ms, may_upgrade=may_upgrade)
             files.sweep(path.parent)
-        self._file = OpenFile(path, partial(connect, path, bytes_max, busy_timeout_ms), self)
+        opening = partial(connect, path, bytes_max, busy_timeout_ms)
+        self._file = OpenFile(path, opening, _is_sound, self)
         self._pool = self._file.pool
         with ExitStack() as on_failure:
             # nobody else can: or else this process would seem to have it open for good

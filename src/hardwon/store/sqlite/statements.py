@@ -32,15 +32,6 @@ class SqliteSession(Session):
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
 
-    def is_sound(self) -> bool:
-        """Whether it can be lent again; what it was in the middle of is taken back."""
-        try:
-            if self.connection.in_transaction:
-                self.connection.execute("ROLLBACK")
-        except apsw.Error:  # it may be closed already
-            return False
-        return True
-
     def begin_anew(self) -> None:
         """Where the disk fails in the middle of a transaction, SQLite takes it back, but FTS5 may
         go on to remember what it was about to write, and would write it with the next one: words of
@@ -194,7 +185,7 @@ class WordIndex:
     def exists(self) -> bool:
         # asked of the file, not of the connection, which may not know yet what others made
         sql = "SELECT 1 FROM sqlite_schema WHERE name = ?"
-        return self._session.first(sql, (self.name,)) is not None
+        return self._session.connection.execute(sql, (self.name,)).get is not None
 
     def set(self, name: str, value: object) -> None:
         """One of FTS5's settings."""
