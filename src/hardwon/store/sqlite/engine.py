@@ -1,6 +1,4 @@
-"""One write transaction on a SQLite file.
-
-A memory in one SQLite file that several processes share.
+"""A memory in one SQLite file that several processes share.
 
 WAL with synchronous FULL: a commit returns when the disk has it. Writers take their turn with BEGIN
 IMMEDIATE, which never fails half-way the way a read that turns into a write does. `secure_delete`,
