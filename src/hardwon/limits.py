@@ -1433,6 +1433,10 @@ IDS_TOLD_MAX: Final = 5
 # of the server. What records say is never kept.
 LISTS_FRESH_MS: Final = 3_600_000
 
+# A server that a client is told to start is started once before, as far as it takes to know that it
+# can: a second or two, more on a machine that is busy.
+START_CHECK_S_MAX: Final = 60.0
+
 # How often a memory is asked whether it changed, for those who listen: a glance at a file.
 LISTEN_EVERY_S: Final = 1.0
 

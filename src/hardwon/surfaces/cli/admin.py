@@ -777,6 +777,9 @@ def serve_mcp(
     btb: Annotated[
         bool, typer.Option("--btb", help="Also the tool names of the BTB memory server.")
     ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only say whether it could start: exit code 0 or 1.")
+    ] = False,
 ) -> None:
     if author is not None:
         author = author_name("--author", author)
@@ -794,6 +797,8 @@ def serve_mcp(
         raise MissingExtraError(
             f"the MCP SDK cannot be imported ({error}); install it with: pip install 'hardwon[mcp]'"
         ) from None
+    if check:
+        return
     with chosen(ctx).open(to_read=scope == "read") as memory:
         serve_stdio(memory, author, scope, every=tools == "all", btb=btb)
 
@@ -808,7 +813,8 @@ add_group(
 
     `hardwon mcp install CLIENT` prints what a client needs to start it, with the `--memory`, `--project` and options that
     stand before `install`. With `--write` it goes into the client's file: other entries stay, a file that is not plain JSON
-    is left alone, and the file is replaced whole or not at all. The file is the project's where the client has one there;
+    is left alone, and the file is replaced whole or not at all. Nothing is written
+    that could not start (`--check`). The file is the project's where the client has one there;
     `--user` means the user's own. Codex keeps TOML, which is printed and never written. The address of a database is refused
     with a password in it: `PGPASSWORD`, a password file (`~/.pgpass`) or a service keeps that out of the client's file.""",
     epilog=epilog_of(
@@ -851,7 +857,7 @@ def install(
         "mcp",
         *ctx.meta.get("mcp", []),
     ]
-    changed = save and mcp_clients.write(known, path, name, words)
+    changed = save and mcp_clients.write(known, path, name, words, check=True)
     config = mcp_clients.snippet(known, name, words)
     value = {"client": client, "file": str(path), "command": words, "written": changed}
     state = "now" if changed else "already"
