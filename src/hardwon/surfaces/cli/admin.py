@@ -894,6 +894,32 @@ def remove(
     return Output({"client": client, "file": str(path), "removed": changed}, text)
 
 
+@command(
+    "hardwon skills export .claude/skills",
+    "hardwon skills export ~/.agents/skills --unverified --json",
+    words="skills export",
+    answers="`folder`, and the names of skills that were `written`, `unchanged` and `removed`.",
+    more="""What made errors go away, fixes that were verified, and rules, each with how often it worked and the records behind
+    it. Only what somebody or a test vouched for (`verify`), unless `--unverified` is given. The names stay the same: files are
+    brought up to date, those of which nothing is left are taken away, and others are left alone. What is forgotten later goes
+    from the folder too.""",
+)
+def export_skills(
+    ctx: typer.Context,
+    folder: Annotated[str, typer.Argument(help="The folder of skills, such as .claude/skills.")],
+    unverified: Annotated[
+        bool, typer.Option("--unverified", help="Also what nobody vouched for.")
+    ] = False,
+) -> Output:
+    """Write what has proved itself as Agent Skills (SKILL.md)."""
+    with chosen(ctx).open(to_read=True) as memory:
+        done = memory.skills.export(folder, unverified=unverified)
+    counts = (
+        f"{len(done.written)} written, {len(done.unchanged)} unchanged, {len(done.removed)} removed"
+    )
+    return Output(done, f"{done.folder}: {counts}")
+
+
 def _program(*, shared: bool) -> list[str]:
     """What starts this program: by its name in a file that others may get, by its place
     otherwise.

@@ -87,6 +87,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     "For agents and other programs": {
         "hooks": "capture",
         "mcp": "admin",
+        "skills": "",
         "serve": "admin",
         "tokens": "admin",
         "postgres": "admin",
@@ -120,6 +121,7 @@ NOUNS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "hooks": dict.fromkeys(("install", "remove", "status", "run"), "capture"),
     "mcp": dict.fromkeys(("install", "remove"), "admin"),
+    "skills": {"list": "derived", "export": "admin"},
     "tokens": dict.fromkeys(("create", "list", "revoke"), "admin"),
     "postgres": dict.fromkeys(("init", "grant", "revoke", "status"), "admin"),
     "care": dict.fromkeys(
@@ -295,6 +297,7 @@ for _noun, _about in {
     "episodes": "How attempts at tasks went.",
     "tests": "Tests, as they ran in this checkout.",
     "fixes": "What was done about issues, and how it went.",
+    "skills": "What has proved itself, as Agent Skills.",
     "care": "What happened in the memory, and what waits for somebody to decide.",
 }.items():
     add_group(_noun, _about)
