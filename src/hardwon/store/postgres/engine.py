@@ -14,6 +14,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from hashlib import blake2b
+from itertools import accumulate
 from pathlib import Path
 from threading import local
 from typing import Any, Final, NamedTuple
@@ -829,18 +830,6 @@ def _known(session: PostgresSession, terms: Sequence[str]) -> _Known:
     )
 
 
-def _affordable(terms: Sequence[str], frequencies: bm25.Frequencies) -> list[str]:
-    """The rarest of them, as many as a search may go through all entries of, and at least one."""
-    entries = 0
-    chosen: list[str] = []
-    for term in sorted(terms, key=lambda term: (frequencies.having[term], term)):
-        entries += frequencies.having[term]
-        if chosen and entries > limits.TERM_ENTRIES_MAX:
-            break
-        chosen.append(term)
-    return chosen
-
-
 class _Search:
     """One search of a project for some terms, whoever's records are asked for."""
 
@@ -895,7 +884,11 @@ class _Search:
             POSTGRES, self._project, self._filters, rolled_back=self._known.rolled_back
         )
         frequencies = self._known.frequencies
-        searched = _affordable(self._terms, frequencies)
+        # The rarest, as many as a search may go through all entries of, and at least one.
+        rarest = sorted(self._terms, key=lambda term: (frequencies.having[term], term))
+        entries = accumulate(frequencies.having[term] for term in rarest)
+        few = sum(so_far <= limits.TERM_ENTRIES_MAX for so_far in entries)
+        searched = rarest[: max(1, few)]
         queries = as_queries(searched)
         texts = bound.add([query for _, query, _ in queries])
         times = bound.add([times for _, _, times in queries])
