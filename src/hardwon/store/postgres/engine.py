@@ -79,7 +79,7 @@ from hardwon.store.query import (
     original_of,
     search_condition_of,
 )
-from hardwon.store.sqlite.search import COSINE_MIN, cosines_of
+from hardwon.store.sqlite.search import COSINE_MIN, cosines_of, np
 from hardwon.store.types import (
     Appended,
     Bound,
@@ -968,8 +968,6 @@ def _compared(
     rows: Sequence[tuple[int, bytes]], vector: Sequence[float], dimension: int, limit: int
 ) -> dict[int, float]:
     """Without pgvector: the cosines of those that are nearest."""
-    import numpy as np
-
     if not rows:
         return {}
     matrix = np.frombuffer(b"".join(blob for _, blob in rows), dtype="<f4").reshape(
