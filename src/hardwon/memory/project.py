@@ -184,7 +184,9 @@ class Project:
         self._folder = folder if checkout else None
         self._looks_at_files = staleness
         self.listeners: list[ProjectListener] = []
-        self.store = open_store(where, busy_timeout_ms, may_upgrade=upgrade, progress=progress)
+        self.store = open_store(
+            where, busy_timeout_ms=busy_timeout_ms, may_upgrade=upgrade, progress=progress
+        )
         # After the store: what is done here before a fork, and at the end, comes before what it does.
         self._embedding = None if embedder is None else embedding.Embedding(embedder)
         try:

@@ -540,14 +540,21 @@ class PostgresStore(Store):
 
     dialect = POSTGRES
 
-    def __init__(self, url: str, *, busy_timeout_ms: int | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        busy_timeout_ms: int | None = None,
+        may_upgrade: bool = True,
+        progress: Progress | None = None,
+    ) -> None:
         self._link = Link(url, busy_timeout_ms)
         self._reached: dict[str, Reach] = {}
         self._unasked: dict[str, int] = {}
         self._together = local()
         with ExitStack() as on_failure:
             on_failure.callback(self._link.close)
-            setup.check_version(self._link)
+            setup.check_version(self._link, may_upgrade=may_upgrade, progress=progress)
             on_failure.pop_all()
 
     @property
