@@ -54,8 +54,9 @@ def ask(path: str, words: list[str], data: bytes) -> list[bytes] | None:
         return [b"", b""]  # it may have been recorded: not again
     except OSError:
         return None
-    begin, *said, end = answer.split(b"\0") if answer else [b"", b""]
-    return said if len(said) == 2 and begin == end == b"" else None  # out and err
+    parts = answer.split(b"\0")
+    whole = len(parts) == 4 and parts[0] == parts[-1] == b""
+    return parts[1:3] if whole else None
 
 
 def start(path: str) -> None:

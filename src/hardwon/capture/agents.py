@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from hardwon import limits
 from hardwon.brief.fence import fenced
@@ -25,7 +25,6 @@ from hardwon.capture.protocols import Agent, HookEvent, Reply, may_say, read_eve
 from hardwon.capture.sessions import TAG, Session, close_abandoned, open_session
 from hardwon.errors import BusyError
 from hardwon.memory import Memory
-from hardwon.memory.ask import advice_text
 from hardwon.memory.places import Settings, memory_exists
 from hardwon.outside.git import Repository, repository_root
 from hardwon.records.kinds import Trajectory
@@ -147,8 +146,13 @@ def _answered(
 
 
 def _said(session: Session, lines: Iterable[Line]) -> Reply | None:
-    rows = [row for text in session.unsaid(lines) for row in text.split("\n")]
-    return Reply(fenced(rows, fence_mark(int.from_bytes(os.urandom(8))))) if rows else None
+    new = session.unsaid(lines)
+    return Reply(_fenced(new)) if new else None
+
+
+def _fenced(lines: Iterable[str]) -> str:
+    rows = [row for text in lines for row in text.split("\n")]
+    return fenced(rows, fence_mark(int.from_bytes(os.urandom(8))))
 
 
 def _context(memory: Memory, query: str, tokens: int) -> list[Line]:
@@ -267,32 +271,34 @@ def _before_command(
     advice = memory.advise(command.line)
     if not advice.failures:
         return None
-    note = attempts.told_of_tests(advice.failures) if command.tests else advice_text(advice)
-    fixes: list[Line] = []
+    often = f"{advice.verdict} (p = {advice.p_success:.2f}, identical failures: {advice.failures})"
+    note = attempts.told_of_tests(advice.failures) if command.tests else often
+    lines: list[Line] = [] if command.tests else [(advice.message, advice.evidence)]
     last = memory.get(advice.evidence[0]) if advice.evidence else None
     if isinstance(last, Trajectory):
         same = same_action(command.line)
         shown = [step.observation for step in last.steps if same_action(step.action) == same]
-        fixes = _fixes(memory, shown[-1], command.line) if shown else []
-    known = _said(session, fixes)
-    denied = not command.tests and advice.verdict == "blocked" and manner.blocked != "warn"
-    is_new = session.unsaid([(f"{command.line}\n{advice.message}", advice.evidence)])
-    if not is_new and not known and not denied:
+        lines += _fixes(memory, shown[-1], command.line, _BEFORE) if shown else []
+    # two commands may have failed in the same way
+    new = session.unsaid([(f"{command.line}\n{note}", ())])
+    known = _said(session, lines)
+    if advice.verdict == "blocked" and manner.blocked != "warn" and not command.tests:
+        whole = known or Reply(_fenced([text for text, _ in lines]))
+        return Reply(f"{_RECORDED}{note}\n{whole.say}", manner.blocked)
+    if not new and not known:
         return None
-    said = f"Hardwon, from what was recorded here: {note}"
-    return Reply(
-        "\n".join(filter(None, (said, known.say if known else ""))),
-        manner.blocked if denied and manner.blocked != "warn" else "",
-    )
+    return Reply("\n".join(filter(None, (_RECORDED + note, known.say if known else ""))))
 
 
-def _fixes(memory: Memory, shown: str, line: str) -> list[Line]:
+_RECORDED: Final = "Hardwon, from what was recorded here: "
+_BEFORE: Final = "That went away before by: {} (helped {} of {})"
+_AFTER: Final = "This error went away here before by: {} (helped {} of {})"
+
+
+def _fixes(memory: Memory, shown: str, line: str, said: str) -> list[Line]:
     """What made the error go away before, other than the command itself."""
     return [
-        (
-            f"This error went away here before by: {each.action} (helped {each.helped} of {each.tried})",
-            each.evidence,
-        )
+        (said.format(each.action, each.helped, each.tried), each.evidence)
         for each in memory.solutions(shown, limit=limits.AGENT_FIXES_MAX)
         if each.helped and same_action(each.action) != same_action(line)
     ]
@@ -324,4 +330,4 @@ def _after_command(
     session.did(record.id, command.line, worked=record.turned_out_well, tests=command.tests)
     if record.turned_out_well:
         return None
-    return _said(session, _fixes(memory, record.steps[0].observation, command.line))
+    return _said(session, _fixes(memory, record.steps[0].observation, command.line, _AFTER))

@@ -99,6 +99,8 @@ def serve(at: str) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return
+        lock.write(f"{os.getpid()}\n")
+        lock.flush()
         os.chdir("/")  # whoever started it may want to remove the folder
         for name in _LATE:
             import_module(name)

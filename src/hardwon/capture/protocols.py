@@ -202,8 +202,8 @@ def _ended(told: Json, failed: bool) -> tuple[int | None, str] | None:
     if isinstance(response, str):
         text = _text(told, "tool_response")
         found = _EXIT_CODE.search(text[:_HEAD_CHARS])
-        _, marked, printed = text.partition("output:\n")
-        return (int(found[1]), printed if marked else text) if found else (None, text)
+        printed = re.split(r"output:\n", text, maxsplit=1, flags=re.IGNORECASE)[-1]
+        return (int(found[1]), printed) if found else (None, text)
     if not isinstance(response, dict) or response.get("interrupted") is True:
         return None
     if any(map(response.get, ("backgroundTaskId", "returnCodeInterpretation"))):
