@@ -307,12 +307,12 @@ def fill() -> None:
 def test_the_map() -> None:
     fill()
     found = answered("map")
-    text = at_once("map", "--depth", "1", "--width", "50", "--ascii", "--sizes").stdout
+    text = at_once("map", "--depth", "1", "--sizes").stdout
     sizes = [size_text(each["bytes"]) for each in (found, *found["branches"])]
-    assert [re.sub(r" +[#.]+ +| +", " ", line) for line in text.splitlines()] == [
+    assert [re.sub(r" +[█░]+ +| +", " ", line) for line in text.splitlines()] == [
         f"brain 16 {sizes[0]}",
-        f"|- outcome=failure 12 75% {sizes[1]}",
-        f"`- outcome=success 4 25% {sizes[2]}",
+        f"├─ outcome=failure 12 75% {sizes[1]}",
+        f"└─ outcome=success 4 25% {sizes[2]}",
     ]
     assert (found["name"], found["count"], len(found["branches"])) == ("brain", 16, 2)
     assert found["branches"][0]["branches"][0]["branches"][0]["name"] == "error_type=runtime"

@@ -39,7 +39,6 @@ from hardwon.records.kinds import ROUTES, AnyRecord, Fact, Kind
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.main import (
     MODULE_OF,
-    WIDTH_MIN,
     Options,
     Output,
     add_group,
@@ -554,23 +553,6 @@ def whole_record_lines(found: AnyRecord, how: Look) -> list[Line]:
     return value_lines(shape, how)
 
 
-_SIZE: Final = (
-    parameter(
-        "width",
-        Annotated[
-            int | None,
-            typer.Option(
-                min=WIDTH_MIN, help="Columns to draw into.", show_default="the terminal's"
-            ),
-        ],
-        None,
-    ),
-    parameter(
-        "ascii_only",
-        Annotated[bool, typer.Option("--ascii", help="Draw with ASCII characters only.")],
-        False,
-    ),
-)
 _ID: Final = "0198c0de-0000-7000-8000-000000000001"
 
 ROWS: Final[Mapping[str, CommandRow]] = {
@@ -621,9 +603,10 @@ ROWS: Final[Mapping[str, CommandRow]] = {
             parameter(
                 "depth",
                 Annotated[
-                    int | None, typer.Option(min=1, help="Levels to show.", show_default="all")
+                    int,
+                    typer.Option(min=1, help="Levels to show.", show_default="all"),
                 ],
-                None,
+                limits.TOPOLOGY_DEPTH_MAX,
             ),
             parameter(
                 "min_share",
@@ -642,7 +625,6 @@ ROWS: Final[Mapping[str, CommandRow]] = {
                 Annotated[bool, typer.Option("--sizes", help="Show how large the files are.")],
                 False,
             ),
-            *_SIZE,
         ),
         help="Draw the tree: what lies where, as bars, counts and shares.",
         answers="That is the whole tree, whatever the options say.",
@@ -652,7 +634,6 @@ ROWS: Final[Mapping[str, CommandRow]] = {
     "tree hotspots": CommandRow(
         ("hardwon tree hotspots", "hardwon tree hotspots --share 0.5 --limit 10 --json"),
         views.hotspot_lines,
-        drawing=_SIZE,
         help="List the folders in which most has gathered.",
         more="""Folders that hold at least `--share` of the nearest folder above them that holds more, the largest first.
         Folders that hold nothing but one another count as one place.""",
@@ -660,7 +641,6 @@ ROWS: Final[Mapping[str, CommandRow]] = {
     "reflect": CommandRow(
         ("hardwon reflect", "hardwon reflect --json"),
         views.reflection_lines,
-        drawing=_SIZE,
         help="Say what works, where things fail, and how sure that is.",
         more="""How often things work, where failures and successes gather, how much could not be routed, and what that comes to
         in a few sentences. Nothing is concluded from fewer than ten attempts.""",
@@ -890,8 +870,6 @@ def _run(
     ctx: typer.Context,
     signer: str = "",
     fails_if: bool = True,
-    width: int | None = None,
-    ascii_only: bool = False,
     **given: Any,
 ) -> Output:
     drawing = {each.name: given.pop(each.name) for each in row.drawing if each.name in given}
@@ -905,7 +883,7 @@ def _run(
         arguments = takes.model_validate(fields) if fields else takes.model_construct()
         found = operation.do(memory, arguments, Caller(signer, "admin"))
     failed = bool(row.fails and fails_if and row.fails(found))
-    return Output(found, partial(row.show, found, look(width, ascii_only), **drawing), failed)
+    return Output(found, partial(row.show, found, look(), **drawing), failed)
 
 
 def options_of(

@@ -46,6 +46,7 @@ T = TypeVar("T")
 FAILED: Final = 1
 _SHELLS: Final = ("bash", "zsh", "fish")
 WIDTH_MIN: Final = 20
+PIPE_CELLS: Final = 100_000  # more than any text that is shown in a line has
 
 # In the sections and the order of the help, and the module that declares each: it is imported
 # when somebody asks for the command. Without a module: a word of `NOUNS` that is declared here.
@@ -617,10 +618,11 @@ def main() -> None:
 # --- writing, asking, failing ---
 
 
-def look(width: int | None = None, ascii_only: bool = False) -> Look:
-    columns = width or max(WIDTH_MIN, shutil.get_terminal_size().columns)
+def look() -> Look:
+    """Into the terminal, or COLUMNS; what goes elsewhere is not cut."""
+    cells = shutil.get_terminal_size((PIPE_CELLS, 0)).columns
     can_draw = (getattr(sys.stdout, "encoding", "") or "").lower().startswith("utf")
-    return Look(columns, ascii_only or not can_draw)
+    return Look(max(WIDTH_MIN, cells), not can_draw)
 
 
 def write_lines(lines: Iterable[Line]) -> None:
