@@ -672,9 +672,7 @@ def test_what_a_report_cannot_tell_is_said_in_one_line(
 
 def test_an_issue_must_be_told_of() -> None:
     with Memory("brain"):
-        done = at_once("similar")
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert "say what the issue is" in done.stderr
+        assert refused("similar").startswith("issue is missing; ")
 
 
 @pytest.mark.parametrize(

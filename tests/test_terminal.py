@@ -8,14 +8,12 @@ import re
 import subprocess
 import sys
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import each
 from clocks import Clock
 from hardwon import Memory, Step
-from hardwon.errors import InvalidInputError
 from hardwon.learn.topology import FolderCount, Hotspot, hotspots_of, reflect_on, topology_of
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.views import Look, cells_of, percent, render, size_text, visible

@@ -898,8 +898,9 @@ TimeRange = Literal["7d", "30d", "90d", "all"]
 
 
 @command(
-    "hardwon report report.html",
-    "hardwon report report.html --range all --yes --json",
+    "hardwon care report report.html",
+    "hardwon care report report.html --range all --yes --json",
+    words="care report",
     answers="`file`, `size_bytes`, `parts` (the titles of the views in it).",
     more="""What `hardwon serve` shows, of one project and one time: overview, map, fixes, episodes, and the lists that wait for
     a decision. The file opens in a browser without a network and without a server, and can be sent to others: it holds

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hardwon.learn.fixes import ModelInsights, Pattern, Strategy
     from hardwon.learn.topology import Hotspot, Reflection
     from hardwon.memory.ask import Stats
+    from hardwon.memory.results import SimilarIssues
 
 # The colour of an outcome, which everything below its folder has too.
 STYLES: Final[Mapping[str, str]] = {
@@ -518,6 +519,23 @@ def fix_lines(fixes: Sequence[Fix], look: Look) -> list[Line]:
         for fix in fixes
     ]
     return aligned(rows, look, whole=(0, 1))
+
+
+def similar_lines(found: SimilarIssues, look: Look) -> list[Line]:
+    rows = [
+        SimpleNamespace(
+            match=name,
+            outcome=outcome_of(fix),
+            at=fix.metadata.context.timestamp,
+            model=fix.issue.model,
+            issue_type=fix.issue.issue_type,
+            what_was_done=" ; ".join(fix.fix_commands) or fix.analysis,
+        )
+        for name, fixes in vars(found).items()
+        for fix in fixes
+    ]
+    columns = ("match", "outcome", "at", "model", "issue_type", "what_was_done")
+    return table_lines(rows, columns, look, "Nothing like that was fixed yet.")
 
 
 def outcome_counts(fixes: Sequence[Fix]) -> str:
