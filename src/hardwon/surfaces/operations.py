@@ -63,7 +63,7 @@ from hardwon.records.kinds import (
     Issue,
     Metadata,
     Moment,
-    Outcome,
+    OutcomeWord,
     Record,
     RelatedFile,
     RuleState,
@@ -235,7 +235,13 @@ class Remember(Enveloped):
         Text,
         as_in(Experience, "content", examples=["KeyError 'id' in login.py: the row was empty"]),
     ]
-    outcome: Annotated[Outcome, as_in(Experience, "outcome", examples=["failure"])]
+    outcome: Annotated[
+        OutcomeWord | None,
+        Field(
+            description="How it turned out; where nobody says, what the content tells.",
+            examples=["failure"],
+        ),
+    ] = None
     tool: Annotated[Name | None, as_in(Experience, "tool", examples=["code_interpreter"])] = None
     summary: Annotated[Text | None, as_in(Experience, "summary")] = None
     task_type: Annotated[

@@ -36,7 +36,7 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory
 from hardwon.records.fields import Model
-from hardwon.records.kinds import ROUTES, AnyRecord, Fact, Issue, Kind
+from hardwon.records.kinds import AnyRecord, Fact, Issue, Kind
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.main import (
     MODULE_OF,
@@ -72,8 +72,166 @@ if TYPE_CHECKING:
 STDIN: Final = "-"
 _NAMED: Final = "_named"
 _IDS: Final = ("record_id", "old_id", "new_id", "decision_id")
+# Of an experience, what `remember` asks for otherwise.
+_REMEMBERED: Final = ("content", "keys", *Enveloped.model_fields)
 # Of an issue, what a command has an option of its own for.
 ISSUE_FIELDS: Final = ("model", "issue_type", "description", "error_output")
+
+# --- what is given as text ---
+
+
+def moment(given: str | None) -> str | None:
+    """A day is meant from its beginning, in UTC."""
+    is_day = given and re.fullmatch(r"\d{4}-\d{2}-\d{2}", given, re.ASCII)
+    return f"{given}T00:00:00Z" if is_day else given
+
+
+def json_object(option: str, given: str) -> Options:
+    found = objects_in(given, option)
+    if len(found) != 1:
+        raise InvalidInputError.one(option, given, "one JSON object")
+    return found[0]
+
+
+def objects_of(file: str) -> list[Options]:
+    """The JSON objects of a file, or of standard input: one, a list of them, or one after the
+    other.
+    """
+    most = limits.RECORDED_JSON_BYTES_MAX
+    name = "standard input" if file == STDIN else file
+    with nullcontext(sys.stdin.buffer) if file == STDIN else Path(file).open("rb") as opened:
+        data = opened.read(most + 1)
+    if len(data) > most:
+        raise InvalidInputError.one(
+            name, f"{len(data)} bytes and more", f"{most} bytes: hardwon load takes in more"
+        )
+    try:
+        return objects_in(data.decode("utf-8-sig"), name)
+    except UnicodeDecodeError as error:
+        raise InvalidInputError.one(
+            name, data[error.start : error.end], f"UTF-8 (byte {error.start} is not)"
+        ) from None
+
+
+def objects_in(text: str, name: str) -> list[Options]:
+    def refuse_constant(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is none of the numbers that JSON knows")
+
+    found: list[Any] = []
+    decoder = json.JSONDecoder(parse_constant=refuse_constant)
+    place, blank = 0, re.compile(r"\s*")
+    while (place := blank.match(text, place).end()) < len(text):  # type: ignore[union-attr]  # it matches everywhere
+        try:
+            value, place = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError) as error:
+            raise InvalidInputError.one(
+                name, text[place : place + 80], f"JSON objects ({error})"
+            ) from None
+        found += value if isinstance(value, list) else [value]
+    if not found:
+        raise InvalidInputError.one(name, "", "at least one JSON object")
+    if len(found) > limits.RECORDED_AT_ONCE_MAX:
+        raise InvalidInputError.one(
+            name,
+            f"{len(found)} objects",
+            f"{limits.RECORDED_AT_ONCE_MAX} objects: hardwon load takes in more",
+        )
+    if odd := [each for each in found if not isinstance(each, dict)]:
+        raise InvalidInputError.one(name, odd[0], "JSON objects")
+    return found
+
+
+# --- fields as options ---
+
+
+def options_of(
+    takes: type[Model],
+    positional: Iterable[str] = (),
+    spelled: Mapping[str, str] = {},
+    optional: bool = False,
+) -> list[Parameter]:
+    """The fields as a shell gives them; those of an issue also one by one. `optional`: none of them
+    has to be given.
+    """
+    of_issue = ISSUE_FIELDS if "issue" in takes.model_fields else ()
+    spread = {name: Issue.model_fields[name] for name in of_issue if name not in takes.model_fields}
+    return [
+        _option(name, info, name in positional, spelled.get(name, ""), optional or name in spread)
+        for name, info in {**spread, **takes.model_fields}.items()
+        if spelled.get(name, name)
+    ]
+
+
+def _option(
+    name: str, info: FieldInfo, is_positional: bool, spelling: str, optional: bool
+) -> Parameter:
+    base, many, allowed = _base_of(info.annotation)
+    least, most = (
+        next((getattr(bound, each) for bound in info.metadata if hasattr(bound, each)), None)
+        for each in ("ge", "le")
+    )
+    about = str(info.description).rstrip(".")
+    if allowed and not any(each in about for each in allowed):
+        about += f": {', '.join(allowed)}"
+    ends = "; as often as you like" if many else "; a day is meant from its beginning, in UTC"
+    how: dict[str, Any] = {
+        "help": f"{about}{ends if many or base is datetime else ''}.",
+        "min": least,
+        "max": most,
+        "metavar": "ID" if name in _IDS else {datetime: "TIME", dict: "JSON"}.get(base),
+    }
+    default = None if many or optional or info.is_required() else info.default
+    if info.is_required() and not optional and base is not dict:
+        default = Parameter.empty
+    usual = ["--limit", "-k"] if name in ("limit", "k") else [f"--{name.replace('_', '-')}"]
+    option = (
+        typer.Argument(**how)
+        if is_positional
+        else typer.Option(*([spelling] if spelling else usual), **how)
+    )
+    kind: Any = base if base in (bool, int, float) else str
+    kind = list[kind] if many else kind
+    return parameter(name, Annotated[kind | None if default is None else kind, option], default)
+
+
+def given_fields(takes: type[Model], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given, as the fields mean it. What is of an issue goes into it."""
+    said = {
+        name.removesuffix(_NAMED): value for name, value in given.items() if value not in (None, [])
+    }
+    found: dict[str, Any] = {}
+    for name, value in said.items():
+        info = takes.model_fields.get(name)
+        base, many, _ = _base_of(info.annotation) if info else (str, False, ())
+        if base is dict:
+            objects = [json_object(f"--{name}", each) for each in (value if many else [value])]
+            found[name] = objects if many else objects[0]
+        else:
+            found[name] = moment(value) if base is datetime else value
+    issue = {
+        name: found.pop(name)
+        for name in ISSUE_FIELDS
+        if name in found and name not in takes.model_fields
+    }
+    return found | {"issue": found.get("issue", {}) | issue} if issue else found
+
+
+def _base_of(annotation: Any) -> tuple[type, bool, tuple[str, ...]]:
+    """What it is at heart (a `dict`, where it is a whole object), whether there may be several, and
+    which texts are allowed.
+    """
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return type(arguments[0]), False, arguments
+    if origin is dict or (isinstance(annotation, type) and issubclass(annotation, Model)):
+        return dict, False, ()
+    if not arguments:
+        return annotation, False, ()
+    base, many, allowed = _base_of(next(each for each in arguments if each is not NoneType))
+    return base, many or origin is list, allowed
+
+
+# --- what is recorded ---
 
 # Where a record comes from.
 _ENVELOPE: Final = [
@@ -99,37 +257,20 @@ _ENVELOPE: Final = [
 
 
 @command(
-    'hardwon remember "KeyError id in login.py" --outcome failure --tool code_interpreter '
-    "--error-type runtime",
+    'hardwon remember "KeyError id in login.py"',
     'hardwon remember "Users want short answers" --outcome learning --insight-type preference '
     "--tag style",
     answers="`id`, `path` (its file where the memory has a tree, else null), `record`.",
-    more="""The key that an outcome and tool require has an option of its own: `--task-type`, `--domain`, `--error-type`,
-    `--reason`, `--insight-type`, `--sentiment`. `--key KEY=VALUE` adds one of yours. `--summary`, `--tag`, `--author` and
-    `--file` (a file it is about) fill in the rest; `--key`, `--tag` and `--file` may be given more than once. The full list
-    of pairs is in [records.md](records.md); `--outcome` and `--tool` are its first two columns.""",
+    more="""The outcome is success, failure, learning or interaction, or a word for one of them (ok, failed, …). Without
+    one it is what the text tells, and that is said. `--tool` takes any name, and so do `--task-type`, `--domain`,
+    `--error-type`, `--reason`, `--insight-type` and `--sentiment`; a tree of files has folders for those in
+    [records.md](records.md). `--key KEY=VALUE` adds a key of yours; it, `--tag` and `--file` may be given more than once.""",
 )
 @gathered("envelope", _ENVELOPE)
-@gathered(
-    "routing",
-    [
-        parameter(
-            route[0],
-            Annotated[str | None, typer.Option(help=Remember.model_fields[route[0]].description)],
-            None,
-        )
-        for route in ROUTES.values()
-        if route
-    ],
-)
+@gathered("routing", options_of(Remember, (), dict.fromkeys(_REMEMBERED, "")))
 def remember(
     ctx: typer.Context,
     content: Annotated[str, typer.Argument(help="What happened; - reads it from standard input.")],
-    outcome: Annotated[str, typer.Option(help="success, failure, learning or interaction.")],
-    tool: Annotated[str | None, typer.Option(help="The tool that was used.")] = None,
-    summary: Annotated[
-        str | None, typer.Option(help="A few words for its file name.", show_default="made from it")
-    ] = None,
     *,
     routing: Options,
     key: Annotated[
@@ -151,10 +292,12 @@ def remember(
         keys[name] = value
     text = sys.stdin.read(limits.TEXT_CHARS_MAX + 1) if content == STDIN else content
     with chosen(ctx).open() as memory:
-        record = memory.remember(text, outcome, tool, summary, **keys)
+        record = memory.remember(text, **keys)
+    guessed = ", ".join(filter(None, (record.outcome, record.tool, *(record.route or ())[1:])))
     return Output(
         {"id": record.id, "path": record.path, "record": record},
         f"{record.id}  {record.path}" if record.path else record.id,
+        complaints=() if "outcome" in routing else [f"kept as {guessed}; --outcome says otherwise"],
     )
 
 
@@ -278,70 +421,6 @@ def _record(
         for finding in each.findings or ()
     )
     return Output({"ids": ids, "records": kept}, "\n".join(ids), complaints=notes)
-
-
-# --- what is given as text ---
-
-
-def moment(given: str | None) -> str | None:
-    """A day is meant from its beginning, in UTC."""
-    is_day = given and re.fullmatch(r"\d{4}-\d{2}-\d{2}", given, re.ASCII)
-    return f"{given}T00:00:00Z" if is_day else given
-
-
-def json_object(option: str, given: str) -> Options:
-    found = objects_in(given, option)
-    if len(found) != 1:
-        raise InvalidInputError.one(option, given, "one JSON object")
-    return found[0]
-
-
-def objects_of(file: str) -> list[Options]:
-    """The JSON objects of a file, or of standard input: one, a list of them, or one after the
-    other.
-    """
-    most = limits.RECORDED_JSON_BYTES_MAX
-    name = "standard input" if file == STDIN else file
-    with nullcontext(sys.stdin.buffer) if file == STDIN else Path(file).open("rb") as opened:
-        data = opened.read(most + 1)
-    if len(data) > most:
-        raise InvalidInputError.one(
-            name, f"{len(data)} bytes and more", f"{most} bytes: hardwon load takes in more"
-        )
-    try:
-        return objects_in(data.decode("utf-8-sig"), name)
-    except UnicodeDecodeError as error:
-        raise InvalidInputError.one(
-            name, data[error.start : error.end], f"UTF-8 (byte {error.start} is not)"
-        ) from None
-
-
-def objects_in(text: str, name: str) -> list[Options]:
-    def refuse_constant(constant: str) -> NoReturn:
-        raise ValueError(f"{constant} is none of the numbers that JSON knows")
-
-    found: list[Any] = []
-    decoder = json.JSONDecoder(parse_constant=refuse_constant)
-    place, blank = 0, re.compile(r"\s*")
-    while (place := blank.match(text, place).end()) < len(text):  # type: ignore[union-attr]  # it matches everywhere
-        try:
-            value, place = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError) as error:
-            raise InvalidInputError.one(
-                name, text[place : place + 80], f"JSON objects ({error})"
-            ) from None
-        found += value if isinstance(value, list) else [value]
-    if not found:
-        raise InvalidInputError.one(name, "", "at least one JSON object")
-    if len(found) > limits.RECORDED_AT_ONCE_MAX:
-        raise InvalidInputError.one(
-            name,
-            f"{len(found)} objects",
-            f"{limits.RECORDED_AT_ONCE_MAX} objects: hardwon load takes in more",
-        )
-    if odd := [each for each in found if not isinstance(each, dict)]:
-        raise InvalidInputError.one(name, odd[0], "JSON objects")
-    return found
 
 
 Show = Callable[..., str | Iterable[Line]]
@@ -780,93 +859,6 @@ def _run(
         found = operation.do(memory, arguments, Caller(signer, "admin"), **more)
     failed = bool(row.fails and fails_if and row.fails(found))
     return Output(found, partial(row.show, found, look(), **drawing), failed)
-
-
-def options_of(
-    takes: type[Model],
-    positional: Iterable[str] = (),
-    spelled: Mapping[str, str] = {},
-    optional: bool = False,
-) -> list[Parameter]:
-    """The fields as a shell gives them; those of an issue also one by one. `optional`: none of them
-    has to be given.
-    """
-    of_issue = ISSUE_FIELDS if "issue" in takes.model_fields else ()
-    spread = {name: Issue.model_fields[name] for name in of_issue if name not in takes.model_fields}
-    return [
-        _option(name, info, name in positional, spelled.get(name, ""), optional or name in spread)
-        for name, info in {**spread, **takes.model_fields}.items()
-        if spelled.get(name, name)
-    ]
-
-
-def _option(
-    name: str, info: FieldInfo, is_positional: bool, spelling: str, optional: bool
-) -> Parameter:
-    base, many, allowed = _base_of(info.annotation)
-    least, most = (
-        next((getattr(bound, each) for bound in info.metadata if hasattr(bound, each)), None)
-        for each in ("ge", "le")
-    )
-    about = str(info.description).rstrip(".")
-    if allowed and not any(each in about for each in allowed):
-        about += f": {', '.join(allowed)}"
-    ends = "; as often as you like" if many else "; a day is meant from its beginning, in UTC"
-    how: dict[str, Any] = {
-        "help": f"{about}{ends if many or base is datetime else ''}.",
-        "min": least,
-        "max": most,
-        "metavar": "ID" if name in _IDS else {datetime: "TIME", dict: "JSON"}.get(base),
-    }
-    default = None if many or optional or info.is_required() else info.default
-    if info.is_required() and not optional and base is not dict:
-        default = Parameter.empty
-    usual = ["--limit", "-k"] if name in ("limit", "k") else [f"--{name.replace('_', '-')}"]
-    option = (
-        typer.Argument(**how)
-        if is_positional
-        else typer.Option(*([spelling] if spelling else usual), **how)
-    )
-    kind: Any = base if base in (bool, int, float) else str
-    kind = list[kind] if many else kind
-    return parameter(name, Annotated[kind | None if default is None else kind, option], default)
-
-
-def given_fields(takes: type[Model], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given, as the fields mean it. What is of an issue goes into it."""
-    said = {
-        name.removesuffix(_NAMED): value for name, value in given.items() if value not in (None, [])
-    }
-    found: dict[str, Any] = {}
-    for name, value in said.items():
-        info = takes.model_fields.get(name)
-        base, many, _ = _base_of(info.annotation) if info else (str, False, ())
-        if base is dict:
-            objects = [json_object(f"--{name}", each) for each in (value if many else [value])]
-            found[name] = objects if many else objects[0]
-        else:
-            found[name] = moment(value) if base is datetime else value
-    issue = {
-        name: found.pop(name)
-        for name in ISSUE_FIELDS
-        if name in found and name not in takes.model_fields
-    }
-    return found | {"issue": found.get("issue", {}) | issue} if issue else found
-
-
-def _base_of(annotation: Any) -> tuple[type, bool, tuple[str, ...]]:
-    """What it is at heart (a `dict`, where it is a whole object), whether there may be several, and
-    which texts are allowed.
-    """
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is Literal:
-        return type(arguments[0]), False, arguments
-    if origin is dict or (isinstance(annotation, type) and issubclass(annotation, Model)):
-        return dict, False, ()
-    if not arguments:
-        return annotation, False, ()
-    base, many, allowed = _base_of(next(each for each in arguments if each is not NoneType))
-    return base, many or origin is list, allowed
 
 
 for _words, _module in MODULE_OF.items():
