@@ -96,8 +96,7 @@ def init(
     lines = [
         f"{state}: {place['location']}, project {place['project']}",
         *([f"its files: {root}"] if root else []),
-        f'to keep something:          hardwon{options} remember "what happened" --outcome failure '
-        "--tool code_interpreter --error-type runtime",
+        f'to keep something:          hardwon{options} remember "what happened"',
         f'to find it again:           hardwon{options} recall "what it is about"',
         f"to record what you run:     hardwon{options} run -- COMMAND",
         f'before the next attempt:    hardwon{options} context "what is to be done"',
