@@ -15,7 +15,7 @@ from typing import Any, Final, TypedDict, Unpack
 
 from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, LlmError, Problem
-from hardwon.first_use import making
+from hardwon.memory.later import consolidate
 from hardwon.memory.project import (
     NO_LLM,
     Change,
@@ -468,11 +468,8 @@ def _consolidate_when_due(project: Project) -> None:
     """After the episodes are safely kept. What goes wrong here must not look as if they were
     not.
     """
-    with making:
-        from hardwon.memory.consolidate import consolidate_when_due
-
     try:
-        consolidate_when_due(project)
+        consolidate.consolidate_when_due(project)
     except HardwonError as error:
         _log.warning("the episodes are kept, but consolidation failed: %s", error)
 
@@ -557,14 +554,11 @@ def _state(project: Project, given: Fact, restate: bool) -> Fact:
     fact = _stated(project.prepare(given, project.head))
     if not restate:
         return fact
-    with making:
-        from hardwon.memory.consolidate import restated
-
     try:
         llm = project.llm
         if llm is None:
             raise InvalidInputError.one("restate", True, f"false: {NO_LLM}")
-        sentence = restated(llm, fact)
+        sentence = consolidate.restated(llm, fact)
     except LlmError as error:
         _log.warning("the fact is kept as it was said: %s", error)
         return fact
