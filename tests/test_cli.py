@@ -110,15 +110,11 @@ def test_an_error_is_one_line_with_its_remedy_and_no_traceback() -> None:
         "remember",
         "x",
         "--outcome",
-        "failure",
-        "--tool",
-        "code_interpreter",
-        "--error-type",
         "odd\x1b[2J",
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("hardwon: error_type: ")
-    assert "one of syntax, runtime, logic, timeout" in done.stderr
+    assert done.stderr.startswith("hardwon: outcome: ")
+    assert "one of success, failure, learning, interaction" in done.stderr
     assert done.stderr.count("\n") == 1
     assert "\x1b" not in done.stderr
 
@@ -583,7 +579,7 @@ def test_reading_makes_no_memory_where_a_name_was_mistyped(command: str) -> None
         (("remember", "x", *FAILURE, "--key", "id=1"), "keys that no record has already"),
         (("remember", " ", *FAILURE), "content"),
         (("remember", "x", "--outcome", "fine"), "outcome"),
-        (("remember", "x", "--outcome", "failure", "--tool", "hammer"), "tool"),
+        (("remember", "x", "--outcome", "failure", "--tool", "hammer\n"), "tool"),
         (("recall", "x", "--since", "yesterday"), "since"),
         (("recall", "x", "--kind", "dream"), "kind"),
         (("hotspots", "--share", "0"), "share"),
@@ -614,7 +610,7 @@ def test_what_is_refused_is_told_in_one_line(arguments: tuple[str, ...], said: s
         ("recall", "x", "-k", "0"),
         ("recall", "x", "-k", "many"),
         ("stats", "--what"),
-        ("remember", "x"),
+        ("remember",),
         ("map", "--depth", "0"),
         ("generate", "5", "--format", "xml"),
         ("generate",),
