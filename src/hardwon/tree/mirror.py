@@ -168,11 +168,12 @@ class Mirror(ProjectListener):
         if problem:
             return Experience(**made, unrouted=str(problem))
         try:
-            return Experience(**made)
+            if (usual := Experience(**made)).has_route:
+                return usual
         except InvalidInputError as error:
             if any(found.field in ("content", "summary") for found in error.problems):
                 raise
-            return Experience(**made, own_schema=True)
+        return Experience(**made, own_schema=True)
 
     # --- writing ---
 
