@@ -744,11 +744,9 @@ TRAINING_EPISODES_STORED: Final = 100
 # saved, and whoever never saves must not fill the machine.
 TRAINING_EPISODES_UNSAVED_MAX: Final = 1_000
 
-# Rules of one task in a training memory, the newest, as it always kept them.
+# Rules of one task in a training memory, the newest, as it always kept them; twice as many hold for
+# all tasks.
 TRAINING_RULES_PER_TASK: Final = 10
-
-# Rules of a training memory that hold for all tasks, the newest, as it always kept them.
-TRAINING_GLOBAL_RULES: Final = 20
 
 # Mistake cards of a training memory, those seen most often, as it always kept them.
 TRAINING_CARDS: Final = 30

@@ -293,7 +293,7 @@ def _warn(category: type[TrainingMemoryWarning], message: str) -> None:
     level, frame = 2, sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "") in _OURS:
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level - 1)
+    warnings.warn(message, category, stacklevel=level)
 
 
 # --- an episode ---

@@ -36,6 +36,7 @@ from hardwon.training.shape import (
     OPTIONAL,
     AgentMemory,
     add,
+    add_texts,
     decoded,
     empty,
     encoded,
@@ -303,7 +304,8 @@ def plan(
         del into["episode_log"][: -limits.TRAINING_EPISODES_STORED]
     _note_shared(kept, new)
     merged = by_hand(before, mine, kept)
-    del merged["global_rules"][: -2 * rules_max]
+    rules, merged["global_rules"] = merged["global_rules"], []
+    add_texts(merged["global_rules"], rules, 2 * rules_max)
     return merged, True
 
 
@@ -535,7 +537,6 @@ def by_hand(expected: AgentMemory, mine: AgentMemory, kept: AgentMemory) -> Agen
             merged[name] = max(whole(memory.get(name), 0) for memory in (mine, kept)) or None
         elif name in mine or not (name in OPTIONAL or name in _OWN):
             merged[name] = _merged(*(each.get(name, _MISSING) for each in (expected, mine, kept)))
-    merged["global_rules"] = list(merged["global_rules"])
     return {name: value for name, value in merged.items() if value is not _MISSING}
 
 

@@ -563,7 +563,7 @@ def _score_of(value: Any) -> float:
     number = math.nan if isinstance(value, bytes | bytearray) else float(value)
     if not -_ROUNDING <= number <= 1 + _ROUNDING:
         raise ValueError
-    return min(max(number, 0.0), 1.0)
+    return min(max(number, 0.0), 1.0) + 0.0
 
 
 def _task_of(value: Any) -> str:
