@@ -28,7 +28,7 @@ from hardwon.memory import Memory, known
 from hardwon.memory.places import find_place, memory_exists
 from hardwon.memory.tokens import Token, author_name
 from hardwon.outside import files
-from hardwon.outside.git import IN_INDEX, in_index
+from hardwon.outside.git import IN_INDEX, Repository, in_index, repository_root
 from hardwon.outside.locations import (
     DEFAULT_PROJECT,
     FOLDER_NAME,
@@ -87,7 +87,7 @@ def init(
     with _opened(named) as (memory, created):
         planted = memory.tree.make() if tree else memory.tree.mirror
         if created and not planted and not named.memory:
-            files.hide_from_git(Path(FOLDER_NAME))
+            files.hide_from_git(_folder())
         root = str(planted.root) if planted else None
         place = {"location": memory.location, "project": memory.project}
     shown = {"memory": without_password(named.memory or ""), "project": named.project}
@@ -105,10 +105,18 @@ def init(
     return Output({**place, "created": created, "tree": root}, "\n".join(lines))
 
 
+def _folder() -> Path:
+    """Where a memory is made that nobody named: here; at the root of a linked worktree, where all
+    worktrees find it.
+    """
+    here = Path.cwd()
+    return (Repository(here).home if repository_root(here) == here else here) / FOLDER_NAME
+
+
 @contextmanager
 def _opened(named: Target) -> Iterator[tuple[Memory, bool]]:
     """The memory, and whether it is new. A folder that was made for nothing goes again."""
-    folder = Path(FOLDER_NAME)
+    folder = _folder()
     makes_folder = not named.memory and not folder.is_dir()
     if makes_folder:
         files.make_folder(folder)
@@ -605,6 +613,11 @@ def _reach(user: str, project: str | None, access: str) -> str:
     )
 
 
+Tools = Annotated[
+    Literal["few", "all"],
+    typer.Option(help="MCP: the few tools that an agent needs, or all there are."),
+]
+
 # Who everybody is where no token is asked for.
 ANYBODY: Final = Caller("anonymous", "admin")
 
@@ -651,6 +664,7 @@ def serve_(
     rate: Annotated[
         float, typer.Option(min=0.1, help="Requests of one caller per second.")
     ] = limits.REQUESTS_PER_S,
+    tools: Tools = "few",
     btb: Annotated[
         bool, typer.Option("--btb", help="MCP: also under the tool names of BTB.")
     ] = False,
@@ -688,6 +702,7 @@ def serve_(
             tuple(allow_host or ()),
             tuple(allow_origin or ()),
             btb,
+            tools == "all",
         )
         gate = Gate(
             memory.care.in_project,
@@ -766,6 +781,7 @@ def serve_mcp(
         ),
     ] = None,
     scope: Annotated[Scope, typer.Option(help="How far the client may go.")] = "write",
+    tools: Tools = "few",
     btb: Annotated[
         bool, typer.Option("--btb", help="Also the tool names of the BTB memory server.")
     ] = False,
@@ -776,6 +792,7 @@ def serve_mcp(
         ctx.meta["mcp"] = [
             *(["--author", author] if author else []),
             *(["--scope", scope] if scope != "write" else []),
+            *(["--tools", tools] if tools != "few" else []),
             *(["--btb"] if btb else []),
         ]
         return
@@ -786,7 +803,7 @@ def serve_mcp(
             f"the MCP SDK cannot be imported ({error}); install it with: pip install 'hardwon[mcp]'"
         ) from None
     with chosen(ctx).open(to_read=scope == "read") as memory:
-        serve_stdio(memory, author, scope, btb=btb)
+        serve_stdio(memory, author, scope, every=tools == "all", btb=btb)
 
 
 add_group(
