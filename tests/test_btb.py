@@ -408,6 +408,13 @@ def test_a_routing_key_edited_in_a_file_moves_it(engine: MemoryEngine) -> None:
     assert json.loads(Path(found["_path"]).read_text())["metadata"] == {"error_type": "timeout"}
     assert engine.recall(error_type="runtime") == []
     assert engine.memory.doctor().ok
+    moved = Path(found["_path"])
+    path.write_text("{}")  # somebody else's, by the same name
+    moved.write_text(json.dumps(said))
+    assert f"belongs in {path.parent.relative_to(engine.root)}" in "".join(
+        engine.sync().left.values()
+    )
+    assert (moved.exists(), path.read_text()) == (True, "{}")
 
 
 def test_a_routing_key_edited_into_nonsense_is_reported(engine: MemoryEngine) -> None:

@@ -570,10 +570,13 @@ class Mirror(ProjectListener):
         if current and before and same_memory(before, read, timed):
             index.move(current, file)  # only written differently
         elif in_place and (folder := self._folder_of(read)) != file.folder:
-            new = file._replace(
-                folder=folder, data=file_text(read.to_json(), f"{folder}/{file.name}")
-            )
-            written = self._write_within(writer, new._replace(record_id=read.id))
+            # what somebody wrote stays so, in its new place
+            nowhere = Seen(NOTHING_THERE, 0)
+            new = file._replace(folder=folder, record_id=read.id, seen=nowhere)
+            written = self._write_within(writer, new)
+            if written.seen == nowhere:
+                self._leave_alone(file.path, file.seen, f"belongs in {folder} and cannot go there")
+                return None
             self._told.edited += self._keep(writer, written, read, current)
             return file
         elif current:
