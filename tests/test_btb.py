@@ -274,7 +274,7 @@ def test_strict_refuses_and_keeps_nothing(tmp_path: Path) -> None:
     with MemoryEngine(tmp_path / "brain", strict=True) as engine:
         with pytest.raises(
             InvalidInputError,
-            match=r"error_type: '\(absent\)' is not allowed; allowed: one of syntax",
+            match=r"error_type is missing; allowed: one of syntax",
         ):
             engine.remember("No error type", "failure", "code_interpreter")
         assert engine.recall() == []

@@ -732,7 +732,7 @@ CURVE_SCORES_MAX: Final = 1_000
 
 # --- the command line ---
 
-# Attempts that `hardwon recent` lists where nobody says how many: what a person reads.
+# Attempts that `hardwon fixes recent` lists where nobody says how many: what a person reads.
 FIXES_LISTED: Final = 50
 
 # --- training memory ---

@@ -171,11 +171,12 @@ class Mirror(ProjectListener):
         if problem:
             return Experience(**made, unrouted=str(problem))
         try:
-            return Experience(**made)
+            if (usual := Experience(**made)).has_route:
+                return usual
         except InvalidInputError as error:
             if any(found.field in ("content", "summary") for found in error.problems):
                 raise
-            return Experience(**made, own_schema=True)
+        return Experience(**made, own_schema=True)
 
     # --- writing ---
 
@@ -569,21 +570,26 @@ class Mirror(ProjectListener):
             )
         if current and before and same_memory(before, read, timed):
             index.move(current, file)  # only written differently
-        elif in_place and (folder := self._folder_of(read)) != file.folder:
-            # what somebody wrote stays so, in its new place
-            nowhere = Seen(NOTHING_THERE, 0)
-            new = file._replace(folder=folder, record_id=read.id, seen=nowhere)
-            written = self._write_within(writer, new)
-            if written.seen == nowhere:
-                self._leave_alone(file.path, file.seen, f"belongs in {folder} and cannot go there")
-                return None
-            self._told.edited += self._keep(writer, written, read, current)
-            return file
+        elif in_place and self._folder_of(read) != file.folder:
+            return self._replace(writer, file, read, current)
         elif current:
             self._told.edited += self._keep(writer, file, read, current)
         elif not self._moved(writer, file, read, gone):
             self._told.added += self._keep(writer, file, read)
         return None
+
+    def _replace(
+        self, writer: Writer, file: FileContent, read: Experience, current: File | None
+    ) -> FileContent | None:
+        """Puts what somebody wrote, as it is, where it belongs now."""
+        nowhere, folder = Seen(NOTHING_THERE, 0), self._folder_of(read)
+        new = file._replace(folder=folder, record_id=read.id, seen=nowhere)
+        written = self._write_within(writer, new)
+        if written.seen == nowhere:
+            self._leave_alone(file.path, file.seen, f"belongs in {folder} and cannot go there")
+            return None
+        self._told.edited += self._keep(writer, written, read, current)
+        return file
 
     def _moved(
         self,
