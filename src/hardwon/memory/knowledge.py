@@ -856,6 +856,7 @@ class Knowledge:
             p_helped=ranked.p_success,
             last_tried=from_us(support.last_us),
             evidence=tuple(support.newest_ids),
+            vouched=support.vouched,
         )
 
 

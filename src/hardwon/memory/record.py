@@ -6,6 +6,7 @@ import logging
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -13,9 +14,17 @@ from pathlib import Path
 from typing import Any, Final, TypedDict, Unpack
 
 from hardwon import limits
-from hardwon.errors import HardwonError, InvalidInputError, LlmError
-from hardwon.first_use import making
-from hardwon.memory.project import NO_LLM, Change, Group, Project, R, refresh_status
+from hardwon.errors import HardwonError, InvalidInputError, LlmError, Problem
+from hardwon.memory.later import consolidate
+from hardwon.memory.project import (
+    NO_LLM,
+    Change,
+    Group,
+    Project,
+    R,
+    made_elsewhere,
+    refresh_status,
+)
 from hardwon.outside import files, git
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import (
@@ -29,11 +38,9 @@ from hardwon.records.fields import (
     new_id,
 )
 from hardwon.records.kinds import (
+    INTERNAL_KINDS,
     MODEL_OF_KIND,
-    Adopted,
     AnyRecord,
-    Cleaned,
-    Decision,
     Entities,
     Episode,
     Experience,
@@ -44,17 +51,16 @@ from hardwon.records.kinds import (
     Kind,
     Metadata,
     MistakeCard,
-    Moment,
+    Outcome,
     Record,
     RelatedFile,
     Source,
     Step,
     Trajectory,
-    Validation,
 )
 from hardwon.search.terms import Filters
 from hardwon.store.base import Writer
-from hardwon.store.query import counted_from, dated, readable, record_of
+from hardwon.store.query import readable, record_of
 from hardwon.store.types import Stored
 from hardwon.text import entities
 from hardwon.text.sentences import fact_key, lint, repeats, same_words
@@ -66,10 +72,6 @@ _NOT_EXTRA_KEYS: Final = ("id", "kind", "metadata", "redacted", "unrouted", "own
 _RECORDED_KINDS: Final = ("fact", "trajectory", "episode", "fix")
 _FILLED_IN: Final = (
     "keywords, which a memory does not fill in itself: load and add take whole records"
-)
-_MADE_ELSEWHERE: Final = (
-    "records of other kinds: decisions are made by rollback, consolidate and undo, what was "
-    "adopted is brought by take_in"
 )
 
 
@@ -130,14 +132,16 @@ class Recording(Group):
         self,
         /,
         content: str,
-        outcome: str,
+        outcome: Outcome | None = None,
         tool: str | None = None,
         summary: str | None = None,
         **keys: Any,
     ) -> Experience:
         """Keeps an experience. `content` says what happened, `outcome` is success, failure,
-        learning or interaction, `tool` what was used; without a `summary` the content makes one.
-        `keys` are the key that the outcome and tool require, keys of your own, and the envelope's.
+        learning or interaction, `tool` what was used, by any name; without a `summary` the content
+        makes one. Without an outcome it is the one that the content tells, with the tool and the
+        sort of error where it names an exception. `keys` are what more there is to say of it
+        (`task_type`, `error_type`, …), keys of your own, and the envelope's.
         """
         envelope = {name: keys.pop(name) for name in ENVELOPE_KEYWORDS if name in keys}
         for name in _NOT_EXTRA_KEYS:
@@ -147,6 +151,14 @@ class Recording(Group):
             # before it is made filename-safe: afterwards a secret would not be recognised
             summary = redact(summary)[0]
         own = {"content": content, "outcome": outcome, "tool": tool, "summary": summary, **keys}
+        if outcome is None and isinstance(content, str):
+            # what tells failures apart takes long to load, and most say how it turned out
+            from hardwon.text.outcomes import guess_error_type, guess_outcome
+
+            own["outcome"] = guess_outcome(content)
+            sort = guess_error_type(content) if own["outcome"] == "failure" else None
+            if sort and tool in (None, "code_interpreter"):
+                own = {"error_type": sort, **own, "tool": "code_interpreter"}
         return keep_all(self._project, [make(self._project, Experience, own, envelope)])[0]
 
     def record_fact(
@@ -262,10 +274,6 @@ class Recording(Group):
         return self.record(make(self._project, Fix, own, envelope))
 
 
-# What an adapter calls its entries (`adapters.items`): tags that no other record has.
-ENTRY_NAME: Final = re.compile(r'[g-v]{32}|namespace \[".*')
-
-
 class Entries(Group):
     """Records under names: `memory.entries`. What stands under a name is the newest record that has
     it as a tag, and is neither archived nor of a source that was rolled back. `authors` are those
@@ -341,11 +349,9 @@ class Entries(Group):
         """As it will be kept. What is put somewhere is no report about a checkout, and does not
         grow stale with its files.
         """
-        prepared = self._project.prepare(recordable(record))
-        prepared = dated(
-            prepared,
-            counted_from(prepared.at_us, self._project.not_before_us(prepared.at_us)),
-        )
+        (prepared,) = self._project.date([self._project.prepare(record)])
+        if prepared.kind in INTERNAL_KINDS:
+            raise made_elsewhere(prepared)
         if check_text("name", name) not in prepared.metadata.tags:
             raise InvalidInputError.one(
                 "name", name, "a name that its record has as a tag, and that is no secret"
@@ -389,16 +395,14 @@ def keep_all(project: Project, given: Sequence[R], *, returned: bool = True) -> 
     """
     head, size = project.head, limits.ADD_BATCH_ROWS
     early = len(given) <= size  # before anybody waits for us, where they are few
-    ready = (
-        [ordinary(project.prepare(recordable(each), head)) for each in given] if early else given
-    )
+    ready = [project.prepare(each, head) for each in given] if early else given
 
     def work(change: Change) -> list[R]:
         kept: list[R] = []
         for start in range(0, len(given), size):
             batch = ready[start : start + size]
             if not early:
-                batch = [ordinary(project.prepare(recordable(each), head)) for each in batch]
+                batch = [project.prepare(each, head) for each in batch]
             batch = change.append(batch, given[start : start + size])
             if project.embedder:
                 change.embed(batch)
@@ -445,48 +449,29 @@ def make(project: Project, kind: type[R], own: dict[str, Any], envelope: Mapping
     at, recalled = project.now(), envelope.get("recalled")
     if recalled is not None:  # a context knows the ids of what it showed
         recalled = list(map(str, check_items("recalled", getattr(recalled, "ids", recalled))))
-    return kind.model_validate(
-        {
-            **own,
-            "id": new_id(at),
-            "metadata": metadata_of(envelope, at, project.root, project.place.path),
-            "recalled": recalled,
-        }
-    )
+    problems: list[Problem] = []
+    given = {**own, "id": new_id(at), "recalled": recalled}
+    try:
+        given["metadata"] = metadata_of(envelope, at, project.root, project.place.path)
+    except InvalidInputError as error:
+        problems = error.problems
+    try:
+        made = kind.model_validate(given)
+    except InvalidInputError as error:  # whatever is wrong is told at once
+        raise InvalidInputError([*error.problems, *problems]) from None
+    if problems:
+        raise InvalidInputError(problems)
+    return made
 
 
 def _consolidate_when_due(project: Project) -> None:
     """After the episodes are safely kept. What goes wrong here must not look as if they were
     not.
     """
-    with making:
-        from hardwon.memory.consolidate import consolidate_when_due
-
     try:
-        consolidate_when_due(project)
+        consolidate.consolidate_when_due(project)
     except HardwonError as error:
         _log.warning("the episodes are kept, but consolidation failed: %s", error)
-
-
-def recordable(record: R) -> R:
-    """A decision changes what others are believed, and what was adopted stands for records that
-    nobody has: a caller does not add one like something that was tried.
-    """
-    if type(record) in (Decision, Adopted, Cleaned):
-        raise InvalidInputError.one("record", record.id, _MADE_ELSEWHERE)
-    return record
-
-
-def ordinary(record: R) -> R:
-    """No record is an entry of an application that did not come from it."""
-    for tag in record.metadata.tags:
-        if ENTRY_NAME.fullmatch(tag):
-            raise InvalidInputError.one(
-                "tags",
-                tag,
-                "other tags: names of entries are reserved for the adapter that has them",
-            )
-    return record
 
 
 def _without_secrets(cards: Iterable[Any]) -> list[Any]:
@@ -516,12 +501,15 @@ def metadata_of(
     moment |= {name: given[name] for name in ("git_commit", "git_branch") if name in given}
     if "related_files" in given:
         moment["related_files"] = related_files(given["related_files"], root, memory_file)
-    return Metadata(
-        source=Source.model_validate(source),
-        context=Moment.model_validate(moment),
-        validation=Validation.model_validate({"failure_hash": given.get("failure_hash")}),
-        tags=check_items("tags", given["tags"]) if "tags" in given else [],
-    )
+    tags = check_items("tags", given["tags"]) if "tags" in given else []
+    validation = {"failure_hash": given.get("failure_hash")}
+    whole = {"source": source, "context": moment, "validation": validation, "tags": tags}
+    try:
+        return Metadata.model_validate(whole)
+    except InvalidInputError as error:  # by the names of the keywords
+        part = re.compile(r"^(?:source|context|validation)\.")
+        renamed = [replace(each, field=part.sub("", each.field)) for each in error.problems]
+        raise InvalidInputError(renamed) from None
 
 
 def related_files(
@@ -563,17 +551,14 @@ def _related(given: Any, root: Path | None, memory_file: Path | None) -> Related
 def _state(project: Project, given: Fact, restate: bool) -> Fact:
     """A fact as it will be kept; with `restate`, in the words of the LLM."""
     check_flag("restate", restate)
-    fact = _stated(ordinary(project.prepare(given, project.head)))
+    fact = _stated(project.prepare(given, project.head))
     if not restate:
         return fact
-    with making:
-        from hardwon.memory.consolidate import restated
-
     try:
         llm = project.llm
         if llm is None:
             raise InvalidInputError.one("restate", True, f"false: {NO_LLM}")
-        sentence = restated(llm, fact)
+        sentence = consolidate.restated(llm, fact)
     except LlmError as error:
         _log.warning("the fact is kept as it was said: %s", error)
         return fact
