@@ -1015,6 +1015,9 @@ AGENT_ASIDE_TOKENS: Final = 200
 # Ways out of an error that are told when it comes: the second is for where the first does not help.
 AGENT_FIXES_MAX: Final = 3
 
+# A file of traces that is one JSON object: it is read at once. Larger ones have an object a line.
+TRACE_BYTES_MAX: Final = 256 * MIB
+
 # An agent's settings file. Those that people write have some kilobytes.
 AGENT_SETTINGS_BYTES_MAX: Final = MIB
 

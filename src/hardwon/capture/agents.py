@@ -86,7 +86,7 @@ def answer(
         # everything below is about the folder that the agent is in: memory, project, commit
         with suppress(OSError):
             os.chdir(event.folder)
-    command = _command(event) if event.event in ("before", "after") else None
+    command = command_of(event) if event.event in ("before", "after") else None
     if event.event in ("before", "after") and not command and not event.file:
         return None
     settings = Settings.read(options)
@@ -122,7 +122,7 @@ def _id_of(event: HookEvent) -> str:
 
 
 def _answered(
-    event: HookEvent, command: _Command | None, memory: Memory, session: Session, manner: Manner
+    event: HookEvent, command: Command | None, memory: Memory, session: Session, manner: Manner
 ) -> Reply | None:
     match event.event:
         case "start":
@@ -224,7 +224,7 @@ def _before_edit(file: str, memory: Memory, session: Session, manner: Manner) ->
 
 
 @dataclass(frozen=True)
-class _Command:
+class Command:
     """A line of a shell that is worth a word: as typed at the checkout's root, what the agent says
     that it is for, whether it runs tests, and whether exit code 0 means that it worked.
     """
@@ -235,14 +235,15 @@ class _Command:
     exit_code_tells: bool
 
 
-def _command(event: HookEvent) -> _Command | None:
+def command_of(event: HookEvent) -> Command | None:
     """None where nothing is tried."""
     typed = event.command.strip()
     if not typed or len(typed) > limits.AGENT_COMMAND_CHARS_MAX or shell_lines.only_looks(typed):
         return None
-    line, folder = _placed(typed, Path.cwd(), after=event.event == "after")
+    here = Path(event.folder) if os.path.isabs(event.folder) else Path.cwd()  # noqa: PTH117
+    line, folder = _placed(typed, here, after=event.event == "after")
     parts = shell_lines.parts_of(line)
-    return _Command(
+    return Command(
         attempts.typed_line(line, folder),
         event.purpose.strip()[: limits.AGENT_PURPOSE_CHARS_MAX],
         any(map(attempts.runs_tests, parts.commands if parts else [line.split()])),
@@ -265,7 +266,7 @@ def _placed(typed: str, here: Path, *, after: bool) -> tuple[str, Path]:
 
 
 def _before_command(
-    command: _Command, memory: Memory, session: Session, manner: Manner
+    command: Command, memory: Memory, session: Session, manner: Manner
 ) -> Reply | None:
     """A word where it failed here before, with what made that go away."""
     advice = memory.advise(command.line)
@@ -304,26 +305,34 @@ def _fixes(memory: Memory, shown: str, line: str, said: str) -> list[Line]:
     ]
 
 
-def _after_command(
-    event: HookEvent, command: _Command, memory: Memory, session: Session
-) -> Reply | None:
-    """Keeps how it went; of a failure, says what made it go away before."""
+def ended_of(event: HookEvent, command: Command) -> tuple[RunResult, bool] | None:
+    """How it ended, and whether what it printed decides; None where nobody knows."""
     output = OutputExcerpt()
     output.add(event.output.encode())
-    shown = attempts.shown_of(output)
     code = event.exit_code
-    doubtful = code == 0 and not command.exit_code_tells and shows_error(shown)
+    doubtful = code == 0 and not command.exit_code_tells and shows_error(attempts.shown_of(output))
     if doubtful and not command.tests:  # who knows: a search that prints errors has worked
+        return None
+    result = RunResult(code or 0, seconds=event.seconds, output=output)
+    return result, doubtful or code is None
+
+
+def _after_command(
+    event: HookEvent, command: Command, memory: Memory, session: Session
+) -> Reply | None:
+    """Keeps how it went; of a failure, says what made it go away before."""
+    ended = ended_of(event, command)
+    if ended is None:
         return None
     record = attempts.record(
         memory,
         command.line,
-        RunResult(code or 0, seconds=event.seconds, output=output),
+        ended[0],
         attempts.RunSession(session.kept["session"]),
         task=command.purpose or None,
         tests=command.tests,
         author=session.kept["author"],
-        by_words=doubtful or code is None,
+        by_words=ended[1],
     )
     if not isinstance(record, Trajectory):
         return None

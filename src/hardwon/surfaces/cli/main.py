@@ -83,6 +83,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     "Bring in and take out": {
         "demo": "admin",
         **dict.fromkeys(("generate", "validate", "load", "export", "adopt", "merge"), "data"),
+        "import": "capture",
     },
     "For agents and other programs": {
         "hooks": "capture",
