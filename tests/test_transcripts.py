@@ -319,7 +319,15 @@ def test_edits_and_patches_that_settled_a_failure(shop: Path, tmp_path: Path) ->
 
 
 def test_whatever_the_file_holds_nothing_breaks(shop: Path, tmp_path: Path) -> None:
-    odd = [None, 7, "x", [], {}, {"type": "user", "message": 7}, {"payload": {"type": "message"}}]
+    odd: list[Any] = [
+        None,
+        7,
+        "x",
+        [],
+        {},
+        {"type": "user", "message": 7},
+        {"payload": {"type": "message"}},
+    ]
     odd += [{"type": "response_item", "payload": {"type": "function_call_output", "call_id": 3}}]
     odd += [{"resourceSpans": [{"scopeSpans": [{"spans": [7, {"attributes": [3]}]}]}, 7]}]
     content = [7, {"type": "tool_result"}, {"type": "tool_use", "id": [], "input": 3}]
