@@ -126,9 +126,11 @@ def _answered(
 ) -> Reply | None:
     match event.event:
         case "start":
-            return _at_start(event, memory, session, manner)
+            if event.forgot:
+                session.forget_told()
+            return _said(session, _at_start(memory, session, manner))
         case "prompt":
-            return _at_prompt(event, memory, session, manner)
+            return _said(session, _at_prompt(event, memory, session, manner))
         case "before" if command:
             return _before_command(command, memory, session, manner)
         case "before":
@@ -163,13 +165,12 @@ def _context(memory: Memory, query: str, tokens: int) -> list[Line]:
 # --- when work starts ---
 
 
-def _at_start(event: HookEvent, memory: Memory, session: Session, manner: Manner) -> Reply | None:
+def _at_start(memory: Memory, session: Session, manner: Manner) -> list[Line]:
     """Nothing tells yet what it will be about, but the branch may, the tests that fail, and what
     the last session left.
     """
     close_abandoned(memory)
-    if event.forgot:
-        session.forget_told()
+    session.kept["started"] = True
     root = repository_root(Path.cwd())
     branch = Repository(root).head.branch if root else ""
     trunks = ("main", "master", "trunk", "develop", "dev", "HEAD")
@@ -182,7 +183,7 @@ def _at_start(event: HookEvent, memory: Memory, session: Session, manner: Manner
         for each in fixes
         if each.helped
     ]
-    return _said(session, lines)
+    return lines
 
 
 def _left_undone(memory: Memory) -> list[Line]:
@@ -194,13 +195,17 @@ def _left_undone(memory: Memory) -> list[Line]:
     return [(f"The last session here left this undone: {last.task}{how}", (last.id,))]
 
 
-def _at_prompt(event: HookEvent, memory: Memory, session: Session, manner: Manner) -> Reply | None:
+def _at_prompt(event: HookEvent, memory: Memory, session: Session, manner: Manner) -> list[Line]:
+    """With what the start would have said, where nobody told of one: the hook that starts the
+    background process does not wait for it.
+    """
     prompt = event.prompt[: limits.AGENT_PROMPT_CHARS_MAX].strip()
     if not prompt or prompt.startswith("/"):  # "/clear" and the like are no work
-        return None
+        return []
     if manner.prompts and not session.kept.get("task"):
         session.kept["task"] = redact(prompt)[0][: limits.AGENT_PURPOSE_CHARS_MAX]
-    return _said(session, _context(memory, prompt, manner.budget_tokens))
+    start = [] if session.kept.get("started") else _at_start(memory, session, manner)
+    return [*start, *_context(memory, prompt, manner.budget_tokens)]
 
 
 # --- files ---

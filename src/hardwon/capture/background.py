@@ -27,6 +27,7 @@ import hardwon
 from hardwon import limits
 from hardwon.capture.agents import Manner, respond
 from hardwon.capture.protocols import AGENTS, Agent
+from hardwon.text.tables import Forms, Patterns
 
 _VALUES: Final = ("--memory", "--project", "--budget")
 _FLAGS: Final = ("--ask-blocked", "--deny-blocked", "--make-memory", "--no-prompts")
@@ -94,11 +95,12 @@ _LATE: Final = (
 
 def serve(at: str) -> None:
     """Answers at this socket until nobody asks any more. Where another one does already, nothing."""
-    with open(f"{at}.lock", "w", opener=_private) as lock:  # a Path takes no opener
+    with open(f"{at}.lock", "a", opener=_private) as lock:  # a Path takes no opener
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return
+        lock.truncate(0)
         lock.write(f"{os.getpid()}\n")
         lock.flush()
         os.chdir("/")  # whoever started it may want to remove the folder
@@ -183,6 +185,9 @@ def _warm_up() -> None:
         ):
             respond("other", event.encode(), options, Manner(make_memory=True))
         os.chdir(here)
+    for each in gc.get_objects():
+        if isinstance(each, Patterns | Forms):
+            each.compile_all()
     os.environ.clear()
     os.environ.update(environment)
 
