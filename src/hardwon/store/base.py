@@ -850,7 +850,7 @@ class Store(TallyReader):
         ]
         sql = (
             f"SELECT {', '.join(columns)} FROM record r LEFT JOIN record_text "
-            f"ON {self.dialect.same_text('r')} WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
+            "ON record_text.seq = r.seq WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
         )
         with self.snapshot(project) as session:
             for *kept, terms, tags, files, keys, events in session.each(sql, (project,)):

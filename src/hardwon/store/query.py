@@ -712,7 +712,7 @@ class Query(Reader):
         sql = (
             f"SELECT {found_columns(self.dialect)} FROM (SELECT DISTINCT seq FROM record_key "
             f"WHERE project_id = ?1 AND {within}) k {self.dialect.join} record r ON r.seq = k.seq "
-            f"{self.dialect.join} record_text ON {self.dialect.same_text('k')} WHERE {where} "
+            f"{self.dialect.join} record_text ON record_text.seq = k.seq WHERE {where} "
             f"ORDER BY {turn}r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
         )
         return [found_of(row) for row in self._select(sql, bound)]
@@ -737,7 +737,7 @@ class Query(Reader):
             f"SELECT seq, {other.format('max', '<')} FROM hit UNION ALL "
             f"SELECT seq, {other.format('min', '>')} FROM hit) "
             f"SELECT near.hit, {found_columns(self.dialect)} FROM near {self.dialect.join} record r "
-            f"ON r.seq = near.seq {self.dialect.join} record_text ON {self.dialect.same_text('r')} "
+            f"ON r.seq = near.seq {self.dialect.join} record_text ON record_text.seq = r.seq "
             f"WHERE {where}"
         )
         return [(hit, found_of(row)) for hit, *row in self._select(sql, bound)]

@@ -82,7 +82,6 @@ class SqliteDialect(Dialect):
     glob_operator = "GLOB"
     hint = " INDEXED BY {}".format
     within = "{} IN (SELECT value FROM json_each({}))".format
-    same_text = "record_text.seq = {}.seq".format
     gathered = "json_group_array({} ORDER BY {})".format
     said = "{}.body ->> '{}'".format
     given = "CASE WHEN json_valid(r.body) THEN r.body ->> {} END".format
