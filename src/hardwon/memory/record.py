@@ -411,7 +411,10 @@ def keep_all(project: Project, given: Sequence[R], *, returned: bool = True) -> 
     more = any(getattr(record, "recalled", None) for record in given)
     kept = project.carry_out(work, exclusive=more or len(given) > size)
     if project.consolidate_every and any(type(record) is Episode for record in given):
-        _consolidate_when_due(project)
+        try:  # they are safely kept: what goes wrong here must not look as if they were not
+            consolidate.consolidate_when_due(project)
+        except HardwonError as error:
+            _log.warning("the episodes are kept, but consolidation failed: %s", error)
     return kept
 
 
@@ -453,16 +456,6 @@ def make(project: Project, kind: type[R], own: dict[str, Any], envelope: Mapping
             "recalled": recalled,
         }
     )
-
-
-def _consolidate_when_due(project: Project) -> None:
-    """After the episodes are safely kept. What goes wrong here must not look as if they were
-    not.
-    """
-    try:
-        consolidate.consolidate_when_due(project)
-    except HardwonError as error:
-        _log.warning("the episodes are kept, but consolidation failed: %s", error)
 
 
 def _without_secrets(cards: Iterable[Any]) -> list[Any]:
