@@ -145,7 +145,7 @@ def row_of(
         keys_of(record) if has_keys(record) else (),
         *credited,
         RecordCounts(project, author, at_us, record.id, status, lessons) if lessons else None,
-        record if any(record.kind in design.kinds for design in DESIGNS) else None,
+        record if record.kind in DESIGNS else None,
     )
 
 
@@ -398,27 +398,15 @@ class Listener:
         return 0
 
 
-class Design(NamedTuple):
-    """A design that keeps tables beside the records of these kinds. Its listener, "module:class",
-    is imported when one of them changes.
-    """
-
-    kinds: frozenset[str]
-    listener: str
-
-
-# Those that are registered (`memory/project.py`).
-DESIGNS: Final[list[Design]] = []
+# The listener, "module:class", of the design that keeps tables beside records of a kind: imported
+# when one of them changes. Those that are registered (`memory/project.py`).
+DESIGNS: Final[dict[str, str]] = {}
 
 
 def listeners(session: Session, kinds: Iterable[str] | None = None) -> list[Listener]:
     """Of every design, or of those that keep something of records of these kinds."""
-    concerned = (
-        DESIGNS
-        if kinds is None
-        else [design for design in DESIGNS if not design.kinds.isdisjoint(kinds)]
-    )
-    return [resolve_name(design.listener)(session) for design in concerned]
+    names = [DESIGNS[kind] for kind in (DESIGNS if kinds is None else kinds) if kind in DESIGNS]
+    return [resolve_name(name)(session) for name in dict.fromkeys(names)]
 
 
 class Writer(Reader):

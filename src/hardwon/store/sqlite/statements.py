@@ -119,7 +119,7 @@ class SqliteDialect(Dialect):
         rows: Iterable[Values],
         also: str,
     ) -> None:
-        marks = ", ".join(f"?{number}" for number in range(1, len(columns) + 1))
+        marks = ", ".join("?" * len(columns))
         session.connection.executemany(
             f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) {also}", rows
         )
