@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypedDict, Unpack
 
 from hardwon import limits
-from hardwon.errors import HardwonError, InvalidInputError, LlmError, ask_foreign
+from hardwon.errors import HardwonError, InvalidInputError, LlmError, Problem, ask_foreign
 from hardwon.learn.actions import worked
 from hardwon.memory.later import consolidate
 from hardwon.memory.project import (
@@ -54,6 +54,7 @@ from hardwon.records.kinds import (
     Kind,
     Metadata,
     MistakeCard,
+    Outcome,
     Record,
     RelatedFile,
     Source,
@@ -138,14 +139,16 @@ class Recording(Group):
         self,
         /,
         content: str,
-        outcome: str,
+        outcome: Outcome | None = None,
         tool: str | None = None,
         summary: str | None = None,
         **keys: Any,
     ) -> Experience:
         """Keeps an experience. `content` says what happened, `outcome` is success, failure,
-        learning or interaction, `tool` what was used; without a `summary` the content makes one.
-        `keys` are the key that the outcome and tool require, keys of your own, and the envelope's.
+        learning or interaction, `tool` what was used, by any name; without a `summary` the content
+        makes one. Without an outcome it is the one that the content tells, with the tool and the
+        sort of error where it names an exception. `keys` are what more there is to say of it
+        (`task_type`, `error_type`, …), keys of your own, and the envelope's.
         """
         envelope = {name: keys.pop(name) for name in ENVELOPE_KEYWORDS if name in keys}
         for name in _NOT_EXTRA_KEYS:
@@ -155,6 +158,14 @@ class Recording(Group):
             # before it is made filename-safe: afterwards a secret would not be recognised
             summary = redact(summary)[0]
         own = {"content": content, "outcome": outcome, "tool": tool, "summary": summary, **keys}
+        if outcome is None and isinstance(content, str):
+            # what tells failures apart takes long to load, and most say how it turned out
+            from hardwon.text.outcomes import guess_error_type, guess_outcome
+
+            own["outcome"] = guess_outcome(content)
+            sort = guess_error_type(content) if own["outcome"] == "failure" else None
+            if sort and tool in (None, "code_interpreter"):
+                own = {"error_type": sort, **own, "tool": "code_interpreter"}
         return keep_all(self._project, [make(self._project, Experience, own, envelope)])[0]
 
     def record_fact(
@@ -448,14 +459,19 @@ def make(project: Project, kind: type[R], own: dict[str, Any], envelope: Mapping
     at, recalled = project.now(), envelope.get("recalled")
     if recalled is not None:  # a context knows the ids of what it showed
         recalled = list(map(str, check_items("recalled", getattr(recalled, "ids", recalled))))
-    return kind.model_validate(
-        {
-            **own,
-            "id": new_id(at),
-            "metadata": metadata_of(envelope, at, project.root, project.place.path),
-            "recalled": recalled,
-        }
-    )
+    problems: list[Problem] = []
+    given = {**own, "id": new_id(at), "recalled": recalled}
+    try:
+        given["metadata"] = metadata_of(envelope, at, project.root, project.place.path)
+    except InvalidInputError as error:
+        problems = error.problems
+    try:
+        made = kind.model_validate(given)
+    except InvalidInputError as error:  # whatever is wrong is told at once
+        raise InvalidInputError([*error.problems, *problems]) from None
+    if problems:
+        raise InvalidInputError(problems)
+    return made
 
 
 def _without_secrets(cards: Iterable[Any]) -> list[Any]:
