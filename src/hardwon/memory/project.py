@@ -387,6 +387,10 @@ class Project:
         """After statuses changed, or records were erased."""
         for listener in self.listeners:
             listener.on_commit(erased=erased, restored=restored)
+        if erased:
+            from hardwon.memory.skills import refresh
+
+            refresh(self)
 
     # --- reading ---
 
