@@ -56,7 +56,8 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     Memory(folder / ".hardwon", "shop").close()
     yield folder
     for lock in Path(runtime).glob("*/*.lock"):
-        with suppress(ProcessLookupError, ValueError):
+        wait_for(lambda lock=lock: lock.read_text().strip() != "")  # type: ignore[misc]  # it is being started
+        with suppress(ProcessLookupError):
             os.kill(int(lock.read_text()), signal.SIGTERM)
     shutil.rmtree(runtime)
 

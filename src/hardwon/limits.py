@@ -974,6 +974,9 @@ AGENT_HOOK_TIMEOUT_S: Final = 10
 # end it, an evening does.
 AGENT_BACKGROUND_IDLE_S: Final = 1_800
 
+# How often it looks whether its socket is still there: who removes it wants it to end.
+AGENT_BACKGROUND_LOOK_S: Final = 30
+
 # What an agent may tell a hook: a command and all that it printed. More is read, so that it can be
 # written, and ignored.
 AGENT_HOOK_INPUT_BYTES_MAX: Final = 16 * MIB

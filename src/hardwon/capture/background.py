@@ -17,6 +17,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -109,8 +110,7 @@ def serve(at: str) -> None:
         _warm_up()
         gc.collect()
         gc.freeze()
-        with suppress(FileNotFoundError):
-            os.unlink(at)  # noqa: PTH108  # of one that was killed
+        Path(at).unlink(missing_ok=True)  # of one that was killed
         with socket.socket(socket.AF_UNIX) as listening:
             os.umask(0o177)
             listening.bind(at)
@@ -119,7 +119,7 @@ def serve(at: str) -> None:
             try:
                 _answer_all(listening)
             finally:
-                os.unlink(at)  # noqa: PTH108
+                Path(at).unlink(missing_ok=True)
 
 
 def _private(name: str, flags: int) -> int:
@@ -127,9 +127,15 @@ def _private(name: str, flags: int) -> int:
 
 
 def _answer_all(listening: socket.socket) -> None:
-    code = Path(hardwon.__file__)
+    code, at = Path(hardwon.__file__), listening.getsockname()
     version = code.stat().st_mtime_ns
-    while select.select([listening], [], [], limits.AGENT_BACKGROUND_IDLE_S)[0]:
+    idle_until_s = time.monotonic() + limits.AGENT_BACKGROUND_IDLE_S
+    # nobody can ask any more where the socket is gone
+    while time.monotonic() < idle_until_s and Path(at).exists():
+        look_s = min(limits.AGENT_BACKGROUND_IDLE_S, limits.AGENT_BACKGROUND_LOOK_S)
+        if not select.select([listening], [], [], look_s)[0]:
+            continue
+        idle_until_s = time.monotonic() + limits.AGENT_BACKGROUND_IDLE_S
         connection, _ = listening.accept()
         with connection:
             try:
