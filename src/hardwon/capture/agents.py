@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
@@ -25,7 +25,7 @@ from hardwon.capture.protocols import Agent, HookEvent, Reply, may_say, read_eve
 from hardwon.capture.sessions import TAG, Session, close_abandoned, open_session
 from hardwon.errors import BusyError
 from hardwon.memory import Memory
-from hardwon.memory.places import Settings, memory_exists
+from hardwon.memory.places import Settings, current_folder, memory_exists
 from hardwon.outside.git import Repository, repository_root
 from hardwon.records.kinds import Trajectory
 from hardwon.text import shell as shell_lines
@@ -86,6 +86,7 @@ def answer(
         # everything below is about the folder that the agent is in: memory, project, commit
         with suppress(OSError):
             os.chdir(event.folder)
+    event = replace(event, folder=str(current_folder()))
     command = command_of(event) if event.event in ("before", "after") else None
     if event.event in ("before", "after") and not command and not event.file:
         return None
