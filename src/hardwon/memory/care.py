@@ -278,7 +278,7 @@ class Care(Group):
         return project.store.count_without_vector(project.name)
 
     def ids(self, beginning: str, limit: int = 20) -> list[str]:
-        """The ids of records that begin so, the newest first."""
+        """The ids of records that begin with `beginning`, at most `limit`, the newest first."""
         check_text("beginning", beginning)
         return self._project.store.ids_from(
             self._project.name, beginning.lower(), check_limit(limit)
