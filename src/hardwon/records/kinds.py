@@ -315,6 +315,9 @@ _SAFE_SUMMARY: Final = re.compile(
 )
 
 
+UNTITLED: Final = "untitled"
+
+
 def safe_summary(text: str) -> str:
     """Lowercase, `[a-z0-9_-]`, at most 50 characters, never empty: fit to be part of a file
     name.
@@ -322,7 +325,7 @@ def safe_summary(text: str) -> str:
     text = text[: limits.SUMMARY_READ_CHARS_MAX]
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9_-]+", "_", plain)[: limits.SUMMARY_CHARS_MAX].strip("_-")
-    return slug or "untitled"
+    return slug or UNTITLED
 
 
 class Experience(Record):

@@ -178,9 +178,9 @@ def validate(
 @command(
     "hardwon --memory agent_brain load memories.jsonl",
     "hardwon --memory agent_brain load memories.jsonl --dry-run --json",
-    answers="""JSON of a data set: `source` ("dataset"), `total`, `stored`, `ids`, `rejected` and `warnings` (as the errors
-    of validate), `dry_run`. JSON of records: `source` ("records"), `read`, `added`, `present`, `conflicting` (ids kept here
-    with other content), `forgotten`, `dry_run`.""",
+    answers="""JSON of a data set: `source` ("dataset"), `total`, `stored`, `present` (loaded before), `ids`, `rejected` and
+    `warnings` (as the errors of validate), `dry_run`. JSON of records: `source` ("records"), `read`, `added`, `present`,
+    `conflicting` (ids kept here with other content), `forgotten`, `dry_run`.""",
     more="""Memories with errors are refused, told, and give exit code 1; the others are kept. `--author` is who is said to
     have recorded those memories of a data set that name nobody; a name of its own lets you roll the data set back.
 
