@@ -56,7 +56,7 @@ from hardwon.fixes.knowledge_base import (
 from hardwon.learn.tallies import RECORDED_SIGNATURE, FixRow, fix_history_signature
 from hardwon.memory import Clock, Memory
 from hardwon.memory.results import CleanedUp, Compressed
-from hardwon.outside import files, own_files
+from hardwon.outside import files
 from hardwon.outside.locations import DEFAULT_PROJECT, check_path
 from hardwon.records.fields import check_flag, check_whole_number, new_id, read_json
 from hardwon.records.kinds import Fix, Issue, Metadata, Moment, Source
@@ -421,8 +421,8 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         """
         field, such_as = "output_file", "insights.json"
         given = check_path(field, output_file)
-        own_files.refuse(field, given, self.memory_dir / FILE_NAME, such_as, also=_OWN)
-        return own_files.target(field, given, self.db_path, such_as, also=_OWN)
+        files.refuse_own(field, given, self.memory_dir / FILE_NAME, such_as, also=_OWN)
+        return files.target(field, given, self.db_path, such_as, also=_OWN)
 
     # --- into the memory ---
 

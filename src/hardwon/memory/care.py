@@ -13,12 +13,11 @@ from uuid import UUID
 
 from hardwon import limits
 from hardwon.errors import DamagedError, FileOnlyError, FullError, InvalidInputError, PlaceError
-from hardwon.memory import known
 from hardwon.memory.later import cleanup, results, transfer
-from hardwon.memory.places import find_place
+from hardwon.memory.places import find_place, note
 from hardwon.memory.project import Group, R, batches, derive_again
 from hardwon.memory.record import keep_all, record_many
-from hardwon.outside import own_files
+from hardwon.outside import files
 from hardwon.outside.locations import COPIES, check_path
 from hardwon.records.fields import (
     TIME_US_MAX,
@@ -135,7 +134,7 @@ class Keeping(Group):
         """
         if format not in ("jsonl", "json"):
             raise InvalidInputError.one("format", format, "jsonl or json")
-        target = own_files.target(
+        target = files.target(
             "path", check_path("path", path), self._project.store.location, "records.jsonl"
         )
         return transfer.export(self._project, target, format == "json", progress)
@@ -177,7 +176,7 @@ class Keeping(Group):
         aside = f"before-restore-{now():%Y%m%dT%H%M%S%fZ}"
         kept = restore_file(check_path("path", path), found.path, aside, progress)
         with suppress(PlaceError, FullError):  # it is there all the same
-            known.note(found.path)
+            note(found.path)
         return kept
 
     def doctor(self, progress: Progress | None = None) -> Diagnosis:

@@ -686,6 +686,10 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         ("error",),
         help="What was done after an error, or after any, in trajectories, what helped most first.",
     ),
+    "skills list": CommandRow(
+        ("hardwon skills list", "hardwon skills list --unverified --json"),
+        _table("Nothing has proved itself yet.", "name", "description"),
+    ),
     "care decisions": CommandRow(
         (
             "hardwon care decisions",

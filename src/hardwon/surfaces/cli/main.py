@@ -75,6 +75,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     "For agents and other programs": {
         "hooks": "capture",
         **dict.fromkeys(("mcp", "serve", "tokens", "postgres", "trust"), "admin"),
+        "skills": "",
     },
     "For scripts written for memory.sh": {"fix-history": "care"},
 }
@@ -111,6 +112,7 @@ NOUNS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "hooks": dict.fromkeys(("install", "remove", "status", "run"), "capture"),
     "mcp": dict.fromkeys(("install", "remove"), "admin"),
+    "skills": {"list": "derived", "export": "admin"},
     "tokens": dict.fromkeys(("create", "list", "revoke"), "admin"),
     "postgres": dict.fromkeys(("init", "grant", "revoke", "status"), "admin"),
     "fix-history": dict.fromkeys(
@@ -300,6 +302,7 @@ def add_group(noun: str, about: str, more: str = "", **options: Any) -> None:
 for _noun, _about in {
     "fixes": "What was done about issues and errors, and how it went.",
     "episodes": "How attempts at tasks went.",
+    "skills": "What has proved itself, as Agent Skills.",
     "tree": "Where experiences lie: the map, the files, and data sets of them.",
     "care": "What is believed, what waits for a decision, and keeping the memory well.",
 }.items():
