@@ -92,7 +92,7 @@ class Adviser(Finder):
         )
         worded = self._store.search(
             self._project,
-            list(dict.fromkeys(index_text(action).split())),
+            list(dict.fromkeys(index_text(action).partition("\n")[0].split())),
             Filters(),
             CANDIDATES,
             whole=True,
@@ -228,7 +228,7 @@ class Adviser(Finder):
 
         def likeliest_first(each: Solution) -> tuple[float, int]:
             as_done = alike_actions(each.after, failed) if failed else bool(each.after)
-            return -each.p_helped * (alike_cores(each.diagnosis, core) + as_done), -each.tried
+            return -each.p_helped * (alike_cores(each.diagnosis, core) + 2 * as_done), -each.tried
 
         ranked = [(self._known.tried(*key, most), diagnosis) for key, diagnosis in keys.items()]
         self._known.read_ahead(each.support.sample_ids[0] for tried, _ in ranked for each in tried)

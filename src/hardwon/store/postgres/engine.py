@@ -59,6 +59,7 @@ from hardwon.store.postgres.search import (
     WORDS_COUNTED,
     as_json,
     as_queries,
+    as_query,
     count_terms,
     set_counted,
     text_columns,
@@ -908,7 +909,7 @@ class _Search:
         few = sum(so_far <= limits.TERM_ENTRIES_MAX for so_far in entries)
         searched = rarest[: max(1, few)]
         queries = as_queries(searched)
-        every = "".join(f" & '{term}'" for term in self._terms) if self._whole else ""
+        every = "".join(f" & ({as_query(term)})" for term in self._terms) if self._whole else ""
         texts = bound.add([query + every for _, query, _ in queries])
         times = bound.add([times for _, _, times in queries])
         gain = bound.add([frequencies.worth(term) * times for term, _, times in queries])

@@ -149,6 +149,11 @@ def as_queries(terms: Iterable[str]) -> list[tuple[str, str, float]]:
     ]
 
 
+def as_query(term: str) -> str:
+    """What finds a term, however often a text has it."""
+    return " | ".join(f"'{sign}{term}'" for sign in _TIMES)
+
+
 # --- how many records have a term ---
 
 TEXTS_COUNTED: Final = "texts whose terms are counted"
