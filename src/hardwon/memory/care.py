@@ -38,6 +38,7 @@ from hardwon.records.kinds import (
     Adopted,
     AnyRecord,
     Decision,
+    Event,
     Kind,
     Status,
 )
@@ -45,7 +46,7 @@ from hardwon.search.terms import Filters
 from hardwon.store.query import original_of, readable, record_of
 from hardwon.store.sqlite.file import restore as restore_file
 from hardwon.store.sqlite.log import refuse_foreign_log
-from hardwon.store.types import Cursor, Finding, Progress
+from hardwon.store.types import Cursor, Finding, Progress, Row
 from hardwon.trust.lifecycle import not_undone
 
 if TYPE_CHECKING:
@@ -178,14 +179,14 @@ class Keeping(Group):
             note(found.path)
         return kept
 
-    def doctor(self) -> Diagnosis:
+    def doctor(self, progress: Progress | None = None) -> Diagnosis:
         """Checks the file, and derives again everything that is derived from this project's
         records. Changes nothing, but for taking away what killed writers left.
         """
         findings = list(self._project.store.check(self._project.name))
         if all(finding.ok for finding in findings if finding.check in ("integrity", "schema")):
             try:
-                findings += self._derived_again()
+                findings += self._derived_again(progress)
             except DamagedError as error:  # an event, which the store has counted
                 findings.append(
                     Finding(
@@ -198,9 +199,9 @@ class Keeping(Group):
                 findings += listener.check()
         return results.Diagnosis(findings)
 
-    def _derived_again(self) -> list[Finding]:
+    def _derived_again(self, progress: Progress | None) -> list[Finding]:
         checked, wrong, damaged = 0, list[str](), list[str]()
-        for row, events in self._project.store.rows(self._project.name):
+        for row, events in self._rows(progress):
             checked += 1
             try:
                 if derive_again(row, events) != row:
@@ -224,12 +225,21 @@ class Keeping(Group):
             ),
         ]
 
-    def rebuild(self) -> int:
+    def _rows(self, progress: Progress | None) -> Iterator[tuple[Row, Sequence[Event]]]:
+        """Every row of the project with its events, while somebody is told how far it is."""
+        counts = self._project.store.counts(self._project.name)
+        total = counts.records + counts.decisions + counts.adopted + counts.cleaned
+        for done, each in enumerate(self._project.store.rows(self._project.name), 1):
+            yield each
+            if progress and (done % limits.BATCH_ROWS == 0 or done >= total):
+                progress(done, max(total, done))
+
+    def rebuild(self, progress: Progress | None = None) -> int:
         """Derives again everything that is derived and corrects what differs; returns how many
         records that were.
         """
         project, corrected = self._project, 0
-        for batch in batches(project.store.rows(project.name), limits.BATCH_ROWS):
+        for batch in batches(self._rows(progress), limits.BATCH_ROWS):
             with project.write() as change:
                 for row, _ in batch:
                     try:
@@ -265,6 +275,13 @@ class Care(Group):
         project.embed()
         project.embedding.wait(timeout_s)
         return project.store.count_without_vector(project.name)
+
+    def ids(self, beginning: str, limit: int = 20) -> list[str]:
+        """The ids of records that begin with `beginning`, at most `limit`, the newest first."""
+        check_text("beginning", beginning)
+        return self._project.store.ids_from(
+            self._project.name, beginning.lower(), check_limit(limit)
+        )
 
     def links(self, record_id: str | UUID) -> Links:
         """What replaced the record of that `record_id`, what it replaced, and what contradicts

@@ -862,6 +862,15 @@ class Query(Reader):
         ((found,),) = self._select(f"SELECT count(*) FROM record r WHERE {where}", bound)
         return int(found)
 
+    def ids_from(self, project: str, beginning: str, limit: int) -> list[str]:
+        """The ids that begin so, the newest first."""
+        sql = (
+            "SELECT r.id FROM record r WHERE r.project_id = ?1 AND substr(r.id, 1, ?2) = ?3 "
+            "ORDER BY r.id DESC LIMIT ?4"
+        )
+        found = self._select(sql, Bound([project, len(beginning), beginning, limit]))
+        return [record_id for (record_id,) in found]
+
     def routes(self, project: str, keys: Sequence[str]) -> list[Routed]:
         """How many experiences that are not archived have the same outcome, tool and values of
         these keys.
