@@ -24,6 +24,7 @@ from hardwon.errors import (
     StorageError,
 )
 from hardwon.learn.tallies import keys_of
+from hardwon.records.kinds import Metadata
 from hardwon.store.base import recount, terms_of
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted
 from hardwon.store.postgres.schema import (
@@ -90,8 +91,9 @@ def initialise(link: Link, projects: Sequence[str]) -> None:
     it changes nothing. What an older version set up is carried over.
     """
     for project in projects:
-        if len(project.encode()) > limits.PROJECT_BYTES_MAX:
-            allowed = f"a name of at most {limits.PROJECT_BYTES_MAX} bytes"
+        name = Metadata(project_id=project).project_id
+        if not name.strip() or len(name.encode()) > limits.PROJECT_BYTES_MAX:
+            allowed = f"a name of at most {limits.PROJECT_BYTES_MAX} bytes that is not blank"
             raise InvalidInputError.one("project", project, allowed)
     try:
         with administering(link) as session:
