@@ -134,7 +134,7 @@ def _line(text: str) -> str:
     """What was recorded is for a fixer's prompt: it stays a line that holds nothing but what is
     seen.
     """
-    return clean_line(text, limits.KNOWLEDGE_TEXT_CHARS_MAX)
+    return clean_line(text, limits.KNOWLEDGE_TEXT_CHARS_MAX, begins_line=False)
 
 
 def _times(count: int) -> str:
