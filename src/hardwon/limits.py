@@ -1269,9 +1269,24 @@ SPOOLED_S_MAX: Final = 86_400.0
 # comes then is told to wait.
 REQUESTS_AT_ONCE_MAX: Final = 256
 
+# Of one caller: half of them, so that nobody takes all the room with bodies that come slowly.
+REQUESTS_OF_ONE_MAX: Final = 128
+
+# Forms that come from whom nobody knows yet; of more, the oldest gives way. A form is here with the
+# first packets, so only those wait that mean to.
+STRANGERS_BODIES_MAX: Final = 64
+
 # Connections that are open at a time: below what systems allow a process, so that the memory's own
-# files can be opened.
-SERVED_CONNECTIONS_MAX: Final = 1_000
+# files can be opened. Of more, idle ones of whoever has most are closed.
+SERVED_CONNECTIONS_MAX: Final = 900
+
+# Of them, those on which nobody has signed in yet: half. Of more, the oldest of the address that has
+# most is closed, so that it takes that many within the moments of one request to keep somebody out.
+STRANGERS_CONNECTIONS_MAX: Final = 450
+
+# Files and connections that a server's process asks the system for, where the system lets it: those
+# that are open, and ten times as many that begin TLS and take the minute that they have for it.
+SERVED_FILES_MAX: Final = 10_000
 
 # The body of one request: some of the largest records, or RECORDS_AT_ONCE_MAX ordinary ones.
 BODY_BYTES_MAX: Final = 4 * RECORD_BYTES_MAX
