@@ -159,6 +159,9 @@ PAGE_ROWS: Final = 500
 # between.
 BATCH_ROWS: Final = 1_000
 
+# And so many bytes of them, as JSON: ordinary records come by the thousand, the largest by the dozen.
+BATCH_BYTES: Final = 32 * MIB
+
 # Rows that `add_many` prepares at a time inside its transaction. Fewer survive a garbage collection
 # than of a thousand, which would have Python look through everything else the caller holds.
 ADD_BATCH_ROWS: Final = 200
@@ -873,6 +876,16 @@ HISTORY_SHARE_MAX: Final = 0.2
 # Columns of an older fix history's table. The documents have 14; each one more may hold a text that
 # its record must hold.
 FIX_HISTORY_COLUMNS_MAX: Final = 200
+
+# Rows of an older fix history, which are adopted in one transaction: one a minute for two years.
+FIX_HISTORY_ROWS_MAX: Final = 1_000_000
+
+# One row as it lies in the file, of which a record keeps RECORD_BYTES_MAX at most. Decoded and
+# looked through it takes ten times as much memory.
+FIX_HISTORY_ROW_BYTES_MAX: Final = 16 * MIB
+
+# Rows that were rejected or mended of which it is told why; of more, only which.
+FIX_HISTORY_TOLD_MAX: Final = 1_000
 
 # How much of each text of a row is kept, tried in this order until the record is not too large.
 # Nearly all fit the first.

@@ -13,7 +13,6 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
@@ -690,9 +689,19 @@ class Noun(Generic[G]):
 # --- what is derived ---
 
 
-def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    source = iter(items)
-    while batch := list(islice(source, size)):
+def batches(
+    items: Iterable[T], size: int, bytes_of: Callable[[T], int] | None = None
+) -> Iterator[list[T]]:
+    """So many at a time; where it is told how large they are, fewer of large ones."""
+    batch: list[T] = []
+    size_bytes = 0
+    for item in items:
+        batch.append(item)
+        size_bytes += bytes_of(item) if bytes_of else 0
+        if len(batch) == size or size_bytes > limits.BATCH_BYTES:
+            yield batch
+            batch, size_bytes = [], 0
+    if batch:
         yield batch
 
 

@@ -66,7 +66,8 @@ def load(
     if dry_run:
         return _foresee(project, map(project.prepare, read()))
     incoming = _Incoming()
-    given = batches(map(project.prepare, read()), limits.BATCH_ROWS)
+    records = map(project.prepare, read())
+    given = batches(records, limits.BATCH_ROWS, lambda each: len(each.to_json_bytes()))
     for transaction in iter([given]) if at_once else ([batch] for batch in given):
         with project.write() as change:
             for batch in transaction:
@@ -183,7 +184,8 @@ def merge(
     incoming = _Incoming()
     arrival = project.decision("arrival", by, target=shortened(source.location, _TARGET_CHARS_MAX))
     arrived = 0
-    for batch in batches(filter(wanted, source.stream(name)), limits.BATCH_ROWS):
+    coming = filter(wanted, source.stream(name))
+    for batch in batches(coming, limits.BATCH_ROWS, lambda each: len(each.body)):
         records = [without_secrets(original_of(restored(stored) or stored)) for stored in batch]
         strange = {each.id for each in records if not believed(each.metadata.source.author)}
         with project.write() as change:
