@@ -144,11 +144,15 @@ async def refused(client: Client, tool: str, arguments: Mapping[str, Any]) -> st
 
 
 async def call_every_tool(client: Client, record_id: str) -> dict[str, CallToolResult]:
-    """Each tool that is listed, by its example; what comes back is what its schema says."""
+    """Each tool of ours that is listed, by its example; what comes back is what its schema says."""
     listed = (await client.list_tools()).tools
     answers = {}
     for tool in listed:
-        arguments = example_of(TOOLS[tool.name].takes, record_id)
+        if tool.name not in TOOLS:
+            continue
+        example = example_of(TOOLS[tool.name].takes, record_id)
+        told = tool.input_schema["properties"]
+        arguments = {name: value for name, value in example.items() if name in told}
         jsonschema.validate(arguments, tool.input_schema)
         answer = await client.call_tool(tool.name, arguments)
         assert not answer.is_error, (tool.name, text_of(answer))

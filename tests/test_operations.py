@@ -68,7 +68,6 @@ NO_TOOL = {
         ("add", "add_many"),
         "an agent says what it tried with remember and record_*; a program adds whole records",
     ),
-    "get": "the resource record/{id}",
     "care.page": "the resource recent/{count}",
     **dict.fromkeys(
         ("care.links", "audit"), "for people who look into a record, not for the next attempt"

@@ -32,7 +32,7 @@ from hardwon.surfaces.mcp.server import (
     prompt_text,
     read_resource,
 )
-from hardwon.surfaces.mcp.tools import BTB_TOOLS, TOOLS, answer_of
+from hardwon.surfaces.mcp.tools import BTB_TOOLS, TOOLS, USUAL, answer_of
 from hardwon.text.clean import RE, _plainly
 from hardwon.training.functions import build_memory_context, new_agent_memory, record_episode
 from hardwon.trust.access import Caller
@@ -155,7 +155,8 @@ def tools(memory: Memory, record_id: str, bad: str) -> Iterator[tuple[str, Any, 
     known = issue | {"description": "the harbour times out"}
     about: dict[str, dict[str, Any]] = {
         "context": {"query": TASK, "task_id": TASK, "issue": known, "explain": True},
-        "recall": {"query": TASK},
+        "before": {"task": TASK, "action": ACTION, "error": "error: no route"},
+        "search": {"query": TASK},
         "advise": {"action": ACTION, "task": TASK, "error": "error: no route"},
         "similar_issues": {"issue": known},
         "insights": {"name": one_line(bad)[:200]},
@@ -164,8 +165,9 @@ def tools(memory: Memory, record_id: str, bad: str) -> Iterator[tuple[str, Any, 
         "btb_remember": {"content": "x", "outcome": "interaction", "sentiment": "neutral"},
         "btb_derive": {"paths": ["brain/outcome=failure/tool=web_search/a.json"]},
     }
-    for name, tool in {**TOOLS, **BTB_TOOLS}.items():
-        given = about.get(name, example_of(tool.takes, record_id))
+    usual = {f"usual {name}": tool for name, tool in USUAL.items() if tool.reads}
+    for name, tool in {**usual, **TOOLS, **BTB_TOOLS}.items():
+        given = about.get(name.removeprefix("usual "), example_of(tool.takes, record_id))
         structured, words = answer_of(tool, tool.run(ask, given))
         check_words(words)
         check_json(structured, tool.whole)
@@ -249,8 +251,15 @@ def test_hostile_text_is_data_on_every_way_out(
     assert told >= {
         *("context", "with_memory", "memory_context", "memory_recall"),
         *("advise in Python", "read recent", "read record", "read stats", "read memory_review"),
-        *(f"tool {name}" for name in ("context", "recall", "advise", "similar_issues", "stats")),
-        *(f"structured {name}" for name in ("context", "recall", "advise", "similar_issues")),
+        *("tool usual search", "tool usual show", "tool usual reflect"),
+        *(
+            f"tool {name}"
+            for name in ("before", "show", "search", "context", "advise", "similar_issues", "stats")
+        ),
+        *(
+            f"structured {name}"
+            for name in ("before", "search", "context", "advise", "similar_issues")
+        ),
         "UserPromptSubmit additionalContext",
     }
     warned = {"PreToolUse additionalContext", "PreToolUse permissionDecisionReason"}

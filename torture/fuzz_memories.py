@@ -415,7 +415,7 @@ def _visited(folder: Path) -> Iterator[Run]:
                     else {},
                 )
             elif tool in TOOLS:
-                ask(tool, **(said if isinstance(said, dict) else {}))
+                TOOLS[tool].run(ask, said if isinstance(said, dict) else {})
 
         try:
             yield _unchanged_where_refused(memory, run)
@@ -425,9 +425,15 @@ def _visited(folder: Path) -> Iterator[Run]:
 
 
 def _visits() -> list[Any]:
-    asked = [
-        {"tool": name, "arguments": said} for name, said in examples().items() if name in TOOLS
+    from hardwon.surfaces.operations import OPERATIONS
+
+    asked: list[Any] = [
+        {"tool": each.tool, "arguments": examples()[each.name]}
+        for each in OPERATIONS.values()
+        if each.tool in TOOLS
     ]
+    asked += [{"tool": "before", "arguments": {"task": "log in", "action": "make"}}]
+    asked += [{"tool": "after", "arguments": {"happened": "it broke", "outcome": "failure"}}]
     asked += [{"tool": address_of(name).replace("{", "").replace("}", "")} for name in RESOURCES]
     return [
         *asked,
@@ -495,7 +501,7 @@ def _requests() -> list[bytes]:
         "jsonrpc": "2.0",
         "id": 1,
         "method": "tools/call",
-        "params": {"name": "recall", "arguments": {"query": "login"}},
+        "params": {"name": "search", "arguments": {"query": "login"}},
     }
     return [
         *made,

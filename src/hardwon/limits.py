@@ -1448,6 +1448,29 @@ TOOL_TEXT_CHARS_MAX: Final = 12_000
 # structured result.
 TOOL_TEXT_WIDTH: Final = 400
 
+# The usual tools: the more there are, the seldomer a model chooses the right one.
+USUAL_TOOLS_MAX: Final = 8
+
+# The whole list of them, which every conversation begins with.
+USUAL_TOOLS_TOKENS_MAX: Final = 2_500
+
+# Ids that a usual tool tells, for credit: the best come first, and one has some 20 tokens.
+IDS_TOLD_MAX: Final = 5
+
+# How long a client may keep a list of tools, resources or prompts: they change with a new version
+# of the server. What records say is never kept.
+LISTS_FRESH_MS: Final = 3_600_000
+
+# How often a memory is asked whether it changed, for those who listen: a glance at a file.
+LISTEN_EVERY_S: Final = 1.0
+
+# After so long a stream of changes ends, and a client listens again: whoever lost its token is let
+# in no more.
+LISTEN_S_MAX: Final = 600.0
+
+# Streams of changes that are open at once on one server.
+LISTENERS_MAX: Final = 100
+
 # One resource as JSON. A reader asked for this very one, and nearly every record fits whole; most
 # have two kilobytes.
 RESOURCE_CHARS_MAX: Final = 200_000

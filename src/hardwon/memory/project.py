@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -95,6 +96,8 @@ BY_MEMORY: Final = "hardwon"
 # The designs that are built on a memory are imported when they are first needed.
 DESIGNS.append(Design(frozenset({"fix", "cleaned", "decision"}), "hardwon.fixes.tables:FixTables"))
 
+# What an adapter calls its entries (`adapters.items`): tags that no other record has.
+ENTRY_NAME: Final = re.compile(r'[g-v]{32}|namespace \[".*')
 MIRROR: Final = "hardwon.tree.mirror:Mirror"
 ROUTER: Final = "hardwon.tree.routing:Coherence"
 
@@ -207,9 +210,14 @@ class Project:
         self._seen_us = to_us(at)
         return at
 
-    def not_before_us(self, at_us: int) -> int:
-        """A time that the clock has shown, or shows now: not before this one, if that has come."""
-        return self._seen_us if at_us <= self._seen_us else to_us(self.now())
+    def date(self, records: Sequence[R]) -> Sequence[R]:
+        """The records as they arrive now: nothing happened later than that, whatever they say."""
+        latest_us = max((record.at_us for record in records), default=0)
+        # what the clock has shown, or shows now
+        now_us = self._seen_us if latest_us <= self._seen_us else to_us(self.now())
+        if latest_us <= now_us:
+            return records
+        return [dated(each, counted_from(each.at_us, now_us)) for each in records]
 
     @property
     def today(self) -> int:
@@ -257,7 +265,7 @@ class Project:
 
         return ChatModel.from_environment(os.environ) if self._llm is None else self._llm
 
-    def prepare(self, record: R, head: Head = NO_HEAD) -> R:
+    def prepare(self, record: R, head: Head | None = None) -> R:
         """The record as it will be kept: of this project, with its defaults, without secrets.
         `head`: where it is recorded here and now, and not brought from elsewhere.
         """
@@ -265,6 +273,12 @@ class Project:
             kinds = ", ".join(model.__name__ for model in MODEL_OF_KIND.values())
             raise InvalidInputError.one("record", record, f"an instance of {kinds}")
         metadata = record.metadata
+        if head is not None:
+            if record.kind in INTERNAL_KINDS:
+                raise made_elsewhere(record)
+            if entry := next(filter(ENTRY_NAME.fullmatch, metadata.tags), None):
+                allowed = "other tags: names of entries are reserved for the adapter that has them"
+                raise InvalidInputError.one("tags", entry, allowed)
         if metadata.project_id not in ("", self.name):
             allowed = (
                 f"{self.name!r}, the project this memory was opened for: open one with project=…"
@@ -275,7 +289,7 @@ class Project:
         if not (author := metadata.source.author).isascii():
             author = normalize("NFKC", author)[: limits.NAME_CHARS_MAX]
             changes["source"] = metadata.source.altered(author=author)
-        if head is not NO_HEAD and (here := self._here(record, head)):
+        if head and head is not NO_HEAD and (here := self._here(record, head)):
             changes["context"] = metadata.context.altered(**here)
         if changes:
             record = record.altered(metadata=metadata.altered(**changes))
@@ -447,7 +461,7 @@ class Change:
         `in_order`: their times are not only theirs to choose, but put one behind the other.
         """
         if not in_order:
-            records = self.date(records)
+            records = self.project.date(records)
         rows = [row_of(record) for record in records]
         appended = self.writer.append(rows)
         if appended.forgotten:
@@ -475,14 +489,6 @@ class Change:
         if appended.has_tree:
             self.tell_appended(records, rows, added)
         return list(records)
-
-    def date(self, records: Sequence[R]) -> list[R]:
-        """The records as they arrive now: nothing happened later than that, whatever they say."""
-        latest_us = max((record.at_us for record in records), default=0)
-        now_us = self.project.not_before_us(latest_us)
-        if latest_us <= now_us:
-            return list(records)
-        return [dated(each, counted_from(each.at_us, now_us)) for each in records]
 
     def conflicts(self, row: Row, said: Moment | None = None) -> bool:
         """Whether the id of a row is kept with something else. Another status is not something
@@ -640,6 +646,17 @@ def _embedding(embedder: Embedder) -> Embedding:
     return Embedding(embedder)
 
 
+def made_elsewhere(record: Record) -> InvalidInputError:
+    """A decision changes what others are believed, and what was adopted stands for records that
+    nobody has: a caller does not add one like something that was tried.
+    """
+    allowed = (
+        "records of other kinds: decisions are made by rollback, consolidate and undo, what was "
+        "adopted is brought by take_in"
+    )
+    return InvalidInputError.one("record", record.id, allowed)
+
+
 def project_name(given: str) -> str:
     """The name as that of a project."""
     if given == DEFAULT_PROJECT:
@@ -795,7 +812,7 @@ def derive_again(row: Row, events: Iterable[Event]) -> Row:
     """The row as it should be."""
     record = original_of(row)
     derived = kept_row(row, record, *standing_of(record, list(events)))
-    return derived._replace(lessons=(), record=None)
+    return derived._replace(taught=None, record=None)
 
 
 def standing_of(record: Record, events: Sequence[Event]) -> tuple[Validation, tuple[int, int]]:

@@ -6,6 +6,7 @@ import logging
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -15,7 +16,15 @@ from typing import Any, Final, TypedDict, Unpack
 from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, LlmError
 from hardwon.first_use import making
-from hardwon.memory.project import NO_LLM, Change, Group, Project, R, refresh_status
+from hardwon.memory.project import (
+    NO_LLM,
+    Change,
+    Group,
+    Project,
+    R,
+    made_elsewhere,
+    refresh_status,
+)
 from hardwon.outside import files, git
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import (
@@ -29,11 +38,9 @@ from hardwon.records.fields import (
     new_id,
 )
 from hardwon.records.kinds import (
+    INTERNAL_KINDS,
     MODEL_OF_KIND,
-    Adopted,
     AnyRecord,
-    Cleaned,
-    Decision,
     Entities,
     Episode,
     Experience,
@@ -44,17 +51,15 @@ from hardwon.records.kinds import (
     Kind,
     Metadata,
     MistakeCard,
-    Moment,
     Record,
     RelatedFile,
     Source,
     Step,
     Trajectory,
-    Validation,
 )
 from hardwon.search.terms import Filters
 from hardwon.store.base import Writer
-from hardwon.store.query import counted_from, dated, readable, record_of
+from hardwon.store.query import readable, record_of
 from hardwon.store.types import Stored
 from hardwon.text import entities
 from hardwon.text.sentences import fact_key, lint, repeats, same_words
@@ -66,10 +71,6 @@ _NOT_EXTRA_KEYS: Final = ("id", "kind", "metadata", "redacted", "unrouted", "own
 _RECORDED_KINDS: Final = ("fact", "trajectory", "episode", "fix")
 _FILLED_IN: Final = (
     "keywords, which a memory does not fill in itself: load and add take whole records"
-)
-_MADE_ELSEWHERE: Final = (
-    "records of other kinds: decisions are made by rollback, consolidate and undo, what was "
-    "adopted is brought by take_in"
 )
 
 
@@ -262,10 +263,6 @@ class Recording(Group):
         return self.record(make(self._project, Fix, own, envelope))
 
 
-# What an adapter calls its entries (`adapters.items`): tags that no other record has.
-ENTRY_NAME: Final = re.compile(r'[g-v]{32}|namespace \[".*')
-
-
 class Entries(Group):
     """Records under names: `memory.entries`. What stands under a name is the newest record that has
     it as a tag, and is neither archived nor of a source that was rolled back. `authors` are those
@@ -341,11 +338,9 @@ class Entries(Group):
         """As it will be kept. What is put somewhere is no report about a checkout, and does not
         grow stale with its files.
         """
-        prepared = self._project.prepare(recordable(record))
-        prepared = dated(
-            prepared,
-            counted_from(prepared.at_us, self._project.not_before_us(prepared.at_us)),
-        )
+        (prepared,) = self._project.date([self._project.prepare(record)])
+        if prepared.kind in INTERNAL_KINDS:
+            raise made_elsewhere(prepared)
         if check_text("name", name) not in prepared.metadata.tags:
             raise InvalidInputError.one(
                 "name", name, "a name that its record has as a tag, and that is no secret"
@@ -389,16 +384,14 @@ def keep_all(project: Project, given: Sequence[R], *, returned: bool = True) -> 
     """
     head, size = project.head, limits.ADD_BATCH_ROWS
     early = len(given) <= size  # before anybody waits for us, where they are few
-    ready = (
-        [ordinary(project.prepare(recordable(each), head)) for each in given] if early else given
-    )
+    ready = [project.prepare(each, head) for each in given] if early else given
 
     def work(change: Change) -> list[R]:
         kept: list[R] = []
         for start in range(0, len(given), size):
             batch = ready[start : start + size]
             if not early:
-                batch = [ordinary(project.prepare(recordable(each), head)) for each in batch]
+                batch = [project.prepare(each, head) for each in batch]
             batch = change.append(batch, given[start : start + size])
             if project.embedder:
                 change.embed(batch)
@@ -468,27 +461,6 @@ def _consolidate_when_due(project: Project) -> None:
         _log.warning("the episodes are kept, but consolidation failed: %s", error)
 
 
-def recordable(record: R) -> R:
-    """A decision changes what others are believed, and what was adopted stands for records that
-    nobody has: a caller does not add one like something that was tried.
-    """
-    if type(record) in (Decision, Adopted, Cleaned):
-        raise InvalidInputError.one("record", record.id, _MADE_ELSEWHERE)
-    return record
-
-
-def ordinary(record: R) -> R:
-    """No record is an entry of an application that did not come from it."""
-    for tag in record.metadata.tags:
-        if ENTRY_NAME.fullmatch(tag):
-            raise InvalidInputError.one(
-                "tags",
-                tag,
-                "other tags: names of entries are reserved for the adapter that has them",
-            )
-    return record
-
-
 def _without_secrets(cards: Iterable[Any]) -> list[Any]:
     """Mistake cards, before their evidence and lesson are cut: what is left of a secret afterwards
     would not be recognised.
@@ -516,12 +488,15 @@ def metadata_of(
     moment |= {name: given[name] for name in ("git_commit", "git_branch") if name in given}
     if "related_files" in given:
         moment["related_files"] = related_files(given["related_files"], root, memory_file)
-    return Metadata(
-        source=Source.model_validate(source),
-        context=Moment.model_validate(moment),
-        validation=Validation.model_validate({"failure_hash": given.get("failure_hash")}),
-        tags=check_items("tags", given["tags"]) if "tags" in given else [],
-    )
+    tags = check_items("tags", given["tags"]) if "tags" in given else []
+    validation = {"failure_hash": given.get("failure_hash")}
+    whole = {"source": source, "context": moment, "validation": validation, "tags": tags}
+    try:
+        return Metadata.model_validate(whole)
+    except InvalidInputError as error:  # by the names of the keywords
+        part = re.compile(r"^(?:source|context|validation)\.")
+        renamed = [replace(each, field=part.sub("", each.field)) for each in error.problems]
+        raise InvalidInputError(renamed) from None
 
 
 def related_files(
@@ -563,7 +538,7 @@ def _related(given: Any, root: Path | None, memory_file: Path | None) -> Related
 def _state(project: Project, given: Fact, restate: bool) -> Fact:
     """A fact as it will be kept; with `restate`, in the words of the LLM."""
     check_flag("restate", restate)
-    fact = _stated(ordinary(project.prepare(given, project.head)))
+    fact = _stated(project.prepare(given, project.head))
     if not restate:
         return fact
     with making:

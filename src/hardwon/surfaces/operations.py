@@ -772,7 +772,7 @@ _ALL: Final = (
         again=lambda _, ids: ids,
     ),
     # asking
-    Operation("recall", "read", "POST /recall", tool="recall"),
+    Operation("recall", "read", "POST /recall", tool="search"),
     Operation("context", "read", "POST /context", tool="context"),
     Operation("advise", "read", "POST /advice", tool="advise"),
     Operation(
@@ -782,6 +782,7 @@ _ALL: Final = (
         run=lambda memory, given, _: _known(
             memory.get(given.record_id, given.as_of), memory, given.record_id
         ),
+        tool="show",
         command="show",
         answer=AnyRecord,
     ),

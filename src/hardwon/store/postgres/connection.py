@@ -38,7 +38,7 @@ from hardwon.errors import (
     UnreachableError,
 )
 from hardwon.outside.locations import is_url, without_password
-from hardwon.store.pool import Pool, forked_midway
+from hardwon.store.base import Pool, forked_midway
 from hardwon.store.postgres.schema import SCHEMA
 from hardwon.store.types import Session, Values, Witness
 

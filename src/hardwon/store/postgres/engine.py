@@ -27,7 +27,7 @@ from hardwon.outside.locations import COPIES
 from hardwon.records.kinds import SOLVED_FROM, VOUCHED_STATUSES, Event
 from hardwon.search import rank as bm25
 from hardwon.search.terms import Filters
-from hardwon.store.base import Store, Writer, add_tallies, check_rows, count_differing, taught_by
+from hardwon.store.base import Store, Writer, add_tallies, check_rows, count_differing
 from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted
 from hardwon.store.postgres.schema import (
@@ -111,13 +111,15 @@ class Reach(NamedTuple):
 class PostgresWriter(Writer):
     """The statements of one transaction."""
 
+    dialect = POSTGRES
+
     def __init__(
         self, session: PostgresSession, project: str, reach: Reach, unasked: dict[str, int]
     ) -> None:
         """`unasked` is how many records each project may grow by before it is asked whether its
         terms are to be counted.
         """
-        super().__init__(session, POSTGRES)
+        super().__init__(session)
         self.session: PostgresSession = session
         self.undos = session.undos
         self._project = project
@@ -170,7 +172,7 @@ class PostgresWriter(Writer):
         if others:
             self._tell_apart(others, result)
         if added:
-            self._taught += taught_by(added)
+            self._taught += [row.taught for row in added if row.taught]
             self._grown += len(added)
             self.session.witness = "SELECT 1 FROM record WHERE id = ?1", (added[0].id,)
         result.added.extend(row.id for row in added)

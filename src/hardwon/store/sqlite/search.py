@@ -30,7 +30,6 @@ import apsw
 
 from hardwon import limits
 from hardwon.errors import DamagedError
-from hardwon.store.query import embedder_of
 from hardwon.store.types import Session
 
 COSINE_MIN: Final = 0.05  # less than that has nothing to do with the question
@@ -338,18 +337,12 @@ def _codes_of(blobs: Sequence[bytes]) -> list[bytes]:
 _GENERATION: Final = "generation of vectors"
 
 
-def _next_generation(session: Session, project: str) -> None:
+def next_generation(session: Session, project: str) -> None:
     """Whoever keeps codes in memory must read them anew."""
     session.run(
         "INSERT INTO state VALUES (?1, ?2, 1) ON CONFLICT DO UPDATE SET value = value + 1",
         (project, _GENERATION),
     )
-
-
-def drop(session: Session, project: str, seq: int) -> None:
-    """Removes the vector of a record that goes; its row number may be another's next."""
-    if session.run("DELETE FROM record_vector WHERE seq = ?1", (seq,)):
-        _next_generation(session, project)
 
 
 def keep(session: Session, project: str, vectors: Iterable[tuple[str, bytes]]) -> None:
@@ -368,7 +361,7 @@ def keep(session: Session, project: str, vectors: Iterable[tuple[str, bytes]]) -
             for record_id, blob in some
         ]
         if any(others):
-            _next_generation(session, project)
+            next_generation(session, project)
         session.run_many(
             "INSERT INTO record_vector (seq, project_id, vector, number, code) "
             f"SELECT seq, project_id, ?3, {_NEXT_NUMBER}, ?4 FROM record "
@@ -388,9 +381,9 @@ _NEXT_NUMBER: Final = (
 _WITHOUT_CODE: Final = "FROM record_vector WHERE project_id = ?1 AND number IS NULL LIMIT ?2"
 
 
-def lacks_codes(connection: apsw.Connection, project: str) -> bool:
+def lacks_codes(session: Session, project: str) -> bool:
     """Whether there are vectors that a version before 0.12 kept."""
-    return connection.execute(f"SELECT 1 {_WITHOUT_CODE}", (project, 1)).get is not None
+    return session.first(f"SELECT 1 {_WITHOUT_CODE}", (project, 1)) is not None
 
 
 def add_codes(session: Session, project: str) -> None:
@@ -403,13 +396,3 @@ def add_codes(session: Session, project: str) -> None:
             for (seq, _), code in zip(rows, _codes_of([blob for _, blob in rows]), strict=True)
         ],
     )
-
-
-def set_embedder(session: Session, project: str, name: str, dimension: int) -> None:
-    """Vectors of another embedder go: two embedders' vectors must never be compared."""
-    if embedder_of(session, project) != (name, dimension):
-        session.run("DELETE FROM record_vector WHERE project_id = ?1", (project,))
-        _next_generation(session, project)
-        session.run(
-            "INSERT OR REPLACE INTO embedder VALUES (?1, ?2, ?3)", (project, name, dimension)
-        )

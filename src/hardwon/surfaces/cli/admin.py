@@ -605,6 +605,11 @@ def _reach(user: str, project: str | None, access: str) -> str:
     )
 
 
+Tools = Annotated[
+    Literal["few", "all"],
+    typer.Option(help="MCP: the few tools that an agent needs, or all there are."),
+]
+
 # Who everybody is where no token is asked for.
 ANYBODY: Final = Caller("anonymous", "admin")
 
@@ -651,6 +656,7 @@ def serve_(
     rate: Annotated[
         float, typer.Option(min=0.1, help="Requests of one caller per second.")
     ] = limits.REQUESTS_PER_S,
+    tools: Tools = "few",
     btb: Annotated[
         bool, typer.Option("--btb", help="MCP: also under the tool names of BTB.")
     ] = False,
@@ -688,6 +694,7 @@ def serve_(
             tuple(allow_host or ()),
             tuple(allow_origin or ()),
             btb,
+            tools == "all",
         )
         gate = Gate(
             memory.care.in_project,
@@ -766,6 +773,7 @@ def serve_mcp(
         ),
     ] = None,
     scope: Annotated[Scope, typer.Option(help="How far the client may go.")] = "write",
+    tools: Tools = "few",
     btb: Annotated[
         bool, typer.Option("--btb", help="Also the tool names of the BTB memory server.")
     ] = False,
@@ -776,6 +784,7 @@ def serve_mcp(
         ctx.meta["mcp"] = [
             *(["--author", author] if author else []),
             *(["--scope", scope] if scope != "write" else []),
+            *(["--tools", tools] if tools != "few" else []),
             *(["--btb"] if btb else []),
         ]
         return
@@ -786,7 +795,7 @@ def serve_mcp(
             f"the MCP SDK cannot be imported ({error}); install it with: pip install 'hardwon[mcp]'"
         ) from None
     with chosen(ctx).open(to_read=scope == "read") as memory:
-        serve_stdio(memory, author, scope, btb=btb)
+        serve_stdio(memory, author, scope, every=tools == "all", btb=btb)
 
 
 add_group(
