@@ -204,10 +204,13 @@ def test_who_is_trusted_is_believed(place: Callable[[str], str]) -> None:
         memory.merge(place("theirs"))
         assert status(memory, planted) == "hypothesis"
         done = memory.merge(place("theirs"), trust=["maria"])
-        assert (done.left, done.decision) == ([], None)
+        assert (done.left, done.decision, done.unknown) == ([], None, [])
         assert status(memory, planted) == "published"
         assert not memory.recall("harbour"), "and ann is rolled back"
         assert status(memory, ours.id) == "hypothesis"
+        for dry_run in (True, False):
+            told = memory.merge(place("theirs"), trust=["mario", "maria"], dry_run=dry_run)
+            assert told.unknown == ["mario"], "nobody there has that name"
         with pytest.raises(InvalidInputError, match="trust"):
             memory.merge(place("theirs"), trust=[3])  # type: ignore[list-item]
         with pytest.raises(InvalidInputError, match="trust"):

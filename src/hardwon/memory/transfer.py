@@ -139,23 +139,34 @@ def _foresee(project: Project, records: Iterable[AnyRecord]) -> Loaded:
     return Loaded(incoming.done, *incoming.counts, dry_run=True)
 
 
-Believed = Callable[[str], bool]
-
-
-def believing(trust: bool | Iterable[str]) -> Believed:
+class Belief:
     """Whose decisions are taken over, by a caller's word."""
-    if isinstance(trust, bool):
-        return lambda _: trust
-    names = frozenset(check_text("trust", name) for name in check_items("trust", trust))
-    if not all(map(str.strip, names)):
-        raise InvalidInputError.one("trust", sorted(names), "True, False, or names of authors")
-    return names.__contains__
+
+    def __init__(self, trust: bool | Iterable[str]) -> None:
+        self._all = trust is True
+        given = () if isinstance(trust, bool) else check_items("trust", trust)
+        self._names = frozenset(check_text("trust", name) for name in given)
+        if not all(map(str.strip, self._names)):
+            allowed = "True, False, or names of authors"
+            raise InvalidInputError.one("trust", sorted(self._names), allowed)
+        self._met: set[str] = set()
+
+    def __call__(self, name: str) -> bool:
+        trusted = name in self._names
+        if trusted:
+            self._met.add(name)
+        return self._all or trusted
+
+    @property
+    def unknown(self) -> list[str]:
+        """Those who are trusted, and whom nobody met."""
+        return sorted(self._names - self._met)
 
 
 def merge(
     source: Store,
     project: Project,
-    believed: Believed,
+    believed: Belief,
     by: str,
     *,
     dry_run: bool,
@@ -209,14 +220,24 @@ def merge(
     events, erased = _merge_events(source, project, passed_over, believed, left, local)
     pending = erased > 0 and not project.store.finish_erasure()
     made = arrival.id if arrived else None
-    return Merged(*incoming.counts, events, erased, pending, left.told, left.total, made, False)
+    return Merged(
+        *incoming.counts,
+        events,
+        erased,
+        pending,
+        left.told,
+        left.total,
+        made,
+        believed.unknown,
+        dry_run=False,
+    )
 
 
 def _foresee_merge(
     source: Store,
     project: Project,
     found: Loaded,
-    believed: Believed,
+    believed: Belief,
     left: _Left,
     local: Set[str],
 ) -> Merged:
@@ -232,7 +253,17 @@ def _foresee_merge(
             known = store.events_of(name, event.record_id)
             events += all(each.id != event.id for each in known)
     counts = found.added, found.present, found.conflicting, found.forgotten
-    return Merged(*counts, events, erased, False, left.told, left.total, None, True)
+    return Merged(
+        *counts,
+        events,
+        erased,
+        False,
+        left.told,
+        left.total,
+        None,
+        believed.unknown,
+        dry_run=True,
+    )
 
 
 _TARGET_CHARS_MAX: Final = 200
@@ -252,7 +283,7 @@ class _Left:
         if len(self.told) < limits.ITEMS_MAX:
             self.told.append(what)
 
-    def note_event(self, event: Event, believed: Believed) -> bool:
+    def note_event(self, event: Event, believed: Belief) -> bool:
         """Whether it is left, and told of if it says anything about its record."""
         if believed(event.by) or (event.by == BY_MEMORY and event.record_id in self.decisions):
             return False
@@ -262,7 +293,7 @@ class _Left:
         return True
 
 
-def _wanted(stored: Stored, believed: Believed, local: Set[str], left: _Left) -> bool:
+def _wanted(stored: Stored, believed: Belief, local: Set[str], left: _Left) -> bool:
     """Whether a row comes along. A decision that is not believed would only look like one."""
     if stored.id in local:
         return False
@@ -291,7 +322,7 @@ def _merge_events(
     source: Store,
     project: Project,
     strangers: Set[str],
-    believed: Believed,
+    believed: Belief,
     left: _Left,
     local: Set[str],
 ) -> tuple[int, int]:
