@@ -18,10 +18,9 @@ from engines import ENGINES
 from hardwon import Memory
 from hardwon.adapters.langgraph import with_memory
 from hardwon.adapters.openai_agents import memory_tools
-from hardwon.capture.agent_settings import EVENTS
-from hardwon.capture.agents import Manner, answer
+from hardwon.capture.agent_settings import LAYOUTS
+from hardwon.capture.agents import Manner, respond
 from hardwon.fixes.ai_memory import AIMemory
-from hardwon.surfaces.cli.main import Target
 from hardwon.surfaces.gate import Ask, Gate
 from hardwon.surfaces.mcp.server import (
     BTB_SCHEME,
@@ -197,9 +196,12 @@ def hooks(location: str, project: str, folder: Path) -> Iterator[tuple[str, str]
         "tool_input": {"command": ACTION, "description": TASK},
         "tool_response": "",
     }
-    for name in EVENTS:
-        told = answer({"hook_event_name": name, **given}, Target(location, project), Manner("deny"))
-        said = dict(told["hookSpecificOutput"]) if told else {}
+    for name in LAYOUTS["claude-code"].events:
+        told = json.dumps({"hook_event_name": name, **given}).encode()
+        chosen = {"memory": location, "project": project}
+        written, complaint = respond("claude-code", told, chosen, Manner("deny"))
+        assert complaint == ""
+        said = json.loads(written)["hookSpecificOutput"] if written else {}
         for key, text in said.items():
             check_words(text)
             yield f"{name} {key}", text

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -36,7 +37,8 @@ from fuzz_targets import (
     training_memories,
 )
 from hardwon import Memory, limits
-from hardwon.capture import agents as claude_code
+from hardwon.capture import agents
+from hardwon.capture.protocols import AGENTS, read_event
 from hardwon.capture.tests import RanTest
 from hardwon.errors import HardwonError
 from hardwon.fixes.adopt import adopt_fix_history, adopt_knowledge_base
@@ -46,7 +48,6 @@ from hardwon.outside.llm import ChatModel
 from hardwon.records.kinds import Event
 from hardwon.search.terms import Filters
 from hardwon.surfaces import client
-from hardwon.surfaces.cli.main import Target as MemoryTarget
 from hardwon.surfaces.gate import Ask, Gate
 from hardwon.surfaces.mcp.server import (
     PROMPTS,
@@ -356,15 +357,14 @@ def _engine(folder: Path) -> Iterator[Run]:
 def _hooked(folder: Path) -> Iterator[Run]:
     with _filled(folder):
         pass
-    chosen = MemoryTarget(str(folder / "brain"), "default")
+    chosen = {"memory": str(folder / "brain"), "project": "default"}
 
     def run(data: bytes) -> None:
-        from io import BytesIO
-
-        event = dict(claude_code.read_event(BytesIO(data)))
-        event.pop("cwd", None)  # it would lead this process away
-        with mock.patch.object(claude_code, "Memory", _without_checkout):
-            claude_code.answer(event, chosen, claude_code.Manner("ask"))
+        for agent in AGENTS:
+            event = read_event(agent, data)
+            if event is not None:  # the folder would lead this process away
+                with mock.patch.object(agents, "Memory", _without_checkout):
+                    agents.answer(replace(event, folder=""), agent, chosen, agents.Manner("ask"))
 
     yield run
 

@@ -53,6 +53,9 @@ elsewhere or a database.
 VARIABLES: Final = {
     "HARDWON_AIMEMORY": "the folder of `hardwon fix-history` and `memory.sh`",
     "HARDWON_PYTEST": "`1`: the pytest plugin records ([run.md](../run.md))",
+    "HARDWON_BACKGROUND": "`0`: agents' hooks leave no process in the background",
+    "XDG_RUNTIME_DIR": "where the socket of that process is, in a folder `hardwon-UID`",
+    "TMPDIR": "the same where there is no such folder, else `/tmp`",
     "HARDWON_RUN": "set by `hardwon run` for what it runs, so that one run inside another is "
     "known; not yours to set",
     "GROQ_API_KEY": "the key of the language model, where one is asked for "

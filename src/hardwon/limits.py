@@ -981,6 +981,10 @@ AGENT_HOOK_WAIT_MS: Final = 1_000
 # is busy.
 AGENT_HOOK_TIMEOUT_S: Final = 10
 
+# The process that answers hooks ends when it was asked nothing for so long: a coffee break does not
+# end it, an evening does.
+AGENT_BACKGROUND_IDLE_S: Final = 1_800
+
 # What an agent may tell a hook: a command and all that it printed. More is read, so that it can be
 # written, and ignored.
 AGENT_HOOK_INPUT_BYTES_MAX: Final = 16 * MIB
@@ -995,6 +999,34 @@ AGENT_PROMPT_CHARS_MAX: Final = 8_000
 
 # What an agent says in a sentence about a command it runs.
 AGENT_PURPOSE_CHARS_MAX: Final = 300
+
+# What is kept of an edit, where it is what settled a failure: a line or two.
+AGENT_CHANGE_CHARS_MAX: Final = 200
+
+# Commands and edits of one piece of work, the newest. Who needs more to settle something has
+# forgotten how it began.
+AGENT_SESSION_ITEMS_MAX: Final = 200
+
+# Lines that a session remembers it was told, and records that these rest on.
+AGENT_SESSION_TOLD_MAX: Final = 500
+
+# A command that failed once is let be after so many others, and is no failure of the session.
+AGENT_LET_BE_AFTER: Final = 3
+
+# A session that nothing was heard of for so long is over: a night's rest.
+AGENT_SESSION_IDLE_S: Final = 6 * 3_600
+
+# What is left of a session whose memory nobody opens any more goes after so long.
+AGENT_SESSION_KEPT_S: Final = 30 * 86_400
+
+# Sessions that the start of another one puts an end to: the agent waits for it.
+AGENT_SESSIONS_CLOSED_MAX: Final = 20
+
+# What is told of a file before it is edited: a few lines.
+AGENT_ASIDE_TOKENS: Final = 200
+
+# Ways out of an error that are told when it comes: the second is for where the first does not help.
+AGENT_FIXES_MAX: Final = 3
 
 # An agent's settings file. Those that people write have some kilobytes.
 AGENT_SETTINGS_BYTES_MAX: Final = MIB

@@ -31,7 +31,7 @@ from hardwon import limits
 from hardwon.errors import FullError, InvalidInputError, PlaceError, Problem
 from hardwon.memory import known
 from hardwon.outside.files import exists, read_regular
-from hardwon.outside.git import repository_root
+from hardwon.outside.git import Repository, folders_for, repository_root
 from hardwon.outside.locations import (
     DATABASE_URL,
     DEFAULT_PROJECT,
@@ -78,7 +78,8 @@ class Place(NamedTuple):
 def find_place(location: str | Path | None, start: Path | None = None) -> Place:
     """A folder keeps its memory in memory.db, one of fix history in ai_memory.db; a url is that of
     a database. Nothing said: the nearest .hardwon folder upward, else the user's data folder, and
-    the project is named after the git checkout we are in.
+    the project is named after the git repository we are in. A linked worktree has the memory and
+    the name of its repository.
     """
     start = start or current_folder()
     if location is None:
@@ -124,8 +125,8 @@ def find_place(location: str | Path | None, start: Path | None = None) -> Place:
 
 def _discover(start: Path) -> Place:
     root = repository_root(start)
-    project = root.name if root and root.name else DEFAULT_PROJECT
-    for folder in (start, *start.parents):
+    project = (Repository(root).name if root else "") or DEFAULT_PROJECT
+    for folder in folders_for(start):
         if (folder / FOLDER_NAME).is_dir():
             return Place(folder / FOLDER_NAME / FILE_NAME, project, found=True)
     from platformdirs import user_data_path  # only this branch needs it
@@ -227,7 +228,7 @@ class Settings:
         given = os.environ if environ is None else environ
         user_file = user_config_path("hardwon", appauthor=False) / SETTINGS_NAME
         here = folder or current_folder()
-        above = (each / FOLDER_NAME / SETTINGS_NAME for each in (here, *here.parents))
+        above = (each / FOLDER_NAME / SETTINGS_NAME for each in folders_for(here))
         file = next(filter(os.path.exists, above), None)  # False, too, where we may not look
         user, project = _values(user_file), _values(file) if file else {}
         own = user.get("memory", "~")

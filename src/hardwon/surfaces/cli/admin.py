@@ -28,7 +28,7 @@ from hardwon.memory import Memory, known
 from hardwon.memory.places import find_place, memory_exists
 from hardwon.memory.tokens import Token, author_name
 from hardwon.outside import files
-from hardwon.outside.git import IN_INDEX, in_index
+from hardwon.outside.git import IN_INDEX, Repository, in_index, repository_root
 from hardwon.outside.locations import (
     DEFAULT_PROJECT,
     FOLDER_NAME,
@@ -87,7 +87,7 @@ def init(
     with _opened(named) as (memory, created):
         planted = memory.tree.make() if tree else memory.tree.mirror
         if created and not planted and not named.memory:
-            files.hide_from_git(Path(FOLDER_NAME))
+            files.hide_from_git(_folder())
         root = str(planted.root) if planted else None
         place = {"location": memory.location, "project": memory.project}
     shown = {"memory": without_password(named.memory or ""), "project": named.project}
@@ -105,10 +105,18 @@ def init(
     return Output({**place, "created": created, "tree": root}, "\n".join(lines))
 
 
+def _folder() -> Path:
+    """Where a memory is made that nobody named: here; at the root of a linked worktree, where all
+    worktrees find it.
+    """
+    here = Path.cwd()
+    return (Repository(here).home if repository_root(here) == here else here) / FOLDER_NAME
+
+
 @contextmanager
 def _opened(named: Target) -> Iterator[tuple[Memory, bool]]:
     """The memory, and whether it is new. A folder that was made for nothing goes again."""
-    folder = Path(FOLDER_NAME)
+    folder = _folder()
     makes_folder = not named.memory and not folder.is_dir()
     if makes_folder:
         files.make_folder(folder)
