@@ -67,8 +67,8 @@ from hardwon.text.entities import path_words
 from hardwon.text.terms import own_texts
 from hardwon.trust.lifecycle import (
     check_claim,
+    credits_by_source,
     credits_of,
-    credits_of_others,
     effective_validation,
     proved_itself,
     was_confirmed,
@@ -544,11 +544,11 @@ class Change:
             events = writer.events_of(name, record_id) if status == "verified" else []
             if not was_confirmed(events):  # what it says of itself is no confirmation
                 continue
-            helped, hindered = credits_of_others(events, author)
-            more, less = writer.votes(name, record_id, author)
-            helped, hindered = helped + more, hindered + less
-            if proved_itself(status, helped, hindered, self.project.publish_after):
-                reason = f"credited {helped} times"
+            credited = credits_by_source(events, writer.votes(name, record_id))
+            credited.pop(author, None)
+            if proved_itself(status, credited, self.project.publish_after):
+                helped = sum(good for good, _ in credited.values())
+                reason = f"credited {helped} times by {len(credited)} sources"
                 self.happen(record_id, "status", BY_MEMORY, status="published", reason=reason)
 
     def must_find(self, record_id: str) -> Stored:
